@@ -1,0 +1,287 @@
+import type { Json, Message } from "../chat/message.ts";
+import type { FileChange } from "../sandbox/contract.ts";
+import type { QuestionSpec } from "../tools/define-tool.ts";
+import type { FinishReason, Purpose, Usage } from "../model/completer.ts";
+
+/** Durable events of a session and their data (AP-27). Names are the seeds' where a seed names the moment. */
+
+export type RunState = "completed" | "failed" | "cancelled";
+export type EndReason =
+  | "end_turn"
+  | "terminal_tool"
+  | "max_iterations"
+  | "tool_loop"
+  | "no_progress"
+  | "budget_exceeded"
+  | "deadline_exceeded"
+  | "refusal"
+  | "output_invalid"
+  | "context_window_too_small"
+  | "context_length_exceeded"
+  | "provider_auth"
+  | "provider_rate_limited"
+  | "provider_overloaded"
+  | "provider_timeout"
+  | "provider_error"
+  | "effect_failed"
+  | "config_changed"
+  | "storage_error"
+  | "poisoned"
+  | "internal"
+  | "cancelled"
+  | "interrupted"
+  | "rolled_back";
+
+export type OnBusy = "reject" | "queue" | "steer" | "interrupt" | "rollback";
+export type CallOutcome = "ok" | "error" | "denied" | "cancelled" | "skipped" | "unknown";
+export type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budget";
+export type Decision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
+
+/** An ask as the API shows it (AP-19). Times are milliseconds since the epoch. */
+export interface Ask {
+  readonly id: string;
+  readonly kind: AskKind;
+  readonly thread: string;
+  readonly run: string;
+  readonly call: string;
+  readonly status: "open" | "resolved" | "expired" | "cancelled";
+  readonly opened_at: number;
+  readonly expires_at: number;
+  readonly question?: QuestionSpec;
+  readonly approval?: { readonly tool: string; readonly input: Json; readonly rule: string };
+  readonly client_tool?: { readonly tool: string; readonly input: Json };
+  readonly resolution?: {
+    readonly decision: Decision | "expired";
+    readonly by: string;
+    readonly body?: Json;
+  };
+}
+
+export interface WaitReason {
+  readonly kind: "ask" | "thread" | "exec" | "task" | "time" | "retry" | "budget" | "config";
+  readonly ask?: string;
+  readonly until?: number;
+}
+
+/** `run_end.result` (AP-28). */
+export interface RunResult {
+  readonly session_id: string;
+  readonly run_id: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly reason: EndReason;
+  readonly duration_ms: number;
+  readonly turns: number;
+  readonly max_turns_used: boolean;
+  readonly loop_detected: boolean;
+  readonly no_progress_detected: boolean;
+  readonly cost_exceeded: boolean;
+  readonly truncated: boolean;
+  readonly breach_verify: "not_run" | "passed" | "failed";
+  readonly tool_calls: number;
+  readonly files_modified: readonly string[];
+  readonly files_created: readonly string[];
+  readonly files_deleted: readonly string[];
+  readonly usage: Usage;
+  readonly cost_usd: number | null;
+  readonly estimated: boolean;
+  readonly context_utilization: number;
+  readonly tool_cache_hits: number;
+  readonly tool_cache_misses: number;
+  readonly tool_timings: Readonly<Record<string, number>>;
+  readonly compactions_applied: number;
+  readonly longest_turn_ms: number;
+  readonly episode_summary: string;
+  readonly error: string | null;
+  readonly text: string;
+}
+
+interface EventData {
+  session_created: {
+    readonly agent: string;
+    readonly revision: string;
+    readonly ref: string | null;
+    readonly title: string | null;
+    readonly metadata: Readonly<Record<string, string>>;
+  };
+  session_updated: Readonly<Record<string, Json>>;
+  model_changed: {
+    readonly from: string | null;
+    readonly to: string | null;
+    readonly scope: "main" | "tree";
+  };
+  input_accepted: {
+    readonly input: string;
+    readonly content: Json;
+    readonly on_busy: OnBusy;
+    readonly sender: string | null;
+  };
+  input_applied: { readonly input: string; readonly message: string };
+  input_withdrawn: { readonly input: string };
+  input_returned: {
+    readonly input: string;
+    readonly content: Json;
+    readonly reason: "cancelled" | "cleared" | "no_budget";
+  };
+  steering_injected: { readonly input: string; readonly message: string };
+  run_start: { readonly inputs: readonly string[]; readonly revision: string; readonly budget: Json };
+  run_waiting: { readonly on: readonly WaitReason[] };
+  run_resumed: { readonly by: string };
+  run_end: {
+    readonly state: RunState;
+    readonly reason: EndReason;
+    readonly error: string | null;
+    readonly message: string | null;
+    readonly result: RunResult;
+  };
+  agent_start: {
+    readonly prefix: string;
+    readonly depth: number;
+    readonly parent: { readonly thread: string; readonly call: string } | null;
+  };
+  agent_end: {
+    readonly prefix: string;
+    readonly state: RunState;
+    readonly reason: EndReason;
+    readonly usage: Usage;
+  };
+  turn_start: Readonly<Record<string, never>>;
+  turn_end: { readonly calls: number };
+  turn_metrics: {
+    readonly provider: string;
+    readonly model: string;
+    readonly usage: Usage;
+    readonly cost_usd: number | null;
+    readonly estimated: boolean;
+    readonly utilization: number;
+    readonly cache_hits: number;
+    readonly cache_misses: number;
+    readonly duration_ms: number;
+  };
+  llm_request_preparing: { readonly purpose: Purpose; readonly provider: string; readonly model: string };
+  llm_request_start: {
+    readonly provider: string;
+    readonly model: string;
+    readonly purpose: Purpose;
+    readonly messages: number;
+    readonly tools: number;
+    readonly estimated_tokens: number;
+    readonly bytes: number;
+  };
+  llm_reasoning: { readonly preview: string };
+  llm_text: { readonly preview: string };
+  llm_tool_prepare: { readonly call: string; readonly tool: string };
+  llm_finish: {
+    readonly finish_reason: FinishReason;
+    readonly usage: Usage;
+    readonly cost_usd: number | null;
+    readonly provider: string;
+    readonly model: string;
+    readonly request_id: string | null;
+    readonly first_byte_ms: number;
+    readonly duration_ms: number;
+  };
+  attempt_aborted: {
+    readonly items: readonly string[];
+    readonly code: string;
+    readonly retry_at: number | null;
+  };
+  provider_failover: { readonly from: string; readonly to: string; readonly code: string };
+  message_added: { readonly message: Message; readonly final: boolean };
+  messages_retired: { readonly messages: readonly string[]; readonly by: "rollback" | "clear" | "rewind" };
+  tool_call_start: {
+    readonly tool: string;
+    readonly toolbox: string;
+    readonly input: Json;
+    readonly safety: string;
+    readonly permission: { readonly verdict: string; readonly by: string };
+  };
+  tool_cache_hit: { readonly tool: string; readonly input: Json };
+  tool_call_parked: {
+    readonly tool: string;
+    readonly on: "ask" | "thread" | "exec" | "task" | "time";
+    readonly until: number;
+  };
+  tool_call_end: {
+    readonly tool: string;
+    readonly outcome: CallOutcome;
+    readonly output: Json;
+    readonly details?: Json;
+    readonly duration_ms: number;
+    readonly cached: boolean;
+    readonly truncated: boolean;
+    readonly permission?: { readonly verdict: string; readonly by: string };
+  };
+  ask_user: { readonly ask: Ask };
+  ask_resolved: {
+    readonly ask: string;
+    readonly decision: Decision;
+    readonly by: string;
+    readonly edited: boolean;
+  };
+  ask_expired: { readonly ask: string; readonly applied: Json };
+  ask_cancelled: { readonly ask: string };
+  file_change: FileChange & { readonly tool: string; readonly message: string | null };
+  context_window_warning: { readonly utilization: number; readonly tokens: number; readonly limit: number };
+  status_update: { readonly text: string };
+  episode_recorded: {
+    readonly tool: string;
+    readonly args: string;
+    readonly success: boolean;
+    readonly summary: string;
+  };
+  budget_warning: {
+    readonly scope: "run" | "session" | "tenant";
+    readonly kind: string;
+    readonly limit: number;
+    readonly spent: number;
+  };
+  budget_reached: {
+    readonly scope: "run" | "session" | "tenant";
+    readonly kind: string;
+    readonly limit: number;
+    readonly spent: number;
+  };
+  error: { readonly code: string; readonly message: string; readonly retryable: boolean };
+}
+
+export type EventType = keyof EventData;
+export type DataOf<T extends EventType> = EventData[T];
+
+/** An event as a transition makes it; the commit adds `v seq id at session`. */
+export type SessionEvent = {
+  readonly [T in EventType]: {
+    readonly type: T;
+    readonly thread: string;
+    readonly agent: { readonly name: string; readonly prefix: string };
+    readonly run?: string;
+    readonly turn?: number;
+    readonly attempt?: number;
+    readonly call?: string;
+    readonly item?: string;
+    readonly data: EventData[T];
+  };
+}[EventType];
+
+/** An event as it is stored and sent: `seq` is 1, 2, 3 … per session, `at` milliseconds since the epoch. */
+export type StoredEvent = SessionEvent & {
+  readonly v: 1;
+  readonly seq: number;
+  readonly id: string;
+  readonly at: number;
+  readonly session: string;
+};
+
+export type DeltaKind = "text_delta" | "reasoning_delta" | "tool_input_delta" | "tool_output_delta";
+
+/** A live piece of an open item; never stored, superseded by the event that closes the item. */
+export interface Delta {
+  readonly type: "delta";
+  readonly kind: DeltaKind;
+  readonly thread: string;
+  readonly item: string;
+  readonly attempt: number;
+  /** UTF-16 units of the item before this piece. */
+  readonly off: number;
+  readonly data: string;
+}

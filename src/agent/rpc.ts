@@ -1,0 +1,109 @@
+import type { Problem } from "./problem.ts";
+
+/** The one way from the router (and from a session's own sockets) into a session. */
+
+export type Scope =
+  | "sessions:read"
+  | "sessions:write"
+  | "asks:answer"
+  | "approvals:decide"
+  | "context:read"
+  | "usage:read"
+  | "tokens:mint"
+  | "debug:read"
+  | "admin";
+
+/** Who calls: the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
+export interface Principal {
+  readonly tenant: string;
+  readonly by: string;
+  readonly scopes: readonly Scope[];
+  /** A browser token's only session. */
+  readonly session?: string;
+  /** Milliseconds since the epoch. */
+  readonly expires?: number;
+  readonly origin?: string;
+}
+
+/** Operations of a session, each with its scope; `commands/index.ts` holds schema and handler of each. */
+export const operationScopes = {
+  create: "sessions:write",
+  get: "sessions:read",
+  patch: "sessions:write",
+  delete: "sessions:write",
+  send: "sessions:write",
+  messages: "sessions:read",
+  inputs: "sessions:read",
+  input: "sessions:read",
+  edit_input: "sessions:write",
+  withdraw: "sessions:write",
+  runs: "sessions:read",
+  run: "sessions:read",
+  threads: "sessions:read",
+  cancel: "sessions:write",
+  asks: "asks:answer",
+  answer: "asks:answer",
+  events: "sessions:read",
+  snapshot: "sessions:read",
+  clear: "sessions:write",
+  usage: "usage:read",
+} as const satisfies Record<string, Scope>;
+export type Operation = keyof typeof operationScopes;
+
+/** `params` is unchecked JSON: body, query and path values merged; the handler's schema is the only validation. */
+export interface SessionCall {
+  readonly principal: Principal;
+  readonly session: string;
+  readonly op: Operation;
+  readonly params: unknown;
+  /** `Idempotency-Key`, or the body's / frame's `id`. */
+  readonly key?: string;
+  readonly ifMatch?: string;
+}
+
+/** `json` is the serialised answer; `seq` the session's head after it; `status` 200, 201, 202 or 204. */
+export type SessionReply =
+  | {
+      readonly ok: true;
+      readonly status: 200 | 201 | 202 | 204;
+      readonly json: string;
+      readonly seq: number;
+      readonly replayed: boolean;
+    }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** RPC surface of SessionObject. `fetch` upgrades to the WebSocket of AP-22; its caller stands in the header `limpet-principal` (JSON) and `limpet-session`. */
+export interface SessionRpc {
+  perform(call: SessionCall): Promise<SessionReply>;
+}
+
+/** A session as the team's index lists it. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly tenant: string;
+  readonly ref: string | null;
+  readonly agent: string;
+  readonly title: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly status: "idle" | "running" | "waiting" | "deleted";
+  readonly revision: string;
+  readonly head_seq: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** RPC surface of TeamObject, as sessions and the router use it. */
+export interface TeamRpc {
+  /** Verifies an API key or a browser token. */
+  authenticate(
+    credential: string,
+  ): Promise<
+    { readonly ok: true; readonly principal: Principal } | { readonly ok: false; readonly problem: Problem }
+  >;
+  /** Idempotent upsert by id; the newest `head_seq` wins. `definition` is stored once per revision (CF-33). */
+  index(
+    summary: SessionSummary,
+    definition?: { readonly revision: string; readonly json: string },
+  ): Promise<void>;
+  definition(revision: string): Promise<string | null>;
+}

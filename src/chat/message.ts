@@ -1,0 +1,87 @@
+/** The conversation as plain values. Field names are the wire's, so a stored message is sent as it is. */
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+export type Role = "system" | "user" | "assistant" | "tool";
+export type Origin = "human" | "agent" | "effect" | "system";
+
+/** Data that only the model which sent it understands (signatures, encrypted reasoning); returned byte-exact to it alone. */
+export interface Opaque {
+  readonly provider: string;
+  readonly model: string;
+  readonly data: Json;
+}
+
+export interface TextPart {
+  readonly type: "text";
+  readonly text: string;
+  readonly opaque?: Opaque;
+}
+
+/** A model's reasoning: no part of an answer, returned only to the model (`provider/model`) that wrote it. */
+export interface ReasoningPart {
+  readonly type: "reasoning";
+  readonly text: string;
+  readonly model: string;
+  readonly opaque?: Opaque;
+}
+
+/** `blob` names stored bytes of this session; otherwise `url` is an https address. */
+interface MediaFields {
+  readonly blob?: string;
+  readonly url?: string;
+  readonly media_type: string;
+  readonly name?: string;
+}
+export interface ImagePart extends MediaFields {
+  readonly type: "image";
+}
+export interface DocumentPart extends MediaFields {
+  readonly type: "document";
+}
+
+/** `args` is the raw JSON text as the model wrote it; it is parsed strictly at dispatch and never repaired. */
+export interface ToolCallPart {
+  readonly type: "tool_call";
+  readonly id: string;
+  readonly name: string;
+  readonly args: string;
+  readonly opaque?: Opaque;
+  /** Set when the call must never run: it stood in a reply that was cut off, or behind the 64th call. */
+  readonly invalid?: "truncated" | "too_many";
+}
+
+export type ResultStatus = "ok" | "error" | "denied" | "skipped" | "cancelled" | "unknown";
+export type ContentPart = TextPart | ImagePart | DocumentPart;
+
+/** `omitted` counts the characters cut from the content; `recall` names the stored full text. */
+export interface ToolResultPart {
+  readonly type: "tool_result";
+  readonly call: string;
+  readonly name: string;
+  readonly status: ResultStatus;
+  readonly content: readonly ContentPart[];
+  readonly omitted?: number;
+  readonly recall?: string;
+}
+
+export type Part = TextPart | ReasoningPart | ImagePart | DocumentPart | ToolCallPart | ToolResultPart;
+
+/** `note`: runtime advice, rendered in a tag; `steering`: an input that joined a run; `partial`: kept from a cancelled reply; `pinned`: never shortened. */
+export type Mark = "note" | "steering" | "partial" | "pinned" | "truncated";
+
+/** One message of a thread. `pos` orders it; `id` and `pos` are never reused; `tokens` is the stored estimate. */
+export interface Message {
+  readonly id: string;
+  readonly pos: number;
+  readonly role: Role;
+  readonly origin: Origin;
+  readonly parts: readonly Part[];
+  readonly at: number;
+  readonly tokens: number;
+  readonly sender?: string;
+  readonly marks?: readonly Mark[];
+  /** Run and turn that wrote it. */
+  readonly run?: string;
+  readonly turn?: number;
+}

@@ -1,0 +1,122 @@
+import type { Json, Message, Part } from "../chat/message.ts";
+
+/** Tokens of one call. `input` never includes cache; `output` includes reasoning; `total` ≥ the sum of the four. */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly total: number;
+}
+
+/** A tool as a model is told about it; `schema` is JSON Schema 2020-12. */
+export interface ToolSpec {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Json;
+}
+
+export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+export type Purpose = "turn" | "plan" | "repair" | "compaction" | "announce";
+
+export interface ResponseFormat {
+  readonly type: "json_object" | "json_schema";
+  readonly schema?: Json;
+}
+
+/** Where a request comes from: for scripts, events and ledgers. Never on the wire. */
+export interface RequestContext {
+  readonly session: string;
+  readonly agent: string;
+  readonly thread: string;
+  readonly run: string;
+  readonly turn: number;
+  /** Completed model calls of this thread before this one (0, 1, …). */
+  readonly call: number;
+  readonly attempt: number;
+  readonly purpose: Purpose;
+}
+
+/** One model call (MO-2). `messages` is the valid view of SE-6, already rendered. */
+export interface ModelRequest {
+  readonly model: string;
+  readonly system: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolSpec[];
+  readonly toolChoice: "auto" | "none" | "required" | { readonly tool: string };
+  readonly maxTokens: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly reasoning?: {
+    readonly effort?: Effort;
+    readonly budgetTokens?: number;
+    readonly summary?: "auto" | "none";
+  };
+  readonly responseFormat?: ResponseFormat;
+  readonly cache: { readonly mode: "auto" | "off"; readonly ttl: "5m" | "1h" };
+  /** Id of the message that was newest in the thread's previous call: the second cache breakpoint (MO-12). */
+  readonly previousNewest?: string;
+  /** Base64 of a stored blob. */
+  readonly media: (blob: string) => string;
+  readonly context: RequestContext;
+}
+
+export type FinishReason =
+  | "stop"
+  | "tool_calls"
+  | "length"
+  | "context_full"
+  | "refusal"
+  | "filtered"
+  | "paused";
+
+/** What a wire says, piece by piece. `item` numbers the open pieces of one reply in their order. */
+export type ModelEvent =
+  | { readonly type: "start"; readonly model: string; readonly requestId?: string }
+  | { readonly type: "text" | "reasoning" | "refusal"; readonly item: number; readonly text: string }
+  | { readonly type: "call"; readonly item: number; readonly id?: string; readonly name: string }
+  | { readonly type: "call_input"; readonly item: number; readonly json: string }
+  | { readonly type: "opaque"; readonly item: number; readonly data: Json }
+  | { readonly type: "item_end"; readonly item: number }
+  | { readonly type: "usage"; readonly raw: Json }
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly raw: string }
+  | { readonly type: "ping" };
+
+/** A live piece of an open item: `off` is the number of UTF-16 units before it. */
+export interface ItemDelta {
+  readonly kind: "text" | "reasoning" | "tool_input";
+  /** Index of the item in the reply. */
+  readonly index: number;
+  readonly off: number;
+  readonly data: string;
+  /** Set on the first delta of a `tool_input` item. */
+  readonly call?: { readonly id: string; readonly name: string };
+}
+
+/** A whole reply (MO-2). `cost` in 10⁻⁹ USD, null if the price is unknown. */
+export interface Completion {
+  readonly parts: readonly Part[];
+  readonly finish: FinishReason;
+  readonly empty: boolean;
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly cost: number | null;
+  readonly provider: string;
+  readonly model: string;
+  readonly requestId?: string;
+  readonly firstByteMs: number;
+  readonly totalMs: number;
+}
+
+export interface CompleteOptions {
+  readonly signal: AbortSignal;
+  /** Called once per provider read with all deltas of that read; never after the promise settled. */
+  readonly onDelta?: (deltas: readonly ItemDelta[]) => void;
+}
+
+/** Speaks to one model. `complete` makes exactly one attempt, never sleeps, rejects with a `ModelError`. */
+export interface Completer {
+  readonly provider: string;
+  readonly model: string;
+  complete(request: ModelRequest, options: CompleteOptions): Promise<Completion>;
+}

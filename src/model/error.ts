@@ -1,0 +1,39 @@
+/** What can go wrong with one model attempt (MO-25). */
+export type ModelErrorCode =
+  | "rate_limited"
+  | "overloaded"
+  | "server_error"
+  | "network"
+  | "timeout"
+  | "truncated_stream"
+  | "protocol_error"
+  | "quota_exceeded"
+  | "auth"
+  | "model_not_found"
+  | "context_overflow"
+  | "invalid_request"
+  | "cancelled";
+
+/** A failed attempt as plain data. `message` is ≤ 300 characters, without secrets or payload. */
+export interface ModelFailure {
+  readonly code: ModelErrorCode;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+  readonly status?: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly requestId?: string;
+  readonly message: string;
+  /** True once the first byte of a reply was read: the attempt may have been billed. */
+  readonly billed?: boolean;
+}
+
+/** The rejection of `Completer.complete`. */
+export class ModelError extends Error {
+  readonly failure: ModelFailure;
+  constructor(failure: ModelFailure) {
+    super(failure.message);
+    this.name = "ModelError";
+    this.failure = failure;
+  }
+}

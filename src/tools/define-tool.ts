@@ -1,0 +1,100 @@
+import type * as z from "zod";
+import type { ContentPart, Json } from "../chat/message.ts";
+import type { FileChange, Sandbox } from "../sandbox/contract.ts";
+
+/** What may happen to a call that a crash interrupted (SE-32). */
+export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
+export type WorkspaceUse = "none" | "read" | "write";
+
+/** The result of a call. `details` (≤ 64 KiB) goes to the event, not to the model. */
+export interface ToolOutput {
+  readonly content: string | readonly ContentPart[];
+  readonly isError?: boolean;
+  readonly details?: Json;
+  readonly changes?: readonly FileChange[];
+  /** Emitted as `status_update`. */
+  readonly status?: string;
+}
+
+/** A question to a person (SE-28). */
+export interface QuestionSpec {
+  readonly text: string;
+  readonly options: readonly string[];
+  readonly header?: string;
+  readonly multi_select: boolean;
+  readonly max_selections?: number;
+  readonly strict: boolean;
+}
+
+/** What a parked call waits for. `time` re-runs the call at `until`. */
+export type Park =
+  | { readonly on: "ask"; readonly question: QuestionSpec }
+  | { readonly on: "time" | "exec"; readonly until: number };
+
+export interface Parked {
+  readonly parked: Park;
+}
+export const parked = (park: Park): Parked => ({ parked: park });
+
+/** All that a tool sees of the world (TB-1). `key` is the same for every attempt of a call. */
+export interface ToolContext {
+  readonly callId: string;
+  readonly key: string;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  /** Milliseconds since the epoch. */
+  readonly deadline: number;
+  readonly now: () => number;
+  readonly agent: string;
+  readonly thread: string;
+  readonly session: string;
+  readonly sandbox: Sandbox;
+  /** Globs that bound every write; absent = unbounded. */
+  readonly writablePaths?: readonly string[];
+  /** Seconds a command may take: default and greatest. */
+  readonly commandTimeout: { readonly default: number; readonly max: number };
+  /** Stored text of this session (SE-19), null if the id is unknown. */
+  readonly recall: (id: string) => string | null;
+  /** Streams a piece of output to watchers; never stored. */
+  readonly show: (text: string) => void;
+}
+
+/** A tool as written: `run` gets arguments that passed `params`. */
+export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
+  readonly name: string;
+  readonly description: string;
+  readonly params: P;
+  readonly safety?: Safety | ((args: z.output<P>) => Safety);
+  readonly workspace?: WorkspaceUse;
+  readonly cache?: boolean;
+  readonly terminal?: boolean;
+  readonly pinned?: boolean;
+  readonly poll?: boolean;
+  /** Milliseconds; absent = 60 000. */
+  readonly timeout?:
+    | number
+    | ((args: z.output<P>, context: { readonly default: number; readonly max: number }) => number);
+  /** Characters of output; absent = 32 000. */
+  readonly limit?: number;
+  /** What a permission pattern is matched against; absent = the tool's name. */
+  readonly subject?: (args: z.output<P>) => readonly string[];
+  readonly run: (
+    args: z.output<P>,
+    context: ToolContext,
+  ) => Promise<ToolOutput | Parked> | ToolOutput | Parked;
+}
+
+/** A tool with its argument type forgotten, as toolboxes and dispatch hold it. */
+export interface Tool extends Omit<ToolDefinition, "safety" | "timeout" | "subject" | "run"> {
+  readonly schema: Json;
+  readonly safety: (args: unknown) => Safety;
+  readonly timeout: (args: unknown, command: { readonly default: number; readonly max: number }) => number;
+  readonly subject: (args: unknown) => readonly string[];
+  readonly run: (args: unknown, context: ToolContext) => Promise<ToolOutput | Parked>;
+}
+
+export interface Toolbox {
+  readonly name: string;
+  readonly description: string;
+  readonly tools: readonly Tool[];
+}

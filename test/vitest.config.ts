@@ -1,0 +1,34 @@
+import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"],
+          isolate: false,
+        },
+      },
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: "./support/wrangler.toml" } })],
+        test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"] },
+      },
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: "../src/sandbox/worker/wrangler.toml" } })],
+        test: { name: "sandbox", include: ["test/sandbox/worker/**/*.test.ts"] },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
