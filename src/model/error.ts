@@ -1,3 +1,5 @@
+import type { Usage } from "./completer.ts";
+
 /** What can go wrong with one model attempt (MO-25). */
 export type ModelErrorCode =
   | "rate_limited"
@@ -26,6 +28,9 @@ export interface ModelFailure {
   readonly message: string;
   /** True once the first byte of a reply was read: the attempt may have been billed. */
   readonly billed?: boolean;
+  /** With `billed`: what the attempt is booked at, always an estimate (MO-32); `cost` in 10⁻⁹ USD, null if unpriced. */
+  readonly usage?: Usage;
+  readonly cost?: number | null;
 }
 
 /** The rejection of `Completer.complete`. */

@@ -1,0 +1,107 @@
+import { imageSize } from "./image-size.ts";
+import type { DocumentPart, ImagePart, Json, Part, ToolResultPart } from "./message.ts";
+
+/** Who counts images how (MO-34): the wire family of the provider. */
+export type TokenFamily = "anthropic" | "openai-chat" | "gemini";
+
+/** How a message is estimated: the family for media, and the base64 of stored bytes. */
+export interface EstimateOptions {
+  readonly family: TokenFamily;
+  readonly media: (blob: string) => string;
+}
+
+/** UTF-8 bytes of a text; a lone surrogate counts as the three bytes of U+FFFD. */
+export const utf8Length = (text: string): number => {
+  let bytes = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) continue;
+    if (unit < 0x800) bytes += 1;
+    else {
+      bytes += 2;
+      if (unit >= 0xd800 && unit <= 0xdbff && isLow(text.charCodeAt(i + 1))) i++;
+    }
+  }
+  return bytes;
+};
+
+/** True for the second half of a pair: with the first half's three bytes the pair is four, its own unit included. */
+const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+
+/** Tokens of a text: a quarter of its UTF-8 bytes, rounded up. */
+export const estimateText = (text: string): number => Math.ceil(utf8Length(text) / 4);
+
+const unreadableImage = 3000;
+const pdfPage = 3000;
+
+const estimateImage = (part: ImagePart, { family, media }: EstimateOptions): number => {
+  if (family === "gemini") return 1120;
+  const size = part.blob === undefined ? null : imageSize(media(part.blob));
+  if (size === null) return unreadableImage;
+  const tiles = (edge: number) => Math.ceil(size.width / edge) * Math.ceil(size.height / edge);
+  return family === "anthropic" ? Math.min(4000, tiles(28)) : Math.min(15_000, Math.ceil(1.2 * tiles(32)));
+};
+
+const estimateDocument = (part: DocumentPart, { media }: EstimateOptions): number => {
+  if (part.blob === undefined) return pdfPage;
+  const base64 = media(part.blob);
+  const bytes = Math.floor((base64.length * 3) / 4) - (/=*$/.exec(base64)?.[0].length ?? 0);
+  if (part.media_type !== "application/pdf") return Math.ceil(bytes / 4);
+  const pages = atob(base64).match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0;
+  return pages > 0 ? pages * pdfPage : Math.ceil(bytes / 20);
+};
+
+const estimatePart = (part: Part, options: EstimateOptions): number => {
+  if (part.type === "text") return estimateText(part.text);
+  if (part.type === "image") return estimateImage(part, options);
+  if (part.type === "document") return estimateDocument(part, options);
+  if (part.type === "tool_result") return estimateResult(part, options);
+  if (part.type === "tool_call") {
+    return Math.ceil((utf8Length(part.id) + utf8Length(part.name) + utf8Length(part.args)) / 4);
+  }
+  return part.opaque === undefined ? 0 : estimateText(part.text || JSON.stringify(part.opaque.data));
+};
+
+const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): number => {
+  let text = 0;
+  let media = 0;
+  for (const part of content) {
+    if (part.type === "text") text += utf8Length(part.text);
+    else media += estimatePart(part, options);
+  }
+  return Math.ceil(text / 4) + media;
+};
+
+/**
+ * Tokens of one message (MO-34), computed once and stored as `Message.tokens`. Reasoning counts only if it can be sent
+ * back, that is with opaque data.
+ */
+export const estimateTokens = (parts: readonly Part[], options: EstimateOptions): number =>
+  parts.reduce((sum, part) => sum + estimatePart(part, options), 4);
+
+/** A tool's part of a request: a quarter of its JSON, and ten. */
+const estimateTool = (tool: { name: string; description: string; schema: Json }): number =>
+  Math.ceil((utf8Length(tool.name) + utf8Length(tool.description) + schemaBytes(tool.schema)) / 4) + 10;
+
+const measured = new WeakMap<object, number>();
+
+/** UTF-8 bytes of a schema's JSON, measured once per schema value. */
+const schemaBytes = (schema: Json): number => {
+  if (typeof schema !== "object" || schema === null) return utf8Length(JSON.stringify(schema));
+  const known = measured.get(schema);
+  if (known !== undefined) return known;
+  const bytes = utf8Length(JSON.stringify(schema));
+  measured.set(schema, bytes);
+  return bytes;
+};
+
+/** Input tokens of a request: stored figures of its messages, the system prompt once, the tools it declares. */
+export const estimateRequest = (request: {
+  readonly system: string;
+  readonly messages: readonly { readonly tokens: number }[];
+  readonly tools: readonly { readonly name: string; readonly description: string; readonly schema: Json }[];
+}): number => {
+  const messages = request.messages.reduce((sum, { tokens }) => sum + tokens, 0);
+  const tools = request.tools.reduce((sum, tool) => sum + estimateTool(tool), 0);
+  return messages + tools + estimateText(request.system);
+};

@@ -1,0 +1,53 @@
+import type { ModelRequest } from "./completer.ts";
+
+/** Which call ids a reply may keep, and new ones for the rest (MO-3). */
+export interface CallIds {
+  /** True if the thread already has a call of this id. */
+  readonly known: (id: string) => boolean;
+  /** The id of the reply's n-th call; the same for every attempt of the same request. */
+  readonly mint: (index: number) => string;
+}
+
+const usable = /^[A-Za-z0-9_-]{1,40}$/;
+
+/** 52 bits of a string as 11 base-36 digits; no cryptography, only spread. */
+const digest = (text: string): string => {
+  let high = 0xdeadbeef;
+  let low = 0x41c6ce57;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    high = Math.imul(high ^ unit, 2654435761);
+    low = Math.imul(low ^ unit, 1597334677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
+  return ((high >>> 0) * 0x100000 + (low >>> 12)).toString(36).padStart(11, "0");
+};
+
+/** The call ids of a request's history, read on first use, and minted ids derived from its context. */
+export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
+  let seen: Set<string> | undefined;
+  const known = (id: string): boolean => {
+    seen ??= new Set(
+      messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool_call" ? [part.id] : []))),
+    );
+    return seen.has(id);
+  };
+  const { session, thread, run, turn, call, purpose } = context;
+  const prefix = `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}`;
+  return { known, mint: (index) => `${prefix}_${index}` };
+};
+
+/** The provider's id if it is usable and new in thread and reply, else a minted one (MO-3). */
+export const chooseId = (
+  given: string | undefined,
+  index: number,
+  ids: CallIds,
+  taken: ReadonlySet<string>,
+): string => {
+  const free = (id: string) => !taken.has(id) && !ids.known(id);
+  if (given !== undefined && usable.test(given) && free(given)) return given;
+  let id = ids.mint(index);
+  for (let again = 2; !free(id); again++) id = `${ids.mint(index)}_${again}`;
+  return id;
+};

@@ -1,0 +1,162 @@
+import { estimateRequest, estimateText } from "../chat/tokens.ts";
+import { callIds } from "./call-ids.ts";
+import type { CallIds } from "./call-ids.ts";
+import type { CompleteOptions, Completion, ModelEvent, ModelRequest } from "./completer.ts";
+import { ModelError } from "./error.ts";
+import { asModelError, modelError } from "./failure.ts";
+import type { Origin } from "./failure.ts";
+import { costOf } from "./prices.ts";
+import type { Price } from "./prices.ts";
+import { finishOf, openReply, partsOf, takeDeltas, takeEvent } from "./reply.ts";
+import type { Reply } from "./reply.ts";
+import { readUsage } from "./usage.ts";
+import type { UsageReport } from "./usage.ts";
+
+/** What the collector needs to know about an attempt. */
+export interface CollectOptions {
+  readonly request: ModelRequest;
+  readonly provider: string;
+  /** Price of the model that answered, by the id it gave (MO-36). */
+  readonly price: (answered: string) => Price | null;
+  /** When the request left, and the clock: milliseconds. */
+  readonly startedAt: number;
+  readonly now: () => number;
+  /** Ends the collection at once; its reason should be a `ModelError` (deadlines.ts sees to that), else it is `cancelled`. */
+  readonly signal?: AbortSignal;
+  readonly onDelta?: CompleteOptions["onDelta"];
+  /** Absent: `callIds(request)`. */
+  readonly ids?: CallIds;
+}
+
+interface Attempt {
+  readonly reply: Reply;
+  readonly options: CollectOptions;
+  readonly origin: Origin;
+  firstAt: number | undefined;
+  settled: boolean;
+}
+
+/**
+ * Makes a completion of what a wire says: one batch of events per network read, one `onDelta` call per batch (MO-2, §5).
+ * A reply without `finish` is `truncated_stream`, an impossible one `protocol_error`; whatever the iterable throws
+ * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read (MO-32).
+ */
+export const collect = async (
+  batches: AsyncIterable<readonly ModelEvent[]>,
+  options: CollectOptions,
+): Promise<Completion> => {
+  const { request, provider, signal } = options;
+  const origin = { provider, model: request.model };
+  const reply = openReply(origin, options.ids ?? callIds(request), options.onDelta !== undefined);
+  const attempt: Attempt = { reply, options, origin, firstAt: undefined, settled: false };
+  if (signal?.aborted === true) throw asModelError(signal.reason, origin, signal);
+  try {
+    await untilAborted(pump(batches[Symbol.asyncIterator](), attempt), origin, signal);
+  } catch (error) {
+    throw error instanceof ModelError ? booked(error, attempt) : error;
+  } finally {
+    attempt.settled = true;
+  }
+  return completionOf(attempt);
+};
+
+/** Settles with the work or, first, with the abort: a read that ignores the signal holds nobody up. */
+const untilAborted = (work: Promise<void>, origin: Origin, signal?: AbortSignal): Promise<void> => {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(asModelError(signal.reason, origin, signal));
+    signal.addEventListener("abort", abort, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+};
+
+const pump = async (batches: AsyncIterator<readonly ModelEvent[]>, attempt: Attempt): Promise<void> => {
+  const { reply, options } = attempt;
+  let open = true;
+  try {
+    for (;;) {
+      const read = await next(batches, attempt);
+      open = read.done !== true;
+      if (read.done === true || attempt.settled) break;
+      attempt.firstAt ??= options.now();
+      for (const event of read.value) takeEvent(reply, event);
+      const deltas = takeDeltas(reply);
+      if (deltas.length > 0) options.onDelta?.(deltas);
+    }
+  } finally {
+    if (open) batches.return?.().catch(() => undefined);
+  }
+  if (reply.finish === undefined) {
+    throw modelError(
+      "truncated_stream",
+      attempt.origin,
+      "The provider's reply ended before its end was told.",
+    );
+  }
+};
+
+/** One read. Only its own errors are the provider's; an error of `onDelta` passes unchanged. */
+const next = async (
+  batches: AsyncIterator<readonly ModelEvent[]>,
+  { origin, options }: Attempt,
+): Promise<IteratorResult<readonly ModelEvent[], unknown>> => {
+  try {
+    return await batches.next();
+  } catch (error) {
+    throw asModelError(error, origin, options.signal);
+  }
+};
+
+const usageOf = ({ reply, options }: Attempt): UsageReport => {
+  let report = readUsage(reply.rawUsage, { input: 0, output: 0 });
+  if (!report.estimated) return report;
+  const written = reply.parts.reduce((sum, { name, text }) => sum + estimateText(name + text), 0);
+  const { request } = options;
+  report = readUsage(reply.rawUsage, { input: estimateRequest(request), output: written });
+  return report;
+};
+
+const completionOf = (attempt: Attempt): Completion => {
+  const { reply, options, firstAt } = attempt;
+  const finish = finishOf(reply, reply.finish ?? "stop");
+  const parts = partsOf(reply, finish);
+  const { usage, estimated, cacheWrite1h } = usageOf(attempt);
+  const endedAt = options.now();
+  return {
+    parts,
+    finish,
+    empty: !parts.some((part) =>
+      part.type === "text" ? part.text.trim() !== "" : part.type === "tool_call",
+    ),
+    usage,
+    estimated,
+    cost: costOf(usage, cacheWrite1h, options.price(reply.model)),
+    provider: options.provider,
+    model: reply.model,
+    ...(reply.requestId !== undefined && { requestId: reply.requestId }),
+    firstByteMs: (firstAt ?? endedAt) - options.startedAt,
+    totalMs: endedAt - options.startedAt,
+  };
+};
+
+/** A failure after the first byte, with what the attempt is booked at: what was reported, at least what was written. */
+const booked = ({ failure }: ModelError, attempt: Attempt): ModelError => {
+  const { reply, options, firstAt } = attempt;
+  if (firstAt === undefined) return new ModelError(failure);
+  const written = reply.parts.reduce((sum, { name, text }) => sum + estimateText(name + text), 0);
+  const { usage, cacheWrite1h } = readUsage(reply.rawUsage, {
+    input: estimateRequest(options.request),
+    output: written,
+  });
+  const output = Math.max(usage.output, written);
+  const total = Math.max(usage.total, usage.total - usage.output + output);
+  const spent = { ...usage, output, total };
+  const requestId = failure.requestId ?? reply.requestId;
+  return new ModelError({
+    ...failure,
+    ...(requestId !== undefined && { requestId }),
+    billed: true,
+    usage: spent,
+    cost: costOf(spent, cacheWrite1h, options.price(reply.model)),
+  });
+};

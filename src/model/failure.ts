@@ -1,0 +1,71 @@
+import { ModelError } from "./error.ts";
+import type { ModelErrorCode, ModelFailure } from "./error.ts";
+
+/** What a failure leads to (MO-25): retried, retried at most twice, left for the next lane, or final. */
+export type Remedy = "retry" | "retry_twice" | "next_lane" | "fail";
+
+interface CodeRule {
+  readonly remedy: Remedy;
+  /** When the lane cools: at once, only when its retries are used up, or for a fixed time in milliseconds. */
+  readonly cooldown: "at_once" | "exhausted" | "never" | number;
+}
+
+/** The table of MO-25. */
+export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
+  rate_limited: { remedy: "retry", cooldown: "exhausted" },
+  overloaded: { remedy: "retry", cooldown: "at_once" },
+  server_error: { remedy: "retry", cooldown: "at_once" },
+  network: { remedy: "retry", cooldown: "at_once" },
+  timeout: { remedy: "retry", cooldown: "at_once" },
+  truncated_stream: { remedy: "retry_twice", cooldown: "never" },
+  protocol_error: { remedy: "retry_twice", cooldown: "never" },
+  quota_exceeded: { remedy: "next_lane", cooldown: 600_000 },
+  auth: { remedy: "next_lane", cooldown: "never" },
+  model_not_found: { remedy: "next_lane", cooldown: "never" },
+  context_overflow: { remedy: "fail", cooldown: "never" },
+  invalid_request: { remedy: "fail", cooldown: "never" },
+  cancelled: { remedy: "fail", cooldown: "never" },
+};
+
+/** Provider name and model id of the attempt that failed. */
+export interface Origin {
+  readonly provider: string;
+  readonly model: string;
+}
+
+const messageLimit = 300;
+
+/** Cuts a message to 300 characters without splitting a surrogate pair. */
+const shorten = (message: string): string =>
+  message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1).toWellFormed()}…`;
+
+/** A `ModelError` whose `retryable` follows MO-25 unless `more` overrides it. `message` must hold no payload. */
+export const modelError = (
+  code: ModelErrorCode,
+  origin: Origin,
+  message: string,
+  more: Partial<Omit<ModelFailure, "code" | "message" | "provider" | "model">> = {},
+): ModelError => {
+  const { remedy } = codeRules[code];
+  return new ModelError({
+    code,
+    retryable: remedy === "retry" || remedy === "retry_twice",
+    provider: origin.provider,
+    model: origin.model,
+    message: shorten(message),
+    ...more,
+  });
+};
+
+/**
+ * Turns whatever a transport threw into a `ModelError`: the reason of an aborted signal if that is one, `cancelled`
+ * for any other abort, otherwise `network`. The text of unknown errors is dropped: it may quote payload.
+ */
+export const asModelError = (error: unknown, origin: Origin, signal?: AbortSignal): ModelError => {
+  if (error instanceof ModelError) return error;
+  if (signal?.aborted === true) {
+    const reason: unknown = signal.reason;
+    return reason instanceof ModelError ? reason : modelError("cancelled", origin, "The call was cancelled.");
+  }
+  return modelError("network", origin, "The connection to the provider failed.");
+};

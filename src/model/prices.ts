@@ -1,0 +1,36 @@
+import type { Usage } from "./completer.ts";
+
+/** USD per million tokens. Unlisted: `cache_read` 0.1 × input, `cache_write` 1 × input, `cache_write_1h` as `cache_write`. */
+export interface Rates {
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read?: number | undefined;
+  readonly cache_write?: number | undefined;
+  readonly cache_write_1h?: number | undefined;
+}
+
+/** Prices of one model; `above` replaces rates for the whole call once its prompt exceeds `above.tokens` (MO-36). */
+export interface Price extends Rates {
+  readonly above?: (Partial<Rates> & { readonly tokens: number }) | undefined;
+}
+
+/** Cost of one call in 10⁻⁹ USD, an integer; null without a price. `cacheWrite1h` is the part of `cacheWrite` kept an hour. */
+export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null): number | null => {
+  if (price === null) return null;
+  const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
+  const rates: Rates =
+    price.above !== undefined && prompt > price.above.tokens ? { ...price, ...price.above } : price;
+  const read = rates.cache_read ?? rates.input * 0.1;
+  const write = rates.cache_write ?? rates.input;
+  const hourly = Math.min(cacheWrite1h, usage.cacheWrite);
+  const millionths =
+    usage.input * micro(rates.input) +
+    usage.output * micro(rates.output) +
+    usage.cacheRead * micro(read) +
+    (usage.cacheWrite - hourly) * micro(write) +
+    hourly * micro(rates.cache_write_1h ?? write);
+  return Math.round(millionths / 1000);
+};
+
+/** USD per million tokens as whole 10⁻¹² USD per token, so that products and sums stay exact integers. */
+const micro = (usdPerMillion: number): number => Math.round(usdPerMillion * 1e6);

@@ -1,0 +1,252 @@
+import type { Json, Opaque, Part } from "../chat/message.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import { chooseId } from "./call-ids.ts";
+import type { CallIds } from "./call-ids.ts";
+import type { FinishReason, ItemDelta, ModelEvent } from "./completer.ts";
+import { modelError } from "./failure.ts";
+import type { Origin } from "./failure.ts";
+import { mergeUsage } from "./usage.ts";
+
+/** Bounds of one reply (MO-20): UTF-8 bytes of text and of one call's arguments, and calls that may run. */
+export const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64 } as const;
+
+interface Item {
+  readonly kind: "text" | "reasoning" | "call";
+  /** Place among the parts; given with the first content, so that an empty item leaves no gap. */
+  readonly index: number;
+  readonly id: string;
+  readonly givenId: string;
+  readonly name: string;
+  /** What earlier batches brought, and what this one did. Apart, so that the whole is flattened only once. */
+  text: string;
+  fresh: string;
+  touched: boolean;
+  bytes: number;
+  data: Json | undefined;
+  ended: boolean;
+}
+
+/** The state of a reply that is being collected: mutable, owned by one attempt. */
+export interface Reply {
+  readonly origin: Origin;
+  readonly ids: CallIds;
+  /** Whether anybody wants deltas. */
+  readonly live: boolean;
+  readonly items: Map<number, Item>;
+  readonly parts: Item[];
+  /** Items with something new in this batch. */
+  dirty: Item[];
+  readonly taken: Set<string>;
+  textBytes: number;
+  started: boolean;
+  refused: boolean;
+  model: string;
+  requestId: string | undefined;
+  rawUsage: Json | undefined;
+  finish: FinishReason | undefined;
+}
+
+export const openReply = (origin: Origin, ids: CallIds, live: boolean): Reply => ({
+  origin,
+  ids,
+  live,
+  items: new Map(),
+  parts: [],
+  dirty: [],
+  taken: new Set(),
+  textBytes: 0,
+  started: false,
+  refused: false,
+  model: origin.model,
+  requestId: undefined,
+  rawUsage: undefined,
+  finish: undefined,
+});
+
+const impossible = (reply: Reply, what: string): never => {
+  throw modelError("protocol_error", reply.origin, `The provider's stream is out of order: ${what}.`);
+};
+
+const tooLarge = (reply: Reply, what: string): never => {
+  throw modelError("protocol_error", reply.origin, `The provider's reply is too large: ${what}.`);
+};
+
+const addItem = (reply: Reply, key: number, kind: Item["kind"], name = "", givenId = ""): Item => {
+  const index = reply.parts.length;
+  const id = kind === "call" ? chooseId(givenId, index, reply.ids, reply.taken) : "";
+  reply.taken.add(id);
+  const item: Item = {
+    kind,
+    index,
+    id,
+    givenId,
+    name,
+    text: "",
+    fresh: "",
+    touched: false,
+    bytes: 0,
+    data: undefined,
+    ended: false,
+  };
+  reply.items.set(key, item);
+  reply.parts.push(item);
+  return item;
+};
+
+/** The open item of this number, created if it is text or reasoning and new. */
+const openItem = (reply: Reply, key: number, kind: Item["kind"]): Item => {
+  const item = reply.items.get(key) ?? (kind === "call" ? undefined : addItem(reply, key, kind));
+  if (item === undefined) return impossible(reply, "arguments of a call that was never opened");
+  if (item.kind !== kind) return impossible(reply, `${kind} for an item that is ${item.kind}`);
+  if (item.ended) return impossible(reply, `${kind} for an item that has ended`);
+  return item;
+};
+
+const touch = (reply: Reply, item: Item): void => {
+  if (item.touched) return;
+  item.touched = true;
+  reply.dirty.push(item);
+};
+
+const append = (reply: Reply, key: number, kind: Item["kind"], text: string): void => {
+  const item = openItem(reply, key, kind);
+  const bytes = utf8Length(text);
+  if (kind === "call") {
+    item.bytes += bytes;
+    if (item.bytes > replyLimits.args) tooLarge(reply, "more than 1 MiB of arguments in one call");
+  } else {
+    reply.textBytes += bytes;
+    if (reply.textBytes > replyLimits.text) tooLarge(reply, "more than 4 MiB of text");
+  }
+  item.fresh += text;
+  touch(reply, item);
+};
+
+type ContentEvent = Extract<
+  ModelEvent,
+  { type: "text" | "reasoning" | "refusal" | "call" | "call_input" | "opaque" }
+>;
+
+const takeContent = (reply: Reply, event: ContentEvent): void => {
+  if (!reply.started) impossible(reply, `${event.type} before the start`);
+  if (reply.finish !== undefined && !isBlank(event)) impossible(reply, `${event.type} after the end`);
+  switch (event.type) {
+    case "text":
+    case "refusal":
+      if (event.text === "") return;
+      if (event.type === "refusal") reply.refused = true;
+      return append(reply, event.item, "text", event.text);
+    case "reasoning":
+      return event.text === "" ? undefined : append(reply, event.item, "reasoning", event.text);
+    case "call":
+      if (reply.items.has(event.item)) impossible(reply, "a call for an item that is open already");
+      return touch(reply, addItem(reply, event.item, "call", event.name, event.id));
+    case "call_input":
+      return append(reply, event.item, "call", event.json);
+    case "opaque": {
+      const item = reply.items.get(event.item) ?? addItem(reply, event.item, "reasoning");
+      item.data = event.data;
+    }
+  }
+};
+
+const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): void => {
+  if (reply.started) impossible(reply, "a second start");
+  reply.started = true;
+  if (event.model !== "") reply.model = event.model;
+  reply.requestId = event.requestId;
+};
+
+/** Applies one event; throws a `protocol_error` for an impossible order or a reply beyond its limits (MO-20, MO-24). */
+export const takeEvent = (reply: Reply, event: ModelEvent): void => {
+  switch (event.type) {
+    case "start":
+      return start(reply, event);
+    case "usage":
+      reply.rawUsage = mergeUsage(reply.rawUsage, event.raw);
+      return;
+    case "finish":
+      reply.finish ??= event.reason;
+      return;
+    case "item_end":
+      return endItem(reply, event.item);
+    case "ping":
+      return;
+    case "text":
+    case "reasoning":
+    case "refusal":
+    case "call":
+    case "call_input":
+    case "opaque":
+      return takeContent(reply, event);
+  }
+};
+
+/** Wires also end items that never had content: those are unknown here. */
+const endItem = (reply: Reply, key: number): void => {
+  const item = reply.items.get(key);
+  if (item !== undefined) item.ended = true;
+};
+
+const isBlank = (event: ContentEvent): boolean =>
+  ("text" in event && event.text === "") || ("json" in event && event.json === "");
+
+/** Closes a batch: what it brought, as at most one delta per item. */
+export const takeDeltas = (reply: Reply): readonly ItemDelta[] => {
+  const deltas: ItemDelta[] = [];
+  for (const item of reply.dirty) {
+    const { kind, index, id, name, fresh } = item;
+    const off = item.text.length;
+    if (reply.live) {
+      if (kind !== "call") deltas.push({ kind, index, off, data: fresh });
+      else if (off > 0) deltas.push({ kind: "tool_input", index, off, data: fresh });
+      else deltas.push({ kind: "tool_input", index, off, data: fresh, call: { id, name } });
+    }
+    item.text += fresh;
+    item.fresh = "";
+    item.touched = false;
+  }
+  reply.dirty = [];
+  return deltas;
+};
+
+/** Finishes under which no call of the reply may run (MO-22). */
+const cutOff: ReadonlySet<FinishReason> = new Set([
+  "length",
+  "context_full",
+  "refusal",
+  "filtered",
+  "paused",
+]);
+
+/** The provider's reason, corrected by what the reply holds: calls mean `tool_calls`, refusal text means `refusal`. */
+export const finishOf = (reply: Reply, reason: FinishReason): FinishReason => {
+  if (reason !== "stop" && reason !== "tool_calls") return reason;
+  if (reply.refused) return "refusal";
+  return reply.parts.some(({ kind }) => kind === "call") ? "tool_calls" : "stop";
+};
+
+/** The reply as parts of a message, in the model's order. */
+export const partsOf = (reply: Reply, finish: FinishReason): Part[] => {
+  let calls = 0;
+  return reply.parts.map((item): Part => {
+    const opaque = opaqueOf(reply.origin, item);
+    const text = item.text + item.fresh;
+    if (item.kind === "text") return { type: "text", text: text.toWellFormed(), ...opaque };
+    if (item.kind === "reasoning") {
+      const model = `${reply.origin.provider}/${reply.origin.model}`;
+      return { type: "reasoning", text: text.toWellFormed(), model, ...opaque };
+    }
+    calls += 1;
+    const invalid = cutOff.has(finish) ? "truncated" : calls > replyLimits.calls ? "too_many" : undefined;
+    const call = { type: "tool_call", id: item.id, name: item.name, args: text } as const;
+    return { ...call, ...opaque, ...(invalid !== undefined && { invalid }) };
+  });
+};
+
+/** Opaque data of a part: the wire's own, else the provider's id of a renamed call as `{ id }` (SE-6). */
+const opaqueOf = ({ provider, model }: Origin, item: Item): { opaque?: Opaque } => {
+  const renamed = item.givenId !== "" && item.givenId !== item.id;
+  const data = item.data ?? (renamed ? { id: item.givenId } : undefined);
+  return data === undefined ? {} : { opaque: { provider, model, data } };
+};

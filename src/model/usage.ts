@@ -1,0 +1,147 @@
+import type { Json } from "../chat/message.ts";
+import type { Usage } from "./completer.ts";
+
+/** The alias table of MO-31: the first name present wins, a dot is nesting. */
+const names = {
+  input:
+    "input_tokens inputTokens prompt_tokens promptTokens promptTokenCount input prompt_n timings.prompt_n",
+  output:
+    "output_tokens outputTokens completion_tokens completionTokens candidatesTokenCount output predicted_n timings.predicted_n",
+  cacheRead:
+    "cache_read_input_tokens cacheReadInputTokens prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens cached_tokens cachedTokens cachedContentTokenCount prompt_cache_hit_tokens cached_input_tokens cache_read cacheRead cached",
+  cacheWrite:
+    "cache_creation_input_tokens cacheCreationInputTokens cache_write_input_tokens prompt_tokens_details.cache_write_tokens prompt_tokens_details.cache_creation_input_tokens cache_write cacheWrite",
+  reasoning:
+    "output_tokens_details.thinking_tokens completion_tokens_details.reasoning_tokens output_tokens_details.reasoning_tokens thoughtsTokenCount",
+  total: "total_tokens totalTokens totalTokenCount total",
+  hourly: "cache_creation.ephemeral_1h_input_tokens",
+} as const;
+type Field = keyof typeof names;
+
+const paths = Object.fromEntries(
+  Object.entries(names).map(([field, list]) => [field, list.split(" ").map((name) => name.split("."))]),
+) as Record<Field, string[][]>;
+
+/** Figures beyond these are not believed (MO-32). */
+const mostInput = 20_000_000;
+const mostOutput = 10_000_000;
+
+/** What a provider reported, in the five fields of MO-31, and what stands beside them. */
+export interface UsageReport {
+  readonly usage: Usage;
+  /** True if any figure had to be estimated (MO-32). */
+  readonly estimated: boolean;
+  /** Part of `usage.output`, 0 if not reported. */
+  readonly reasoning: number;
+  /** Part of `usage.cacheWrite` that is kept an hour. */
+  readonly cacheWrite1h: number;
+}
+
+interface Found {
+  readonly name: string;
+  /** Null if the figure is no number or absurd. */
+  readonly value: number | null;
+}
+
+const at = (raw: Json, path: readonly string[]): Json | undefined => {
+  let value: Json | undefined = raw;
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    value = (value as { readonly [key: string]: Json })[key];
+  }
+  return value;
+};
+
+const find = (raw: Json, field: Field, most: number): Found | undefined => {
+  for (const path of paths[field]) {
+    const value = at(raw, path);
+    if (value === undefined || value === null) continue;
+    const valid = typeof value === "number" && Number.isFinite(value) && value <= most;
+    return { name: path.join("."), value: valid ? Math.max(0, Math.round(value)) : null };
+  }
+  return undefined;
+};
+
+/** Merges a later, cumulative report into an earlier one: its non-null fields replace (MO-13). */
+export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
+  if (typeof earlier !== "object" || earlier === null || Array.isArray(earlier)) return later;
+  if (typeof later !== "object" || later === null || Array.isArray(later)) return earlier;
+  return {
+    ...(earlier as { readonly [key: string]: Json }),
+    ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)),
+  };
+};
+
+interface Figures {
+  readonly inputName: string;
+  readonly outputName: string;
+  /** As reported, null where the estimate must stand in. */
+  readonly prompt: number | null;
+  readonly output: number | null;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly thoughts: number;
+  readonly total: number;
+  readonly hourly: number;
+  /** True if a cache figure was given but not believed. */
+  readonly doubtful: boolean;
+}
+
+const readFigures = (report: Json): Figures => {
+  const get = (field: Field, most: number) => find(report, field, most) ?? { name: "", value: undefined };
+  const [input, output] = [get("input", mostInput), get("output", mostOutput)];
+  const [cacheRead, cacheWrite] = [get("cacheRead", mostInput), get("cacheWrite", mostInput)];
+  return {
+    inputName: input.name,
+    outputName: output.name,
+    prompt: input.value ?? null,
+    output: output.value ?? null,
+    cacheRead: cacheRead.value ?? 0,
+    cacheWrite: cacheWrite.value ?? 0,
+    thoughts: get("reasoning", mostOutput).value ?? 0,
+    total: get("total", mostInput + mostOutput).value ?? 0,
+    hourly: get("hourly", mostInput).value ?? 0,
+    doubtful: cacheRead.value === null || cacheWrite.value === null,
+  };
+};
+
+/** True if the prompt figure contains the cached tokens. */
+const isInclusive = (report: Json, { inputName }: Figures): boolean =>
+  inputName.startsWith("prompt") ||
+  (inputName === "input_tokens" && at(report, ["input_tokens_details"]) !== undefined);
+
+/** Output with reasoning: Google reports it apart, others (Grok) only show it in the total. */
+const outputOf = (figures: Figures, inclusive: boolean): number | null => {
+  const { prompt, thoughts, total } = figures;
+  if (figures.output === null) return null;
+  const output = figures.outputName === "candidatesTokenCount" ? figures.output + thoughts : figures.output;
+  if (!inclusive || prompt === null) return output;
+  const rest = total - prompt;
+  return rest > output && rest <= mostOutput ? rest : output;
+};
+
+/** Reads a provider's report (MO-31); what is missing or absurd becomes the estimate (MO-32). All figures are tokens. */
+export const readUsage = (
+  raw: Json | undefined,
+  estimate: { readonly input: number; readonly output: number },
+): UsageReport => {
+  const report = raw ?? null;
+  const figures = readFigures(report);
+  const { prompt, cacheRead, cacheWrite } = figures;
+  const cached = cacheRead + cacheWrite;
+  const inclusive = isInclusive(report, figures);
+  const reported = outputOf(figures, inclusive);
+  const own = prompt ?? Math.max(0, estimate.input - cached);
+  const input = inclusive && prompt !== null && cached <= own ? own - cached : own;
+  const output = reported ?? estimate.output;
+  return {
+    usage: { input, output, cacheRead, cacheWrite, total: Math.max(figures.total, input + output + cached) },
+    estimated: prompt === null || reported === null || figures.doubtful,
+    reasoning: Math.min(figures.thoughts, output),
+    cacheWrite1h: Math.min(figures.hourly, cacheWrite),
+  };
+};
+
+/** True if a server seems to have cut the input silently: it reports less than half of an estimate over 4 000 (MO-35). */
+export const inputSeemsTruncated = (usage: Usage, estimate: number): boolean =>
+  estimate > 4000 && usage.input + usage.cacheRead + usage.cacheWrite < estimate / 2;
