@@ -128,26 +128,24 @@ type ContentEvent = Extract<
 >;
 
 const takeContent = (reply: Reply, event: ContentEvent): void => {
+  if (("text" in event && event.text === "") || ("json" in event && event.json === "")) return;
   if (!reply.started) impossible(reply, `${event.type} before the start`);
-  if (reply.finish !== undefined && !isBlank(event)) impossible(reply, `${event.type} after the end`);
-  switch (event.type) {
-    case "text":
-    case "refusal":
-      if (event.text === "") return;
-      if (event.type === "refusal") reply.refused = true;
-      return append(reply, event.item, "text", event.text);
-    case "reasoning":
-      return event.text === "" ? undefined : append(reply, event.item, "reasoning", event.text);
-    case "call":
-      if (reply.items.has(event.item)) impossible(reply, "a call for an item that is open already");
-      return touch(reply, addItem(reply, event.item, "call", event.name, event.id));
-    case "call_input":
-      return append(reply, event.item, "call", event.json);
-    case "opaque": {
-      const item = reply.items.get(event.item) ?? addItem(reply, event.item, "reasoning");
-      item.data = event.data;
-    }
-  }
+  if (reply.finish !== undefined) impossible(reply, `${event.type} after the end`);
+  if (event.type === "call") return openCall(reply, event);
+  if (event.type === "opaque") return attach(reply, event);
+  if (event.type === "call_input") return append(reply, event.item, "call", event.json);
+  if (event.type === "refusal") reply.refused = true;
+  append(reply, event.item, event.type === "reasoning" ? "reasoning" : "text", event.text);
+};
+
+const openCall = (reply: Reply, { item, name, id }: Extract<ModelEvent, { type: "call" }>): void => {
+  if (reply.items.has(item)) impossible(reply, "a call for an item that is open already");
+  touch(reply, addItem(reply, item, "call", name, id));
+};
+
+/** Opaque data of an item without content is redacted reasoning. The last data of an item stands. */
+const attach = (reply: Reply, { item, data }: Extract<ModelEvent, { type: "opaque" }>): void => {
+  (reply.items.get(item) ?? addItem(reply, item, "reasoning")).data = data;
 };
 
 const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): void => {
@@ -159,27 +157,11 @@ const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): voi
 
 /** Applies one event; throws a `protocol_error` for an impossible order or a reply beyond its limits (MO-20, MO-24). */
 export const takeEvent = (reply: Reply, event: ModelEvent): void => {
-  switch (event.type) {
-    case "start":
-      return start(reply, event);
-    case "usage":
-      reply.rawUsage = mergeUsage(reply.rawUsage, event.raw);
-      return;
-    case "finish":
-      reply.finish ??= event.reason;
-      return;
-    case "item_end":
-      return endItem(reply, event.item);
-    case "ping":
-      return;
-    case "text":
-    case "reasoning":
-    case "refusal":
-    case "call":
-    case "call_input":
-    case "opaque":
-      return takeContent(reply, event);
-  }
+  if (event.type === "start") start(reply, event);
+  else if (event.type === "usage") reply.rawUsage = mergeUsage(reply.rawUsage, event.raw);
+  else if (event.type === "finish") reply.finish ??= event.reason;
+  else if (event.type === "item_end") endItem(reply, event.item);
+  else if (event.type !== "ping") takeContent(reply, event);
 };
 
 /** Wires also end items that never had content: those are unknown here. */
@@ -187,9 +169,6 @@ const endItem = (reply: Reply, key: number): void => {
   const item = reply.items.get(key);
   if (item !== undefined) item.ended = true;
 };
-
-const isBlank = (event: ContentEvent): boolean =>
-  ("text" in event && event.text === "") || ("json" in event && event.json === "");
 
 /** Closes a batch: what it brought, as at most one delta per item. */
 export const takeDeltas = (reply: Reply): readonly ItemDelta[] => {
