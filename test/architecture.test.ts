@@ -6,17 +6,19 @@ const root = resolve(import.meta.dirname, "..");
 
 /** Who may import whom. A room may import itself and the rooms listed. */
 const rooms: Record<string, readonly string[]> = {
+  "src/schema.ts": [],
   "src/chat": [],
-  "src/sandbox": [],
-  "src/tools": ["src/chat", "src/sandbox"],
-  "src/model": ["src/chat", "src/tools"],
+  "src/sandbox": ["src/schema.ts"],
+  "src/tools": ["src/schema.ts", "src/chat", "src/sandbox"],
+  "src/model": ["src/schema.ts", "src/chat", "src/tools"],
   "src/protocols": ["src/chat", "src/tools", "src/model"],
-  "src/providers": ["src/chat", "src/tools", "src/model", "src/protocols"],
-  "src/agent": ["src/chat", "src/sandbox", "src/tools", "src/model"],
-  "src/effects": ["src/chat", "src/tools", "src/model", "src/agent"],
-  "src/guards": ["src/chat", "src/tools", "src/model", "src/agent"],
+  "src/providers": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/protocols"],
+  "src/agent": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model"],
+  "src/effects": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/agent"],
+  "src/guards": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/agent"],
   "src/toolboxes": ["src/chat", "src/sandbox", "src/tools"],
   "src/config": [
+    "src/schema.ts",
     "src/chat",
     "src/sandbox",
     "src/tools",

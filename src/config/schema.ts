@@ -1,0 +1,68 @@
+import * as z from "zod";
+import { budgetsSchema } from "../agent/budget-schema.ts";
+import { limitsSchema, retentionSchema, sessionsSchema } from "../agent/limits-schema.ts";
+import { modelsSchema } from "../model/schema.ts";
+import { providerSchema } from "../providers/schema.ts";
+import { sandboxSchema } from "../sandbox/schema.ts";
+import { count, mapOf, name } from "../schema.ts";
+import {
+  browserSchema,
+  egressSchema,
+  filesystemSchema,
+  gitSchema,
+  httpSchema,
+  mcpServerSchema,
+  permissionsSchema,
+} from "../tools/schema.ts";
+import { agentSchema, defaultsSchema } from "./agent-schema.ts";
+import {
+  accessSchema,
+  contextSchema,
+  debugSchema,
+  notesSchema,
+  observabilitySchema,
+  redactionSchema,
+  reflectionsSchema,
+  scheduleSchema,
+  tasksSchema,
+  webhookSchema,
+} from "./operator-schema.ts";
+
+/** Keys of `team.yaml` beside the three lists, each with its defaults. */
+export const sectionKeys = {
+  entry_agent: name()
+    .meta({ description: "Agent of a session that names none; omitted: the first.", "x-names": "agents" })
+    .optional(),
+  default_context_windows: mapOf(count()).default({}).describe("Provider kind → context tokens."),
+  models: modelsSchema.default({}).describe("Model → what overrides the catalogue."),
+  defaults: defaultsSchema.optional().describe("Keys that every agent has unless it sets them."),
+  filesystem: filesystemSchema.prefault({}).describe("Files."),
+  browser: browserSchema.prefault({}).describe("Browser."),
+  git: gitSchema.prefault({}).describe("Git."),
+  http: httpSchema.prefault({}).describe("HTTP."),
+  egress: egressSchema.prefault({}).describe("What may be reached from here."),
+  permissions: permissionsSchema.prefault({}).describe("What tools may do."),
+  sandbox: sandboxSchema.prefault({}).describe("Where files and commands live."),
+  context: contextSchema.prefault({}).describe("Project context."),
+  sessions: sessionsSchema.prefault({}).describe("How sessions behave."),
+  limits: limitsSchema.prefault({}).describe("Limits."),
+  retention: retentionSchema.prefault({}).describe("How long things are kept."),
+  budgets: budgetsSchema.prefault({}).describe("What may be spent."),
+  access: accessSchema.prefault({}).describe("Who may call the API."),
+  webhooks: z.array(webhookSchema).max(32).default([]).describe("Where events are delivered."),
+  schedules: z.array(scheduleSchema).max(64).default([]).describe("Runs by the clock."),
+  observability: observabilitySchema.prefault({}).describe("Logs, traces, metrics."),
+  redaction: redactionSchema.prefault({}).describe("What is masked."),
+  debug: debugSchema.prefault({}).describe("For finding faults."),
+  reflections: reflectionsSchema.optional().describe("Lessons of failed runs; omitted: off."),
+  tasks: tasksSchema.prefault({}).describe("The task board."),
+  notes: notesSchema.prefault({}).describe("Shared notes."),
+};
+
+/** The whole of `team.yaml` (CF-10). */
+export const teamSchema = z.strictObject({
+  providers: z.array(providerSchema).min(1).max(32).describe("Model providers; the first is the default."),
+  agents: z.array(agentSchema).min(1).max(64).describe("Agents; the first is the entry agent."),
+  mcp_servers: z.array(mcpServerSchema).max(32).default([]).describe("MCP servers."),
+  ...sectionKeys,
+});

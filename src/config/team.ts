@@ -1,0 +1,69 @@
+import type * as z from "zod";
+import type { Json } from "../chat/message.ts";
+import type { EffectConfig } from "../effects/schema.ts";
+import type { ProviderConfig } from "../providers/schema.ts";
+import type { DeepReadonly } from "../schema.ts";
+import type { agentSchema } from "./agent-schema.ts";
+import type { teamSchema } from "./schema.ts";
+
+/**
+ * A compiled team: what the generated worker imports. Every default is filled in, durations are milliseconds, sizes
+ * are bytes, `off` is null; `${NAME}` references stay texts and are resolved at use.
+ */
+
+/** A skill (CF-4). Without `description` its body stands in the system prompt; with one it is loaded on demand. */
+export interface Skill {
+  readonly name: string;
+  readonly description: string | null;
+  readonly body: string;
+  /** Files beside SKILL.md by their path in the skill's folder. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+type AgentShape = z.output<typeof agentSchema>;
+type OptionsShape = AgentShape["options"];
+
+/** An agent whose provider, skills and effects are named outright. */
+export type Agent = DeepReadonly<
+  Omit<AgentShape, "provider" | "skills" | "effects" | "options"> & {
+    provider: string;
+    /** Names of the skills it knows. */
+    skills: string[];
+    /** Written ones, or the generated ones of CF-24. */
+    effects: EffectConfig[];
+    options: Omit<OptionsShape, "response_schema"> & { response_schema?: Json };
+  }
+>;
+
+export type Provider = DeepReadonly<ProviderConfig>;
+export type McpServer = DeepReadonly<z.output<typeof teamSchema>["mcp_servers"][number]>;
+export type Permissions = DeepReadonly<z.output<typeof teamSchema>["permissions"]>;
+export type AgentPermissions = NonNullable<Agent["permissions"]>;
+export type PermissionRule = Permissions["rules"][number];
+export type ModelOverride = DeepReadonly<z.output<typeof teamSchema>["models"][string]>;
+
+type Sections = Omit<
+  z.output<typeof teamSchema>,
+  "providers" | "agents" | "mcp_servers" | "defaults" | "entry_agent"
+>;
+
+export interface Team extends DeepReadonly<Sections> {
+  /** Format of this object; a stored revision of an older format is upgraded when it is read (CF-33). */
+  readonly format: 1;
+  /** Name of the team folder. */
+  readonly name: string;
+  /** `r_` and 20 hex digits over the definition (CF-31). */
+  readonly revision: string;
+  readonly entry_agent: string;
+  /** The first provider is the default of agents that name none. */
+  readonly providers: readonly Provider[];
+  readonly agents: readonly Agent[];
+  readonly mcp_servers: readonly McpServer[];
+  readonly skills: readonly Skill[];
+  /** `context/*.md` in name order, joined by blank lines (CF-5). */
+  readonly context_text: string;
+  /** `context/HEARTBEAT.md`, for light inputs (AG-5). */
+  readonly heartbeat_text: string;
+  /** Reference names that an agent can reach, sorted. */
+  readonly secrets: readonly string[];
+}

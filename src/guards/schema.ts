@@ -1,0 +1,38 @@
+import * as z from "zod";
+import { count, text } from "../schema.ts";
+
+/** The tool-loop guard (EF-31 to EF-36); `false` in YAML becomes `enabled: false`. */
+const toolLoopsObject = z.strictObject({
+  enabled: z.boolean().default(true).describe("Whether the guard is on."),
+  history_size: count(1, 1_000).default(30).describe("Newest calls that are remembered."),
+  warning_threshold: count(2).default(10).describe("Count from which a result carries a warning."),
+  critical_threshold: count(2).default(20).describe("Count from which calls are refused."),
+  global_circuit_breaker_threshold: count(2).default(30).describe("Count that ends the run."),
+  generic_repeat: z.boolean().default(true).describe("Look for one call made again and again."),
+  known_poll_no_progress: z.boolean().default(true).describe("Look for polls without progress."),
+  ping_pong: z.boolean().default(true).describe("Look for two calls in turn."),
+  strict: z.boolean().default(false).describe("Count tool and arguments alone, whatever the outcome."),
+  poll_tools: z
+    .array(text(128, 1))
+    .max(100)
+    .default([])
+    .describe("Globs of poll tools beside the declared ones."),
+  poll_backoff: z
+    .enum(["enforce", "suggest", "off"])
+    .default("enforce")
+    .describe("How polls are slowed down."),
+});
+
+export const toolLoopsSchema = z.union([
+  z.literal(false).transform(() => toolLoopsObject.parse({ enabled: false })),
+  toolLoopsObject,
+]);
+
+/** The context-window guard (EF-30); 0 = off, and `false` in YAML becomes two zeros. */
+export const windowGuardSchema = z.union([
+  z.literal(false).transform(() => ({ minimum: 0, warning: 0 })),
+  z.strictObject({
+    minimum: count().default(16_000).describe("Smaller windows are refused; 0 = off."),
+    warning: count().default(32_000).describe("Smaller windows are warned about; 0 = off."),
+  }),
+]);

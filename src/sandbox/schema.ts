@@ -1,0 +1,30 @@
+import * as z from "zod";
+import { count, duration, mapOf, size, text } from "../schema.ts";
+
+/** What the sandbox of a session gets (TB-28, TB-32, TB-33). Durations in milliseconds, sizes in bytes. */
+export const sandboxSchema = z.strictObject({
+  idle: duration({ min: "10s" }).prefault("5m").describe("Rest after which it may be put away."),
+  limits: z
+    .strictObject({
+      wall: duration({ min: "1s", max: "1h" }).prefault("10m").describe("Time of one command."),
+      output: size().prefault("1MiB").describe("Output of one command."),
+      processes: count(1, 10_000).default(64).describe("Processes at the same time."),
+      disk: size().prefault("256MiB").describe("All files together."),
+      file: size().prefault("32MiB").describe("One file."),
+    })
+    .prefault({})
+    .describe("Limits of the sandbox."),
+  egress: z.array(text(253, 1)).max(100).default([]).describe("Hosts that commands may reach."),
+  allow_open_egress: z.boolean().default(false).describe("Accept a driver that cannot restrict the network."),
+  env: mapOf(z.string()).default({}).describe("Environment of commands; literal texts, never secrets."),
+  credentials: z
+    .array(
+      z.strictObject({
+        host: text(253, 1).describe("Host whose requests get these headers."),
+        headers: mapOf(z.string()).describe("Headers added outside the sandbox; references allowed."),
+      }),
+    )
+    .max(50)
+    .default([])
+    .describe("Secrets that are added to matching requests outside the sandbox."),
+});

@@ -1,0 +1,121 @@
+import * as z from "zod";
+
+/**
+ * Value types of the YAML that the section schemas of every room share.
+ * A message may begin with a diagnostic code and a colon ("invalid_duration: …"): the loader takes the code from there.
+ */
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const durationText = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/;
+const durationHelp = 'write a duration with its unit, like "30s", "10m" or "1h30m"';
+
+/** Milliseconds of a duration text (CF-16), null if it is none. */
+export const parseDuration = (text: string): number | null => {
+  if (text.length > 64 || !durationText.test(text)) return null;
+  const pieces = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g);
+  const total = [...pieces].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0),
+    0,
+  );
+  return Number.isSafeInteger(Math.round(total)) ? Math.round(total) : null;
+};
+
+/** A duration text that becomes milliseconds, within `min` and `max` (texts as well). */
+export const duration = (bounds: { readonly min?: string; readonly max?: string } = {}) =>
+  z
+    .string({ error: `invalid_duration: ${durationHelp}` })
+    .regex(durationText, `invalid_duration: ${durationHelp}`)
+    .transform((text, context) => {
+      const value = parseDuration(text);
+      const fail = (message: string): never => {
+        context.addIssue({ code: "custom", message });
+        return z.NEVER;
+      };
+      if (value === null) return fail(`invalid_duration: ${durationHelp}`);
+      if (bounds.min !== undefined && value < (parseDuration(bounds.min) ?? 0)) {
+        return fail(`out_of_range: the shortest duration here is ${bounds.min}`);
+      }
+      if (bounds.max !== undefined && value > (parseDuration(bounds.max) ?? Infinity)) {
+        return fail(`out_of_range: the longest duration here is ${bounds.max}`);
+      }
+      return value;
+    });
+
+const sizeUnits: Readonly<Record<string, number>> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+const sizeText = /^(\d{1,9})(KiB|MiB|GiB)$/;
+
+/** A size in bytes, or a text in KiB, MiB or GiB, that becomes bytes. */
+export const size = () =>
+  z.union([
+    z.int().min(0),
+    z
+      .string()
+      .regex(sizeText, 'invalid_value: write a size in bytes, or like "512KiB", "32MiB", "1GiB"')
+      .transform((text) => {
+        const [, count, unit] = sizeText.exec(text) ?? [];
+        return Number(count) * (sizeUnits[unit ?? ""] ?? 1);
+      }),
+  ]);
+
+/** Code points of a text. */
+export const characters = (text: string): number => [...text].length;
+
+/** A text of at most `max` code points, and at least `min`. */
+export const text = (max: number, min = 0) =>
+  z
+    .string()
+    .refine((value) => characters(value) <= max, {
+      error: ({ input }) =>
+        `out_of_range: ${characters(String(input))} characters, at most ${max} are allowed here`,
+    })
+    .refine((value) => characters(value) >= min && (min === 0 || value.trim() !== ""), {
+      error: "out_of_range: this text must not be empty",
+    })
+    .meta({ maxLength: max, ...(min > 0 ? { minLength: min } : {}) });
+
+const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
+/** The name of a provider, agent or MCP server. */
+export const name = () =>
+  z
+    .string()
+    .regex(
+      namePattern,
+      "invalid_value: a name starts with a letter and has up to 64 letters, digits, - and _",
+    );
+
+/** A share of 1: 0 is allowed only with `zero`. */
+export const fraction = (options: { readonly zero?: boolean } = {}) =>
+  options.zero === true ? z.number().min(0).max(1) : z.number().gt(0).max(1);
+
+/** A whole number of at least `min` (0) and at most `max`. */
+export const count = (min = 0, max = Number.MAX_SAFE_INTEGER) => z.int().min(min).max(max);
+
+/** `off`, or a value; `off` becomes null. */
+export const orOff = <T extends z.ZodType>(schema: T) =>
+  z.union([z.literal("off").transform(() => null), schema]);
+
+/** A map with free keys. */
+export const mapOf = <T extends z.ZodType>(value: T) => z.record(z.string(), value);
+
+/** Everything below is read-only, as the compiled team is. */
+export type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+
+const braces = /[{}]/;
+
+/** Why an entry of `writable_paths` is no glob of SE-22 (plain, or with one `**` as a whole segment); null if it is one. */
+export const globProblem = (glob: string): string | null => {
+  if (glob.trim() === "") return "an empty entry allows nothing; remove it";
+  if (glob.startsWith("/") || glob.startsWith("~")) return "write a path relative to the workspace";
+  if (glob.split("/").includes("..")) return ".. is not allowed";
+  if (braces.test(glob)) return "braces are not supported; write one entry for each alternative";
+  const segments = glob.split("/");
+  if (segments.some((segment) => segment.includes("**") && segment !== "**")) {
+    return "** must stand alone between slashes";
+  }
+  return segments.filter((segment) => segment === "**").length > 1 ? "only one ** is allowed" : null;
+};

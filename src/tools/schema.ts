@@ -1,0 +1,144 @@
+import * as z from "zod";
+import { count, duration, mapOf, text } from "../schema.ts";
+
+const toolPattern = () => text(200, 1);
+
+/** One permission rule (TB-6): deny beats ask beats allow, order means nothing. */
+export const ruleSchema = z
+  .strictObject({
+    tool: toolPattern().describe("Tool name or glob."),
+    match: text(1_000, 1)
+      .optional()
+      .describe("Pattern for the call's subject: path, command line, URL, agent."),
+    action: z.enum(["allow", "ask", "deny"]).describe("What happens to a matching call."),
+    on_timeout: z
+      .enum(["deny", "approve"])
+      .default("deny")
+      .describe("What an approval without an answer means."),
+    ask_timeout: duration({ min: "1s" })
+      .optional()
+      .describe("How long an approval waits; omitted: limits.asks."),
+    reason: text(500).optional().describe("Sentence shown with a denial or an approval."),
+    expires: z
+      .string()
+      .refine((value) => !Number.isNaN(Date.parse(value)), "invalid_value: write a date like 2027-01-31")
+      .optional()
+      .describe("Date after which the rule no longer holds."),
+  })
+  .refine((rule) => rule.tool !== "exec_shell" || rule.match === undefined || rule.match === "*", {
+    path: ["match"],
+    error: 'invalid_value: shell text cannot be matched safely; leave match out or write "*"',
+  });
+
+const presets = ["sandboxed", "ask", "open", "locked"] as const;
+
+/** What tools may do (TB-6 to TB-10). */
+export const permissionsSchema = z.strictObject({
+  preset: z.enum(presets).default("sandboxed").describe("Verdict where no rule matches."),
+  rules: z.array(ruleSchema).max(200).default([]).describe("Rules over the preset."),
+  after_untrusted: z
+    .enum(["off", "ask"])
+    .default("off")
+    .describe("Whether unsafe calls ask once a run has read foreign content."),
+});
+
+/** The same block on an agent; what it omits is the team's. */
+export const agentPermissionsSchema = z.strictObject({
+  preset: z.enum(presets).optional().describe("Verdict where no rule matches; omitted: the team's."),
+  rules: z.array(ruleSchema).max(200).default([]).describe("Rules beside the team's."),
+  after_untrusted: z.enum(["off", "ask"]).optional().describe("Omitted: the team's."),
+});
+
+const host = () =>
+  text(253, 1).refine((value) => /^(\*\.)?[A-Za-z0-9.-]+$/.test(value), {
+    error: "invalid_value: write a host name like api.example.com or *.example.com, without scheme or path",
+  });
+
+/** What may be reached from here (TB-18). */
+export const egressSchema = z.strictObject({
+  allow: z.array(host()).max(200).default([]).describe("Hosts that tools may reach without a question."),
+  deny: z.array(host()).max(200).default([]).describe("Hosts that nothing may reach."),
+  ports: z
+    .array(count(1, 65_535))
+    .min(1)
+    .max(50)
+    .default([443, 80, 8443])
+    .describe("Ports that may be used."),
+  allow_http: z.boolean().default(false).describe("Allow http besides https."),
+});
+
+/** Secrets bound to an origin (TB-19). */
+export const httpSchema = z.strictObject({
+  headers: mapOf(mapOf(z.string()))
+    .default({})
+    .describe("Origin → header → value; sent with http_fetch to that origin only."),
+});
+
+export const browserSchema = z.strictObject({
+  endpoint: z.string().optional().describe("CDP address; omitted: the BROWSER binding."),
+  search_url: z
+    .string()
+    .refine((value) => value.includes("{query}"), "invalid_value: the address must contain {query}")
+    .default("https://html.duckduckgo.com/html/?q={query}")
+    .describe("Search page; {query} is replaced."),
+  headless: z
+    .boolean()
+    .default(true)
+    .describe("Accepted for older files; a browser here is always headless."),
+});
+
+export const gitSchema = z.strictObject({
+  work_dir: text(500, 1).default(".").describe("Repository folder, relative to the workspace."),
+  author: text(200, 1).default("Limpet <agent@localhost>").describe("Author of commits."),
+});
+
+export const filesystemSchema = z.strictObject({
+  permissions_file: text(500).optional().describe("Accepted for older files; has no effect."),
+});
+
+/** One entry of an agent's `toolboxes`; a bare name becomes `{name}`. `tools` omitted = all, `[]` = none (TB-4). */
+export const toolboxEntrySchema = z.union([
+  text(64, 1)
+    .meta({ "x-names": "toolboxes" })
+    .transform((name): { name: string; tools?: string[] | undefined } => ({ name })),
+  z.strictObject({
+    name: text(64, 1).meta({ description: "Toolbox or MCP server.", "x-names": "toolboxes" }),
+    tools: z
+      .array(text(128, 1).meta({ "x-names": "tools" }))
+      .optional()
+      .describe("Its tools to offer; omitted: all, []: none."),
+  }),
+]);
+
+/** One MCP server (CF-12): exactly one of `url` and `command`. */
+export const mcpServerSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(
+        /^[A-Za-z](?!.*__)[A-Za-z0-9_-]{0,63}$/,
+        "invalid_value: a server name has letters, digits, - and single _",
+      )
+      .describe("Name of the server and of its toolbox."),
+    url: z.string().optional().describe("Address of the server."),
+    command: text(500, 1).optional().describe("Program that speaks MCP over stdio, run in the sandbox."),
+    args: z.array(z.string()).max(100).default([]).describe("Arguments of the command."),
+    env: mapOf(z.string()).default({}).describe("Environment of the command."),
+    headers: mapOf(z.string()).default({}).describe("Headers of every request."),
+    transport: z
+      .enum(["auto", "streamable_http", "sse"])
+      .default("auto")
+      .describe("How to speak to the address."),
+    auth: z.enum(["none", "oauth"]).default("none").describe("How to authorise."),
+    tools: z.array(text(128, 1)).optional().describe("Its tools to offer; omitted: all."),
+    trust: z.boolean().default(false).describe("Believe what the server says about its tools."),
+    new_tools: z
+      .enum(["quarantine", "allow"])
+      .optional()
+      .describe("What happens to tools that appear later."),
+    timeout: duration({ min: "1ms", max: "10m" }).prefault("60s").describe("Deadline of a call."),
+    required: z.boolean().default(false).describe("A run fails without this server."),
+  })
+  .refine((server) => (server.url === undefined) !== (server.command === undefined), {
+    error: "exclusive_keys: an MCP server needs exactly one of url and command",
+  });
