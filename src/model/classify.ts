@@ -1,0 +1,177 @@
+import type { Json } from "../chat/message.ts";
+import type { ModelErrorCode, ModelFailure } from "./error.ts";
+import { modelError } from "./failure.ts";
+import type { Origin } from "./failure.ts";
+import { isOverflow } from "./overflow.ts";
+import { retryAfterMs, shouldRetry } from "./rate-headers.ts";
+import type { HeaderSource } from "./rate-headers.ts";
+
+/** An error answer: an HTTP response that is no reply, or an error inside a stream (then `status` is absent or 200). */
+export interface ErrorAnswer {
+  readonly status?: number | undefined;
+  readonly headers?: HeaderSource | undefined;
+  /** The body or the event's data, as text or parsed; cut to some kilobytes by the caller. */
+  readonly body: Json;
+}
+
+interface Told {
+  /** Error types and codes as the vendors name them, in lower case. */
+  readonly types: ReadonlySet<string>;
+  /** The vendor's sentence, and the body's other details as text: for recognition only, never shown. */
+  readonly message: string;
+  readonly details: string;
+}
+
+type Fields = { readonly [key: string]: Json };
+const fieldsOf = (value: Json | undefined): Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+
+const parse = (body: Json): Json => {
+  if (typeof body !== "string") return body;
+  try {
+    return JSON.parse(body) as Json;
+  } catch {
+    return body;
+  }
+};
+
+/** Error bodies come as `{error: {…}}`, `{error: "…"}`, flat, or (Gemini) in an array. */
+const tellOf = (body: Json): Told => {
+  const parsed = parse(body);
+  const outer = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed);
+  const inner = fieldsOf(outer["error"]);
+  const named = [outer, inner].flatMap(({ type, code, status }) => [type, code, status]);
+  const types = named.filter((name) => typeof name === "string").map((name) => name.toLowerCase());
+  const sentences = [inner["message"], outer["message"], outer["error"], parsed];
+  return {
+    types: new Set(types),
+    message: sentences.find((sentence) => typeof sentence === "string") ?? "",
+    details: JSON.stringify(inner["details"] ?? outer["details"] ?? null),
+  };
+};
+
+const byType: Readonly<Record<string, ModelErrorCode>> = {
+  rate_limit_error: "rate_limited",
+  rate_limit_exceeded: "rate_limited",
+  resource_exhausted: "rate_limited",
+  overloaded_error: "overloaded",
+  unavailable: "overloaded",
+  api_error: "server_error",
+  server_error: "server_error",
+  internal_server_error: "server_error",
+  internal: "server_error",
+  timeout_error: "timeout",
+  deadline_exceeded: "timeout",
+  insufficient_quota: "quota_exceeded",
+  billing_error: "quota_exceeded",
+  billing_hard_limit_reached: "quota_exceeded",
+  authentication_error: "auth",
+  invalid_api_key: "auth",
+  permission_error: "auth",
+  permission_denied: "auth",
+  unauthenticated: "auth",
+  not_found_error: "model_not_found",
+  model_not_found: "model_not_found",
+  not_found: "model_not_found",
+  context_length_exceeded: "context_overflow",
+  request_too_large: "context_overflow",
+  exceed_context_size_error: "context_overflow",
+  model_max_prompt_tokens_exceeded: "context_overflow",
+  invalid_request_error: "invalid_request",
+  invalid_argument: "invalid_request",
+};
+
+const byStatus: Readonly<Record<number, ModelErrorCode>> = {
+  401: "auth",
+  402: "quota_exceeded",
+  403: "auth",
+  404: "model_not_found",
+  408: "timeout",
+  409: "server_error",
+  413: "context_overflow",
+  429: "rate_limited",
+  503: "overloaded",
+  529: "overloaded",
+};
+
+const outOfMoney =
+  /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit/i;
+const badKey =
+  /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)/i;
+
+/** Google says "check your plan and billing" for limits per minute too; only its daily ones name the day. */
+const isQuota = ({ types, message, details }: Told, status: number | undefined): boolean => {
+  if ([...types].some((type) => byType[type] === "quota_exceeded")) return true;
+  if (types.has("resource_exhausted")) return /PerDay/i.test(details);
+  return [400, 403, 429].includes(status ?? 400) && outOfMoney.test(message);
+};
+
+const codeOf = (told: Told, status: number | undefined): ModelErrorCode => {
+  if (status !== undefined && status >= 300 && status < 400) return "invalid_request";
+  if (isQuota(told, status)) return "quota_exceeded";
+  if (isOverflow(told.message, status)) return "context_overflow";
+  if ((status ?? 400) < 500 && badKey.test(`${told.message} ${told.details}`)) return "auth";
+  const typed = [...told.types].map((type) => byType[type]).find((code) => code !== undefined);
+  if (status === undefined) return typed ?? "server_error";
+  return fromStatus(status, typed);
+};
+
+/** The status decides; the body's type only where a status is ambiguous: other 4xx, and an overload told as 500. */
+const fromStatus = (status: number, typed: ModelErrorCode | undefined): ModelErrorCode => {
+  const known = byStatus[status];
+  if (known !== undefined) return known;
+  if (status >= 500) return typed === "overloaded" ? "overloaded" : "server_error";
+  return typed === "model_not_found" || typed === "auth" ? typed : "invalid_request";
+};
+
+const sentences: Readonly<Record<ModelErrorCode, string>> = {
+  rate_limited: "The provider limits the rate of calls",
+  overloaded: "The provider is overloaded",
+  server_error: "The provider failed",
+  network: "The connection to the provider failed",
+  timeout: "The provider timed out",
+  truncated_stream: "The provider's reply was cut off",
+  protocol_error: "The provider's answer is not understood",
+  quota_exceeded: "The provider account has no quota or credit left",
+  auth: "The provider refuses the key or its permissions",
+  model_not_found: "The provider does not know the model or the address",
+  context_overflow: "The request is longer than the model's context window",
+  invalid_request: "The provider refuses the request",
+  cancelled: "The call was cancelled",
+};
+
+/** A request's fault is named by its status, the vendor's error type and the parameter, never by the vendor's sentence. */
+const messageOf = (code: ModelErrorCode, { types }: Told, status: number | undefined): string => {
+  const type = [...types].find((name) => byType[name] !== undefined);
+  const details = [status === undefined ? undefined : `HTTP ${status}`, type].filter((detail) => detail);
+  return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.`;
+};
+
+/** The wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */
+const waitOf = (headers: HeaderSource, { details }: Told, now: number): number | undefined => {
+  const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
+  const inBody = seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000);
+  return retryAfterMs(headers, now) ?? inBody;
+};
+
+const noHeaders: HeaderSource = { get: () => null };
+
+/**
+ * The failure behind an error answer (MO-25): by type, by phrase for quota and context overflow, else by status.
+ * Nothing of the body gets into the message but known error types. `now` in milliseconds since the epoch.
+ */
+export const classify = (answer: ErrorAnswer, origin: Origin, now: number): ModelFailure => {
+  const headers = answer.headers ?? noHeaders;
+  const status = (answer.status ?? 0) < 300 ? undefined : answer.status;
+  const told = tellOf(answer.body);
+  const code = codeOf(told, status);
+  const wait = waitOf(headers, told, now);
+  const override = code === "context_overflow" ? undefined : shouldRetry(headers);
+  const requestId = headers.get("request-id") ?? headers.get("x-request-id");
+  return modelError(code, origin, messageOf(code, told, status), {
+    ...(status !== undefined && { status }),
+    ...(wait !== undefined && { retryAfterMs: wait }),
+    ...(override !== undefined && { retryable: override }),
+    ...(requestId !== null && { requestId: requestId.slice(0, 100) }),
+  }).failure;
+};

@@ -1,0 +1,113 @@
+import type { ModelError } from "./error.ts";
+import { modelError } from "./failure.ts";
+import type { Origin } from "./failure.ts";
+
+/** How long an attempt may be silent (MO-20), in milliseconds. */
+export interface Timeouts {
+  readonly connect: number;
+  readonly idle: number;
+  readonly content_idle: number;
+  readonly total: number;
+}
+
+/** The clock and its timers, so that tests need no waiting. */
+export interface Timers {
+  readonly now: () => number;
+  readonly set: (callback: () => void, ms: number) => unknown;
+  readonly clear: (timer: unknown) => void;
+}
+
+/** Watches one attempt; `signal` aborts with a `ModelError` (`timeout` naming the deadline, or `cancelled`). */
+export interface Deadlines {
+  readonly signal: AbortSignal;
+  /** Response headers arrived: `connect` no longer counts, silence does. */
+  readonly headers: () => void;
+  /** Bytes arrived; `content` is false if they held nothing but pings. */
+  readonly read: (content: boolean) => void;
+  /** The attempt is over: no timer and no listener stays behind. */
+  readonly stop: () => void;
+}
+
+const systemTimers: Timers = {
+  now: () => Date.now(),
+  set: (callback, ms) => setTimeout(callback, ms),
+  clear: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
+};
+
+type Kind = keyof Timeouts;
+
+const expired = (kind: Kind, timeouts: Timeouts, origin: Origin): ModelError => {
+  const what = {
+    connect: "no response headers",
+    idle: "no byte",
+    content_idle: "nothing but pings",
+    total: "no end of the reply",
+  }[kind];
+  return modelError(
+    "timeout",
+    origin,
+    `timeout ${kind}: ${what} from the provider within ${timeouts[kind]} ms.`,
+  );
+};
+
+/**
+ * Starts the deadlines of one attempt. A read costs a timestamp: one timer runs, and when it fires it either finds a
+ * deadline passed or sleeps until the next one.
+ */
+export const startDeadlines = (
+  timeouts: Timeouts,
+  origin: Origin,
+  cancel: AbortSignal,
+  timers: Timers = systemTimers,
+): Deadlines => {
+  const controller = new AbortController();
+  const startedAt = timers.now();
+  let connected = false;
+  let readAt = startedAt;
+  let contentAt = startedAt;
+  let timer: unknown;
+
+  const due = (): { kind: Kind; at: number } => {
+    const limits: { kind: Kind; at: number }[] = connected
+      ? [
+          { kind: "idle", at: readAt + timeouts.idle },
+          { kind: "content_idle", at: contentAt + timeouts.content_idle },
+        ]
+      : [{ kind: "connect", at: startedAt + timeouts.connect }];
+    const total = { kind: "total", at: startedAt + timeouts.total } as const;
+    return limits.reduce((first, limit) => (limit.at < first.at ? limit : first), total);
+  };
+  const stop = (): void => {
+    timers.clear(timer);
+    cancel.removeEventListener("abort", cancelled);
+  };
+  const end = (reason: ModelError): void => {
+    stop();
+    controller.abort(reason);
+  };
+  const cancelled = (): void => end(modelError("cancelled", origin, "The call was cancelled."));
+  const watch = (): void => {
+    const { kind, at } = due();
+    const left = at - timers.now();
+    if (left <= 0) end(expired(kind, timeouts, origin));
+    else timer = timers.set(watch, left);
+  };
+  const headers = (): void => {
+    connected = true;
+    readAt = timers.now();
+    contentAt = readAt;
+    timers.clear(timer);
+    watch();
+  };
+  const read = (content: boolean): void => {
+    readAt = timers.now();
+    if (content) contentAt = readAt;
+  };
+
+  if (cancel.aborted) cancelled();
+  else {
+    cancel.addEventListener("abort", cancelled);
+    watch();
+  }
+  return { signal: controller.signal, headers, read, stop };
+};

@@ -1,0 +1,44 @@
+/** How vendors say that a request is longer than the context window. Checked against live answers and issue trackers. */
+const phrases: readonly RegExp[] = [
+  // OpenAI, vLLM, DeepSeek, OpenRouter, Mistral
+  /maximum context length/i,
+  /context[ _]length[ _]exceeded/i,
+  /exceeds? the context window/i,
+  // Anthropic
+  /prompt is too long/i,
+  /exceeds? context limit/i,
+  // Gemini
+  /input token count[^.]{0,40} exceeds the maximum/i,
+  // xAI
+  /maximum prompt length/i,
+  // Groq
+  /reduce the length of the (messages|prompt|input)/i,
+  // llama.cpp, Ollama, LM Studio
+  /exceeds? the available context size/i,
+  /prompt too long; exceeded/i,
+  /greater than the context length/i,
+  // vLLM
+  /longer than the maximum model length/i,
+  // Bedrock
+  /input is too long for (the )?requested model/i,
+  // Cohere
+  /too many tokens: /i,
+  // Text Generation Inference, Together
+  /`?inputs`? tokens \+ `?max_new_tokens`? must be/i,
+  // Copilot
+  /prompt token count[^.]{0,40} exceeds the limit/i,
+  // Moonshot
+  /exceeded model token limit/i,
+  // MiniMax, Workers AI
+  /context window (exceeds limit|limit)/i,
+  // Z.ai
+  /prompt exceeds max length/i,
+];
+
+/** Statuses under which an overflow is told; elsewhere the same words mean a rate limit or a missing right. */
+const possible = (status: number | undefined): boolean =>
+  status === undefined || status === 400 || status === 413 || status === 422 || status >= 500;
+
+/** True if an error body says that the request does not fit the context window (MO-25, EF-25). */
+export const isOverflow = (text: string, status: number | undefined): boolean =>
+  possible(status) && phrases.some((phrase) => phrase.test(text));

@@ -1,0 +1,73 @@
+/** Response headers as far as they are needed here. */
+export interface HeaderSource {
+  get(name: string): string | null;
+}
+
+/** A figure of a header, undefined if it is missing, negative or unreadable. */
+const figure = (text: string | null): number | undefined => {
+  if (text === null || text.trim() === "") return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) && value >= 0 ? value : undefined;
+};
+
+/** Milliseconds to wait by `retry-after-ms` or `retry-after` (seconds or date); undefined if absent or unreadable (MO-26). */
+export const retryAfterMs = (headers: HeaderSource, now: number): number | undefined => {
+  const exact = figure(headers.get("retry-after-ms"));
+  if (exact !== undefined) return Math.ceil(exact);
+  const text = headers.get("retry-after");
+  const seconds = figure(text);
+  if (seconds !== undefined) return Math.ceil(seconds * 1000);
+  if (text === null || !/[a-z]{3}/i.test(text)) return undefined;
+  const date = Date.parse(text);
+  return Number.isNaN(date) || date < now ? undefined : date - now;
+};
+
+/** `x-should-retry`, which overrides the retry column of MO-25. */
+export const shouldRetry = (headers: HeaderSource): boolean | undefined => {
+  const text = headers.get("x-should-retry")?.toLowerCase();
+  return text === "true" ? true : text === "false" ? false : undefined;
+};
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A reset as milliseconds since the epoch: a date, a duration such as `6m0.5s`, seconds from now, or an epoch. */
+const resetAt = (text: string, now: number): number | undefined => {
+  const value = figure(text);
+  if (value !== undefined) {
+    if (value > 1e11) return value;
+    return value > 1e9 ? value * 1000 : now + value * 1000;
+  }
+  if (/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) {
+    const pieces = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g);
+    return [...pieces].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), now);
+  }
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : date;
+};
+
+const windows = [
+  ...["requests", "tokens", "input-tokens", "output-tokens"].map((kind) => ({
+    remaining: `anthropic-ratelimit-${kind}-remaining`,
+    reset: `anthropic-ratelimit-${kind}-reset`,
+  })),
+  ...["requests", "tokens"].map((kind) => ({
+    remaining: `x-ratelimit-remaining-${kind}`,
+    reset: `x-ratelimit-reset-${kind}`,
+  })),
+];
+
+/**
+ * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and its
+ * reset lies ahead. A missing `remaining` is not exhaustion (MO-30).
+ */
+export const holdUntil = (headers: HeaderSource, now: number): number | undefined => {
+  let until: number | undefined;
+  for (const { remaining, reset } of windows) {
+    const left = figure(headers.get(remaining));
+    const text = headers.get(reset);
+    if (left === undefined || left > 1 || text === null) continue;
+    const at = resetAt(text.trim(), now);
+    if (at !== undefined && at > now) until = Math.max(until ?? 0, Math.ceil(at));
+  }
+  return until;
+};
