@@ -1,0 +1,256 @@
+import { BlockList } from "node:net";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { checkUrl } from "../../src/tools/egress-url.ts";
+import type { EgressRules } from "../../src/tools/egress-url.ts";
+
+const rules: EgressRules = {
+  allow: [],
+  deny: [],
+  ports: [443, 80, 8443],
+  allow_http: true,
+  privateAllow: [],
+};
+const reason = (address: string, more: Partial<EgressRules> = {}): string | null => {
+  const check = checkUrl(address, { ...rules, ...more });
+  return check.ok ? null : check.reason;
+};
+
+const disguises = [
+  "https://127.0.0.1/",
+  "https://127.1/",
+  "https://127.0.1/",
+  "https://127.255.255.254/",
+  "https://2130706433/",
+  "https://0x7f000001/",
+  "https://0x7f.1/",
+  "https://0X7F.0x0.0.0x1/",
+  "https://0177.0.0.1/",
+  "https://017700000001/",
+  "https://127.0.0.1./",
+  "https://①②⑦.⓪.⓪.①/",
+  "https://127.0.0.1/",
+  "https://127。0。0。1/",
+  "https://%31%32%37.0.0.1/",
+  "https://0/",
+  "https://0.0.0.0/",
+  "https://10.1.2.3/",
+  "https://172.16.0.1/",
+  "https://172.31.255.255/",
+  "https://192.168.1.1/",
+  "https://169.254.169.254/",
+  "https://0xa9fea9fe/",
+  "https://2852039166/",
+  "https://100.64.0.1/",
+  "https://100.100.100.200/",
+  "https://168.63.129.16/",
+  "https://192.0.0.192/",
+  "https://192.0.2.1/",
+  "https://198.18.0.1/",
+  "https://198.51.100.7/",
+  "https://203.0.113.9/",
+  "https://224.0.0.1/",
+  "https://240.0.0.1/",
+  "https://255.255.255.255/",
+  "https://[::]/",
+  "https://[::1]/",
+  "https://[0:0:0:0:0:0:0:1]/",
+  "https://[::ffff:127.0.0.1]/",
+  "https://[::ffff:7f00:1]/",
+  "https://[0:0:0:0:0:ffff:a9fe:a9fe]/",
+  "https://[::127.0.0.1]/",
+  "https://[::7f00:1]/",
+  "https://[::ffff:0:127.0.0.1]/",
+  "https://[64:ff9b::169.254.169.254]/",
+  "https://[64:ff9b::7f00:1]/",
+  "https://[64:ff9b:1::1]/",
+  "https://[2002:7f00:1::]/",
+  "https://[2002:a9fe:a9fe::1]/",
+  "https://[2001:db8::1]/",
+  "https://[2001::1]/",
+  "https://[3fff::1]/",
+  "https://[fe80::1]/",
+  "https://[fec0::1]/",
+  "https://[fc00::1]/",
+  "https://[fd00:ec2::254]/",
+  "https://[ff02::1]/",
+  "https://[100::1]/",
+  "https://[2606:4700::5efe:10.0.0.1]/",
+  "https://localhost/",
+  "https://LOCALHOST./",
+  "https://lo\u00adcalhost/",
+  "https://localhost\u3002/",
+  "https://a.localhost/",
+  "https://printer.local/",
+  "https://metadata.google.internal/",
+  "https://metadata.google.internal./",
+  "https://metadata/",
+  "https://instance-data/",
+  "https://router.home.arpa/",
+  "https://kubernetes/",
+  "https://a..example.com/",
+  "https://example.com../",
+];
+test.each(disguises)("TB-18 RE-T7: %s is no public host", (address) => {
+  expect(reason(address)).toMatch(/not a public|not a valid (name|URL)/);
+});
+
+const otherwise: readonly (readonly [string, RegExp])[] = [
+  ["ftp://example.com/", /scheme ftp:/],
+  ["file:///etc/passwd", /scheme file:/],
+  ["data:text/plain,hi", /scheme data:/],
+  ["javascript:alert(1)", /scheme javascript:/],
+  ["https://user:pass@example.com/", /user name or password/],
+  ["https://user@example.com/", /user name or password/],
+  ["https://example.com@127.0.0.1/", /user name/],
+  ["https://example.com:22/", /port 22 is not in egress.ports/],
+  ["https://example.com:6379/", /port 6379/],
+  ["//example.com/", /not a valid URL/],
+  ["example.com", /not a valid URL/],
+  ["", /not a valid URL/],
+  ["https://", /not a valid URL/],
+  ["https://256.1.1.1/", /not a valid URL/],
+  ["https://[fe80::1%25eth0]/", /not a valid URL/],
+];
+test.each(otherwise)("TB-18: %s is refused with its reason", (address, why) => {
+  expect(reason(address)).toMatch(why);
+});
+
+test("TB-18: two hundred ordinary addresses pass", () => {
+  const hosts = ["example.com", "api.openai.com", "xn--bcher-kva.example", "bücher.example", "a-b.co.uk"];
+  const more = ["8.8.8.8", "1.1.1.1", "172.15.0.1", "172.32.0.1", "[2606:4700::1111]", "[2a00:1450::1]"];
+  const unwrapped = ["[::ffff:8.8.8.8]", "[64:ff9b::808:808]", "[2002:808:808::1]", "locals.example"];
+  const ends = ["", "/", "/a/b?c=d#e", "/%2e%2e/", ":8443/", ":443/x", ":80/", "/?q=http://127.0.0.1/"];
+  const others = ["internal.example.com", "local.example", "localhost.example.com", "home.arpa.example"];
+  const all = [...hosts, ...more, ...unwrapped, ...others].flatMap((host) =>
+    [...ends, "/ü", "//x"].map((end) => `https://${host}${end}`),
+  );
+  const some = all.concat(["http://example.com/", "HTTPS://EXAMPLE.COM./path"]);
+  expect(some.length).toBeGreaterThanOrEqual(190);
+  expect(some.filter((address) => reason(address) !== null)).toEqual([]);
+});
+
+test("TB-18: the host is called lower-cased, as IDNA, without trailing dot", () => {
+  const check = checkUrl("https://BÜCHER.example.:8443/A?b", rules);
+  expect(check.ok && check.url.href).toBe("https://xn--bcher-kva.example:8443/A?b");
+});
+
+describe("TB-18 RE-T7: random addresses against an independent oracle", () => {
+  const closed = new BlockList();
+  for (const [net, prefix] of [
+    ["0.0.0.0", 8],
+    ["10.0.0.0", 8],
+    ["100.64.0.0", 10],
+    ["127.0.0.0", 8],
+    ["169.254.0.0", 16],
+    ["172.16.0.0", 12],
+    ["192.0.0.0", 24],
+    ["192.0.2.0", 24],
+    ["192.88.99.0", 24],
+    ["192.168.0.0", 16],
+    ["198.18.0.0", 15],
+    ["198.51.100.0", 24],
+    ["203.0.113.0", 24],
+    ["224.0.0.0", 4],
+    ["240.0.0.0", 4],
+  ] as const)
+    closed.addSubnet(net, prefix, "ipv4");
+  closed.addAddress("168.63.129.16", "ipv4");
+  const open6 = new BlockList();
+  open6.addSubnet("2000::", 3, "ipv6");
+  const closed6 = new BlockList();
+  for (const [net, prefix] of [
+    ["2001::", 23],
+    ["2001:db8::", 32],
+    ["3fff::", 20],
+  ] as const)
+    closed6.addSubnet(net, prefix, "ipv6");
+
+  const near = fc.constantFrom(0, 9, 10, 11, 63, 64, 100, 126, 127, 128, 168, 169, 172, 192, 198, 203, 224);
+  const byte = fc.integer({ min: 0, max: 255 });
+  const ipv4 = fc.tuple(fc.oneof(near, byte), fc.oneof(near, byte), fc.oneof(near, byte), byte);
+
+  test("IPv4, plain and inside every carrier", () => {
+    fc.assert(
+      fc.property(ipv4, (bytes) => {
+        const dotted = bytes.join(".");
+        const expected = !closed.check(dotted, "ipv4");
+        const hex = bytes.map((value) => value.toString(16).padStart(2, "0")).join("");
+        const pair = `${hex.slice(0, 4)}:${hex.slice(4)}`;
+        const forms = [
+          dotted,
+          `0x${hex}`,
+          `[::ffff:${dotted}]`,
+          `[::${pair}]`,
+          `[::ffff:0:${pair}]`,
+          `[64:ff9b::${pair}]`,
+          `[2002:${pair}::1]`,
+        ];
+        for (const form of forms)
+          expect([form, reason(`https://${form}/`) === null]).toEqual([form, expected]);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test("IPv6 outside the carriers", () => {
+    const start = fc.constantFrom(
+      0x2000,
+      0x2001,
+      0x2003,
+      0x2606,
+      0x3fff,
+      0x4000,
+      0xfc00,
+      0xfe80,
+      0xff00,
+      0x5f00,
+    );
+    const group = fc.oneof(
+      fc.integer({ min: 0, max: 0xffff }),
+      fc.constantFrom(0, 0xdb8, 0x1ff, 0x200, 0xfff),
+    );
+    fc.assert(
+      fc.property(start, fc.array(group, { minLength: 7, maxLength: 7 }), (first, rest) => {
+        const address = [first, ...rest].map((value) => value.toString(16)).join(":");
+        const expected = open6.check(address, "ipv6") && !closed6.check(address, "ipv6");
+        expect([address, reason(`https://[${address}]/`) === null]).toEqual([address, expected]);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+describe("TB-18: the rules", () => {
+  test("plain http needs allow_http", () => {
+    expect(reason("http://example.com/", { allow_http: false })).toMatch(/egress.allow_http/);
+    expect(reason("http://example.com/")).toBeNull();
+  });
+  test("deny beats everything, with subdomain patterns", () => {
+    const deny = ["evil.example", "*.bad.example", "127.0.0.1"];
+    expect(reason("https://EVIL.example./", { deny })).toMatch(/egress.deny/);
+    expect(reason("https://a.b.bad.example/", { deny })).toMatch(/egress.deny/);
+    expect(reason("https://bad.example/", { deny })).toBeNull();
+    expect(reason("https://notevil.example/", { deny })).toBeNull();
+    expect(reason("http://127.0.0.1:9/", { deny, privateAllow: ["127.0.0.1:9"] })).toMatch(/egress.deny/);
+  });
+  test("the allow list counts only for callers that ask for it", () => {
+    const some = { ...rules, allow: ["*.docs.example.org"] };
+    expect(checkUrl("https://other.example/", some).ok).toBe(true);
+    expect(checkUrl("https://other.example/", some, { allowList: true }).ok).toBe(false);
+    expect(checkUrl("https://a.docs.example.org/", some, { allowList: true }).ok).toBe(true);
+  });
+  test("this deployment's own hosts are refused", () => {
+    expect(reason("https://Agents.example.com/", { ownHosts: ["agents.example.com"] })).toMatch(/deployment/);
+  });
+  test("a private target opens only by its exact host and port", () => {
+    const privateAllow = ["127.0.0.1:8801", "ollama:11434", "[::1]:9000"];
+    expect(reason("http://127.0.0.1:8801/v1", { privateAllow, allow_http: false })).toBeNull();
+    expect(reason("http://0x7f.1:8801/v1", { privateAllow })).toBeNull();
+    expect(reason("http://ollama:11434/v1", { privateAllow })).toBeNull();
+    expect(reason("http://[::1]:9000/", { privateAllow })).toBeNull();
+    expect(reason("http://127.0.0.1:8802/", { privateAllow })).toMatch(/LIMPET_PRIVATE_EGRESS/);
+    expect(reason("http://127.0.0.2:8801/", { privateAllow })).toMatch(/LIMPET_PRIVATE_EGRESS/);
+    expect(reason("http://user:x@127.0.0.1:8801/", { privateAllow })).toMatch(/user name/);
+  });
+});
