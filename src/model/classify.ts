@@ -100,21 +100,27 @@ const badKey =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)/i;
 
 /** Google says "check your plan and billing" for limits per minute too; only its daily ones name the day. */
-const isQuota = ({ types, message, details }: Told, status: number | undefined): boolean => {
-  if ([...types].some((type) => byType[type] === "quota_exceeded")) return true;
+const isQuota = (
+  { types, message, details }: Told,
+  codes: readonly ModelErrorCode[],
+  status = 400,
+): boolean => {
+  if (codes.includes("quota_exceeded")) return true;
   if (types.has("resource_exhausted")) return /PerDay/i.test(details);
-  return [400, 403, 429].includes(status ?? 400) && outOfMoney.test(message);
+  return [400, 403, 429].includes(status) && outOfMoney.test(message);
 };
 
 const codeOf = (told: Told, status: number | undefined): ModelErrorCode => {
-  if (status !== undefined && status >= 300 && status < 400) return "invalid_request";
-  if (isQuota(told, status)) return "quota_exceeded";
-  if (isOverflow(told.message, status)) return "context_overflow";
+  const codes = [...told.types].map((type) => byType[type]).filter((code) => code !== undefined);
+  if (isRedirect(status)) return "invalid_request";
+  if (isQuota(told, codes, status)) return "quota_exceeded";
+  if (codes.includes("context_overflow") || isOverflow(told.message, status)) return "context_overflow";
   if ((status ?? 400) < 500 && badKey.test(`${told.message} ${told.details}`)) return "auth";
-  const typed = [...told.types].map((type) => byType[type]).find((code) => code !== undefined);
-  if (status === undefined) return typed ?? "server_error";
-  return fromStatus(status, typed);
+  const typed = codes.find((code) => code !== "invalid_request") ?? codes[0];
+  return status === undefined ? (typed ?? "server_error") : fromStatus(status, typed);
 };
+
+const isRedirect = (status = 0): boolean => status >= 300 && status < 400;
 
 /** The status decides; the body's type only where a status is ambiguous: other 4xx, and an overload told as 500. */
 const fromStatus = (status: number, typed: ModelErrorCode | undefined): ModelErrorCode => {

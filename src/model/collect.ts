@@ -24,6 +24,8 @@ export interface CollectOptions {
   /** Ends the collection at once; its reason should be a `ModelError` (deadlines.ts sees to that), else it is `cancelled`. */
   readonly signal?: AbortSignal;
   readonly onDelta?: CompleteOptions["onDelta"];
+  /** `holdUntil(headers, now)` of rate-headers.ts. */
+  readonly holdUntil?: number | undefined;
   /** Absent: `callIds(request)`. */
   readonly ids?: CallIds;
 }
@@ -134,6 +136,7 @@ const completionOf = (attempt: Attempt): Completion => {
     provider: options.provider,
     model: reply.model,
     ...(reply.requestId !== undefined && { requestId: reply.requestId }),
+    ...(options.holdUntil !== undefined && { holdUntil: options.holdUntil }),
     firstByteMs: (firstAt ?? endedAt) - options.startedAt,
     totalMs: endedAt - options.startedAt,
   };

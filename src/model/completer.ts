@@ -104,6 +104,8 @@ export interface Completion {
   readonly provider: string;
   readonly model: string;
   readonly requestId?: string;
+  /** Until when the provider's rate headers ask later calls to wait (MO-30), milliseconds since the epoch. */
+  readonly holdUntil?: number;
   readonly firstByteMs: number;
   readonly totalMs: number;
 }

@@ -1,0 +1,54 @@
+import type { ModelErrorCode } from "./error.ts";
+import { codeRules } from "./failure.ts";
+
+/** A model that failed (MO-28): it cools until `until`; `step` counts its cooldowns in a row. Milliseconds since the epoch. */
+export interface Health {
+  readonly step: number;
+  readonly until: number;
+  readonly reason: ModelErrorCode;
+  /** A caller is trying the model again; until then others still see it cooling. */
+  readonly trialUntil?: number;
+}
+
+/** A row of the health report (MO-28). */
+export interface HealthRow {
+  readonly provider: string;
+  readonly model: string;
+  readonly available: boolean;
+  readonly reason: ModelErrorCode | null;
+  readonly until: number | null;
+}
+
+const minute = 60_000;
+const steps = [1, 5, 25, 60].map((minutes) => minutes * minute);
+const trialMs = 2 * minute;
+
+/**
+ * A failure's effect on a model's health; `exhausted` says that the lane's retries are used up. Failures while it cools
+ * already do not lengthen its cooldown, so that one turn's retries count once.
+ */
+export const cooled = (
+  health: Health | undefined,
+  code: ModelErrorCode,
+  exhausted: boolean,
+  now: number,
+): Health | undefined => {
+  const { cooldown } = codeRules[code];
+  if (cooldown === "never" || (cooldown === "exhausted" && !exhausted)) return health;
+  const fixed = typeof cooldown === "number" ? now + cooldown : 0;
+  if (health !== undefined && now < health.until) {
+    return fixed > health.until ? { ...health, until: fixed, reason: code } : health;
+  }
+  const step = Math.min((health?.step ?? 0) + 1, steps.length);
+  return { step, until: fixed || now + (steps[step - 1] ?? 0), reason: code };
+};
+
+/** Until when a model is to be avoided, 0 if it may be called. */
+export const coolingUntil = (health: Health | undefined, now: number): number => {
+  const until = Math.max(health?.until ?? 0, health?.trialUntil ?? 0);
+  return until > now ? until : 0;
+};
+
+/** Hands out the trial after a cooldown: the caller may call, others see the model cooling for two more minutes. */
+export const claimTrial = (health: Health, now: number): Health =>
+  coolingUntil(health, now) > 0 ? health : { ...health, trialUntil: now + trialMs };

@@ -1,0 +1,129 @@
+import type { ModelErrorCode, ModelFailure } from "./error.ts";
+import { codeRules } from "./failure.ts";
+
+/** How a lane is retried (MO-26); milliseconds. */
+export interface RetryPolicy {
+  readonly maxRetries: number;
+  readonly baseDelay: number;
+  readonly maxWait: number;
+}
+
+/** A provider and model that a turn may use (MO-27), and what it met there in this turn. */
+export interface Lane {
+  readonly provider: string;
+  readonly model: string;
+  /** Failed attempts of this turn in this lane, and how many of them were cut or malformed replies. */
+  readonly failures: number;
+  readonly malformed: number;
+  /** Seen cooling until then (milliseconds since the epoch); 0 or past = healthy. */
+  readonly coolingUntil: number;
+  /** Why it cools or failed last. */
+  readonly code?: ModelErrorCode;
+  /** When a wait that was too long would have ended. */
+  readonly retryAt?: number;
+}
+
+/** The lanes of one turn: plain data that the session stores. */
+export interface Lanes {
+  readonly current: number;
+  readonly list: readonly Lane[];
+  /** Content of the turn was committed: the lane may no longer change. */
+  readonly committed: boolean;
+}
+
+/** What follows a failed attempt. `lanes` is the new state; `exhausted` says that the lane was given up. */
+export type AfterFailure =
+  | { readonly kind: "retry"; readonly at: number; readonly lanes: Lanes; readonly exhausted: false }
+  | { readonly kind: "next_lane"; readonly index: number; readonly lanes: Lanes; readonly exhausted: boolean }
+  | {
+      readonly kind: "fail";
+      /** The first lane's code (MO-27). */
+      readonly code: ModelErrorCode;
+      /** When a retry would be possible, if a wait was too long for `maxWait`. */
+      readonly retryAt?: number;
+      readonly lanes: Lanes;
+      readonly exhausted: boolean;
+    };
+
+const longestBackoff = 30_000;
+const mostMalformed = 2;
+
+/** Lanes as a turn starts with them: at the first that is not cooling; if all are, at the first (MO-27, MO-28). */
+export const startLanes = (
+  list: readonly {
+    readonly provider: string;
+    readonly model: string;
+    readonly coolingUntil: number;
+    readonly code?: ModelErrorCode;
+  }[],
+  now: number,
+): Lanes => ({
+  current: Math.max(
+    0,
+    list.findIndex((lane) => lane.coolingUntil <= now),
+  ),
+  list: list.map((lane) => ({ ...lane, failures: 0, malformed: 0 })),
+  committed: false,
+});
+
+const isMalformed = (code: ModelErrorCode): boolean => codeRules[code].remedy === "retry_twice";
+
+const mayRetry = (failure: ModelFailure, lane: Lane, policy: RetryPolicy): boolean =>
+  failure.retryable &&
+  lane.failures <= policy.maxRetries &&
+  (!isMalformed(failure.code) || lane.malformed <= mostMalformed);
+
+/**
+ * Decides what follows a failed attempt (MO-1, MO-26, MO-27): a retry at a time never earlier than Retry-After, the next
+ * lane, or the end. `policy` is the current lane's, `random` gives [0, 1), times are milliseconds.
+ */
+export const afterFailure = (
+  failure: ModelFailure,
+  lanes: Lanes,
+  policy: RetryPolicy,
+  now: number,
+  random: () => number,
+): AfterFailure => {
+  const before = lanes.list[lanes.current];
+  if (before === undefined) throw new RangeError(`There is no lane ${lanes.current}.`);
+  const lane: Lane = {
+    ...before,
+    failures: before.failures + 1,
+    malformed: before.malformed + (isMalformed(failure.code) ? 1 : 0),
+    code: failure.code,
+  };
+  if (!mayRetry(failure, lane, policy)) return leave(failure, replace(lanes, lane), now);
+  const backoff = Math.min(policy.baseDelay * 2 ** before.failures, longestBackoff);
+  const asked = failure.retryAfterMs ?? 0;
+  if (Math.max(asked, backoff) > policy.maxWait) {
+    return leave(failure, replace(lanes, { ...lane, retryAt: now + Math.max(asked, backoff) }), now);
+  }
+  const delay = Math.max(asked * (1 + 0.1 * random()), backoff * (0.75 + 0.5 * random()));
+  return { kind: "retry", at: now + Math.ceil(delay), lanes: replace(lanes, lane), exhausted: false };
+};
+
+const replace = (lanes: Lanes, lane: Lane): Lanes => ({
+  ...lanes,
+  list: lanes.list.with(lanes.current, lane),
+});
+
+/** Gives the lane up: for the next one that is not cooling, or for good. */
+const leave = (failure: ModelFailure, lanes: Lanes, now: number): AfterFailure => {
+  const { remedy } = codeRules[failure.code];
+  const exhausted = failure.retryable || remedy !== "fail";
+  const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);
+  if (remedy === "fail" && !failure.retryable) {
+    return { kind: "fail", code: failure.code, lanes, exhausted: false };
+  }
+  if (next >= 0 && !lanes.committed) {
+    return { kind: "next_lane", index: next, lanes: { ...lanes, current: next }, exhausted };
+  }
+  const waits = lanes.list.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
+  return {
+    kind: "fail",
+    code: lanes.list[0]?.code ?? failure.code,
+    ...(waits.length > 0 && { retryAt: Math.min(...waits) }),
+    lanes,
+    exhausted,
+  };
+};
