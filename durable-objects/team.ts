@@ -1,0 +1,42 @@
+import { DurableObject } from "cloudflare:workers";
+import type { SessionSummary } from "../src/agent/rpc.ts";
+import { authenticate } from "../src/engine/access/authenticate.ts";
+import { openTables } from "../src/engine/access/database.ts";
+import type { Database, Row } from "../src/engine/access/database.ts";
+import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
+import { indexSession, readDefinition } from "../src/engine/access/session-index.ts";
+import { performTeamCall } from "../src/engine/access/team-calls.ts";
+
+/** The secret that is the first admin key (AP-12). */
+export interface TeamEnv {
+  readonly LIMPET_ADMIN_KEY?: string;
+}
+
+const databaseOf = (storage: DurableObjectStorage): Database => ({
+  all: (query, ...values) => storage.sql.exec<Row>(query, ...values).toArray(),
+  transaction: (work) => storage.transactionSync(work),
+});
+
+/** One per deployment: keys, tokens, and the index of sessions. */
+export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
+  readonly #tables = openTables(databaseOf(this.ctx.storage));
+
+  authenticate(credential: string): ReturnType<TeamDirectory["authenticate"]> {
+    return authenticate(this.#tables, credential, { adminKey: this.env.LIMPET_ADMIN_KEY, now: Date.now() });
+  }
+
+  perform(call: TeamCall): Promise<TeamReply> {
+    return performTeamCall(this.#tables, call, Date.now());
+  }
+
+  async index(
+    summary: SessionSummary,
+    definition?: { readonly revision: string; readonly json: string },
+  ): Promise<void> {
+    indexSession(this.#tables, summary, definition);
+  }
+
+  async definition(revision: string): Promise<string | null> {
+    return readDefinition(this.#tables, revision);
+  }
+}

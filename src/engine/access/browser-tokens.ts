@@ -1,0 +1,87 @@
+import * as z from "zod";
+import { refuse } from "../../agent/problem.ts";
+import type { Principal, Scope } from "../../agent/rpc.ts";
+import type { Row, Tables } from "./database.ts";
+import { randomBytes, toBase32, toBase64Url } from "./encoding.ts";
+import { browserScopes, scopeSchema } from "./scopes.ts";
+import { signToken } from "./tokens.ts";
+import type { Claims, SigningKey } from "./tokens.ts";
+
+/** Minting of browser tokens, and the two keys that sign them (AP-13). */
+
+/** A signing key signs for a day and verifies for another: far longer than a token lives. */
+const rotationMs = 24 * 3_600_000;
+
+const origin = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && url.origin === text && /^https?:$/.test(url.protocol);
+}, "an origin is scheme, host and port only, like https://app.example.com");
+
+export const mintTokenSchema = z.strictObject({
+  session: z.string(),
+  scopes: z.array(scopeSchema).min(1).optional(),
+  /** Seconds. */
+  ttl: z.int().min(1).max(3600),
+  origin: origin.optional(),
+});
+
+/** A minted token as the API shows it, once. */
+export interface MintedToken {
+  readonly token: string;
+  readonly session: string;
+  readonly scopes: readonly Scope[];
+  /** Milliseconds since the epoch. */
+  readonly expires_at: number;
+  readonly origin: string | null;
+}
+
+const toKey = (row: Row): SigningKey => ({ kid: String(row["kid"]), secret: String(row["secret"]) });
+
+/** The living signing key with this id. */
+export function signingKey(tables: Tables, kid: string): SigningKey | null {
+  const [row] = tables.read("SELECT kid, secret FROM signing_keys WHERE kid = ?", kid);
+  return row === undefined ? null : toKey(row);
+}
+
+const newest = "SELECT * FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1";
+
+/** The key that signs now: a new one each day, the one before stays to verify. */
+function currentKey(tables: Tables, now: number): SigningKey {
+  const [row] = tables.read(newest);
+  if (row !== undefined && now - Number(row["created_at"]) < rotationMs) return toKey(row);
+  const made: SigningKey = { kid: toBase32(randomBytes(5)), secret: toBase64Url(randomBytes(32)) };
+  tables.write((all) => {
+    all("DELETE FROM signing_keys WHERE kid <> ?", String(row?.["kid"] ?? ""));
+    all("INSERT INTO signing_keys (kid, secret, created_at) VALUES (?, ?, ?)", made.kid, made.secret, now);
+  });
+  return made;
+}
+
+/** Mints a token for one session: no scope the minter lacks, no longer life than its own. */
+export async function mintToken(
+  tables: Tables,
+  principal: Principal,
+  body: z.output<typeof mintTokenSchema>,
+  now: number,
+): Promise<MintedToken> {
+  const scopes = body.scopes ?? browserScopes.filter((scope) => principal.scopes.includes(scope));
+  const missing = scopes.find((scope) => !principal.scopes.includes(scope));
+  if (missing !== undefined) {
+    return refuse("scope_missing", `The minter itself lacks the scope ${missing}.`, {
+      errors: [{ pointer: "/scopes", code: "scope_missing", message: `Leave out ${missing}.` }],
+    });
+  }
+  const exp = Math.min(now + body.ttl * 1000, principal.expires ?? Number.MAX_SAFE_INTEGER);
+  const key = currentKey(tables, now);
+  const claims: Claims = {
+    tenant: principal.tenant,
+    session: body.session,
+    scopes: [...scopes],
+    exp,
+    by: principal.by,
+    kid: key.kid,
+    ...(body.origin === undefined ? {} : { origin: body.origin }),
+  };
+  const token = await signToken(claims, key);
+  return { token, session: body.session, scopes, expires_at: exp, origin: body.origin ?? null };
+}

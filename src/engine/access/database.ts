@@ -1,0 +1,98 @@
+/** The little that the team's tables need of a SQLite database; TeamObject's storage and Node's both fit. */
+
+export type Value = string | number | null;
+export type Row = Readonly<Record<string, Value>>;
+
+export interface Database {
+  all(query: string, ...values: readonly Value[]): readonly Row[];
+  /** Runs `work` in one transaction that a throw rolls back. */
+  transaction<T>(work: () => T): T;
+}
+
+/** Ordered for ever: a step is never edited, only followed by another. */
+const migrations: readonly string[] = [
+  `
+  -- API keys (AP-12). A revoked key has no row.
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, name TEXT, scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL, created_by TEXT NOT NULL, expires_at INTEGER
+  ) WITHOUT ROWID;
+  -- Signers of browser tokens, at most two (AP-13).
+  CREATE TABLE signing_keys (
+    kid TEXT PRIMARY KEY, secret TEXT NOT NULL, created_at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  -- One row per undeleted session, as the list shows it (AP-5).
+  CREATE TABLE sessions (
+    tenant TEXT NOT NULL, id TEXT NOT NULL, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
+    status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+  ) WITHOUT ROWID;
+  CREATE INDEX sessions_by_creation ON sessions (tenant, created_at, id);
+  CREATE INDEX sessions_by_update ON sessions (tenant, updated_at, id);
+  CREATE INDEX sessions_by_revision ON sessions (revision);
+  -- Deleted sessions, so that a late summary brings none of them back.
+  CREATE TABLE tombstones (
+    tenant TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (tenant, id)
+  ) WITHOUT ROWID;
+  -- Compiled definitions that sessions pin (CF-33), cut into parts below the row limit.
+  CREATE TABLE definitions (
+    revision TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (revision, part)
+  ) WITHOUT ROWID;
+  -- Keys created under an Idempotency-Key (AP-6); \`key\` and \`body\` are digests.
+  CREATE TABLE idempotency (
+    key TEXT PRIMARY KEY, body TEXT NOT NULL, created TEXT NOT NULL, at INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  `,
+];
+
+/** The team's tables: made by the first write, so that reads create no storage (AP-4). */
+export interface Tables {
+  /** Rows of a read; none where nothing was ever written. */
+  read(query: string, ...values: readonly Value[]): readonly Row[];
+  /** Runs `work` in one transaction, with all tables there. */
+  write<T>(work: (all: Database["all"]) => T): T;
+}
+
+/** Tables over a database; the schema version is kept in `meta`. */
+export function openTables(database: Database): Tables {
+  let known: number | null = null;
+  const version = (): number => {
+    if (known !== null) return known;
+    const [meta] = database.all("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'meta'");
+    if (meta === undefined) return 0;
+    const [row] = database.all("SELECT value FROM meta WHERE key = 'schema_version'");
+    known = Number(row?.["value"] ?? 0);
+    return known;
+  };
+  const migrate = (): void => {
+    const from = version();
+    if (from === migrations.length) return;
+    database.all("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID");
+    for (const step of migrations.slice(from)) {
+      for (const statement of step.split(";\n").filter((text) => /\S/.test(text))) database.all(statement);
+    }
+    database.all(
+      "INSERT OR REPLACE INTO meta (key, value) VALUES ('schema_version', ?)",
+      String(migrations.length),
+    );
+  };
+  const write: Tables["write"] = (work) => {
+    const result = database.transaction(() => {
+      migrate();
+      return work((query, ...values) => database.all(query, ...values));
+    });
+    known = migrations.length;
+    return result;
+  };
+  return {
+    write,
+    read(query, ...values) {
+      const found = version();
+      if (found === 0) return [];
+      return found === migrations.length
+        ? database.all(query, ...values)
+        : write((all) => all(query, ...values));
+    },
+  };
+}

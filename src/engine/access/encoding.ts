@@ -1,0 +1,66 @@
+/** Bytes as text and digests, for keys, tokens and names. */
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const utf8 = new TextEncoder();
+const base32Alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** `size` bytes from the platform's cryptographic source. */
+export const randomBytes = (size: number): Bytes => crypto.getRandomValues(new Uint8Array(size));
+
+/** Base64url without padding (RFC 4648 §5). */
+export const toBase64Url = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+/** The bytes of unpadded base64url, null unless `text` is exactly what `toBase64Url` would write. */
+export function fromBase64Url(text: string): Bytes | null {
+  if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  return toBase64Url(bytes) === text ? bytes : null;
+}
+
+/** Lower-case base32 without padding; the last character carries the bits that are left. */
+export function toBase32(bytes: Uint8Array): string {
+  let text = "";
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += base32Alphabet[(held >> bits) & 31];
+    }
+    held &= (1 << bits) - 1;
+  }
+  return bits === 0 ? text : text + base32Alphabet[(held << (5 - bits)) & 31];
+}
+
+export const toHex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide (AP-3). */
+export async function digestOf(...parts: readonly string[]): Promise<Bytes> {
+  const encoded = parts.map((part) => utf8.encode(part));
+  const bytes = new Uint8Array(encoded.reduce((size, part) => size + 4 + part.length, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const part of encoded) {
+    view.setUint32(at, part.length);
+    bytes.set(part, at + 4);
+    at += 4 + part.length;
+  }
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+}
+
+/** Compares without telling by its duration where the two differ; lengths are not secret. */
+export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
+  if (left.length !== right.length) return false;
+  let difference = 0;
+  for (const [at, byte] of left.entries()) difference |= byte ^ (right[at] ?? 0);
+  return difference === 0;
+}

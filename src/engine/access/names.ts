@@ -1,0 +1,20 @@
+import { digestOf, randomBytes, toBase32, toHex } from "./encoding.ts";
+
+/** Session ids and object names (AP-3): every surface computes the same ones. */
+
+export const sessionIdPattern = /^s_[a-z2-7]{26}$/;
+
+const idOf = (bytes: Uint8Array): string => `s_${toBase32(bytes.slice(0, 16))}`;
+
+export const randomSessionId = (): string => idOf(randomBytes(16));
+
+/** The id of a session that its caller named (`ref`), or created under an `Idempotency-Key` (`idem`). */
+export const derivedSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
+  idOf(await digestOf(kind, tenant, name));
+
+/** The SessionObject's name: a session id means nothing under another tenant (RE-T5). */
+export const objectName = async (tenant: string, session: string): Promise<string> =>
+  toHex(await digestOf(tenant, session));
+
+/** The one TeamObject of a deployment. */
+export const teamObjectName = "team";

@@ -1,0 +1,95 @@
+import { refuse } from "../../agent/problem.ts";
+import { digestOf, fromBase64Url, toBase64Url, toHex } from "./encoding.ts";
+import type { Row, Value } from "./database.ts";
+
+/** Keyset pages (AP-7): a cursor names the row it stands at and is bound to the query that made it. */
+
+interface Position {
+  readonly at: Value;
+  readonly id: string;
+  readonly direction: "next" | "prev";
+}
+
+export interface Page<T> {
+  readonly data: readonly T[];
+  readonly next_cursor: string | null;
+  readonly prev_cursor: string | null;
+}
+
+/** Digest of the filters and the order a cursor belongs to. */
+export const bindingOf = async (query: unknown): Promise<string> =>
+  toHex((await digestOf("cursor", JSON.stringify(query))).slice(0, 8));
+
+const write = (position: Position, binding: string): string =>
+  toBase64Url(
+    new TextEncoder().encode(JSON.stringify([binding, position.direction, position.at, position.id])),
+  );
+
+function parse(cursor: string): unknown {
+  const bytes = fromBase64Url(cursor);
+  try {
+    return bytes === null
+      ? null
+      : JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    return null;
+  }
+}
+
+/** The place a cursor names; 400 `invalid_cursor` for a foreign or damaged one. */
+export function readCursor(cursor: string | undefined, binding: string): Position | null {
+  if (cursor === undefined) return null;
+  const value = parse(cursor);
+  const [bound, direction, at, id]: unknown[] = Array.isArray(value) ? value : [];
+  const placed = (typeof at === "number" || typeof at === "string") && typeof id === "string";
+  if (bound !== binding || !placed || (direction !== "next" && direction !== "prev")) {
+    return refuse("invalid_cursor", "The cursor is damaged or belongs to other filters or another order.", {
+      errors: [
+        {
+          pointer: "/cursor",
+          code: "invalid_cursor",
+          message: "Pass a cursor of the same query, or leave it out.",
+        },
+      ],
+    });
+  }
+  return { at, id, direction };
+}
+
+/** How to ask for a page: rows beyond `position`, in reading order or reversed, one more than fits. */
+export function pageClause(
+  position: Position | null,
+  column: string,
+  descending: boolean,
+  limit: number,
+): { where: string; values: readonly Value[]; tail: string } {
+  const down = (position?.direction === "prev") !== descending;
+  const order = down ? "DESC" : "ASC";
+  const tail = `ORDER BY ${column} ${order}, id ${order} LIMIT ${limit + 1}`;
+  if (position === null) return { where: "", values: [], tail };
+  return {
+    where: `AND (${column}, id) ${down ? "<" : ">"} (?, ?)`,
+    values: [position.at, position.id],
+    tail,
+  };
+}
+
+/** A page out of the rows that `pageClause` asked for. */
+export function pageOf<T>(
+  rows: readonly Row[],
+  query: { position: Position | null; column: string; limit: number; binding: string },
+  show: (row: Row) => T,
+): Page<T> {
+  const { position, column, limit, binding } = query;
+  const backwards = position?.direction === "prev";
+  const more = rows.length > limit;
+  const cut = rows.slice(0, limit);
+  const shown = backwards ? cut.reverse() : cut;
+  const place = (row: Row | undefined, direction: Position["direction"]): string | null =>
+    row === undefined ? null : write({ at: row[column] ?? null, id: String(row["id"]), direction }, binding);
+  return {
+    data: shown.map(show),
+    next_cursor: more || backwards ? place(shown.at(-1), "next") : null,
+    prev_cursor: (backwards ? more : position !== null) ? place(shown[0], "prev") : null,
+  };
+}

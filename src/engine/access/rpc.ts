@@ -1,0 +1,38 @@
+import type { Principal, Scope, TeamRpc } from "../../agent/rpc.ts";
+import type { Problem } from "../../agent/problem.ts";
+
+/** What the router asks of the TeamObject beyond `TeamRpc`: one door, like a session's. */
+
+export const teamOperationScopes = {
+  list_sessions: "sessions:read",
+  create_key: "admin",
+  list_keys: "admin",
+  get_key: "admin",
+  edit_key: "admin",
+  revoke_key: "admin",
+  mint_token: "tokens:mint",
+} as const satisfies Record<string, Scope>;
+export type TeamOperation = keyof typeof teamOperationScopes;
+
+/** `params` is unchecked JSON: body, query and path values merged; the operation's schema validates it. */
+export interface TeamCall {
+  readonly principal: Principal;
+  readonly op: TeamOperation;
+  readonly params: unknown;
+  /** `Idempotency-Key`. */
+  readonly key?: string;
+}
+
+export type TeamReply =
+  | {
+      readonly ok: true;
+      readonly status: 200 | 201 | 204;
+      readonly json: string;
+      readonly replayed: boolean;
+    }
+  | { readonly ok: false; readonly problem: Problem };
+
+/** The whole RPC surface of TeamObject. */
+export interface TeamDirectory extends TeamRpc {
+  perform(call: TeamCall): Promise<TeamReply>;
+}

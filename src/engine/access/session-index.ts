@@ -1,0 +1,186 @@
+import * as z from "zod";
+import type { SessionSummary } from "../../agent/rpc.ts";
+import type { Database, Row, Tables, Value } from "./database.ts";
+import { bindingOf, pageClause, pageOf, readCursor } from "./paging.ts";
+import type { Page } from "./paging.ts";
+
+/** The team's index of sessions (AP-5, AP-7) and the definitions that they pin (CF-33). */
+
+type All = Database["all"];
+
+/** Characters of a definition in one row. */
+const partSize = 256 * 1024;
+/** A tombstone outlives every summary that could still be on its way. */
+const tombstoneMs = 7 * 24 * 3_600_000;
+
+const status = z.enum(["idle", "running", "waiting"]);
+const time = z.union([
+  z.int().nonnegative(),
+  z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
+]);
+
+/** Query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
+export const listSessionsSchema = z.strictObject({
+  status: z.union([status, z.array(status).min(1)]).optional(),
+  agent: z.string().max(64).optional(),
+  metadata: z
+    .record(z.string().max(64), z.string().max(512))
+    .refine((pairs) => Object.keys(pairs).length <= 16, "at most 16 pairs")
+    .optional(),
+  q: z.string().min(1).max(200).optional(),
+  created_after: time.optional(),
+  updated_before: time.optional(),
+  order: z.enum(["-created_at", "created_at", "-updated_at", "updated_at"]).default("-created_at"),
+  limit: z.int().min(1).max(200).default(50),
+  cursor: z.string().max(1024).optional(),
+});
+export type ListSessions = z.output<typeof listSessionsSchema>;
+
+/** A listed session: the summary without its tenant. */
+export type ListedSession = Omit<SessionSummary, "tenant">;
+
+const show = (row: Row): ListedSession => ({
+  id: String(row["id"]),
+  ref: row["ref"] === null ? null : String(row["ref"]),
+  agent: String(row["agent"]),
+  title: row["title"] === null ? null : String(row["title"]),
+  metadata: z.record(z.string(), z.string()).parse(JSON.parse(String(row["metadata"]))),
+  status: status.parse(row["status"]),
+  revision: String(row["revision"]),
+  head_seq: Number(row["head_seq"]),
+  created_at: Number(row["created_at"]),
+  updated_at: Number(row["updated_at"]),
+});
+
+/** The WHERE terms of a list query, after `tenant = ?`. */
+function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly Value[] } {
+  const states = query.status === undefined ? [] : [query.status].flat();
+  const terms: readonly (readonly [boolean, string, readonly Value[]])[] = [
+    [states.length > 0, `status IN (${states.map(() => "?").join(", ")})`, states],
+    [query.agent !== undefined, "agent = ?", [query.agent ?? null]],
+    [query.created_after !== undefined, "created_at > ?", [query.created_after ?? null]],
+    [query.updated_before !== undefined, "updated_at < ?", [query.updated_before ?? null]],
+    [
+      query.q !== undefined,
+      "instr(lower(coalesce(title, '') || char(10) || coalesce(ref, '') || char(10) || id), lower(?)) > 0",
+      [query.q ?? null],
+    ],
+    ...Object.entries(query.metadata ?? {}).map(
+      ([key, value]) =>
+        [
+          true,
+          "EXISTS (SELECT 1 FROM json_each(metadata) WHERE json_each.key = ? AND json_each.value = ?)",
+          [key, value],
+        ] as const,
+    ),
+  ];
+  const chosen = terms.filter(([wanted]) => wanted);
+  return { where: chosen.map(([, term]) => term), values: chosen.flatMap(([, , values]) => values) };
+}
+
+/** A page of a tenant's sessions. */
+export async function listSessions(
+  tables: Tables,
+  tenant: string,
+  query: ListSessions,
+): Promise<Page<ListedSession>> {
+  const { cursor, limit, ...bound } = query;
+  const binding = await bindingOf({ tenant, ...bound });
+  const position = readCursor(cursor, binding);
+  const column = query.order.replace("-", "");
+  const filters = filtersOf(query);
+  const page = pageClause(position, column, query.order.startsWith("-"), limit);
+  const where = ["tenant = ?", ...filters.where].join(" AND ");
+  const rows = tables.read(
+    `SELECT * FROM sessions WHERE ${where} ${page.where} ${page.tail}`,
+    tenant,
+    ...filters.values,
+    ...page.values,
+  );
+  return pageOf(rows, { position, column, limit, binding }, show);
+}
+
+function storeDefinition(all: All, revision: string, json: string): void {
+  if (all("SELECT 1 FROM definitions WHERE revision = ? LIMIT 1", revision).length > 0) return;
+  for (let part = 0; part * partSize < json.length; part += 1) {
+    const text = json.slice(part * partSize, (part + 1) * partSize);
+    all("INSERT INTO definitions (revision, part, text) VALUES (?, ?, ?)", revision, part, text);
+  }
+}
+
+function releaseDefinition(all: All, revision: string): void {
+  if (all("SELECT 1 FROM sessions WHERE revision = ? LIMIT 1", revision).length === 0) {
+    all("DELETE FROM definitions WHERE revision = ?", revision);
+  }
+}
+
+function bury(all: All, summary: SessionSummary): void {
+  const { tenant, id, updated_at } = summary;
+  const rows = all("DELETE FROM sessions WHERE tenant = ? AND id = ? RETURNING revision", tenant, id);
+  all("INSERT OR REPLACE INTO tombstones (tenant, id, at) VALUES (?, ?, ?)", tenant, id, updated_at);
+  all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
+  for (const row of rows) releaseDefinition(all, String(row["revision"]));
+}
+
+/** Whether a stored row or tombstone already knows better than `summary`. */
+function outdated(all: All, summary: SessionSummary): boolean {
+  const { tenant, id, created_at, head_seq } = summary;
+  const [grave] = all("SELECT at FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
+  if (grave !== undefined && created_at < Number(grave["at"])) return true;
+  const [row] = all("SELECT created_at, head_seq FROM sessions WHERE tenant = ? AND id = ?", tenant, id);
+  if (row === undefined) return false;
+  const stored = Number(row["created_at"]);
+  return created_at < stored || (created_at === stored && head_seq < Number(row["head_seq"]));
+}
+
+function upsert(all: All, summary: SessionSummary): void {
+  const { tenant, id, revision } = summary;
+  const [before] = all("SELECT revision FROM sessions WHERE tenant = ? AND id = ?", tenant, id);
+  all(
+    `INSERT INTO sessions (tenant, id, ref, agent, title, metadata, status, revision, head_seq, created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (tenant, id) DO UPDATE SET ref = excluded.ref, agent = excluded.agent, title = excluded.title,
+       metadata = excluded.metadata, status = excluded.status, revision = excluded.revision,
+       head_seq = excluded.head_seq, created_at = excluded.created_at, updated_at = excluded.updated_at`,
+    tenant,
+    id,
+    summary.ref,
+    summary.agent,
+    summary.title,
+    JSON.stringify(summary.metadata),
+    summary.status,
+    revision,
+    summary.head_seq,
+    summary.created_at,
+    summary.updated_at,
+  );
+  all("DELETE FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
+  const old = before?.["revision"];
+  if (old !== undefined && old !== revision) releaseDefinition(all, String(old));
+}
+
+/**
+ * Takes a session's summary: idempotent, the newest wins, `deleted` removes. A session made again under the
+ * same `ref` after its deletion is younger than its tombstone and is listed again.
+ */
+export function indexSession(
+  tables: Tables,
+  summary: SessionSummary,
+  definition?: { readonly revision: string; readonly json: string },
+): void {
+  tables.write((all) => {
+    if (outdated(all, summary)) return;
+    if (summary.status === "deleted") {
+      bury(all, summary);
+      return;
+    }
+    if (definition !== undefined) storeDefinition(all, definition.revision, definition.json);
+    upsert(all, summary);
+  });
+}
+
+/** The stored JSON of a revision, null if no undeleted session pins it. */
+export function readDefinition(tables: Tables, revision: string): string | null {
+  const parts = tables.read("SELECT text FROM definitions WHERE revision = ? ORDER BY part", revision);
+  return parts.length === 0 ? null : parts.map((row) => String(row["text"])).join("");
+}

@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { fromBase64Url, toBase64Url } from "./encoding.ts";
+import { scopeSchema } from "./scopes.ts";
+
+/** Browser tokens `lt_<claims>.<HMAC-SHA-256>` (AP-13): one algorithm, so there is no header to forge. */
+
+const claimsSchema = z.strictObject({
+  tenant: z.string().min(1),
+  session: z.string().min(1),
+  scopes: z.array(scopeSchema),
+  /** Milliseconds since the epoch. */
+  exp: z.int().positive(),
+  /** The id of the key that minted it. */
+  by: z.string().min(1),
+  kid: z.string().min(1),
+  origin: z.string().optional(),
+});
+export type Claims = z.output<typeof claimsSchema>;
+
+/** A key of the deployment that signs tokens; `secret` is base64url of 32 bytes. */
+export interface SigningKey {
+  readonly kid: string;
+  readonly secret: string;
+}
+
+const algorithm = { name: "HMAC", hash: "SHA-256" } as const;
+const format = /^lt_([A-Za-z0-9_-]{1,4096})\.([A-Za-z0-9_-]{43})$/;
+const utf8 = new TextEncoder();
+
+const importKey = (key: SigningKey, use: "sign" | "verify"): Promise<CryptoKey> =>
+  crypto.subtle.importKey("raw", fromBase64Url(key.secret) ?? new Uint8Array(0), algorithm, false, [use]);
+
+/** Writes and signs a token. */
+export async function signToken(claims: Claims, key: SigningKey): Promise<string> {
+  const body = toBase64Url(utf8.encode(JSON.stringify(claims)));
+  const signature = await crypto.subtle.sign("HMAC", await importKey(key, "sign"), utf8.encode(body));
+  return `lt_${body}.${toBase64Url(new Uint8Array(signature))}`;
+}
+
+function readClaims(body: string): Claims | null {
+  const bytes = fromBase64Url(body);
+  if (bytes === null) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    return null;
+  }
+  return claimsSchema.safeParse(value).data ?? null;
+}
+
+/** The claims of a token that one of the living keys signed, else null; its expiry is the caller's to check. */
+export async function verifyToken(
+  token: string,
+  signingKey: (kid: string) => SigningKey | null,
+): Promise<Claims | null> {
+  const [, body = "", signature = ""] = format.exec(token) ?? [];
+  const claims = readClaims(body);
+  const signed = fromBase64Url(signature);
+  const key = claims === null ? null : signingKey(claims.kid);
+  if (claims === null || signed === null || key === null) return null;
+  const valid = await crypto.subtle.verify("HMAC", await importKey(key, "verify"), signed, utf8.encode(body));
+  return valid ? claims : null;
+}
+
+/** Whether a credential has a token's form. */
+export const isToken = (credential: string): boolean => credential.startsWith("lt_");

@@ -1,0 +1,171 @@
+import { expect, test } from "vitest";
+import type { SessionSummary } from "../../../src/agent/rpc.ts";
+import {
+  indexSession,
+  listSessions,
+  listSessionsSchema,
+  readDefinition,
+} from "../../../src/engine/access/session-index.ts";
+import type { Tables } from "../../../src/engine/access/database.ts";
+import { memoryTables } from "./tables.ts";
+
+const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
+  id,
+  tenant: "acme",
+  ref: null,
+  agent: "guide",
+  title: null,
+  metadata: {},
+  status: "idle",
+  revision: "r_1",
+  head_seq: 1,
+  created_at: 1000,
+  updated_at: 1000,
+  ...more,
+});
+
+const list = (tables: Tables, query: unknown = {}, tenant = "acme") =>
+  listSessions(tables, tenant, listSessionsSchema.parse(query));
+const ids = async (tables: Tables, query: unknown = {}, tenant = "acme") =>
+  (await list(tables, query, tenant)).data.map((session) => session.id);
+
+test("AP-5: the newest summary of a session wins, in whatever order they come", async () => {
+  const { tables } = memoryTables();
+  indexSession(tables, summary("a", { head_seq: 5, title: "new", status: "running" }));
+  indexSession(tables, summary("a", { head_seq: 3, title: "old" }));
+  indexSession(tables, summary("a", { head_seq: 5, title: "new", status: "running" }));
+  expect((await list(tables)).data).toEqual([
+    {
+      id: "a",
+      ref: null,
+      agent: "guide",
+      title: "new",
+      metadata: {},
+      status: "running",
+      revision: "r_1",
+      head_seq: 5,
+      created_at: 1000,
+      updated_at: 1000,
+    },
+  ]);
+});
+
+test("AP-7: pages go forth and back over equal times without gap or repeat", async () => {
+  const { tables } = memoryTables();
+  const names = Array.from({ length: 11 }, (_, at) => `s${String(at).padStart(2, "0")}`);
+  for (const [at, id] of names.entries()) indexSession(tables, summary(id, { created_at: 1000 + (at >> 2) }));
+  const forth: string[] = [];
+  let page = await list(tables, { limit: 3 });
+  expect(page.prev_cursor).toBeNull();
+  const pages = [page.data.map(({ id }) => id)];
+  while (page.next_cursor !== null) {
+    page = await list(tables, { limit: 3, cursor: page.next_cursor });
+    pages.push(page.data.map(({ id }) => id));
+  }
+  forth.push(...pages.flat());
+  expect(forth).toEqual(names.toReversed());
+  const back = [page.data.map(({ id }) => id)];
+  while (page.prev_cursor !== null) {
+    page = await list(tables, { limit: 3, cursor: page.prev_cursor });
+    back.unshift(page.data.map(({ id }) => id));
+  }
+  expect(back).toEqual(pages);
+});
+
+test("AP-7: a cursor is bound to filters, order and tenant", async () => {
+  const { tables } = memoryTables();
+  for (const id of ["a", "b", "c"]) indexSession(tables, summary(id));
+  const { next_cursor: cursor } = await list(tables, { limit: 1 });
+  expect(await ids(tables, { limit: 2, cursor })).toEqual(["b", "a"]);
+  const others = [
+    { cursor, order: "created_at" },
+    { cursor, agent: "guide" },
+    { cursor: "AAAA" },
+    { cursor: "%" },
+    { cursor: btoa('["x","next",1,"a"]').replaceAll("=", "") },
+    { cursor: `${cursor}A` },
+  ];
+  for (const query of others) {
+    await expect(list(tables, query), JSON.stringify(query)).rejects.toMatchObject({
+      problem: { code: "invalid_cursor", errors: [{ pointer: "/cursor" }] },
+    });
+  }
+  await expect(list(tables, { cursor }, "other")).rejects.toMatchObject({
+    problem: { code: "invalid_cursor" },
+  });
+});
+
+test("AP-7: every filter narrows the list", async () => {
+  const { tables } = memoryTables();
+  indexSession(
+    tables,
+    summary("a", { status: "running", agent: "lead", metadata: { team: "x", "od'd.$": "1" } }),
+  );
+  indexSession(tables, summary("b", { title: "Fix the 100% BUG", created_at: 2000, updated_at: 3000 }));
+  indexSession(
+    tables,
+    summary("c", { status: "waiting", ref: "ticket-7", created_at: 3000, updated_at: 4000 }),
+  );
+  const cases: readonly [unknown, readonly string[]][] = [
+    [{}, ["c", "b", "a"]],
+    [{ order: "updated_at" }, ["a", "b", "c"]],
+    [{ status: "running" }, ["a"]],
+    [{ status: ["running", "waiting"] }, ["c", "a"]],
+    [{ agent: "lead" }, ["a"]],
+    [{ metadata: { team: "x" } }, ["a"]],
+    [{ metadata: { team: "x", "od'd.$": "1" } }, ["a"]],
+    [{ metadata: { team: "y" } }, []],
+    [{ q: "100% bug" }, ["b"]],
+    [{ q: "ticket-7" }, ["c"]],
+    [{ q: "'; DROP TABLE sessions; --" }, []],
+    [{ created_after: 1000 }, ["c", "b"]],
+    [{ created_after: "1970-01-01T00:00:02Z" }, ["c"]],
+    [{ updated_before: 4000 }, ["b", "a"]],
+  ];
+  for (const [query, expected] of cases) {
+    expect(await ids(tables, query), JSON.stringify(query)).toEqual(expected);
+  }
+});
+
+test("RE-T5: a tenant lists its own sessions only", async () => {
+  const { tables } = memoryTables();
+  indexSession(tables, summary("a"));
+  indexSession(tables, summary("b", { tenant: "other" }));
+  expect(await ids(tables)).toEqual(["a"]);
+  expect(await ids(tables, {}, "other")).toEqual(["b"]);
+  expect(await ids(tables, {}, "%")).toEqual([]);
+});
+
+test("RE-P14: a deleted session leaves the list with all it said, and a late summary brings nothing back", async () => {
+  const { tables, dump } = memoryTables();
+  indexSession(tables, summary("a", { title: "secret plan", ref: "ref-of-a", head_seq: 4 }));
+  indexSession(tables, summary("a", { status: "deleted", head_seq: 5, updated_at: 2000 }));
+  indexSession(tables, summary("a", { title: "secret plan", head_seq: 4 }));
+  expect(await ids(tables)).toEqual([]);
+  expect(dump()).not.toContain("secret plan");
+  expect(dump()).not.toContain("ref-of-a");
+  indexSession(tables, summary("a", { head_seq: 1, created_at: 2000, updated_at: 2000 }));
+  expect(await ids(tables)).toEqual(["a"]);
+});
+
+test("CF-33: a definition is kept for as long as an undeleted session pins it", () => {
+  const { tables } = memoryTables();
+  const json = JSON.stringify({ text: "ü".repeat(400_000) });
+  const definition = { revision: "r_1", json };
+  indexSession(tables, summary("a"), definition);
+  indexSession(tables, summary("b"), definition);
+  expect(readDefinition(tables, "r_1")).toBe(json);
+  expect(readDefinition(tables, "r_2")).toBeNull();
+  indexSession(tables, summary("a", { status: "deleted", updated_at: 2000 }));
+  expect(readDefinition(tables, "r_1")).toBe(json);
+  indexSession(tables, summary("b", { revision: "r_2", head_seq: 2 }), { revision: "r_2", json: "{}" });
+  expect(readDefinition(tables, "r_1")).toBeNull();
+  expect(readDefinition(tables, "r_2")).toBe("{}");
+});
+
+test("AP-4: reading an empty index creates no table", async () => {
+  const { tables, database } = memoryTables();
+  expect(await list(tables)).toEqual({ data: [], next_cursor: null, prev_cursor: null });
+  expect(readDefinition(tables, "r_1")).toBeNull();
+  expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});

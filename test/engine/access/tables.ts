@@ -1,0 +1,38 @@
+import { DatabaseSync } from "node:sqlite";
+import { openTables } from "../../../src/engine/access/database.ts";
+import type { Database, Row, Tables } from "../../../src/engine/access/database.ts";
+
+const isRow = (row: Record<string, unknown>): row is Row =>
+  Object.values(row).every(
+    (value) => value === null || typeof value === "string" || typeof value === "number",
+  );
+
+/** The team's tables over Node's SQLite in memory; `dump` is everything stored, as text. */
+export function memoryTables(): { tables: Tables; database: Database; dump: () => string } {
+  const sqlite = new DatabaseSync(":memory:");
+  const all: Database["all"] = (query, ...values) =>
+    sqlite
+      .prepare(query)
+      .all(...values)
+      .map((row) => ({ ...row }))
+      .filter(isRow);
+  const database: Database = {
+    all,
+    transaction(work) {
+      sqlite.exec("BEGIN");
+      try {
+        const result = work();
+        sqlite.exec("COMMIT");
+        return result;
+      } catch (fault) {
+        sqlite.exec("ROLLBACK");
+        throw fault;
+      }
+    },
+  };
+  const dump = (): string =>
+    all("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .map(({ name }) => `${name}: ${JSON.stringify(all(`SELECT * FROM ${name}`))}`)
+      .join("\n");
+  return { tables: openTables(database), database, dump };
+}

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import type { Principal } from "../../../src/agent/rpc.ts";
+import type { Tables } from "../../../src/engine/access/database.ts";
+import { teamOperationScopes } from "../../../src/engine/access/rpc.ts";
+import type { TeamCall, TeamOperation } from "../../../src/engine/access/rpc.ts";
+import { allScopes } from "../../../src/engine/access/scopes.ts";
+import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
+import { memoryTables } from "./tables.ts";
+
+const now = 1_800_000_000_000;
+const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
+const admin: Principal = { tenant: "acme", by: "aaaaaaaaaaaaaaaa", scopes: ["admin"] };
+
+const call = async (tables: Tables, op: TeamOperation, params: unknown, more: Partial<TeamCall> = {}) => {
+  const reply = await performTeamCall(tables, { principal: operator, op, params, ...more }, now);
+  return reply.ok
+    ? {
+        status: reply.status,
+        replayed: reply.replayed,
+        body: reply.json === "" ? null : JSON.parse(reply.json),
+      }
+    : reply.problem;
+};
+
+test("AP-12: keys are made, read, listed, changed and revoked, and shown once", async () => {
+  const { tables } = memoryTables();
+  const made = await call(tables, "create_key", {
+    name: "ci",
+    tenant: "acme",
+    scopes: ["sessions:read"],
+    expires_at: now + 1,
+  });
+  expect(made).toMatchObject({
+    status: 201,
+    body: { name: "ci", tenant: "acme", key: expect.stringMatching(/^lk_/) },
+  });
+  const { key: _, ...info } = made.body;
+  expect(await call(tables, "get_key", { key: info.id })).toMatchObject({ status: 200, body: info });
+  expect(await call(tables, "list_keys", {})).toMatchObject({ body: { data: [info], next_cursor: null } });
+  expect(await call(tables, "edit_key", { key: info.id, name: "cd", expires_at: null })).toMatchObject({
+    body: { ...info, name: "cd", expires_at: null },
+  });
+  expect(await call(tables, "revoke_key", { key: info.id })).toMatchObject({ status: 204 });
+  expect(await call(tables, "get_key", { key: info.id })).toMatchObject({ code: "not_found" });
+  expect(await call(tables, "revoke_key", { key: info.id })).toMatchObject({ code: "not_found" });
+});
+
+test("RE-T5: an admin of one tenant sees and makes no key of another", async () => {
+  const { tables } = memoryTables();
+  const foreign = await call(tables, "create_key", { tenant: "other", scopes: ["admin"] });
+  const own = await call(tables, "create_key", { scopes: ["admin"] }, { principal: admin });
+  expect(own.body).toMatchObject({ tenant: "acme", created_by: admin.by });
+  for (const op of ["get_key", "edit_key", "revoke_key"] as const) {
+    expect(await call(tables, op, { key: foreign.body.id }, { principal: admin })).toEqual(
+      await call(tables, op, { key: "unknown" }, { principal: admin }),
+    );
+  }
+  const listed = await call(tables, "list_keys", {}, { principal: admin });
+  expect(listed.body.data).toHaveLength(1);
+  expect(
+    await call(tables, "create_key", { tenant: "other", scopes: ["admin"] }, { principal: admin }),
+  ).toMatchObject({ code: "scope_missing", errors: [{ pointer: "/tenant" }] });
+  expect((await call(tables, "list_keys", {})).body.data).toHaveLength(2);
+});
+
+test("AP-6: a key created five times under one Idempotency-Key is one key, its secret shown once", async () => {
+  const { tables, dump } = memoryTables();
+  const body = { scopes: ["sessions:read"], name: "once" };
+  const first = await call(tables, "create_key", body, { key: "k1" });
+  const again = await Promise.all([1, 2, 3, 4].map(() => call(tables, "create_key", body, { key: "k1" })));
+  for (const reply of again) {
+    expect(reply).toEqual({ status: 201, replayed: true, body: { ...first.body, key: null } });
+  }
+  expect(tables.read("SELECT id FROM keys")).toHaveLength(1);
+  expect(await call(tables, "create_key", { ...body, name: "two" }, { key: "k1" })).toMatchObject({
+    code: "idempotency_key_reused",
+  });
+  expect(dump()).not.toContain(first.body.key);
+});
+
+test("AP-2: unknown and wrong fields are refused with a pointer", async () => {
+  const { tables, database } = memoryTables();
+  const cases: readonly [TeamOperation, unknown, string][] = [
+    ["create_key", { scopes: ["sessions:read"], rights: 1 }, "/rights"],
+    ["create_key", { scopes: ["sessions:fly"] }, "/scopes/0"],
+    ["create_key", { scopes: [] }, "/scopes"],
+    ["create_key", { scopes: ["admin"], tenant: "a/b" }, "/tenant"],
+    ["create_key", { scopes: ["admin"], expires_at: now }, "/expires_at"],
+    ["create_key", null, ""],
+    ["list_sessions", { order: "size" }, "/order"],
+    ["list_sessions", { limit: 201 }, "/limit"],
+    ["list_sessions", { "a/b~c": 1 }, "/a~1b~0c"],
+    ["mint_token", { session: "s", ttl: 3601 }, "/ttl"],
+    ["mint_token", { session: "s", ttl: 60, origin: "https://a.example/path" }, "/origin"],
+  ];
+  for (const [op, params, pointer] of cases) {
+    expect(await call(tables, op, params), JSON.stringify(params)).toMatchObject({
+      code: "invalid_request",
+      errors: [expect.objectContaining({ pointer })],
+    });
+  }
+  expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});
+
+test("AP-13: each operation needs its scope, and a browser token none of them but minting", async () => {
+  const { tables } = memoryTables();
+  for (const op of Object.keys(teamOperationScopes) as TeamOperation[]) {
+    const others = allScopes.filter((scope) => scope !== teamOperationScopes[op]);
+    const lacking = { principal: { ...operator, scopes: others } };
+    expect(await call(tables, op, {}, lacking)).toMatchObject({ code: "scope_missing" });
+    if (op === "mint_token") continue;
+    const token = { principal: { ...operator, session: "s_1" } };
+    expect(await call(tables, op, {}, token)).toMatchObject({ code: "scope_missing" });
+  }
+});
