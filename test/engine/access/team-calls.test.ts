@@ -11,15 +11,12 @@ const now = 1_800_000_000_000;
 const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
 const admin: Principal = { tenant: "acme", by: "aaaaaaaaaaaaaaaa", scopes: ["admin"] };
 
+/** The reply with its body parsed, or the problem's fields. */
 const call = async (tables: Tables, op: TeamOperation, params: unknown, more: Partial<TeamCall> = {}) => {
   const reply = await performTeamCall(tables, { principal: operator, op, params, ...more }, now);
-  return reply.ok
-    ? {
-        status: reply.status,
-        replayed: reply.replayed,
-        body: reply.json === "" ? null : JSON.parse(reply.json),
-      }
-    : reply.problem;
+  if (!reply.ok) return { body: null, ...reply.problem };
+  const { status, replayed, json } = reply;
+  return { status, replayed, body: json === "" ? null : JSON.parse(json) };
 };
 
 test("AP-12: keys are made, read, listed, changed and revoked, and shown once", async () => {
