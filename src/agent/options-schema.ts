@@ -58,10 +58,10 @@ const tools = {
   max_command_timeout: duration({ min: "1s", max: "1h" })
     .prefault("10m")
     .describe("Time of a command at most."),
-  tool_output_limits: mapOf(count(1)).default({}).describe("Tool → characters of its output."),
+  tool_output_limits: mapOf(count(1)).prefault({}).describe("Tool → characters of its output."),
   cache_tool_results: z.boolean().default(false).describe("Reuse results of reading tools."),
   on_interrupt: mapOf(z.enum(["rerun", "unknown", "ask", "fail"]))
-    .default({})
+    .prefault({})
     .describe("Tool → what happens to a call that a crash interrupted."),
   tool_access: z.string().default("").describe("Any text disables all tools; write none."),
   writable_paths: z

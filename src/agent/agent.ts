@@ -1,0 +1,79 @@
+import type { Json } from "../chat/message.ts";
+import type { Completer, ResponseFormat, ToolSpec } from "../model/completer.ts";
+import type { RetryPolicy } from "../model/retry.ts";
+import type { Tool } from "../tools/define-tool.ts";
+import type { CallPlan, Grant } from "./state.ts";
+
+/** An agent as code: built from config and bindings on each wake by the engine, never stored. */
+
+/** One provider and model a turn may go to; the first that is not cooling is used (MO-27). */
+export interface Lane {
+  readonly provider: string;
+  readonly model: string;
+  /** Tokens; 0 = unknown. */
+  readonly window: number;
+  readonly maxOutput: number;
+  readonly completer: Completer;
+  readonly retry: RetryPolicy;
+  /** A rate limit is configured: each attempt books its place at the gate. */
+  readonly gated: boolean;
+}
+
+export interface BoundTool {
+  readonly tool: Tool;
+  readonly toolbox: string;
+}
+
+/** Bounds of one run; null = none of that kind. Cost in 10⁻⁹ USD. */
+export interface RunLimits {
+  readonly maxIterations: number;
+  readonly maxTokens: number | null;
+  readonly maxCost: number | null;
+  readonly maxToolCalls: number | null;
+  readonly maxModelMs: number | null;
+  /** Wall time from the run's start. */
+  readonly timeoutMs: number | null;
+}
+
+export interface Agent {
+  readonly name: string;
+  readonly prefix: string;
+  readonly description: string;
+  readonly lanes: readonly Lane[];
+  readonly tools: ReadonlyMap<string, BoundTool>;
+  readonly specs: readonly ToolSpec[];
+  /** `tool_access` is set: no tool is declared, every call is dropped (SE-21). */
+  readonly toolsDisabled: boolean;
+  /** System prompt, and its tokens together with those of the declared tools. */
+  readonly system: (facts: { readonly depth: number; readonly light: boolean }) => {
+    readonly text: string;
+    readonly tokens: number;
+  };
+  readonly limits: RunLimits;
+  readonly asks: {
+    readonly timeoutMs: number;
+    readonly onTimeout: "continue" | "fail" | { readonly answer: string };
+  };
+  readonly approvalTimeout: (rule: string) => {
+    readonly timeoutMs: number;
+    readonly onTimeout: "deny" | "approve";
+  };
+  readonly commandTimeout: { readonly default: number; readonly max: number };
+  readonly outputLimits: Readonly<Record<string, number>>;
+  readonly cacheResults: boolean;
+  readonly onInterrupt: Readonly<Record<string, "rerun" | "unknown" | "ask" | "fail">>;
+  readonly writablePaths: readonly string[] | null;
+  readonly responseFormat: ResponseFormat | null;
+  readonly warningThreshold: number;
+  /** Problems of a final text against a JSON Schema, as sentences naming path and rule; empty = it fits. */
+  readonly checkOutput: (text: string, schema: Json | null) => readonly string[];
+  /** The one function of what this thread may do, used when a reply is stored and again before a call starts. */
+  readonly judge: (
+    call: { readonly name: string; readonly args: string; readonly invalid?: string },
+    grants: readonly Grant[],
+    depth: number,
+  ) => CallPlan;
+}
+
+/** Finds an agent by name; null if this deployment lacks it. */
+export type Agents = (name: string) => Agent | null;

@@ -1,0 +1,161 @@
+import type { Json, ResultStatus } from "../chat/message.ts";
+import { textResult } from "../chat/results.ts";
+import { changeCall, changeRun, emit, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Ask, Decision } from "./events.ts";
+import { callEnded, findCall } from "./outcomes.ts";
+import type { Call, Thread } from "./state.ts";
+
+/** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
+
+type Subject = Pick<Ask, "question"> | Pick<Ask, "approval"> | Pick<Ask, "client_tool">;
+
+/** Parks a call on an ask; without an interactive person its default applies at once. */
+export const opened = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  kind: Ask["kind"],
+  subject: Subject,
+): void => {
+  const { now, random } = draft.moment;
+  const thread = threadOf(draft, threadId);
+  const timeout = timeoutOf(draft, thread, call, kind);
+  const ask: Ask = {
+    id: `ask_${random()}`,
+    kind,
+    thread: threadId,
+    run: thread.run?.id ?? "",
+    call: call.call.id,
+    status: "open",
+    opened_at: now,
+    expires_at: now + timeout,
+    ...subject,
+  };
+  const until = ask.expires_at;
+  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
+  emit(draft, threadId, "ask_user", { ask }, { call: call.call.id });
+  emit(
+    draft,
+    threadId,
+    "tool_call_parked",
+    { tool: call.call.name, on: "ask", until },
+    { call: call.call.id },
+  );
+  changeCall(draft, threadId, call.call.id, { status: "parked", parkedOn: "ask", ask: ask.id, until });
+  if (!draft.state.interactive) askExpired(draft, ask);
+};
+
+const timeoutOf = (draft: Draft, thread: Thread, call: Call, kind: Ask["kind"]): number => {
+  const agent = draft.moment.agents(thread.agent);
+  const day = 86_400_000;
+  if (agent === null) return day;
+  return kind === "approval" ? agent.approvalTimeout(call.plan.by).timeoutMs : agent.asks.timeoutMs;
+};
+
+const close = (
+  draft: Draft,
+  ask: Ask,
+  status: Ask["status"],
+  resolution: NonNullable<Ask["resolution"]>,
+): void => {
+  const { [ask.id]: _, ...asks } = draft.state.asks;
+  draft.state = { ...draft.state, asks };
+  draft.asks.push({ ...ask, status, resolution });
+};
+
+const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
+  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  if (call === null) return;
+  const durationMs = draft.moment.now - ask.opened_at;
+  callEnded(draft, ask.thread, ask.call, {
+    result: textResult(call.call, status, text),
+    durationMs,
+    cached: false,
+  });
+};
+
+/** What an ask's call gets when nobody answers (SE-28). */
+const applyDefault = (draft: Draft, ask: Ask): Json => {
+  const agent = draft.moment.agents(threadOf(draft, ask.thread).agent);
+  if (ask.kind === "approval") {
+    if (agent?.approvalTimeout(ask.approval?.rule ?? "").onTimeout === "approve") {
+      changeCall(draft, ask.thread, ask.call, {
+        status: "planned",
+        approved: true,
+        ask: null,
+        until: null,
+        parkedOn: null,
+      });
+      return "approve";
+    }
+    settle(draft, ask, "denied", "denied: nobody approved this call in time.");
+    return "deny";
+  }
+  if (ask.kind !== "question") {
+    settle(draft, ask, "error", "timeout: no result came from the client in time.");
+    return "error";
+  }
+  const rule = agent?.asks.onTimeout ?? "continue";
+  if (rule === "fail") {
+    settle(draft, ask, "error", "timeout: no answer came.");
+    changeRun(draft, ask.thread, {
+      stop: { reason: "deadline_exceeded", error: "a question was not answered in time" },
+    });
+    return "fail";
+  }
+  settle(draft, ask, "ok", rule === "continue" ? "No answer came; decide or finish." : rule.answer);
+  return rule === "continue" ? "continue" : { answer: rule.answer };
+};
+
+/** An open ask passed its time. */
+export const askExpired = (draft: Draft, ask: Ask): void => {
+  close(draft, ask, "expired", { decision: "expired", by: "clock" });
+  const at = draft.events.length;
+  const applied = applyDefault(draft, ask);
+  const later = draft.events.splice(at);
+  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, { call: ask.call });
+  draft.events.push(...later);
+};
+
+/** A checked answer: what the call gets, or that it may start. */
+export type AnswerEffect =
+  | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
+  | { readonly do: "start"; readonly edited: string | null }
+  | { readonly do: "default" };
+
+/** The first valid answer to an open ask (SE-29); `body` is kept to tell a repeat from a second answer. */
+export const askAnswered = (
+  draft: Draft,
+  ask: Ask,
+  decision: Decision,
+  by: string,
+  body: Json,
+  effect: AnswerEffect,
+): void => {
+  close(draft, ask, "resolved", { decision, by, body });
+  emit(
+    draft,
+    ask.thread,
+    "ask_resolved",
+    { ask: ask.id, decision, by, edited: decision === "edit" },
+    { call: ask.call },
+  );
+  switch (effect.do) {
+    case "settle":
+      settle(draft, ask, effect.status, effect.text);
+      return;
+    case "start":
+      changeCall(draft, ask.thread, ask.call, {
+        status: "planned",
+        approved: true,
+        edited: effect.edited,
+        ask: null,
+        until: null,
+        parkedOn: null,
+      });
+      return;
+    case "default":
+      applyDefault(draft, ask);
+  }
+};

@@ -1,0 +1,157 @@
+import { synthesised, textResult } from "../chat/results.ts";
+import { opened } from "./asks.ts";
+import { callsOfRun, changeCall, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { callEnded, findCall, inputOf } from "./outcomes.ts";
+import type { Call } from "./state.ts";
+
+/** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
+
+const reruns = 3;
+
+/** Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. */
+export const callsStarted = (draft: Draft, threadId: string, ids: readonly string[]): void => {
+  for (const id of ids) {
+    const call = findCall(runOf(draft, threadId), id);
+    if (call !== null) startCall(draft, threadId, call);
+  }
+};
+
+const startCall = (draft: Draft, threadId: string, call: Call): void => {
+  const { plan } = call;
+  const id = call.call.id;
+  if (plan.refusal !== undefined) {
+    callEnded(draft, threadId, id, {
+      result: textResult(call.call, plan.refusal.status, plan.refusal.text),
+      durationMs: 0,
+      cached: false,
+    });
+    return;
+  }
+  if (plan.verdict === "ask" && !call.approved) {
+    const rule = plan.by;
+    opened(draft, threadId, call, "approval", {
+      approval: { tool: call.call.name, input: inputOf(call), rule },
+    });
+    return;
+  }
+  if (call.attempts === 0) emitStart(draft, threadId, call);
+  if (plan.client === true) {
+    opened(draft, threadId, call, "client_tool", {
+      client_tool: { tool: call.call.name, input: inputOf(call) },
+    });
+    return;
+  }
+  const { now, epoch } = draft.moment;
+  changeCall(draft, threadId, id, {
+    status: "running",
+    attempts: call.attempts + 1,
+    epoch,
+    startedAt: now,
+    until: null,
+    parkedOn: null,
+  });
+  if (call.attempts === 0) countCall(draft, threadId);
+};
+
+const emitStart = (draft: Draft, threadId: string, call: Call): void => {
+  const { plan } = call;
+  const permission = { verdict: call.approved ? "approved" : plan.verdict, by: plan.by };
+  const data = {
+    tool: call.call.name,
+    toolbox: plan.toolbox,
+    input: inputOf(call),
+    safety: plan.safety,
+    permission,
+  };
+  emit(draft, threadId, "tool_call_start", data, { call: call.call.id, item: call.call.id });
+};
+
+const countCall = (draft: Draft, threadId: string): void =>
+  changeCounters(draft, threadId, {
+    toolCalls: runOf(draft, threadId).counters.toolCalls + 1,
+    toolRan: true,
+  });
+
+/** A running call waits for the clock: it runs again at `until`. */
+export const callPaused = (
+  draft: Draft,
+  threadId: string,
+  callId: string,
+  on: "time" | "exec",
+  until: number,
+): void => {
+  const call = findCall(runOf(draft, threadId), callId);
+  if (call?.status !== "running") return;
+  emit(draft, threadId, "tool_call_parked", { tool: call.call.name, on, until }, { call: callId });
+  changeCall(draft, threadId, callId, { status: "parked", parkedOn: on, until });
+};
+
+/** Parked calls whose time has come are planned again. */
+export const callsWoken = (draft: Draft, threadId: string): void => {
+  const { now } = draft.moment;
+  const { run } = threadOf(draft, threadId);
+  for (const call of callsOfRun(run)) {
+    if (call.status === "parked" && call.parkedOn !== "ask" && call.until !== null && call.until <= now)
+      changeCall(draft, threadId, call.call.id, { status: "planned", until: null, parkedOn: null });
+  }
+};
+
+/** Ends every open call of a thread: what had not started was cancelled or skipped, what ran may have taken effect (SE-8). */
+export const openCallsEnded = (
+  draft: Draft,
+  threadId: string,
+  how: "cancelled" | "skipped",
+  which: "all" | "unstarted",
+): void => {
+  for (const call of callsOfRun(threadOf(draft, threadId).run)) {
+    const running = call.status === "running";
+    if (call.status === "done" || (running && which === "unstarted")) continue;
+    if (call.ask !== null && call.status === "parked") askDropped(draft, threadId, call.ask);
+    const text = running ? synthesised.cancelledRunning : synthesised[how];
+    const status = running ? "cancelled" : how;
+    callEnded(draft, threadId, call.call.id, {
+      result: textResult(call.call, status, text),
+      durationMs: 0,
+      cached: false,
+    });
+  }
+};
+
+const askDropped = (draft: Draft, threadId: string, askId: string): void => {
+  const ask = draft.state.asks[askId];
+  if (ask === undefined) return;
+  const { [askId]: _, ...asks } = draft.state.asks;
+  draft.state = { ...draft.state, asks };
+  draft.asks.push({ ...ask, status: "cancelled" });
+  emit(draft, threadId, "ask_cancelled", { ask: askId }, { call: ask.call });
+};
+
+/** Calls that an older isolate was running go by their safety class (SE-33). */
+export const callsRecovered = (draft: Draft, threadId: string): void => {
+  const { epoch } = draft.moment;
+  const agent = draft.moment.agents(threadOf(draft, threadId).agent);
+  for (const call of callsOfRun(runOf(draft, threadId))) {
+    if (call.status !== "running" || call.epoch === epoch) continue;
+    const rule = agent?.onInterrupt[call.call.name] ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
+    if (rule === "rerun" && call.attempts <= reruns) {
+      changeCall(draft, threadId, call.call.id, { status: "planned", approved: true });
+    } else if (rule === "ask") {
+      changeCall(draft, threadId, call.call.id, {
+        status: "planned",
+        approved: false,
+        plan: { ...call.plan, verdict: "ask", by: "on_interrupt" },
+      });
+    } else {
+      callEnded(draft, threadId, call.call.id, {
+        result: textResult(call.call, "unknown", synthesised.unknown),
+        durationMs: 0,
+        cached: false,
+      });
+      if (rule === "fail")
+        changeRun(draft, threadId, {
+          stop: { reason: "internal", error: `${call.call.name} was interrupted` },
+        });
+    }
+  }
+};

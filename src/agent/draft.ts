@@ -1,0 +1,161 @@
+import type { Message, Part } from "../chat/message.ts";
+import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
+import type { ModelErrorCode } from "../model/error.ts";
+import type { Agents } from "./agent.ts";
+import type { Call, Input, LedgerRow, Run, RunRecord, Session, Thread } from "./state.ts";
+
+/** Time, randomness and live text, handed to a transition so that it stays a pure function. */
+export interface Moment {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Number of this isolate; work that an older one began is lost. */
+  readonly epoch: number;
+  /** 128 random bits in base32. */
+  readonly random: () => string;
+  /** Text shown so far of an open item. */
+  readonly partial: (item: string) => string;
+  /** Tokens of a message's parts (MO-34). */
+  readonly estimate: (parts: readonly Part[]) => number;
+  readonly agents: Agents;
+  /** A number in [0, 1). */
+  readonly fraction: () => number;
+  /** Until when a lane is cooling, and why (MO-28); 0 = it is healthy. */
+  readonly health: (
+    provider: string,
+    model: string,
+  ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
+  readonly maxRunningThreads: number;
+}
+
+/** A stored full text that a tool result was cut from. */
+export interface Blob {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** What one commit stores: the next state, its events, and rows that are not part of the live state. */
+export interface Transition {
+  readonly state: Session;
+  readonly events: readonly SessionEvent[];
+  readonly ledger: readonly LedgerRow[];
+  readonly runs: readonly RunRecord[];
+  /** Inputs that left the inbox or changed in it. */
+  readonly inputs: readonly Input[];
+  readonly asks: readonly Ask[];
+  readonly blobs: readonly Blob[];
+}
+
+/** A transition in the making: transitions replace `state` and push rows; nothing else sees it before the commit. */
+export interface Draft {
+  state: Session;
+  readonly moment: Moment;
+  readonly events: SessionEvent[];
+  readonly ledger: LedgerRow[];
+  readonly runs: RunRecord[];
+  readonly inputs: Input[];
+  readonly asks: Ask[];
+  readonly blobs: Blob[];
+}
+
+export const draftOf = (state: Session, moment: Moment): Draft => ({
+  state,
+  moment,
+  events: [],
+  ledger: [],
+  runs: [],
+  inputs: [],
+  asks: [],
+  blobs: [],
+});
+
+export const threadOf = (draft: Draft, id: string): Thread => {
+  const thread = draft.state.threads[id];
+  if (thread === undefined) throw new Error(`unknown thread ${id}`);
+  return thread;
+};
+
+export const putThread = (draft: Draft, thread: Thread): void => {
+  draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
+};
+
+export const changeThread = (draft: Draft, id: string, change: Partial<Thread>): void =>
+  putThread(draft, { ...threadOf(draft, id), ...change });
+
+/** The active run of a thread; transitions that need one are asked for only while there is one. */
+export const runOf = (draft: Draft, id: string): Run => {
+  const { run } = threadOf(draft, id);
+  if (run === null) throw new Error(`thread ${id} has no run`);
+  return run;
+};
+
+export const changeRun = (draft: Draft, id: string, change: Partial<Run>): void =>
+  changeThread(draft, id, { run: { ...runOf(draft, id), ...change } });
+
+export const changeCounters = (draft: Draft, id: string, change: Partial<Run["counters"]>): void => {
+  const run = runOf(draft, id);
+  changeRun(draft, id, { counters: { ...run.counters, ...change } });
+};
+
+/** The calls of a thread that is acting; none otherwise. */
+export const callsOfRun = (run: Run | null): readonly Call[] =>
+  run?.phase.at === "acting" ? run.phase.calls : [];
+
+export const changeCall = (draft: Draft, id: string, callId: string, change: Partial<Call>): void => {
+  const calls = callsOfRun(runOf(draft, id)).map((call) =>
+    call.call.id === callId ? { ...call, ...change } : call,
+  );
+  changeRun(draft, id, { phase: { at: "acting", calls } });
+};
+
+interface Place {
+  readonly call?: string;
+  readonly item?: string;
+  readonly attempt?: number;
+  /** Overrides the thread's own run, for events after it has ended. */
+  readonly run?: Run | null;
+}
+
+/** Adds an event of a thread; run and turn come from its active run. */
+export const emit = <T extends EventType>(
+  draft: Draft,
+  threadId: string,
+  type: T,
+  data: DataOf<T>,
+  place: Place = {},
+): void => {
+  const thread = draft.state.threads[threadId];
+  const name = thread?.agent ?? draft.state.agent;
+  const run = place.run === undefined ? (thread?.run ?? null) : place.run;
+  const event = {
+    type,
+    thread: threadId,
+    agent: { name, prefix: draft.moment.agents(name)?.prefix ?? "🤖" },
+    ...(run === null ? {} : { run: run.id, ...(run.turn > 0 ? { turn: run.turn } : {}) }),
+    ...(place.attempt === undefined ? {} : { attempt: place.attempt }),
+    ...(place.call === undefined ? {} : { call: place.call }),
+    ...(place.item === undefined ? {} : { item: place.item }),
+    data,
+  };
+  draft.events.push(event as unknown as SessionEvent);
+};
+
+/** Appends a message to a thread's chat, numbered and dated, and says so. */
+export const append = (
+  draft: Draft,
+  threadId: string,
+  message: Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">,
+  final = false,
+): Message => {
+  const thread = threadOf(draft, threadId);
+  const stored: Message = {
+    id: `msg_${threadId}_${thread.nextPos}`,
+    pos: thread.nextPos,
+    at: draft.moment.now,
+    tokens: draft.moment.estimate(message.parts),
+    ...message,
+    ...(thread.run === null ? {} : { run: thread.run.id, turn: thread.run.turn }),
+  };
+  putThread(draft, { ...thread, chat: [...thread.chat, stored], nextPos: thread.nextPos + 1 });
+  emit(draft, threadId, "message_added", { message: stored, final });
+  return stored;
+};

@@ -1,0 +1,89 @@
+import type { Json } from "../chat/message.ts";
+import { append, changeThread, emit, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { openCallsEnded } from "./calls.ts";
+import type { Input } from "./state.ts";
+
+/** Transitions of inputs: accepted → applied, withdrawn or returned (SE-23 to SE-27). */
+
+const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void => {
+  const thread = threadOf(draft, input.thread);
+  changeThread(draft, thread.id, { inbox: thread.inbox.filter(({ id }) => id !== input.id) });
+  draft.inputs.push({ ...input, status });
+};
+
+/** An input is stored; what it does to an active run is its mode's business. */
+export const inputAccepted = (draft: Draft, input: Input): void => {
+  const thread = threadOf(draft, input.thread);
+  const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
+  changeThread(draft, thread.id, { inbox: ahead ? [input, ...thread.inbox] : [...thread.inbox, input] });
+  draft.inputs.push(input);
+  const { id, content, on_busy, sender } = input;
+  emit(draft, thread.id, "input_accepted", {
+    input: id,
+    content: content as unknown as Json,
+    on_busy,
+    sender,
+  });
+  if (thread.run !== null && on_busy === "steer" && input.origin === "human")
+    openCallsEnded(draft, thread.id, "skipped", "unstarted");
+};
+
+/** An input becomes a message of its thread. */
+export const inputApplied = (draft: Draft, input: Input, steering: boolean): void => {
+  leaveInbox(draft, input, "applied");
+  const { nextPos } = threadOf(draft, input.thread);
+  const message = `msg_${input.thread}_${nextPos}`;
+  emit(draft, input.thread, "input_applied", { input: input.id, message });
+  if (steering) emit(draft, input.thread, "steering_injected", { input: input.id, message });
+  const stored = append(draft, input.thread, {
+    role: "user",
+    origin: input.origin,
+    parts: input.content,
+    ...(input.sender === null ? {} : { sender: input.sender }),
+    ...(steering ? { marks: ["steering"] } : {}),
+  });
+  const thread = threadOf(draft, input.thread);
+  if (thread.firstInput === null) changeThread(draft, thread.id, { firstInput: stored });
+};
+
+export const inputWithdrawn = (draft: Draft, input: Input): void => {
+  leaveInbox(draft, input, "withdrawn");
+  emit(draft, input.thread, "input_withdrawn", { input: input.id });
+};
+
+export const inputReturned = (
+  draft: Draft,
+  input: Input,
+  reason: "cancelled" | "cleared" | "no_budget",
+): void => {
+  leaveInbox(draft, input, "returned");
+  emit(draft, input.thread, "input_returned", {
+    input: input.id,
+    content: input.content as unknown as Json,
+    reason,
+  });
+};
+
+/** An accepted input with new content, or at another place of its inbox. */
+export const inputChanged = (
+  draft: Draft,
+  input: Input,
+  change: { readonly content?: Input["content"]; readonly place?: number },
+): Input => {
+  const thread = threadOf(draft, input.thread);
+  const changed: Input = {
+    ...input,
+    ...(change.content === undefined ? {} : { content: change.content }),
+    version: input.version + 1,
+  };
+  const others = thread.inbox.filter(({ id }) => id !== input.id);
+  const at = change.place ?? thread.inbox.findIndex(({ id }) => id === input.id);
+  changeThread(draft, thread.id, { inbox: [...others.slice(0, at), changed, ...others.slice(at)] });
+  draft.inputs.push(changed);
+  return changed;
+};
+
+/** Steered inputs that wait for the next turn boundary. */
+export const steersOf = (draft: Draft, threadId: string): readonly Input[] =>
+  threadOf(draft, threadId).inbox.filter(({ on_busy }) => on_busy === "steer");

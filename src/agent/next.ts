@@ -1,0 +1,140 @@
+import type { EndReason, RunState } from "./events.ts";
+import type { RunLimits } from "./agent.ts";
+import { callsOfRun } from "./draft.ts";
+import type { Call, Run, Thread } from "./state.ts";
+
+/** The one thing a thread does next. */
+export type Step =
+  | { readonly do: "rest" }
+  | {
+      readonly do: "finish";
+      readonly state: RunState;
+      readonly reason: EndReason;
+      readonly error: string | null;
+    }
+  /** Work of an older isolate was lost. */
+  | { readonly do: "recover" }
+  | { readonly do: "think" }
+  | { readonly do: "act"; readonly calls: readonly string[] }
+  | { readonly do: "wait"; readonly until: number }
+  /** All calls of the reply are done: the turn ends. */
+  | { readonly do: "close" };
+
+export interface Facts {
+  readonly now: number;
+  readonly epoch: number;
+  /** A thread slot is free (AG-21). */
+  readonly slot: boolean;
+  readonly limits: RunLimits;
+}
+
+const overlapping = 8;
+const rest: Step = { do: "rest" };
+
+const isOpen = (call: Call): boolean => call.status !== "done";
+
+/** Planned calls that may start now (SE-17): all together, but a writing call alone and in its place. */
+export const startable = (calls: readonly Call[]): readonly string[] => {
+  let live = calls.filter((call) => call.status === "running").length;
+  let earlierOpen = false;
+  let writerOpen = false;
+  const starts: string[] = [];
+  for (const call of calls) {
+    if (!isOpen(call)) continue;
+    const writes = call.plan.workspace === "write";
+    const free = writes ? !earlierOpen : !writerOpen;
+    if (call.status === "planned" && (call.plan.refusal !== undefined || (free && live < overlapping))) {
+      starts.push(call.call.id);
+      if (call.plan.refusal !== undefined) continue;
+      live += 1;
+    }
+    earlierOpen = true;
+    writerOpen ||= writes;
+  }
+  return starts;
+};
+
+/** Whether a run still has something alive in this isolate. */
+const isLive = (run: Run, epoch: number): boolean =>
+  (run.phase.at === "thinking" && run.phase.epoch === epoch) ||
+  callsOfRun(run).some((call) => call.status === "running" && call.epoch === epoch);
+
+const isLost = (run: Run, epoch: number): boolean =>
+  (run.phase.at === "thinking" && run.phase.epoch !== epoch) ||
+  callsOfRun(run).some((call) => call.status === "running" && call.epoch !== epoch);
+
+/** Why a ready run may not begin another turn; null if it may (row 9). */
+export const limitReached = (run: Run, limits: RunLimits): { reason: EndReason; error: string } | null => {
+  const { counters } = run;
+  const over = (spent: number, limit: number | null): boolean => limit !== null && spent >= limit;
+  if (!run.repair && limits.maxIterations > 0 && run.turn >= limits.maxIterations)
+    return { reason: "max_iterations", error: `max_iterations: ${limits.maxIterations} turns are used up` };
+  if (over(counters.tokens, limits.maxTokens))
+    return {
+      reason: "budget_exceeded",
+      error: `max_tokens: ${counters.tokens} of ${limits.maxTokens} tokens are spent`,
+    };
+  if (over(counters.cost ?? 0, limits.maxCost))
+    return { reason: "budget_exceeded", error: "max_cost_usd is spent" };
+  if (over(counters.toolCalls, limits.maxToolCalls) && run.turn > 0)
+    return { reason: "budget_exceeded", error: `max_tool_calls: ${limits.maxToolCalls} calls are used up` };
+  if (over(counters.modelMs, limits.maxModelMs))
+    return { reason: "budget_exceeded", error: "max_duration is used up" };
+  return null;
+};
+
+const finish = (state: RunState, reason: EndReason, error: string | null = null): Step => ({
+  do: "finish",
+  state,
+  reason,
+  error,
+});
+
+/** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
+const endAsked = (run: Run, facts: Facts): Step | null => {
+  const live = isLive(run, facts.epoch);
+  if (run.cancel !== null) {
+    const over = !live || (run.cancel.mode === "now" && facts.now >= run.cancel.until);
+    if (over) return finish("cancelled", run.cancel.reason);
+  }
+  if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
+  if (run.deadline !== null && facts.now >= run.deadline)
+    return finish("failed", "deadline_exceeded", "the run's deadline has passed");
+  return null;
+};
+
+const nextAct = (calls: readonly Call[], now: number): Step => {
+  const starts = startable(calls);
+  if (starts.length > 0) return { do: "act", calls: starts };
+  if (calls.some((call) => call.status === "running")) return rest;
+  const parked = calls.filter((call) => call.status === "parked");
+  if (parked.length === 0) return { do: "close" };
+  return { do: "wait", until: Math.min(...parked.map((call) => call.until ?? now)) };
+};
+
+const nextThink = (run: Run, facts: Facts): Step => {
+  if (run.phase.at === "ready") {
+    const limit = limitReached(run, facts.limits);
+    if (limit !== null) return finish("failed", limit.reason, limit.error);
+  }
+  return facts.slot ? { do: "think" } : rest;
+};
+
+/** What a thread does next (SE-9): total and pure; nothing else decides. */
+export const next = (thread: Thread, facts: Facts): Step => {
+  const { run } = thread;
+  if (run === null) return rest;
+  const end = endAsked(run, facts);
+  if (end !== null) return end;
+  if (isLost(run, facts.epoch)) return { do: "recover" };
+  switch (run.phase.at) {
+    case "acting":
+      return nextAct(run.phase.calls, facts.now);
+    case "thinking":
+      return rest;
+    case "waiting":
+      return facts.now < run.phase.until ? { do: "wait", until: run.phase.until } : nextThink(run, facts);
+    case "ready":
+      return nextThink(run, facts);
+  }
+};

@@ -1,0 +1,88 @@
+import type { Json } from "../chat/message.ts";
+import type { FileChange } from "../sandbox/contract.ts";
+import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { parseJson } from "./json.ts";
+import type { Call, CallOutcomeRow, Counters, Run } from "./state.ts";
+
+/** How a call ends, whatever ended it. */
+
+export const findCall = (run: Run | null, callId: string): Call | null =>
+  callsOfRun(run).find((call) => call.call.id === callId) ?? null;
+
+/** Arguments as events show them: parsed if they are JSON, else the raw text. */
+export const inputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
+
+/** What a tool gave back, ready to be stored. */
+export interface Settlement extends CallOutcomeRow {
+  readonly details?: Json;
+  readonly changes?: readonly FileChange[];
+  readonly statusText?: string;
+}
+
+/** A call has its outcome; the results of a reply are appended together when the last one is there (SE-3). */
+export const callEnded = (draft: Draft, threadId: string, callId: string, settlement: Settlement): void => {
+  const call = findCall(runOf(draft, threadId), callId);
+  if (call === null || call.status === "done") return;
+  const { result, durationMs, cached } = settlement;
+  const { name } = call.call;
+  if (cached) emit(draft, threadId, "tool_cache_hit", { tool: name, input: inputOf(call) }, { call: callId });
+  const { plan } = call;
+  emit(
+    draft,
+    threadId,
+    "tool_call_end",
+    {
+      tool: name,
+      outcome: result.status,
+      output: outputOf(result.content),
+      ...(settlement.details === undefined ? {} : { details: settlement.details }),
+      duration_ms: durationMs,
+      cached,
+      truncated: result.omitted !== undefined,
+      permission: { verdict: call.approved ? "approved" : plan.verdict, by: plan.by },
+    },
+    { call: callId, item: callId },
+  );
+  if (settlement.statusText !== undefined)
+    emit(draft, threadId, "status_update", { text: settlement.statusText }, { call: callId });
+  for (const change of settlement.changes ?? [])
+    emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
+  changeCall(draft, threadId, callId, {
+    status: "done",
+    until: null,
+    parkedOn: null,
+    outcome: { result, durationMs, cached },
+  });
+  tally(draft, threadId, call, settlement);
+};
+
+const outputOf = (content: CallOutcomeRow["result"]["content"]): Json =>
+  content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
+
+const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlement): void => {
+  const { counters } = runOf(draft, threadId);
+  const ran = call.status === "running";
+  const { name } = call.call;
+  changeCounters(draft, threadId, {
+    ...(ran
+      ? { timings: { ...counters.timings, [name]: (counters.timings[name] ?? 0) + settlement.durationMs } }
+      : {}),
+    ...(settlement.cached ? { cacheHits: counters.cacheHits + 1 } : {}),
+    ...(settlement.changes === undefined ? {} : { files: filesAfter(counters.files, settlement.changes) }),
+  });
+};
+
+const filesAfter = (files: Counters["files"], changes: readonly FileChange[]): Counters["files"] => {
+  const add = (list: readonly string[], op: FileChange["op"][]): readonly string[] => [
+    ...new Set([...list, ...changes.filter((change) => op.includes(change.op)).map((change) => change.path)]),
+  ];
+  const moved = changes.flatMap((change) =>
+    change.op === "move" && change.from !== undefined ? [change.from] : [],
+  );
+  return {
+    created: add(files.created, ["create", "move"]),
+    modified: add(files.modified, ["modify"]),
+    deleted: [...new Set([...add(files.deleted, ["delete"]), ...moved])],
+  };
+};

@@ -1,0 +1,60 @@
+import { textOf } from "../chat/text.ts";
+import type { EndReason, RunResult } from "./events.ts";
+import type { RunLimits } from "./agent.ts";
+import { contextTokens } from "./state.ts";
+import type { Run, Session, Thread } from "./state.ts";
+
+/** USD of a cost in 10⁻⁹ USD; null if a price was unknown. */
+export const usd = (cost: number | null): number | null => (cost === null ? null : cost / 1e9);
+
+/** Share of the window that the last call of a thread used (SE-36); 0 for an unknown window. */
+export const utilizationOf = (thread: Thread, window: number): number =>
+  window > 0 ? contextTokens(thread.lastUsage) / window : 0;
+
+const finalText = (thread: Thread, run: Run): string => {
+  const answer = thread.chat.findLast((message) => message.run === run.id && message.role === "assistant");
+  return answer === undefined ? "" : textOf(answer.parts);
+};
+
+/** `run_end.result` (AP-28): every field on every path, errors included (SE-44). */
+export const resultOf = (
+  session: Session,
+  thread: Thread,
+  run: Run,
+  end: {
+    readonly reason: EndReason;
+    readonly error: string | null;
+    readonly now: number;
+    readonly limits: RunLimits;
+  },
+): RunResult => ({
+  session_id: session.id,
+  run_id: run.id,
+  provider: run.lane.provider,
+  model: run.lane.model,
+  reason: end.reason,
+  duration_ms: Math.max(0, end.now - run.startedAt),
+  turns: run.turn,
+  max_turns_used: end.reason === "max_iterations",
+  loop_detected: end.reason === "tool_loop",
+  no_progress_detected: end.reason === "no_progress",
+  cost_exceeded: end.limits.maxCost !== null && (run.counters.cost ?? 0) > end.limits.maxCost,
+  truncated: run.counters.truncated,
+  breach_verify: "not_run",
+  tool_calls: run.counters.toolCalls,
+  files_modified: run.counters.files.modified,
+  files_created: run.counters.files.created,
+  files_deleted: run.counters.files.deleted,
+  usage: run.usage,
+  cost_usd: usd(run.counters.cost),
+  estimated: run.counters.estimated,
+  context_utilization: utilizationOf(thread, run.lane.window),
+  tool_cache_hits: run.counters.cacheHits,
+  tool_cache_misses: run.counters.cacheMisses,
+  tool_timings: run.counters.timings,
+  compactions_applied: 0,
+  longest_turn_ms: run.counters.longestTurnMs,
+  episode_summary: "",
+  error: end.error,
+  text: finalText(thread, run),
+});

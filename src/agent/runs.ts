@@ -1,0 +1,199 @@
+import { textOf } from "../chat/text.ts";
+import { append, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { EndReason, RunState } from "./events.ts";
+import { openCallsEnded } from "./calls.ts";
+import { inputApplied, inputReturned } from "./inputs.ts";
+import { resultOf } from "./result.ts";
+import { noCounters, noUsage } from "./state.ts";
+import type { Input, Run, RunRecord, Session, Thread } from "./state.ts";
+import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
+
+/** Transitions of runs: started, cancelled, finished. */
+
+const grace = 5_000;
+
+const unlimited = {
+  maxIterations: 0,
+  maxTokens: null,
+  maxCost: null,
+  maxToolCalls: null,
+  maxModelMs: null,
+  timeoutMs: null,
+};
+
+/** A run begins with an input of its thread's inbox. */
+export const runStarted = (draft: Draft, input: Input): void => {
+  const { now, agents } = draft.moment;
+  const thread = threadOf(draft, input.thread);
+  const agent = agents(thread.agent);
+  const timeout = agent?.limits.timeoutMs ?? null;
+  const lane = agent?.lanes[0];
+  const run: Run = {
+    id: `run_${draft.state.nextRun}`,
+    inputs: [input.id],
+    startedAt: now,
+    turn: 0,
+    turnStartedAt: now,
+    turnOpen: false,
+    repair: false,
+    phase: { at: "ready" },
+    deadline: timeout === null ? null : now + timeout,
+    cancel: null,
+    stop: null,
+    waitingShown: false,
+    light: input.light ?? false,
+    revision: draft.state.revision,
+    usage: noUsage,
+    counters: noCounters,
+    outputSchema: input.output_schema ?? draft.state.outputSchema,
+    reply: null,
+    lane: { provider: lane?.provider ?? "", model: lane?.model ?? "", window: lane?.window ?? 0 },
+  };
+  draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
+  changeThread(draft, thread.id, { run });
+  emit(draft, thread.id, "run_start", {
+    inputs: run.inputs,
+    revision: run.revision,
+    budget: draft.state.budget,
+  });
+  emit(draft, thread.id, "agent_start", {
+    prefix: agent?.prefix ?? "🤖",
+    depth: thread.depth,
+    parent: thread.parent,
+  });
+  inputApplied(draft, input, false);
+};
+
+/** A cancel is on record: no step starts afterwards; `now` also ends what has not begun to act (SE-31). */
+export const runCancelled = (
+  draft: Draft,
+  threadId: string,
+  cancel: {
+    readonly mode: "now" | "after_turn";
+    readonly reason: NonNullable<Run["cancel"]>["reason"];
+    readonly keep: boolean;
+  },
+): void => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const { mode, reason } = cancel;
+  const returns = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
+  changeRun(draft, threadId, { cancel: { mode, reason, returns, until: draft.moment.now + grace } });
+  if (mode === "now" && run.phase.at === "thinking") {
+    const partial = run.phase.items.map((item) => draft.moment.partial(item)).join("");
+    attemptAborted(draft, threadId, "cancelled", null);
+    changeRun(draft, threadId, { phase: { at: "ready" } });
+    if (/\S/.test(partial))
+      append(draft, threadId, {
+        role: "assistant",
+        origin: "agent",
+        parts: [{ type: "text", text: partial }],
+        marks: ["partial"],
+      });
+  }
+  openCallsEnded(draft, threadId, "cancelled", "unstarted");
+};
+
+/** The run's end, with everything that belongs to it, and the start of the next queued input (SE-24, C27). */
+export const runFinished = (
+  draft: Draft,
+  threadId: string,
+  end: { state: RunState; reason: EndReason; error: string | null },
+): void => {
+  closeOpenWork(draft, threadId);
+  const { cancel } = runOf(draft, threadId);
+  if (end.state === "failed")
+    emit(draft, threadId, "error", {
+      code: end.reason,
+      message: end.error ?? end.reason,
+      retryable: isRetryable(end.reason),
+    });
+  turnClosed(draft, threadId);
+  for (const input of threadOf(draft, threadId).inbox) {
+    if (cancel?.returns.includes(input.id) === true) inputReturned(draft, input, "cancelled");
+  }
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const limits = draft.moment.agents(thread.agent)?.limits ?? unlimited;
+  const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, limits });
+  const prefix = draft.moment.agents(thread.agent)?.prefix ?? "🤖";
+  emit(draft, threadId, "agent_end", { prefix, state: end.state, reason: end.reason, usage: run.usage });
+  emit(draft, threadId, "run_end", {
+    state: end.state,
+    reason: end.reason,
+    error: end.error,
+    message: lastAnswer(thread, run),
+    result,
+  });
+  draft.runs.push({
+    ...runRecord(thread, run),
+    state: end.state,
+    reason: end.reason,
+    error: end.error,
+    ended_at: draft.moment.now,
+    result,
+  });
+  changeThread(draft, threadId, { run: null, lastRun: run.id });
+  if (end.reason === "rolled_back") rolledBack(draft, thread, run);
+  const waiting = threadOf(draft, threadId).inbox[0];
+  if (waiting !== undefined) runStarted(draft, waiting);
+};
+
+const isRetryable = (reason: EndReason): boolean =>
+  [
+    "provider_rate_limited",
+    "provider_overloaded",
+    "provider_timeout",
+    "provider_error",
+    "storage_error",
+  ].includes(reason);
+
+const lastAnswer = (thread: Thread, run: Run): string | null =>
+  thread.chat.findLast(
+    (message) => message.run === run.id && message.role === "assistant" && textOf(message.parts) !== "",
+  )?.id ?? null;
+
+const closeOpenWork = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  if (run.phase.at === "thinking") attemptAborted(draft, threadId, "cancelled", null);
+  if (run.phase.at !== "acting") return;
+  openCallsEnded(draft, threadId, "cancelled", "all");
+  resultsAppended(draft, threadId);
+};
+
+const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
+  const retired = thread.chat.filter((message) => message.run === run.id);
+  const chat = thread.chat.filter((message) => message.run !== run.id);
+  const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
+  changeThread(draft, thread.id, { chat, firstInput });
+  emit(
+    draft,
+    thread.id,
+    "messages_retired",
+    { messages: retired.map(({ id }) => id), by: "rollback" },
+    { run },
+  );
+};
+
+/** An active run as the API shows it. */
+export const runRecord = (thread: Thread, run: Run): RunRecord => ({
+  id: run.id,
+  thread: thread.id,
+  agent: thread.agent,
+  inputs: run.inputs,
+  state: run.waitingShown ? "waiting" : "running",
+  reason: null,
+  error: null,
+  started_at: run.startedAt,
+  ended_at: null,
+  turns: run.turn,
+  result: null,
+});
+
+/** Derived, never stored (SE-10): a waiting session is not idle. */
+export const statusOf = (session: Session): "idle" | "running" | "waiting" => {
+  const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
+  if (runs.length === 0) return "idle";
+  return runs.every((run) => run.waitingShown) ? "waiting" : "running";
+};

@@ -1,0 +1,295 @@
+import type { ContentPart, Json, Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
+import type { Purpose, Usage } from "../model/completer.ts";
+import type { ModelErrorCode } from "../model/error.ts";
+import type { Lanes } from "../model/retry.ts";
+import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
+import type { Ask, EndReason, OnBusy, RunResult, RunState } from "./events.ts";
+
+/** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
+
+export interface Input {
+  readonly id: string;
+  readonly thread: string;
+  readonly content: readonly ContentPart[];
+  readonly on_busy: OnBusy;
+  readonly sender: string | null;
+  readonly origin: "human" | "agent";
+  readonly status: "accepted" | "applied" | "withdrawn" | "returned";
+  readonly at: number;
+  readonly output_schema?: Json;
+  readonly light?: boolean;
+  /** Changed on each edit: the `If-Match` of PATCH. */
+  readonly version: number;
+}
+
+export type CallStatus = "planned" | "running" | "parked" | "done";
+
+/** What dispatch decided about a call when its reply was stored; `next` needs no tool to be at hand. */
+export interface CallPlan {
+  readonly toolbox: string;
+  readonly safety: Safety;
+  readonly workspace: WorkspaceUse;
+  readonly terminal: boolean;
+  readonly verdict: "allow" | "ask" | "deny";
+  readonly by: string;
+  /** An error that is the result, without the tool being run. */
+  readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
+  /** A client tool: its call is parked for the caller. */
+  readonly client?: boolean;
+}
+
+export interface Call {
+  readonly call: ToolCallPart;
+  readonly plan: CallPlan;
+  readonly status: CallStatus;
+  /** Starts so far; > 1 after a rerun. */
+  readonly attempts: number;
+  readonly epoch: number;
+  readonly startedAt: number | null;
+  /** Parked: when the default applies or the call runs again. */
+  readonly until: number | null;
+  readonly parkedOn: "ask" | "time" | "exec" | null;
+  readonly ask: string | null;
+  /** Arguments as an approver changed them (raw JSON). */
+  readonly edited: string | null;
+  /** Approved: the verdict for this call and these arguments is final. */
+  readonly approved: boolean;
+  /** Small durable memory of the call (the sandbox instance it started on). */
+  readonly memo: Json;
+  readonly outcome: CallOutcomeRow | null;
+}
+
+export interface CallOutcomeRow {
+  readonly result: ToolResultPart;
+  readonly durationMs: number;
+  readonly cached: boolean;
+}
+
+export type Phase =
+  | { readonly at: "ready" }
+  | {
+      readonly at: "thinking";
+      readonly attempt: number;
+      readonly epoch: number;
+      readonly startedAt: number;
+      readonly lanes: Lanes;
+      readonly booked: boolean;
+      readonly items: readonly string[];
+    }
+  | {
+      readonly at: "waiting";
+      readonly attempt: number;
+      readonly until: number;
+      readonly lanes: Lanes;
+      readonly booked: boolean;
+      readonly why: "retry" | "gate" | "crash";
+    }
+  | { readonly at: "acting"; readonly calls: readonly Call[] };
+
+export interface Counters {
+  readonly toolCalls: number;
+  readonly tokens: number;
+  /** 10⁻⁹ USD; null once a call had no price. */
+  readonly cost: number | null;
+  readonly modelMs: number;
+  readonly estimated: boolean;
+  readonly cacheHits: number;
+  readonly cacheMisses: number;
+  readonly longestTurnMs: number;
+  /** Replies in a row that were cut by length with calls, cut by length with text, or empty (SE-13). */
+  readonly cutCalls: number;
+  readonly cutText: number;
+  readonly empty: number;
+  readonly repairs: number;
+  /** Attempts without committed content since the last (SE-33). */
+  readonly deadAttempts: number;
+  readonly toolRan: boolean;
+  readonly truncated: boolean;
+  readonly timings: Readonly<Record<string, number>>;
+  readonly files: {
+    readonly modified: readonly string[];
+    readonly created: readonly string[];
+    readonly deleted: readonly string[];
+  };
+}
+
+export interface Reply {
+  readonly provider: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly cost: number | null;
+  readonly estimated: boolean;
+}
+
+export interface Run {
+  readonly id: string;
+  readonly inputs: readonly string[];
+  readonly startedAt: number;
+  /** From 1; 0 before the first. */
+  readonly turn: number;
+  readonly turnStartedAt: number;
+  readonly turnOpen: boolean;
+  /** An uncounted repair turn follows (SE-13, SE-14). */
+  readonly repair: boolean;
+  readonly phase: Phase;
+  readonly deadline: number | null;
+  readonly cancel: {
+    readonly mode: "now" | "after_turn";
+    /** When running calls are given up. */
+    readonly until: number;
+    readonly reason: "cancelled" | "interrupted" | "rolled_back";
+    /** Inputs that go back to their sender at the run's end. */
+    readonly returns: readonly string[];
+  } | null;
+  readonly stop: { readonly reason: EndReason; readonly error: string | null } | null;
+  /** `run_waiting` was said and `run_resumed` not yet. */
+  readonly waitingShown: boolean;
+  readonly light: boolean;
+  readonly revision: string;
+  readonly usage: Usage;
+  readonly counters: Counters;
+  readonly outputSchema: Json | null;
+  /** The last completed model call of the open turn, for its metrics. */
+  readonly reply: Reply | null;
+  /** Lane of the newest attempt. */
+  readonly lane: { readonly provider: string; readonly model: string; readonly window: number };
+}
+
+export interface Thread {
+  readonly id: string;
+  readonly agent: string;
+  /** Messages that are not retired, in order. */
+  readonly chat: readonly Message[];
+  readonly nextPos: number;
+  readonly inbox: readonly Input[];
+  readonly run: Run | null;
+  /** Completed model calls. */
+  readonly calls: number;
+  readonly lastUsage: Usage | null;
+  /** Newest message of the previous request (MO-12). */
+  readonly previousNewest: string | null;
+  readonly firstInput: Message | null;
+  readonly warnedUtilization: boolean;
+  readonly effects: Readonly<Record<string, Json>>;
+  readonly parent: { readonly thread: string; readonly call: string } | null;
+  readonly depth: number;
+  readonly lastRun: string | null;
+}
+
+/** A permission that an answer left behind (TB-8). */
+export interface Grant {
+  readonly id: string;
+  readonly scope: "session" | "agent";
+  readonly agent: string;
+  readonly tool: string;
+  readonly pattern: string;
+  readonly by: string;
+  readonly at: number;
+}
+
+export interface ClientTool {
+  readonly name: string;
+  readonly description: string;
+  readonly params: Json;
+  readonly safety: Safety;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly tenant: string;
+  readonly agent: string;
+  readonly ref: string | null;
+  readonly title: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly revision: string;
+  readonly interactive: boolean;
+  readonly tools: readonly string[] | null;
+  readonly clientTools: readonly ClientTool[];
+  readonly model: string | null;
+  readonly budget: Json;
+  readonly outputSchema: Json | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** `seq` of the newest event. */
+  readonly head: number;
+  readonly nextRun: number;
+  readonly nextInput: number;
+  readonly nextBlob: number;
+  readonly threads: Readonly<Record<string, Thread>>;
+  /** Open asks only; resolved ones are rows. */
+  readonly asks: Readonly<Record<string, Ask>>;
+  readonly grants: readonly Grant[];
+  readonly usage: {
+    readonly cumulative: Usage;
+    readonly cost: number | null;
+    readonly calls: number;
+    readonly estimated: boolean;
+  };
+  readonly dropped: readonly string[];
+}
+
+/** One model attempt in the ledger (MO-33). */
+export interface LedgerRow {
+  readonly at: number;
+  readonly thread: string;
+  readonly agent: string;
+  readonly run: string;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly purpose: Purpose;
+  readonly provider: string;
+  readonly model: string;
+  readonly outcome: "ok" | ModelErrorCode | "interrupted";
+  readonly usage: Usage;
+  readonly estimated: boolean;
+  readonly cost: number | null;
+}
+
+/** A run that ended, as `GET …/runs/{run}` shows it. */
+export interface RunRecord {
+  readonly id: string;
+  readonly thread: string;
+  readonly agent: string;
+  readonly inputs: readonly string[];
+  readonly state: RunState | "running" | "waiting";
+  readonly reason: EndReason | null;
+  readonly error: string | null;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly turns: number;
+  readonly result: RunResult | null;
+}
+
+export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  input: a.input + b.input,
+  output: a.output + b.output,
+  cacheRead: a.cacheRead + b.cacheRead,
+  cacheWrite: a.cacheWrite + b.cacheWrite,
+  total: a.total + b.total,
+});
+
+export const noCounters: Counters = {
+  toolCalls: 0,
+  tokens: 0,
+  cost: 0,
+  modelMs: 0,
+  estimated: false,
+  cacheHits: 0,
+  cacheMisses: 0,
+  longestTurnMs: 0,
+  cutCalls: 0,
+  cutText: 0,
+  empty: 0,
+  repairs: 0,
+  deadAttempts: 0,
+  toolRan: false,
+  truncated: false,
+  timings: {},
+  files: { modified: [], created: [], deleted: [] },
+};
+
+/** Tokens of the context that the last call of a thread saw (MO-33). */
+export const contextTokens = (usage: Usage | null): number =>
+  usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;

@@ -1,0 +1,204 @@
+import {
+  append,
+  callsOfRun,
+  changeCounters,
+  changeRun,
+  changeThread,
+  emit,
+  runOf,
+  threadOf,
+} from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { inputApplied, steersOf } from "./inputs.ts";
+import { usd, utilizationOf } from "./result.ts";
+import { startLanes } from "../model/retry.ts";
+import type { Lanes } from "../model/retry.ts";
+import { noUsage } from "./state.ts";
+import type { LedgerRow, Phase, Run } from "./state.ts";
+
+/** Transitions of a turn: thinking, aborted, closed. */
+
+type Thinking = Extract<Phase, { at: "thinking" }>;
+
+const turnLanes = (draft: Draft, threadId: string): Lanes => {
+  const { agents, health, now } = draft.moment;
+  const lanes = agents(threadOf(draft, threadId).agent)?.lanes ?? [];
+  return startLanes(
+    lanes.map(({ provider, model }) => ({ provider, model, ...health(provider, model) })),
+    now,
+  );
+};
+
+const attemptOf = (
+  draft: Draft,
+  threadId: string,
+  { phase }: Run,
+): Pick<Thinking, "attempt" | "lanes" | "booked"> =>
+  phase.at === "waiting" ? phase : { attempt: 1, lanes: turnLanes(draft, threadId), booked: false };
+
+/** A counted turn begins: steered inputs join first (SE-12). */
+const turnOpened = (draft: Draft, threadId: string): void => {
+  for (const input of steersOf(draft, threadId)) {
+    changeRun(draft, threadId, { inputs: [...runOf(draft, threadId).inputs, input.id] });
+    inputApplied(draft, input, true);
+  }
+  const { turn } = runOf(draft, threadId);
+  changeRun(draft, threadId, {
+    turn: turn + 1,
+    turnOpen: true,
+    turnStartedAt: draft.moment.now,
+    reply: null,
+  });
+  emit(draft, threadId, "turn_start", {});
+};
+
+/** The intent to ask the model, stored before anything leaves (SE-9 row 10). */
+export const thinkingStarted = (draft: Draft, threadId: string): void => {
+  const before = runOf(draft, threadId);
+  if (before.phase.at === "ready" && !before.repair) turnOpened(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { attempt, lanes, booked } = attemptOf(draft, threadId, before);
+  const agent = draft.moment.agents(thread.agent);
+  const target = agent?.lanes[lanes.current];
+  const provider = target?.provider ?? "";
+  const model = target?.model ?? "";
+  const { now, epoch } = draft.moment;
+  changeRun(draft, threadId, {
+    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [] },
+    lane: { provider, model, window: target?.window ?? 0 },
+  });
+  const purpose = before.repair ? "repair" : "turn";
+  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
+  const prompt = agent?.system({ depth: thread.depth, light: before.light });
+  const tokens = thread.chat.reduce((sum, message) => sum + message.tokens, prompt?.tokens ?? 0);
+  const request = {
+    messages: thread.chat.length,
+    tools: agent?.specs.length ?? 0,
+    estimated_tokens: tokens,
+    bytes: tokens * 4,
+  };
+  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...request }, { attempt });
+};
+
+/** Items a reply opens while it streams, in their order. */
+export interface OpenedItem {
+  readonly id: string;
+  readonly kind: "text" | "reasoning" | "tool_input";
+  readonly preview: string;
+  readonly call: { readonly id: string; readonly name: string } | null;
+}
+
+export const itemId = (run: Run, attempt: number, index: number): string =>
+  `${run.id}.${run.turn}.${attempt}.${index}`;
+
+/** The stream shows something new of the current attempt (AP-20). */
+export const itemsOpened = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
+  const run = runOf(draft, threadId);
+  if (run.phase.at !== "thinking") return;
+  const { phase } = run;
+  const fresh = items.filter(({ id }) => !phase.items.includes(id));
+  if (fresh.length === 0) return;
+  const { attempt } = phase;
+  for (const { id, kind, preview, call } of fresh) {
+    if (kind === "text") emit(draft, threadId, "llm_text", { preview }, { attempt, item: id });
+    else if (kind === "reasoning") emit(draft, threadId, "llm_reasoning", { preview }, { attempt, item: id });
+    else
+      emit(
+        draft,
+        threadId,
+        "llm_tool_prepare",
+        { call: call?.id ?? "", tool: call?.name ?? "" },
+        { attempt, item: id, call: call?.id ?? "" },
+      );
+  }
+  changeRun(draft, threadId, { phase: { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] } });
+};
+
+/** A ledger row for the attempt of the current phase (MO-33). */
+export const ledgered = (
+  draft: Draft,
+  threadId: string,
+  row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
+    Partial<Pick<LedgerRow, "model" | "provider">>,
+): void => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 0;
+  const { provider, model } = run.lane;
+  const purpose = run.repair ? "repair" : "turn";
+  draft.ledger.push({
+    at: draft.moment.now,
+    thread: threadId,
+    agent: thread.agent,
+    run: run.id,
+    turn: run.turn,
+    attempt,
+    purpose,
+    provider,
+    model,
+    ...row,
+  });
+};
+
+/** An attempt ended without a reply: what it showed is void. */
+export const attemptAborted = (
+  draft: Draft,
+  threadId: string,
+  code: string,
+  retryAt: number | null,
+): void => {
+  const { phase, counters } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return;
+  emit(
+    draft,
+    threadId,
+    "attempt_aborted",
+    { items: phase.items, code, retry_at: retryAt },
+    { attempt: phase.attempt },
+  );
+  if (code === "interrupted" || code === "cancelled")
+    ledgered(draft, threadId, { outcome: code, usage: noUsage, estimated: true, cost: null });
+  changeCounters(draft, threadId, {
+    modelMs: counters.modelMs + Math.max(0, draft.moment.now - phase.startedAt),
+  });
+};
+
+/** The results of a reply, in call order, once every call is done (SE-3). */
+export const resultsAppended = (draft: Draft, threadId: string): void => {
+  for (const { outcome } of callsOfRun(runOf(draft, threadId))) {
+    if (outcome !== null) append(draft, threadId, { role: "tool", origin: "agent", parts: [outcome.result] });
+  }
+};
+
+/** The open turn ends with its metrics; without an open turn nothing happens. */
+export const turnClosed = (draft: Draft, threadId: string): void => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  if (!run.turnOpen) return;
+  const duration = Math.max(0, draft.moment.now - run.turnStartedAt);
+  const calls = callsOfRun(run);
+  if (run.reply !== null) {
+    emit(draft, threadId, "turn_metrics", {
+      provider: run.reply.provider,
+      model: run.reply.model,
+      usage: run.reply.usage,
+      cost_usd: usd(run.reply.cost),
+      estimated: run.reply.estimated,
+      utilization: utilizationOf(thread, run.lane.window),
+      cache_hits: calls.filter(({ outcome }) => outcome?.cached === true).length,
+      cache_misses: calls.filter(({ outcome }) => outcome?.cached === false).length,
+      duration_ms: duration,
+    });
+  }
+  emit(draft, threadId, "turn_end", { calls: calls.length });
+  const { counters } = run;
+  changeThread(draft, threadId, {
+    run: {
+      ...run,
+      turnOpen: false,
+      repair: false,
+      phase: { at: "ready" },
+      counters: { ...counters, longestTurnMs: Math.max(counters.longestTurnMs, duration) },
+    },
+  });
+};

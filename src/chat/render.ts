@@ -1,0 +1,55 @@
+import type { ContentPart, Message, Part } from "./message.ts";
+
+/** Tags that only the runtime may write: inside human, tool and MCP text they are escaped when rendered (SE-5). */
+const ownTags =
+  /<(?=\/?(?:note|identity|instructions|notes_protocol|project_context|skills|available_skills|available_agents|completion_protocol|delegation_context|prior_reflections|memory)\b)/gi;
+
+const rendered = new WeakMap<Message, Message>();
+
+/** A text with our own tags made harmless; the stored text stays as given. */
+export const escapeTags = (text: string): string =>
+  text.includes("<") ? text.replace(ownTags, "&lt;") : text;
+
+const escapePart = (part: Part): Part => {
+  if (part.type === "text") {
+    const text = escapeTags(part.text);
+    return text === part.text ? part : { ...part, text };
+  }
+  if (part.type !== "tool_result") return part;
+  const content = part.content.map((piece) => escapePart(piece) as ContentPart);
+  return content.every((piece, index) => piece === part.content[index]) ? part : { ...part, content };
+};
+
+const wrapNote = (message: Message): readonly Part[] =>
+  message.parts.map((part) =>
+    part.type === "text"
+      ? { ...part, text: `<note from="${message.sender ?? message.origin}">${escapeTags(part.text)}</note>` }
+      : part,
+  );
+
+const prefixSteering = (parts: readonly Part[]): readonly Part[] => {
+  const at = parts.findIndex((part) => part.type === "text");
+  if (at < 0) return [{ type: "text", text: "[STEERING] " }, ...parts];
+  return parts.map((part, index) =>
+    index === at && part.type === "text" ? { ...part, text: `[STEERING] ${part.text}` } : part,
+  );
+};
+
+const renderParts = (message: Message): readonly Part[] => {
+  if (message.role === "assistant" || message.role === "system") return message.parts;
+  if (message.marks?.includes("note")) return wrapNote(message);
+  // Agents write the task messages of their children in our tags on purpose.
+  const parts = message.origin === "agent" ? message.parts : message.parts.map(escapePart);
+  return message.marks?.includes("steering") ? prefixSteering(parts) : parts;
+};
+
+/** A message as a model sees it (SE-5). The same message always gives the same object, so that its wire form can be kept. */
+export const render = (message: Message): Message => {
+  const known = rendered.get(message);
+  if (known !== undefined) return known;
+  const parts = renderParts(message);
+  const same = parts === message.parts || parts.every((part, index) => part === message.parts[index]);
+  const result = same ? message : { ...message, parts };
+  rendered.set(message, result);
+  return result;
+};

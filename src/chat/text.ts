@@ -1,0 +1,29 @@
+import type { ContentPart, Message, Part } from "./message.ts";
+
+/** Text as it may be stored (SE-2): lone surrogates become U+FFFD, NUL is dropped. */
+export const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "");
+
+/** The text of some parts, joined without separator; reasoning is no part of it. */
+export const textOf = (parts: readonly Part[] | readonly ContentPart[]): string =>
+  parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+/** The first `count` code points of a text; no character is split. */
+export const firstCharacters = (text: string, count: number): string => {
+  if (text.length <= count) return text;
+  const slice = text.slice(0, count * 2);
+  return [...slice].slice(0, count).join("");
+};
+
+/** One line of at most `count` characters: what events show of a longer text. */
+export const preview = (text: string, count = 120): string =>
+  firstCharacters(
+    text
+      .slice(0, count * 4)
+      .replace(/\s+/g, " ")
+      .trim(),
+    count,
+  );
+
+/** Whether a message says anything a model can see: text that is not blank, a call, a result or media (SE-6d). */
+export const hasContent = (message: Message): boolean =>
+  message.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || /\S/.test(part.text)));

@@ -1,0 +1,147 @@
+import type { Message, ToolCallPart, ToolResultPart } from "./message.ts";
+import { render } from "./render.ts";
+import { synthesised, textResult } from "./results.ts";
+import { hasContent } from "./text.ts";
+
+/** The one rule of what a provider may be sent (SE-6), and the repairs that make any stored chat obey it (SE-7). */
+
+export type RepairKind =
+  | "result_missing"
+  | "result_repeated"
+  | "result_orphaned"
+  | "result_moved"
+  | "message_empty"
+  | "end_added"
+  | "start_added";
+
+export interface Repair {
+  readonly kind: RepairKind;
+  readonly message: string;
+}
+
+export interface View {
+  /** Rendered messages, valid for every protocol. */
+  readonly messages: readonly Message[];
+  /** What had to be mended; empty for a chat that only our transitions wrote. */
+  readonly repairs: readonly Repair[];
+}
+
+/** Result of a call that lost its own; by default the outcome counts as unknown. */
+export type MissingResult = (call: ToolCallPart) => ToolResultPart;
+const unknownResult: MissingResult = (call) => textResult(call, "unknown", synthesised.unknown);
+
+export const callsOf = (message: Message): readonly ToolCallPart[] =>
+  message.role === "assistant"
+    ? message.parts.filter((part): part is ToolCallPart => part.type === "tool_call")
+    : [];
+
+const resultOf = (message: Message | undefined): ToolResultPart | null => {
+  const part = message?.role === "tool" ? message.parts[0] : undefined;
+  return part?.type === "tool_result" ? part : null;
+};
+
+/** Index after a complete block that starts at `at`, or -1 if a result is missing or stands elsewhere. */
+const endOfBlock = (chat: readonly Message[], at: number, calls: readonly ToolCallPart[]): number => {
+  for (let index = 0; index < calls.length; index++) {
+    if (resultOf(chat[at + 1 + index])?.call !== calls[index]?.id) return -1;
+  }
+  return at + 1 + calls.length;
+};
+
+/** Whether a chat may be sent as it stands (SE-6). Call ids are unique since they are made so when a reply is stored. */
+export const isValid = (chat: readonly Message[]): boolean => {
+  if (chat[0]?.role !== "user" || chat.at(-1)?.role === "assistant") return false;
+  let at = 0;
+  while (at < chat.length) {
+    const message = chat[at] as Message;
+    if (message.role === "tool" || message.role === "system" || !hasContent(message)) return false;
+    const calls = callsOf(message);
+    at = calls.length === 0 ? at + 1 : endOfBlock(chat, at, calls);
+    if (at < 0) return false;
+  }
+  return true;
+};
+
+const synthetic = (
+  near: Message,
+  suffix: string,
+  fields: Partial<Message> & Pick<Message, "role" | "parts">,
+): Message => ({
+  id: `${near.id}~${suffix}`,
+  pos: near.pos,
+  origin: "system",
+  at: near.at,
+  tokens: 16,
+  ...fields,
+});
+
+const continueNote = (near: Message): Message =>
+  synthetic(near, "continue", {
+    role: "user",
+    sender: "runtime",
+    marks: ["note"],
+    parts: [{ type: "text", text: "Continue." }],
+  });
+
+/** First result of each call in stored order; later ones and those without a call are repairs. */
+const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string, Message> => {
+  const known = new Set(chat.flatMap((message) => callsOf(message).map((call) => call.id)));
+  const results = new Map<string, Message>();
+  for (const message of chat) {
+    if (message.role !== "tool") continue;
+    const result = resultOf(message);
+    if (result === null || !known.has(result.call))
+      repairs.push({ kind: "result_orphaned", message: message.id });
+    else if (results.has(result.call)) repairs.push({ kind: "result_repeated", message: message.id });
+    else results.set(result.call, message);
+  }
+  return results;
+};
+
+const arrange = (chat: readonly Message[], missing: MissingResult, repairs: Repair[]): Message[] => {
+  const results = collectResults(chat, repairs);
+  const shown: Message[] = [];
+  for (const [index, message] of chat.entries()) {
+    if (message.role === "tool" || message.role === "system") continue;
+    if (!hasContent(message)) {
+      repairs.push({ kind: "message_empty", message: message.id });
+      continue;
+    }
+    shown.push(message);
+    const calls = callsOf(message);
+    const inPlace = endOfBlock(chat, index, calls) >= 0;
+    for (const call of calls) {
+      const result = results.get(call.id);
+      if (!inPlace)
+        repairs.push({ kind: result === undefined ? "result_missing" : "result_moved", message: message.id });
+      shown.push(result ?? synthetic(message, call.id, { role: "tool", parts: [missing(call)] }));
+    }
+  }
+  return shown;
+};
+
+/**
+ * What a provider is sent of a chat (visible messages in order): the chat itself if it is valid, else a repaired
+ * arrangement of it. `first` is the thread's first human input, shown when the view would start otherwise.
+ */
+export const view = (
+  chat: readonly Message[],
+  first: Message | null = null,
+  missing: MissingResult = unknownResult,
+): View => {
+  if (isValid(chat)) return { messages: chat.map(render), repairs: [] };
+  const repairs: Repair[] = [];
+  const shown = arrange(chat, missing, repairs);
+  const head = shown[0] ?? chat[0] ?? first;
+  if (head === null || head === undefined) return { messages: [], repairs };
+  if (shown[0]?.role !== "user") {
+    repairs.push({ kind: "start_added", message: head.id });
+    shown.unshift(first ?? continueNote(head));
+  }
+  const last = shown.at(-1);
+  if (last?.role === "assistant") {
+    repairs.push({ kind: "end_added", message: last.id });
+    shown.push(continueNote(last));
+  }
+  return { messages: shown.map(render), repairs };
+};
