@@ -1,31 +1,24 @@
 import { resultsAppended, attemptAborted, thinkingStarted, turnClosed } from "./turns.ts";
 import { askExpired } from "./asks.ts";
 import { callsRecovered, callsStarted, callsWoken } from "./calls.ts";
-import { callsOfRun, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, callsOfRun, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { WaitReason } from "./events.ts";
 import { next } from "./next.ts";
 import type { Step } from "./next.ts";
-import type { RunLimits } from "./agent.ts";
 import { concluded } from "./replies.ts";
 import { runFinished } from "./runs.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
 /** Takes every step that needs no outside, so that it shares the commit of what made it possible. */
 
-const noLimits: RunLimits = {
-  maxIterations: 1,
-  maxTokens: null,
-  maxCost: null,
-  maxToolCalls: null,
-  maxModelMs: null,
-  timeoutMs: null,
-};
 const deadLimit = 10;
+const missingLimit = 86_400_000;
+const missingCheck = 300_000;
 
 /** A run is waiting when only the clock or the outside can move it. */
 const isWaiting = (run: Run): boolean => {
-  if (run.phase.at === "waiting") return true;
+  if (run.phase.at === "waiting" || run.missingSince !== null) return true;
   const calls = callsOfRun(run);
   return (
     calls.length > 0 &&
@@ -40,9 +33,9 @@ const runningThreads = (session: Session): number =>
   ).length;
 
 const stepOf = (draft: Draft, threadId: string): Step => {
-  const { now, epoch, agents, maxRunningThreads } = draft.moment;
+  const { now, epoch, maxRunningThreads } = draft.moment;
   const thread = threadOf(draft, threadId);
-  const limits = agents(thread.agent)?.limits ?? noLimits;
+  const limits = agentOf(draft, thread.id).limits;
   return next(thread, { now, epoch, limits, slot: runningThreads(draft.state) < maxRunningThreads });
 };
 
@@ -106,12 +99,33 @@ const resumed = (draft: Draft, threadId: string, by: string): void => {
   changeRun(draft, threadId, { waitingShown: false });
 };
 
+/** A run whose agent is not deployed waits for a day, then fails (CF-34). Answers whether the thread may go on. */
+const agentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
+  const run = runOf(draft, threadId);
+  if (!agentOf(draft, threadId).missing) {
+    if (run.missingSince !== null) changeRun(draft, threadId, { missingSince: null });
+    return true;
+  }
+  if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
+  const since = run.missingSince ?? draft.moment.now;
+  if (draft.moment.now >= since + missingLimit) {
+    const error = `agent ${threadOf(draft, threadId).agent} is not part of this deployment`;
+    runFinished(draft, threadId, { state: "failed", reason: "config_changed", error });
+    return false;
+  }
+  if (run.missingSince !== null) return false;
+  emit(draft, threadId, "run_waiting", { on: [{ kind: "config", until: since + missingLimit }] });
+  changeRun(draft, threadId, { missingSince: since, waitingShown: true });
+  return false;
+};
+
 /** Runs a thread on until it needs the outside, the clock, or has nothing to do. `by` says what moved it. */
 export const advanced = (draft: Draft, threadId: string, by: string): void => {
   for (;;) {
     const step = stepOf(draft, threadId);
     if (step.do === "rest") return;
     if (step.do === "wait") return waited(draft, threadId);
+    if (!agentPresent(draft, threadId, step)) return;
     resumed(draft, threadId, by);
     switch (step.do) {
       case "finish":
@@ -143,8 +157,9 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
   }
 };
 
-const deadlinesOf = ({ run }: Thread): readonly number[] => {
+const deadlinesOf = ({ run }: Thread, now: number): readonly number[] => {
   if (run === null) return [];
+  if (run.missingSince !== null) return [Math.min(now + missingCheck, run.missingSince + missingLimit)];
   const times = run.deadline === null ? [] : [run.deadline];
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
   if (run.phase.at === "waiting") times.push(run.phase.until);
@@ -154,8 +169,8 @@ const deadlinesOf = ({ run }: Thread): readonly number[] => {
 };
 
 /** The earliest moment at which something is due by itself; null if nothing ever is. */
-export const nextDeadline = (session: Session): number | null => {
-  const times = Object.values(session.threads).flatMap(deadlinesOf);
+export const nextDeadline = (session: Session, now: number): number | null => {
+  const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
   return times.length === 0 ? null : Math.min(...times);
 };

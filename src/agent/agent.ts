@@ -1,5 +1,5 @@
 import type { Json } from "../chat/message.ts";
-import type { Completer, ResponseFormat, ToolSpec } from "../model/completer.ts";
+import type { Completer, ModelRequest, ResponseFormat, ToolSpec } from "../model/completer.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
 import type { CallPlan, Grant } from "./state.ts";
@@ -15,6 +15,8 @@ export interface Lane {
   readonly maxOutput: number;
   readonly completer: Completer;
   readonly retry: RetryPolicy;
+  readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
+  readonly cache: ModelRequest["cache"];
   /** A rate limit is configured: each attempt books its place at the gate. */
   readonly gated: boolean;
 }
@@ -37,6 +39,7 @@ export interface RunLimits {
 
 export interface Agent {
   readonly name: string;
+  readonly missing: boolean;
   readonly prefix: string;
   readonly description: string;
   readonly lanes: readonly Lane[];
@@ -75,5 +78,51 @@ export interface Agent {
   ) => CallPlan;
 }
 
-/** Finds an agent by name; null if this deployment lacks it. */
-export type Agents = (name: string) => Agent | null;
+/** Provider, model and window of a lane, as runs remember them. */
+export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "model" | "window"> => {
+  const { provider, model, window } = agent.lanes[index] ?? { provider: "", model: "", window: 0 };
+  return { provider, model, window };
+};
+
+/** Finds an agent by name; one that this deployment lacks is `missing` (CF-34). */
+export type Agents = (name: string) => Agent;
+
+/** Stands in for an agent that the deployment took away: it can do nothing, and its runs wait. */
+export const missingAgent = (name: string): Agent => ({
+  name,
+  missing: true,
+  prefix: "🤖",
+  description: "",
+  lanes: [],
+  tools: new Map(),
+  specs: [],
+  toolsDisabled: true,
+  system: () => ({ text: "", tokens: 0 }),
+  limits: {
+    maxIterations: 0,
+    maxTokens: null,
+    maxCost: null,
+    maxToolCalls: null,
+    maxModelMs: null,
+    timeoutMs: null,
+  },
+  asks: { timeoutMs: 86_400_000, onTimeout: "continue" },
+  approvalTimeout: () => ({ timeoutMs: 86_400_000, onTimeout: "deny" }),
+  commandTimeout: { default: 120_000, max: 600_000 },
+  outputLimits: {},
+  cacheResults: false,
+  onInterrupt: {},
+  writablePaths: null,
+  responseFormat: null,
+  warningThreshold: 1,
+  checkOutput: () => [],
+  judge: () => ({
+    toolbox: "",
+    safety: "unsafe",
+    workspace: "none",
+    terminal: false,
+    verdict: "deny",
+    by: "missing_agent",
+    refusal: { status: "denied", text: "not_permitted: this agent is not deployed." },
+  }),
+});

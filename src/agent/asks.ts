@@ -1,10 +1,10 @@
 import type { Json, ResultStatus } from "../chat/message.ts";
 import { textResult } from "../chat/results.ts";
-import { changeCall, changeRun, emit, threadOf } from "./draft.ts";
+import { agentOf, changeCall, changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
 import { callEnded, findCall } from "./outcomes.ts";
-import type { Call, Thread } from "./state.ts";
+import type { Call } from "./state.ts";
 
 /** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
 
@@ -20,7 +20,7 @@ export const opened = (
 ): void => {
   const { now, random } = draft.moment;
   const thread = threadOf(draft, threadId);
-  const timeout = timeoutOf(draft, thread, call, kind);
+  const timeout = timeoutOf(draft, threadId, call, kind);
   const ask: Ask = {
     id: `ask_${random()}`,
     kind,
@@ -46,10 +46,8 @@ export const opened = (
   if (!draft.state.interactive) askExpired(draft, ask);
 };
 
-const timeoutOf = (draft: Draft, thread: Thread, call: Call, kind: Ask["kind"]): number => {
-  const agent = draft.moment.agents(thread.agent);
-  const day = 86_400_000;
-  if (agent === null) return day;
+const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]): number => {
+  const agent = agentOf(draft, threadId);
   return kind === "approval" ? agent.approvalTimeout(call.plan.by).timeoutMs : agent.asks.timeoutMs;
 };
 
@@ -77,9 +75,9 @@ const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): voi
 
 /** What an ask's call gets when nobody answers (SE-28). */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
-  const agent = draft.moment.agents(threadOf(draft, ask.thread).agent);
+  const agent = agentOf(draft, ask.thread);
   if (ask.kind === "approval") {
-    if (agent?.approvalTimeout(ask.approval?.rule ?? "").onTimeout === "approve") {
+    if (agent.approvalTimeout(ask.approval?.rule ?? "").onTimeout === "approve") {
       changeCall(draft, ask.thread, ask.call, {
         status: "planned",
         approved: true,
@@ -96,7 +94,7 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
     settle(draft, ask, "error", "timeout: no result came from the client in time.");
     return "error";
   }
-  const rule = agent?.asks.onTimeout ?? "continue";
+  const rule = agent.asks.onTimeout;
   if (rule === "fail") {
     settle(draft, ask, "error", "timeout: no answer came.");
     changeRun(draft, ask.thread, {

@@ -1,6 +1,6 @@
 import type { ModelErrorCode, ModelFailure } from "../model/error.ts";
 import { afterFailure } from "../model/retry.ts";
-import { changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import { runFinished } from "./runs.ts";
@@ -26,9 +26,9 @@ export const attemptFailed = (
   const run = runOf(draft, threadId);
   const { phase } = run;
   if (phase.at !== "thinking") return { exhausted: false };
-  const { agents, now, fraction } = draft.moment;
-  const agent = agents(threadOf(draft, threadId).agent);
-  const policy = agent?.lanes[phase.lanes.current]?.retry ?? { maxRetries: 0, baseDelay: 0, maxWait: 0 };
+  const { now, fraction } = draft.moment;
+  const agent = agentOf(draft, threadId);
+  const policy = agent.lanes[phase.lanes.current]?.retry ?? { maxRetries: 0, baseDelay: 0, maxWait: 0 };
   const after = afterFailure(failure, phase.lanes, policy, now, fraction);
   const estimate = failure.billed === true ? estimatedUsage(draft, threadId) : noUsage;
   ledgered(draft, threadId, {

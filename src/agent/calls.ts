@@ -1,6 +1,15 @@
 import { synthesised, textResult } from "../chat/results.ts";
 import { opened } from "./asks.ts";
-import { callsOfRun, changeCall, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import {
+  agentOf,
+  callsOfRun,
+  changeCall,
+  changeCounters,
+  changeRun,
+  emit,
+  runOf,
+  threadOf,
+} from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { callEnded, findCall, inputOf } from "./outcomes.ts";
 import type { Call } from "./state.ts";
@@ -130,10 +139,10 @@ const askDropped = (draft: Draft, threadId: string, askId: string): void => {
 /** Calls that an older isolate was running go by their safety class (SE-33). */
 export const callsRecovered = (draft: Draft, threadId: string): void => {
   const { epoch } = draft.moment;
-  const agent = draft.moment.agents(threadOf(draft, threadId).agent);
+  const agent = agentOf(draft, threadId);
   for (const call of callsOfRun(runOf(draft, threadId))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
-    const rule = agent?.onInterrupt[call.call.name] ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
+    const rule = agent.onInterrupt[call.call.name] ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
     if (rule === "rerun" && call.attempts <= reruns) {
       changeCall(draft, threadId, call.call.id, { status: "planned", approved: true });
     } else if (rule === "ask") {

@@ -1,7 +1,7 @@
 import type { Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
-import type { Agents } from "./agent.ts";
+import type { Agent, Agents } from "./agent.ts";
 import type { Call, Input, LedgerRow, Run, RunRecord, Session, Thread } from "./state.ts";
 
 /** Time, randomness and live text, handed to a transition so that it stays a pure function. */
@@ -74,6 +74,9 @@ export const threadOf = (draft: Draft, id: string): Thread => {
   return thread;
 };
 
+export const agentOf = (draft: Draft, threadId: string): Agent =>
+  draft.moment.agents(threadOf(draft, threadId).agent);
+
 export const putThread = (draft: Draft, thread: Thread): void => {
   draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
 };
@@ -115,6 +118,14 @@ interface Place {
   readonly run?: Run | null;
 }
 
+const placeOf = (run: Run | null, place: Place): object => ({
+  ...(run === null ? {} : { run: run.id }),
+  ...(run === null || run.turn === 0 ? {} : { turn: run.turn }),
+  ...(place.attempt === undefined ? {} : { attempt: place.attempt }),
+  ...(place.call === undefined ? {} : { call: place.call }),
+  ...(place.item === undefined ? {} : { item: place.item }),
+});
+
 /** Adds an event of a thread; run and turn come from its active run. */
 export const emit = <T extends EventType>(
   draft: Draft,
@@ -123,20 +134,16 @@ export const emit = <T extends EventType>(
   data: DataOf<T>,
   place: Place = {},
 ): void => {
-  const thread = draft.state.threads[threadId];
-  const name = thread?.agent ?? draft.state.agent;
-  const run = place.run === undefined ? (thread?.run ?? null) : place.run;
-  const event = {
+  const thread = threadOf(draft, threadId);
+  const run = place.run === undefined ? thread.run : place.run;
+  const agent = { name: thread.agent, prefix: agentOf(draft, threadId).prefix };
+  draft.events.push({
     type,
     thread: threadId,
-    agent: { name, prefix: draft.moment.agents(name)?.prefix ?? "🤖" },
-    ...(run === null ? {} : { run: run.id, ...(run.turn > 0 ? { turn: run.turn } : {}) }),
-    ...(place.attempt === undefined ? {} : { attempt: place.attempt }),
-    ...(place.call === undefined ? {} : { call: place.call }),
-    ...(place.item === undefined ? {} : { item: place.item }),
+    agent,
+    ...placeOf(run, place),
     data,
-  };
-  draft.events.push(event as unknown as SessionEvent);
+  } as unknown as SessionEvent);
 };
 
 /** Appends a message to a thread's chat, numbered and dated, and says so. */

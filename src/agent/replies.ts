@@ -2,13 +2,13 @@ import type { ToolCallPart } from "../chat/message.ts";
 import { textResult } from "../chat/results.ts";
 import { hasContent, preview, textOf } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
-import { append, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, append, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { steersOf } from "./inputs.ts";
 import { openCallsEnded } from "./calls.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { runFinished } from "./runs.ts";
-import { addUsage, contextTokens, noCounters } from "./state.ts";
+import { addUsage, contextTokens } from "./state.ts";
 import type { Call, Run } from "./state.ts";
 import { itemId, itemsOpened, ledgered, turnClosed } from "./turns.ts";
 import type { OpenedItem } from "./turns.ts";
@@ -69,7 +69,7 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
   const limit = runOf(draft, threadId).lane.window;
   const utilization = utilizationOf(thread, limit);
-  const threshold = draft.moment.agents(thread.agent)?.warningThreshold ?? 1;
+  const threshold = agentOf(draft, threadId).warningThreshold;
   const over = limit > 0 && utilization >= threshold;
   if (over && !thread.warnedUtilization)
     emit(draft, threadId, "context_window_warning", {
@@ -153,8 +153,8 @@ const cutText = (draft: Draft, threadId: string): void => {
 /** A final text is checked against the run's schema; a violation gets an uncounted repair turn (SE-14). */
 const answeredText = (draft: Draft, threadId: string, text: string): void => {
   const run = runOf(draft, threadId);
-  const agent = draft.moment.agents(threadOf(draft, threadId).agent);
-  const problems = agent?.checkOutput(text, run.outputSchema) ?? [];
+  const agent = agentOf(draft, threadId);
+  const problems = agent.checkOutput(text, run.outputSchema);
   if (problems.length === 0) {
     concluded(draft, threadId, "end_turn");
     return;
@@ -174,8 +174,7 @@ const answeredText = (draft: Draft, threadId: string, text: string): void => {
 
 const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
   const thread = threadOf(draft, threadId);
-  const agent = draft.moment.agents(thread.agent);
-  if (agent === null) return;
+  const agent = agentOf(draft, threadId);
   const calls = parts.map((call): Call => ({
     call,
     plan: agent.judge(call, draft.state.grants, thread.depth),
@@ -200,8 +199,8 @@ const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[])
 
 /** Calls that may not be used are left out before anything is stored (SE-21). */
 const usableParts = (draft: Draft, threadId: string, reply: Completion): Completion["parts"] => {
-  const agent = draft.moment.agents(threadOf(draft, threadId).agent);
-  if (agent?.toolsDisabled !== true) return reply.parts;
+  const agent = agentOf(draft, threadId);
+  if (!agent.toolsDisabled) return reply.parts;
   const parts = reply.parts.filter((part) => part.type !== "tool_call");
   if (parts.length < reply.parts.length)
     emit(draft, threadId, "error", {
@@ -212,6 +211,47 @@ const usableParts = (draft: Draft, threadId: string, reply: Completion): Complet
   return parts;
 };
 
+type Follow = (
+  draft: Draft,
+  threadId: string,
+  reply: { readonly calls: readonly ToolCallPart[]; readonly text: string | null },
+) => void;
+
+const refused =
+  (error: string): Follow =>
+  (draft, threadId, { calls }) => {
+    cutResults(draft, threadId, calls);
+    fail(draft, threadId, "refusal", error);
+  };
+
+const overflowed: Follow = (draft, threadId, { calls }) => {
+  cutResults(draft, threadId, calls);
+  fail(draft, threadId, "context_length_exceeded", "the model's context window is full");
+};
+
+const cut: Follow = (draft, threadId, { calls, text }) => {
+  if (calls.length > 0) cutCalls(draft, threadId, calls);
+  else if (text === null) emptied(draft, threadId);
+  else cutText(draft, threadId);
+};
+
+const whole: Follow = (draft, threadId, { calls, text }) => {
+  if (calls.length > 0) planned(draft, threadId, calls);
+  else if (text === null) emptied(draft, threadId);
+  else answeredText(draft, threadId, text);
+};
+
+/** What follows a reply, by how it ended (SE-13). */
+const follows: Record<Completion["finish"], Follow> = {
+  stop: whole,
+  tool_calls: whole,
+  length: cut,
+  paused: cut,
+  refusal: refused("the model refused"),
+  filtered: refused("the provider filtered the answer"),
+  context_full: overflowed,
+};
+
 /** A completed attempt of the current phase; anything else was refused before. */
 export const answered = (draft: Draft, threadId: string, reply: Completion): void => {
   const run = runOf(draft, threadId);
@@ -220,57 +260,33 @@ export const answered = (draft: Draft, threadId: string, reply: Completion): voi
   accounted(draft, threadId, reply);
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
-  const visible = hasContent({ parts } as Parameters<typeof hasContent>[0]);
+  const visible = hasContent({ parts });
   if (visible) append(draft, threadId, { role: "assistant", origin: "agent", parts }, calls.length === 0);
   warnOfWindow(draft, threadId);
   changeRun(draft, threadId, { phase: { at: "ready" } });
-  const { counters } = runOf(draft, threadId);
-  const cut = reply.finish === "length" || reply.finish === "paused";
-  changeCounters(draft, threadId, {
-    cutCalls: cut && calls.length > 0 ? counters.cutCalls : noCounters.cutCalls,
-    cutText: cut && calls.length === 0 ? counters.cutText : noCounters.cutText,
-    empty: visible ? 0 : counters.empty,
-  });
-  dispatched(draft, threadId, reply, calls, visible);
+  resetStreaks(draft, threadId, reply, calls.length > 0, visible);
+  follows[reply.finish](draft, threadId, { calls, text: visible ? textOf(parts) : null });
 };
 
-const dispatched = (
+const resetStreaks = (
   draft: Draft,
   threadId: string,
   reply: Completion,
-  calls: readonly ToolCallPart[],
+  acts: boolean,
   visible: boolean,
 ): void => {
-  const parts = visible ? (threadOf(draft, threadId).chat.at(-1)?.parts ?? []) : [];
-  switch (reply.finish) {
-    case "refusal":
-    case "filtered":
-      cutResults(draft, threadId, calls);
-      return fail(
-        draft,
-        threadId,
-        "refusal",
-        reply.finish === "refusal" ? "the model refused" : "the provider filtered the answer",
-      );
-    case "context_full":
-      cutResults(draft, threadId, calls);
-      return fail(draft, threadId, "context_length_exceeded", "the model's context window is full");
-    case "length":
-    case "paused":
-      if (calls.length > 0) return cutCalls(draft, threadId, calls);
-      return visible ? cutText(draft, threadId) : emptied(draft, threadId);
-    case "stop":
-    case "tool_calls":
-      if (calls.length > 0) return planned(draft, threadId, calls);
-      return visible ? answeredText(draft, threadId, textOf(parts)) : emptied(draft, threadId);
-  }
+  const { counters } = runOf(draft, threadId);
+  const wasCut = follows[reply.finish] === cut;
+  changeCounters(draft, threadId, {
+    cutCalls: wasCut && acts ? counters.cutCalls : 0,
+    cutText: wasCut && !acts ? counters.cutText : 0,
+    empty: visible ? 0 : counters.empty,
+  });
 };
 
+/** Calls of a reply that is not continued: each has its result, none was run. */
 const cutResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+  const text = "truncated: the reply was not completed; this did not run.";
   for (const call of calls)
-    append(draft, threadId, {
-      role: "tool",
-      origin: "agent",
-      parts: [textResult(call, "error", "truncated: the reply was not completed; this did not run.")],
-    });
+    append(draft, threadId, { role: "tool", origin: "agent", parts: [textResult(call, "error", text)] });
 };

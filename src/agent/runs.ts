@@ -1,6 +1,7 @@
 import { textOf } from "../chat/text.ts";
-import { append, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, append, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { laneAt } from "./agent.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { openCallsEnded } from "./calls.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
@@ -13,22 +14,12 @@ import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
 
 const grace = 5_000;
 
-const unlimited = {
-  maxIterations: 0,
-  maxTokens: null,
-  maxCost: null,
-  maxToolCalls: null,
-  maxModelMs: null,
-  timeoutMs: null,
-};
-
 /** A run begins with an input of its thread's inbox. */
 export const runStarted = (draft: Draft, input: Input): void => {
-  const { now, agents } = draft.moment;
+  const { now } = draft.moment;
   const thread = threadOf(draft, input.thread);
-  const agent = agents(thread.agent);
-  const timeout = agent?.limits.timeoutMs ?? null;
-  const lane = agent?.lanes[0];
+  const agent = agentOf(draft, thread.id);
+  const timeout = agent.limits.timeoutMs;
   const run: Run = {
     id: `run_${draft.state.nextRun}`,
     inputs: [input.id],
@@ -48,7 +39,8 @@ export const runStarted = (draft: Draft, input: Input): void => {
     counters: noCounters,
     outputSchema: input.output_schema ?? draft.state.outputSchema,
     reply: null,
-    lane: { provider: lane?.provider ?? "", model: lane?.model ?? "", window: lane?.window ?? 0 },
+    lane: laneAt(agent, 0),
+    missingSince: null,
   };
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
   changeThread(draft, thread.id, { run });
@@ -58,7 +50,7 @@ export const runStarted = (draft: Draft, input: Input): void => {
     budget: draft.state.budget,
   });
   emit(draft, thread.id, "agent_start", {
-    prefix: agent?.prefix ?? "🤖",
+    prefix: agent.prefix,
     depth: thread.depth,
     parent: thread.parent,
   });
@@ -115,9 +107,9 @@ export const runFinished = (
   }
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  const limits = draft.moment.agents(thread.agent)?.limits ?? unlimited;
+  const limits = agentOf(draft, threadId).limits;
   const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, limits });
-  const prefix = draft.moment.agents(thread.agent)?.prefix ?? "🤖";
+  const prefix = agentOf(draft, threadId).prefix;
   emit(draft, threadId, "agent_end", { prefix, state: end.state, reason: end.reason, usage: run.usage });
   emit(draft, threadId, "run_end", {
     state: end.state,

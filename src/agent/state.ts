@@ -145,6 +145,8 @@ export interface Run {
   /** `run_waiting` was said and `run_resumed` not yet. */
   readonly waitingShown: boolean;
   readonly light: boolean;
+  /** Since when the deployment lacks the run's agent (CF-34). */
+  readonly missingSince: number | null;
   readonly revision: string;
   readonly usage: Usage;
   readonly counters: Counters;

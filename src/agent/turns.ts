@@ -1,4 +1,5 @@
 import {
+  agentOf,
   append,
   callsOfRun,
   changeCounters,
@@ -11,6 +12,7 @@ import {
 import type { Draft } from "./draft.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
 import { usd, utilizationOf } from "./result.ts";
+import { laneAt } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { noUsage } from "./state.ts";
@@ -21,8 +23,8 @@ import type { LedgerRow, Phase, Run } from "./state.ts";
 type Thinking = Extract<Phase, { at: "thinking" }>;
 
 const turnLanes = (draft: Draft, threadId: string): Lanes => {
-  const { agents, health, now } = draft.moment;
-  const lanes = agents(threadOf(draft, threadId).agent)?.lanes ?? [];
+  const { health, now } = draft.moment;
+  const { lanes } = agentOf(draft, threadId);
   return startLanes(
     lanes.map(({ provider, model }) => ({ provider, model, ...health(provider, model) })),
     now,
@@ -58,22 +60,21 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
   if (before.phase.at === "ready" && !before.repair) turnOpened(draft, threadId);
   const thread = threadOf(draft, threadId);
   const { attempt, lanes, booked } = attemptOf(draft, threadId, before);
-  const agent = draft.moment.agents(thread.agent);
-  const target = agent?.lanes[lanes.current];
-  const provider = target?.provider ?? "";
-  const model = target?.model ?? "";
+  const agent = agentOf(draft, threadId);
+  const lane = laneAt(agent, lanes.current);
+  const { provider, model } = lane;
   const { now, epoch } = draft.moment;
   changeRun(draft, threadId, {
     phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [] },
-    lane: { provider, model, window: target?.window ?? 0 },
+    lane,
   });
   const purpose = before.repair ? "repair" : "turn";
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
-  const prompt = agent?.system({ depth: thread.depth, light: before.light });
-  const tokens = thread.chat.reduce((sum, message) => sum + message.tokens, prompt?.tokens ?? 0);
+  const prompt = agent.system({ depth: thread.depth, light: before.light });
+  const tokens = thread.chat.reduce((sum, message) => sum + message.tokens, prompt.tokens);
   const request = {
     messages: thread.chat.length,
-    tools: agent?.specs.length ?? 0,
+    tools: agent.specs.length,
     estimated_tokens: tokens,
     bytes: tokens * 4,
   };

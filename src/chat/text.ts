@@ -25,5 +25,5 @@ export const preview = (text: string, count = 120): string =>
   );
 
 /** Whether a message says anything a model can see: text that is not blank, a call, a result or media (SE-6d). */
-export const hasContent = (message: Message): boolean =>
+export const hasContent = (message: Pick<Message, "parts">): boolean =>
   message.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || /\S/.test(part.text)));

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { ContentPart, Json } from "../chat/message.ts";
+import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
 
 /** What may happen to a call that a crash interrupted (SE-32). */
@@ -12,8 +12,10 @@ export interface ToolOutput {
   readonly isError?: boolean;
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
+  /** Absent: `error` if `isError`, else `ok`; `unknown` for an outcome that was lost. */
+  readonly status?: ResultStatus;
   /** Emitted as `status_update`. */
-  readonly status?: string;
+  readonly statusText?: string;
 }
 
 /** A question to a person (SE-28). */
@@ -55,6 +57,8 @@ export interface ToolContext {
   readonly commandTimeout: { readonly default: number; readonly max: number };
   /** Stored text of this session (SE-19), null if the id is unknown. */
   readonly recall: (id: string) => string | null;
+  /** Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. */
+  readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
   /** Streams a piece of output to watchers; never stored. */
   readonly show: (text: string) => void;
 }

@@ -1,0 +1,49 @@
+import type { Usage } from "../model/completer.ts";
+import type { ModelErrorCode } from "../model/error.ts";
+import type { Sandbox } from "../sandbox/contract.ts";
+import type { Draft } from "./draft.ts";
+import type { Delta } from "./events.ts";
+import type { Session } from "./state.ts";
+import type { Agent } from "./agent.ts";
+
+/** Outcome of an attempt as the gate is told. */
+export interface GateOutcome {
+  readonly code: ModelErrorCode | "ok";
+  readonly exhausted: boolean;
+  readonly usage: Usage | null;
+  readonly retryAfterMs: number | null;
+}
+
+/** Rate limits and health of one provider (MO-29); an answer that takes over 2 s counts as none. */
+export interface Gate {
+  /** Books a place; answers when the call may leave (milliseconds since the epoch). */
+  reserve(id: string, model: string, estimate: { readonly input: number; readonly maxOutput: number }): Promise<{ readonly startAt: number }>;
+  settle(id: string, model: string, outcome: GateOutcome): void;
+}
+
+/** The whole outside world of the core: storage, clock, watchers, bindings. */
+export interface Host {
+  readonly epoch: number;
+  now(): number;
+  read(): Session;
+  agent(name: string): Agent;
+  /** Applies a transition to the newest state in one transaction, then publishes its events; throws if it could not be stored. */
+  update<T>(change: (draft: Draft) => T): T;
+  /** Live pieces for watchers, in order; nothing waits for them. */
+  show(deltas: readonly Delta[]): void;
+  /** Text of an open item so far, kept for late watchers and, now and then, in storage. */
+  itemGrew(item: { readonly id: string; readonly thread: string; readonly kind: "text" | "reasoning" | "tool_input" | "tool_output"; readonly attempt: number; readonly text: string }): void;
+  itemsClosed(ids: readonly string[]): void;
+  /** Base64 of stored bytes. */
+  media(blob: string): string;
+  /** Stored full text, null if unknown. */
+  recall(id: string): string | null;
+  sandbox(): Sandbox;
+  gate(provider: string): Gate;
+  /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */
+  rest(live: boolean, at: number | null): void;
+  /** A failure that no transition could store. */
+  failed(error: unknown): void;
+  /** Calls `run` once, about `ms` from now. */
+  after(ms: number, run: () => void): { cancel(): void };
+}

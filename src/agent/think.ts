@@ -1,0 +1,154 @@
+import { view } from "../chat/view.ts";
+import type { Completion, ModelRequest } from "../model/completer.ts";
+import { ModelError } from "../model/error.ts";
+import type { ModelFailure } from "../model/error.ts";
+import type { Agent, Lane } from "./agent.ts";
+import { attemptBooked, attemptFailed } from "./attempts.ts";
+import { changeRun, emit, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Outside } from "./outside.ts";
+import { answered } from "./replies.ts";
+import type { Phase, Run, Session, Thread } from "./state.ts";
+import { openStream } from "./stream.ts";
+
+/** One model attempt, from the stored intent to the stored outcome. */
+
+type Thinking = Extract<Phase, { at: "thinking" }>;
+
+interface Attempt {
+  readonly thread: Thread;
+  readonly run: Run;
+  readonly phase: Thinking;
+  readonly agent: Agent;
+  readonly lane: Lane;
+}
+
+const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
+  const thread = host.read().threads[threadId];
+  if (thread?.run?.phase.at !== "thinking") return null;
+  const { run } = thread;
+  const phase = thread.run.phase;
+  const agent = host.agent(thread.agent);
+  const lane = agent.lanes[phase.lanes.current];
+  return lane === undefined ? null : { thread, run, phase, agent, lane };
+};
+
+/** Outcomes of another run or attempt are late: they change nothing (SE-31, SE-34). */
+const isCurrent = (session: Session, { thread, run, phase }: Attempt): boolean => {
+  const now = session.threads[thread.id]?.run;
+  return now?.id === run.id && now.phase.at === "thinking" && now.phase.attempt === phase.attempt && now.turn === run.turn;
+};
+
+const requestOf = ({ host }: Outside, { thread, run, phase, agent, lane }: Attempt, messages: ModelRequest["messages"]): ModelRequest => {
+  const { text } = agent.system({ depth: thread.depth, light: run.light });
+  const { previousNewest } = thread;
+  return {
+    model: lane.model,
+    system: text,
+    messages,
+    tools: agent.specs,
+    toolChoice: agent.toolsDisabled ? "none" : "auto",
+    maxTokens: lane.maxOutput,
+    ...lane.sampling,
+    ...(agent.responseFormat === null ? {} : { responseFormat: agent.responseFormat }),
+    ...(run.outputSchema === null ? {} : { responseFormat: { type: "json_schema", schema: run.outputSchema } }),
+    cache: lane.cache,
+    ...(previousNewest === null ? {} : { previousNewest }),
+    media: (blob) => host.media(blob),
+    context: {
+      session: host.read().id,
+      agent: agent.name,
+      thread: thread.id,
+      run: run.id,
+      turn: run.turn,
+      call: thread.calls,
+      attempt: phase.attempt,
+      purpose: run.repair ? "repair" : "turn",
+    },
+  };
+};
+
+/** The gate's place for the attempt; false if it has to wait for it. */
+const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
+  const { host, settle } = outside;
+  const { lane, phase, thread } = attempt;
+  if (!lane.gated || phase.booked) return true;
+  const input = thread.chat.reduce((sum, { tokens }) => sum + tokens, 0);
+  const { startAt } = await host.gate(lane.provider).reserve(id, lane.model, { input, maxOutput: lane.maxOutput });
+  if (startAt <= host.now()) return true;
+  settle((draft) => {
+    if (isCurrent(draft.state, attempt)) attemptBooked(draft, thread.id, startAt);
+  });
+  return false;
+};
+
+const internalFailure = ({ lane }: Attempt, error: unknown): ModelFailure => ({
+  code: "invalid_request",
+  retryable: false,
+  provider: lane.provider,
+  model: lane.model,
+  message: `the request could not be made: ${error instanceof Error ? error.name : "error"}`,
+});
+
+const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Completion): void => {
+  const { host, settle } = outside;
+  settle((draft) => {
+    if (isCurrent(draft.state, attempt)) answered(draft, attempt.thread.id, reply);
+  });
+  const { provider, model } = attempt.lane;
+  if (attempt.lane.gated || attempt.phase.attempt > 1)
+    host.gate(provider).settle(id, model, { code: "ok", exhausted: false, usage: reply.usage, retryAfterMs: null });
+};
+
+const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: ModelFailure): void => {
+  const { host, settle } = outside;
+  let exhausted = false;
+  settle((draft) => {
+    if (isCurrent(draft.state, attempt)) ({ exhausted } = attemptFailed(draft, attempt.thread.id, failure));
+  });
+  const { provider, model } = attempt.lane;
+  host.gate(provider).settle(id, model, { code: failure.code, exhausted, usage: null, retryAfterMs: failure.retryAfterMs ?? null });
+};
+
+const historyBroken = (draft: Draft, threadId: string): void => {
+  changeRun(draft, threadId, { phase: { at: "ready" }, stop: { reason: "internal", error: "the history could not be made valid" } });
+};
+
+/** The thread's messages as a provider may see them; what had to be mended is said once. */
+const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"] | null => {
+  const { thread } = attempt;
+  const { messages, repairs } = view(thread.chat, thread.firstInput);
+  if (messages.length === 0) {
+    settle((draft) => historyBroken(draft, thread.id));
+    return null;
+  }
+  if (repairs.length > 0 && attempt.phase.attempt === 1) {
+    const what = repairs.map(({ kind, message }) => `${kind} at ${message}`).join(", ");
+    settle((draft) => {
+      if (threadOf(draft, thread.id).run !== null)
+        emit(draft, thread.id, "error", { code: "history_repaired", message: what, retryable: true });
+    });
+  }
+  return messages;
+};
+
+/** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
+export const think = async (outside: Outside, threadId: string): Promise<void> => {
+  const attempt = attemptAt(outside, threadId);
+  if (attempt === null) return;
+  const { run, phase, lane } = attempt;
+  const id = `${outside.host.read().id}:${threadId}:${run.id}:${run.turn}:${phase.attempt}`;
+  const messages = visible(outside, attempt);
+  if (messages === null || !(await hasPlace(outside, attempt, id))) return;
+  const stream = openStream(outside.host, threadId, run, phase.attempt);
+  let reply: Completion;
+  try {
+    reply = await lane.completer.complete(requestOf(outside, attempt, messages), { signal: outside.signal, onDelta: stream.take });
+  } catch (error) {
+    stream.close();
+    storeFailure(outside, attempt, id, error instanceof ModelError ? error.failure : internalFailure(attempt, error));
+    return;
+  }
+  stream.close();
+  storeReply(outside, attempt, id, reply);
+};
