@@ -32,7 +32,7 @@ const checkTemplates = (path: Path, value: Json): ScriptProblem[] => {
   }
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) =>
-    checkTemplates([...path, Array.isArray(value) ? Number(key) : key], item as Json),
+    checkTemplates([...path, Array.isArray(value) ? Number(key) : key], item),
   );
 };
 

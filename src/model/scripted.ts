@@ -168,6 +168,9 @@ const end = (fail: Fail, origin: Origin): void => {
   if (!("error" in fail) || fail.error !== "truncated_stream") failNow(fail, origin);
 };
 
+const isDelta = ([event]: readonly ModelEvent[]): boolean =>
+  event !== undefined && ("text" in event || "json" in event);
+
 const prepare = (script: Script, request: ModelRequest, provider: string): Play => {
   const facts = factsOf(request);
   const origin = { provider, model: request.model };
@@ -205,9 +208,11 @@ export const createScriptedCompleter = (script: Script, options: ScriptedOptions
       const play = prepare(script, request, provider);
       const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
         if (play.reply.stall_ms > 0) await wait(play.reply.stall_ms, signal);
+        let deltas = 0;
         for (const batch of perform(play)) {
+          if (delay > 0 && isDelta(batch) && deltas++ > 0) await wait(delay, signal);
+          if (signal.aborted) return;
           yield batch;
-          if (delay > 0 && !signal.aborted) await wait(delay, signal);
         }
       };
       return collect(stream(), {
