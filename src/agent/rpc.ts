@@ -58,7 +58,10 @@ export interface SessionCall {
   readonly params: unknown;
   /** `Idempotency-Key`, or the body's / frame's `id`. */
   readonly key?: string;
+  /** The bare value of a PATCH's `If-Match`, without quotes. */
   readonly ifMatch?: string;
+  /** W3C `traceparent` of the request (AP-9). */
+  readonly trace?: string;
 }
 
 /** `json` is the serialised answer; `seq` the session's head after it; `status` 200, 201, 202 or 204. */
