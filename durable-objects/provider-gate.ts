@@ -1,0 +1,50 @@
+import { DurableObject } from "cloudflare:workers";
+import type { ModelErrorCode } from "../src/model/error.ts";
+import { emptyGate, look, release, report, reserve, settle } from "../src/model/gate.ts";
+import type { GateState, ReserveAnswer, ReserveRequest, Settlement } from "../src/model/gate.ts";
+import type { HealthRow } from "../src/model/health.ts";
+
+const key = "gate";
+
+/** One per provider name: rate limits over all sessions, and the health of its models. Its state is one row (MO-29). */
+export class ProviderGate extends DurableObject {
+  #state: GateState | undefined;
+
+  async reserve(request: ReserveRequest): Promise<ReserveAnswer> {
+    const { state, answer } = reserve(this.#read(), request, Date.now());
+    this.#write(state);
+    return answer;
+  }
+
+  async settle(id: string, settlement: Settlement): Promise<void> {
+    this.#write(settle(this.#read(), id, settlement, Date.now()));
+  }
+
+  async release(id: string): Promise<void> {
+    this.#write(release(this.#read(), id));
+  }
+
+  /** Tells how a call without a booking ended. */
+  async report(model: string, code: ModelErrorCode | "ok", exhausted: boolean): Promise<void> {
+    this.#write(report(this.#read(), model, code, exhausted, Date.now()));
+  }
+
+  /** Models that failed lately; `claim` is the model that the caller is about to call, if any. */
+  async health(claim: string | null): Promise<readonly HealthRow[]> {
+    const { state, rows } = look(this.#read(), this.ctx.id.name ?? "", claim, Date.now());
+    this.#write(state);
+    return rows;
+  }
+
+  /** Read on the first call, never by the constructor; a gate that was never written to stays empty on disk. */
+  #read(): GateState {
+    this.#state ??= this.ctx.storage.kv.get<GateState>(key) ?? emptyGate;
+    return this.#state;
+  }
+
+  #write(state: GateState): void {
+    if (state === this.#state) return;
+    this.ctx.storage.kv.put(key, state);
+    this.#state = state;
+  }
+}

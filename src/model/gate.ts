@@ -1,0 +1,243 @@
+import type { Usage } from "./completer.ts";
+import type { ModelErrorCode } from "./error.ts";
+import { earliest, windowMs } from "./gate-schedule.ts";
+import type { Booked } from "./gate-schedule.ts";
+import { claimTrial, cooled, coolingUntil } from "./health.ts";
+import type { Health, HealthRow } from "./health.ts";
+
+/** A provider's `rate_limit` (MO-29): per 60 s, 0 = no limit. */
+export interface GateLimits {
+  readonly input_tpm: number;
+  readonly output_tpm: number;
+  readonly rpm: number;
+  readonly max_concurrent: number;
+  /** False where the vendor does not count cache reads to `input_tpm` (anthropic). */
+  readonly cacheReadsCount: boolean;
+}
+
+/** A call that wants a place. Times in milliseconds. */
+export interface ReserveRequest {
+  /** Names the attempt: repeating it gives the same place. */
+  readonly id: string;
+  /** Estimated input tokens, and the request's `maxTokens`. */
+  readonly input: number;
+  readonly maxOutput: number;
+  readonly limits: GateLimits;
+  /** The longest wait (`retry.max_wait`). */
+  readonly maxWait: number;
+  /** How long the call may take (`timeouts.total`): a minute later its lease ends by itself. */
+  readonly total: number;
+}
+
+/**
+ * `booked`: call at `startAt` without asking again. `queued`: all `max_concurrent` slots are taken, ask again with the
+ * same id at `startAt`; the place in the queue is kept. `rate_limited`: nothing is booked, `startAt` is too far off.
+ */
+export interface ReserveAnswer {
+  readonly status: "booked" | "queued" | "rate_limited";
+  readonly startAt: number;
+}
+
+/** How a booked call ended. */
+export interface Settlement {
+  readonly model: string;
+  readonly code: ModelErrorCode | "ok";
+  /** The lane's retries are used up. */
+  readonly exhausted: boolean;
+  /** Null if nothing is known: the booking stands as it is. */
+  readonly usage: Usage | null;
+  /** From the rate headers (MO-30), milliseconds since the epoch. */
+  readonly holdUntil?: number | undefined;
+}
+
+interface Booking extends Booked {
+  readonly id: string;
+  /** When the lease ends by itself; 0 once settled. */
+  readonly leaseUntil: number;
+  readonly cacheReadsCount: boolean;
+}
+
+interface Waiting {
+  readonly id: string;
+  readonly since: number;
+  /** Without asking again until then the place is lost: its session died. */
+  readonly until: number;
+}
+
+/** All that a gate keeps, one row: plain JSON. */
+export interface GateState {
+  readonly bookings: readonly Booking[];
+  readonly queue: readonly Waiting[];
+  /** Output tokens, and durations in milliseconds, of the last 20 calls. */
+  readonly outputs: readonly number[];
+  readonly durations: readonly number[];
+  readonly holdUntil: number;
+  readonly health: Readonly<Record<string, Health>>;
+}
+
+export const emptyGate: GateState = {
+  bookings: [],
+  queue: [],
+  outputs: [],
+  durations: [],
+  holdUntil: 0,
+  health: {},
+};
+
+/** True if any limit is set: only then does an attempt book. */
+export const isLimited = (limits: Omit<GateLimits, "cacheReadsCount">): boolean =>
+  limits.input_tpm + limits.output_tpm + limits.rpm + limits.max_concurrent > 0;
+
+const leaseGrace = 60_000;
+const queueGrace = 15_000;
+const remembered = 20;
+
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Output to book: the cap, but no more than experience says (MO-29). */
+const outputGuess = (outputs: readonly number[], maxOutput: number): number =>
+  Math.min(maxOutput, outputs.length === 0 ? 4096 : Math.max(1024, Math.ceil(1.5 * mean(outputs))));
+
+/** Without bookings that have left every window and hold no lease, and without lost places in the queue. */
+const pruned = (state: GateState, now: number): GateState => ({
+  ...state,
+  bookings: state.bookings.filter(({ startAt, leaseUntil }) => startAt + windowMs > now || leaseUntil > now),
+  queue: state.queue.filter(({ until }) => until > now),
+});
+
+/** When to ask again for a slot: once a call of usual length will have ended. */
+const askAgain = (state: GateState, rank: number, slots: number, now: number): number => {
+  const usual = state.durations.length === 0 ? 2000 : mean(state.durations);
+  return now + Math.ceil(Math.min(15_000, Math.max(500, (usual * (rank + 1)) / slots)));
+};
+
+/** The answer while no slot is free, null if there is one: earlier waiters go first, each slot to one of them. */
+const waitForSlot = (
+  state: GateState,
+  { id, limits, maxWait }: ReserveRequest,
+  now: number,
+): { readonly state: GateState; readonly answer: ReserveAnswer } | null => {
+  if (limits.max_concurrent === 0) return null;
+  const leases = state.bookings.filter(({ leaseUntil }) => leaseUntil > now).length;
+  const place = state.queue.findIndex((waiting) => waiting.id === id);
+  const rank = place < 0 ? state.queue.length : place;
+  if (rank < limits.max_concurrent - leases) return null;
+  const startAt = askAgain(state, rank, limits.max_concurrent, now);
+  const since = state.queue[place]?.since ?? now;
+  if (startAt - since > maxWait) {
+    const queue = state.queue.filter((waiting) => waiting.id !== id);
+    return { state: { ...state, queue }, answer: { status: "rate_limited", startAt } };
+  }
+  const waiting = { id, since, until: startAt + queueGrace };
+  const queue = place < 0 ? [...state.queue, waiting] : state.queue.with(place, waiting);
+  return { state: { ...state, queue }, answer: { status: "queued", startAt } };
+};
+
+/**
+ * Books the earliest time at which a call fits the last 60 s and all earlier bookings, first come first served (MO-29).
+ * `now` in milliseconds since the epoch.
+ */
+export const reserve = (
+  before: GateState,
+  request: ReserveRequest,
+  now: number,
+): { readonly state: GateState; readonly answer: ReserveAnswer } => {
+  const state = pruned(before, now);
+  const { id, limits } = request;
+  const known = state.bookings.find((booking) => booking.id === id);
+  if (known !== undefined) return { state, answer: { status: "booked", startAt: known.startAt } };
+  const waiting = waitForSlot(state, request, now);
+  if (waiting !== null) return waiting;
+  const load = { requests: 1, input: request.input, output: outputGuess(state.outputs, request.maxOutput) };
+  const most = { requests: limits.rpm, input: limits.input_tpm, output: limits.output_tpm };
+  const startAt = earliest(state.bookings, load, most, Math.max(now, state.holdUntil));
+  const queue = state.queue.filter((waiting) => waiting.id !== id);
+  if (startAt - now > request.maxWait) {
+    return { state: { ...state, queue }, answer: { status: "rate_limited", startAt } };
+  }
+  const booking: Booking = {
+    ...load,
+    id,
+    startAt,
+    leaseUntil: startAt + request.total + leaseGrace,
+    cacheReadsCount: limits.cacheReadsCount,
+  };
+  return {
+    state: { ...state, queue, bookings: [...state.bookings, booking] },
+    answer: { status: "booked", startAt },
+  };
+};
+
+const withOutcome = (state: GateState, model: string, health: Health | undefined): GateState => {
+  if (state.health[model] === health) return state;
+  const { [model]: _, ...others } = state.health;
+  return { ...state, health: health === undefined ? others : { ...others, [model]: health } };
+};
+
+/** What a call without booking tells of a model's health (MO-28); the same state if it changes nothing. */
+export const report = (
+  state: GateState,
+  model: string,
+  code: ModelErrorCode | "ok",
+  exhausted: boolean,
+  now: number,
+): GateState =>
+  withOutcome(state, model, code === "ok" ? undefined : cooled(state.health[model], code, exhausted, now));
+
+/** The booking with the truth in it: load as used, lease over. */
+const settled = (booking: Booking, usage: Usage | null): Booking => {
+  const ended = { ...booking, leaseUntil: 0 };
+  if (usage === null) return ended;
+  const { input, cacheRead, cacheWrite, output } = usage;
+  return { ...ended, input: input + cacheWrite + (booking.cacheReadsCount ? cacheRead : 0), output };
+};
+
+/**
+ * Puts in what a call really took, frees its slot, and notes headers and health. Repeats change nothing; a call that went
+ * ahead without a booking only leaves headers and health.
+ */
+export const settle = (before: GateState, id: string, settlement: Settlement, now: number): GateState => {
+  const { model, code, exhausted, usage, holdUntil = 0 } = settlement;
+  const index = before.bookings.findIndex((booking) => booking.id === id);
+  const booking = before.bookings[index];
+  if (booking?.leaseUntil === 0) return before;
+  const told = report(before, model, code, exhausted, now);
+  const held = holdUntil > told.holdUntil ? { ...told, holdUntil } : told;
+  if (booking === undefined) return held;
+  const outputs = code === "ok" && usage !== null ? [...held.outputs, usage.output] : held.outputs;
+  return {
+    ...held,
+    bookings: held.bookings.with(index, settled(booking, usage)),
+    outputs: outputs.slice(-remembered),
+    durations: [...held.durations, Math.max(0, now - booking.startAt)].slice(-remembered),
+  };
+};
+
+/** Gives a place back that was not used; the others stay where they are. */
+export const release = (state: GateState, id: string): GateState => {
+  const bookings = state.bookings.filter((booking) => booking.id !== id || booking.leaseUntil === 0);
+  const queue = state.queue.filter((waiting) => waiting.id !== id);
+  const same = bookings.length === state.bookings.length && queue.length === state.queue.length;
+  return same ? state : { ...state, bookings, queue };
+};
+
+/**
+ * Health of the models that failed lately. `claim` names the model that the caller is about to call: after its cooldown
+ * the first to claim it sees it available, the others go on seeing it cool until that trial ends (MO-28).
+ */
+export const look = (
+  state: GateState,
+  provider: string,
+  claim: string | null,
+  now: number,
+): { readonly state: GateState; readonly rows: readonly HealthRow[] } => {
+  const rows = Object.entries(state.health).map(([model, health]) => {
+    const until = coolingUntil(health, now);
+    const available = until === 0;
+    return { provider, model, available, reason: health.reason, until: available ? null : until };
+  });
+  const claimed = claim === null ? undefined : state.health[claim];
+  const next = claimed === undefined ? state : withOutcome(state, claim ?? "", claimTrial(claimed, now));
+  return { state: next, rows };
+};
