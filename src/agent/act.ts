@@ -18,7 +18,12 @@ import type { Call, Session } from "./state.ts";
 /** One tool call, from the stored `running` to the stored outcome (SE-15, SE-16). */
 
 type Outcome =
-  | { readonly kind: "output"; readonly output: ToolOutput; readonly status: ResultStatus; readonly cached: boolean }
+  | {
+      readonly kind: "output";
+      readonly output: ToolOutput;
+      readonly status: ResultStatus;
+      readonly cached: boolean;
+    }
   | { readonly kind: "parked"; readonly park: Parked["parked"] };
 
 const defaultLimit = 32_000;
@@ -41,7 +46,13 @@ const failure = (error: unknown): Outcome => {
   return output(toolError("failed", message.split("\n")[0] ?? "the tool failed").content, "error");
 };
 
-const contextOf = (outside: Outside, threadId: string, call: Call, deadline: number, signal: AbortSignal): ToolContext => {
+const contextOf = (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  deadline: number,
+  signal: AbortSignal,
+): ToolContext => {
   const { host } = outside;
   const session = host.read();
   const thread = session.threads[threadId];
@@ -65,20 +76,43 @@ const contextOf = (outside: Outside, threadId: string, call: Call, deadline: num
       get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,
       set: (memo) =>
         host.update((draft) => {
-          if (isCurrent(draft.state, threadId, call, host.epoch)) changeCall(draft, threadId, call.call.id, { memo });
+          if (isCurrent(draft.state, threadId, call, host.epoch))
+            changeCall(draft, threadId, call.call.id, { memo });
         }),
     },
     show: (text) => {
       const off = shown.length;
       shown += text;
-      host.itemGrew({ id: call.call.id, thread: threadId, kind: "tool_output", attempt: call.attempts, text: shown });
-      host.show([{ type: "delta", kind: "tool_output_delta", thread: threadId, item: call.call.id, attempt: call.attempts, off, data: text }]);
+      host.itemGrew({
+        id: call.call.id,
+        thread: threadId,
+        kind: "tool_output",
+        attempt: call.attempts,
+        text: shown,
+      });
+      host.show([
+        {
+          type: "delta",
+          kind: "tool_output_delta",
+          thread: threadId,
+          item: call.call.id,
+          attempt: call.attempts,
+          off,
+          data: text,
+        },
+      ]);
     },
   };
 };
 
 /** Runs a tool under its own deadline and the call's abort; a tool that heeds neither is left behind. */
-const runBounded = async (outside: Outside, threadId: string, call: Call, tool: Tool, args: unknown): Promise<Outcome> => {
+const runBounded = async (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  tool: Tool,
+  args: unknown,
+): Promise<Outcome> => {
   const { host, signal } = outside;
   const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
   const ms = tool.timeout(args, agent.commandTimeout);
@@ -86,7 +120,12 @@ const runBounded = async (outside: Outside, threadId: string, call: Call, tool: 
   const given = Promise.withResolvers<Outcome>();
   const timer = host.after(ms, () => {
     abort.abort();
-    given.resolve(output(toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content, "error"));
+    given.resolve(
+      output(
+        toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content,
+        "error",
+      ),
+    );
   });
   const cancel = (): void => {
     abort.abort();
@@ -114,7 +153,13 @@ const outcomeOf = (result: ToolOutput | Parked): Outcome => {
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
-const withCache = async (outside: Outside, threadId: string, call: Call, { tool }: BoundTool, args: unknown): Promise<Outcome> => {
+const withCache = async (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  { tool }: BoundTool,
+  args: unknown,
+): Promise<Outcome> => {
   const { cache, host } = outside;
   const enabled = host.agent(host.read().threads[threadId]?.agent ?? "").cacheResults && tool.cache === true;
   const key = enabled ? `${tool.name} ${canonicalJson(args)}` : "";
@@ -124,7 +169,8 @@ const withCache = async (outside: Outside, threadId: string, call: Call, { tool 
   const before = cache.epoch();
   const outcome = await runBounded(outside, threadId, call, tool, args);
   if (changesWorkspace(tool)) cache.clear();
-  else if (enabled && outcome.kind === "output" && outcome.status === "ok") cache.put(key, outcome.output, before);
+  else if (enabled && outcome.kind === "output" && outcome.status === "ok")
+    cache.put(key, outcome.output, before);
   return outcome;
 };
 
@@ -132,7 +178,11 @@ const contentParts = (content: ToolOutput["content"]): readonly ContentPart[] =>
   typeof content === "string" ? [{ type: "text", text: content }] : content;
 
 /** Cuts the text of an outcome to its limit and keeps the whole for `recall` (SE-18). */
-const limited = (draft: Draft, content: readonly ContentPart[], limit: number): { content: readonly ContentPart[]; omitted?: number; recall?: string } => {
+const limited = (
+  draft: Draft,
+  content: readonly ContentPart[],
+  limit: number,
+): { content: readonly ContentPart[]; omitted?: number; recall?: string } => {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
   const id = `b${draft.state.nextBlob}`;
   const cut = limitOutput(text, limit, id);
@@ -144,11 +194,21 @@ const limited = (draft: Draft, content: readonly ContentPart[], limit: number): 
 };
 
 const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
-  const cleaned = parts.map((part) => (part.type === "text" ? { ...part, text: cleanText(part.text) } : part));
-  return cleaned.some((part) => part.type !== "text" || part.text !== "") ? cleaned : [{ type: "text", text: "(no output)" }];
+  const cleaned = parts.map((part) =>
+    part.type === "text" ? { ...part, text: cleanText(part.text) } : part,
+  );
+  return cleaned.some((part) => part.type !== "text" || part.text !== "")
+    ? cleaned
+    : [{ type: "text", text: "(no output)" }];
 };
 
-const store = (outside: Outside, threadId: string, call: Call, bound: BoundTool | null, outcome: Outcome): void => {
+const store = (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  bound: BoundTool | null,
+  outcome: Outcome,
+): void => {
   const { host, settle } = outside;
   const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
   const { name } = call.call;
@@ -157,14 +217,17 @@ const store = (outside: Outside, threadId: string, call: Call, bound: BoundTool 
     const current = findCall(draft.state.threads[threadId]?.run ?? null, call.call.id);
     if (current === null || !isCurrent(draft.state, threadId, call, host.epoch)) return;
     if (outcome.kind === "parked") {
-      if (outcome.park.on === "ask") opened(draft, threadId, current, "question", { question: outcome.park.question });
+      if (outcome.park.on === "ask")
+        opened(draft, threadId, current, "question", { question: outcome.park.question });
       else callPaused(draft, threadId, call.call.id, outcome.park.on, outcome.park.until);
       return;
     }
     const limit = agent.outputLimits[name] ?? bound?.tool.limit ?? defaultLimit;
     const { details, changes, statusText } = outcome.output;
     const prefix: readonly ContentPart[] =
-      call.edited === null ? [] : [{ type: "text", text: `[arguments changed by the approver: ${call.edited}]` }];
+      call.edited === null
+        ? []
+        : [{ type: "text", text: `[arguments changed by the approver: ${call.edited}]` }];
     const parts = limited(draft, clean([...prefix, ...contentParts(outcome.output.content)]), limit);
     callEnded(draft, threadId, call.call.id, {
       result: { type: "tool_result", call: call.call.id, name, status: outcome.status, ...parts },
@@ -184,11 +247,16 @@ export const act = async (outside: Outside, threadId: string, call: Call): Promi
   const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
   const bound = agent.tools.get(call.call.name) ?? null;
   if (bound === null) {
-    const gone = output(toolError("unavailable", `${call.call.name} is not part of this deployment`).content, "error");
+    const gone = output(
+      toolError("unavailable", `${call.call.name} is not part of this deployment`).content,
+      "error",
+    );
     store(outside, threadId, call, null, gone);
     return;
   }
   const parsed = parseArguments(bound.tool, call.edited ?? call.call.args);
-  const outcome = parsed.ok ? await withCache(outside, threadId, call, bound, parsed.args) : output(parsed.error.content, "error");
+  const outcome = parsed.ok
+    ? await withCache(outside, threadId, call, bound, parsed.args)
+    : output(parsed.error.content, "error");
   store(outside, threadId, call, bound, outcome);
 };

@@ -123,6 +123,7 @@ export const missingAgent = (name: string): Agent => ({
     terminal: false,
     verdict: "deny",
     by: "missing_agent",
+    remember: null,
     refusal: { status: "denied", text: "not_permitted: this agent is not deployed." },
   }),
 });

@@ -24,7 +24,13 @@ interface Work {
 /** Work that the state says this isolate is doing. */
 type Intent =
   | { readonly key: string; readonly kind: "think"; readonly thread: string }
-  | { readonly key: string; readonly kind: "act"; readonly thread: string; readonly call: Call; readonly stopping: boolean };
+  | {
+      readonly key: string;
+      readonly kind: "act";
+      readonly thread: string;
+      readonly call: Call;
+      readonly stopping: boolean;
+    };
 
 const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
   Object.values(session.threads).flatMap(({ id, run }): readonly Intent[] => {
@@ -68,7 +74,8 @@ export const createDriver = (host: Host): Driver => {
     const abort = new AbortController();
     live.set(intent.key, { abort });
     const outside = { host, cache, signal: abort.signal, settle };
-    const work = intent.kind === "think" ? think(outside, intent.thread) : act(outside, intent.thread, intent.call);
+    const work =
+      intent.kind === "think" ? think(outside, intent.thread) : act(outside, intent.thread, intent.call);
     void work
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
@@ -81,7 +88,9 @@ export const createDriver = (host: Host): Driver => {
   const launch = (): void => {
     const session = host.read();
     const intents = intentsOf(session, host.epoch);
-    const wanted = new Set(intents.filter((intent) => intent.kind === "think" || !intent.stopping).map(({ key }) => key));
+    const wanted = new Set(
+      intents.filter((intent) => intent.kind === "think" || !intent.stopping).map(({ key }) => key),
+    );
     for (const [key, work] of live) if (!wanted.has(key)) work.abort.abort();
     for (const intent of intents) if (!live.has(intent.key)) begin(intent);
     host.rest(live.size > 0, nextDeadline(session, host.now()));

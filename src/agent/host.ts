@@ -17,7 +17,11 @@ export interface GateOutcome {
 /** Rate limits and health of one provider (MO-29); an answer that takes over 2 s counts as none. */
 export interface Gate {
   /** Books a place; answers when the call may leave (milliseconds since the epoch). */
-  reserve(id: string, model: string, estimate: { readonly input: number; readonly maxOutput: number }): Promise<{ readonly startAt: number }>;
+  reserve(
+    id: string,
+    model: string,
+    estimate: { readonly input: number; readonly maxOutput: number },
+  ): Promise<{ readonly startAt: number }>;
   settle(id: string, model: string, outcome: GateOutcome): void;
 }
 
@@ -32,7 +36,13 @@ export interface Host {
   /** Live pieces for watchers, in order; nothing waits for them. */
   show(deltas: readonly Delta[]): void;
   /** Text of an open item so far, kept for late watchers and, now and then, in storage. */
-  itemGrew(item: { readonly id: string; readonly thread: string; readonly kind: "text" | "reasoning" | "tool_input" | "tool_output"; readonly attempt: number; readonly text: string }): void;
+  itemGrew(item: {
+    readonly id: string;
+    readonly thread: string;
+    readonly kind: "text" | "reasoning" | "tool_input" | "tool_output";
+    readonly attempt: number;
+    readonly text: string;
+  }): void;
   itemsClosed(ids: readonly string[]): void;
   /** Base64 of stored bytes. */
   media(blob: string): string;

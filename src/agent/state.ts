@@ -34,6 +34,8 @@ export interface CallPlan {
   readonly by: string;
   /** An error that is the result, without the tool being run. */
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
+  /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
+  readonly remember: { readonly tool: string; readonly pattern: string } | null;
   /** A client tool: its call is parked for the caller. */
   readonly client?: boolean;
 }
@@ -227,7 +229,6 @@ export interface Session {
     readonly calls: number;
     readonly estimated: boolean;
   };
-  readonly dropped: readonly string[];
 }
 
 /** One model attempt in the ledger (MO-33). */

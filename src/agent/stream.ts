@@ -39,10 +39,16 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
     const fresh = [...items.values()].filter(({ opened }) => !opened);
     if (fresh.length === 0) return;
     for (const item of fresh) item.opened = true;
-    const opened = fresh.map(({ id, kind, call, text }): OpenedItem => ({ id, kind, call, preview: kind === "tool_input" ? "" : preview(text) }));
+    const opened = fresh.map(({ id, kind, call, text }): OpenedItem => ({
+      id,
+      kind,
+      call,
+      preview: kind === "tool_input" ? "" : preview(text),
+    }));
     host.update((draft) => {
       const current = draft.state.threads[threadId]?.run;
-      if (current?.id === run.id && current.phase.at === "thinking" && current.phase.attempt === attempt) itemsOpened(draft, threadId, opened);
+      if (current?.id === run.id && current.phase.at === "thinking" && current.phase.attempt === attempt)
+        itemsOpened(draft, threadId, opened);
     });
   };
 
@@ -54,7 +60,15 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
     for (const item of items.values()) {
       if (item.sent === item.text.length) continue;
       const data = item.text.slice(item.sent);
-      deltas.push({ type: "delta", kind: deltaKinds[item.kind], thread: threadId, item: item.id, attempt, off: item.sent, data });
+      deltas.push({
+        type: "delta",
+        kind: deltaKinds[item.kind],
+        thread: threadId,
+        item: item.id,
+        attempt,
+        off: item.sent,
+        data,
+      });
       item.sent = item.text.length;
       host.itemGrew({ id: item.id, thread: threadId, kind: item.kind, attempt, text: item.text });
     }
@@ -67,7 +81,15 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
       for (const { index, kind, data, call } of deltas) {
         const known = items.get(index);
         if (known !== undefined) known.text += data;
-        else items.set(index, { id: itemId(run, attempt, index), kind, call: call ?? null, text: data, sent: 0, opened: false });
+        else
+          items.set(index, {
+            id: itemId(run, attempt, index),
+            kind,
+            call: call ?? null,
+            text: data,
+            sent: 0,
+            opened: false,
+          });
       }
       timer ??= host.after(coalesceMs, flush);
     },

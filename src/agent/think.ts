@@ -36,10 +36,19 @@ const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
 /** Outcomes of another run or attempt are late: they change nothing (SE-31, SE-34). */
 const isCurrent = (session: Session, { thread, run, phase }: Attempt): boolean => {
   const now = session.threads[thread.id]?.run;
-  return now?.id === run.id && now.phase.at === "thinking" && now.phase.attempt === phase.attempt && now.turn === run.turn;
+  return (
+    now?.id === run.id &&
+    now.phase.at === "thinking" &&
+    now.phase.attempt === phase.attempt &&
+    now.turn === run.turn
+  );
 };
 
-const requestOf = ({ host }: Outside, { thread, run, phase, agent, lane }: Attempt, messages: ModelRequest["messages"]): ModelRequest => {
+const requestOf = (
+  { host }: Outside,
+  { thread, run, phase, agent, lane }: Attempt,
+  messages: ModelRequest["messages"],
+): ModelRequest => {
   const { text } = agent.system({ depth: thread.depth, light: run.light });
   const { previousNewest } = thread;
   return {
@@ -51,7 +60,9 @@ const requestOf = ({ host }: Outside, { thread, run, phase, agent, lane }: Attem
     maxTokens: lane.maxOutput,
     ...lane.sampling,
     ...(agent.responseFormat === null ? {} : { responseFormat: agent.responseFormat }),
-    ...(run.outputSchema === null ? {} : { responseFormat: { type: "json_schema", schema: run.outputSchema } }),
+    ...(run.outputSchema === null
+      ? {}
+      : { responseFormat: { type: "json_schema", schema: run.outputSchema } }),
     cache: lane.cache,
     ...(previousNewest === null ? {} : { previousNewest }),
     media: (blob) => host.media(blob),
@@ -74,7 +85,9 @@ const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise
   const { lane, phase, thread } = attempt;
   if (!lane.gated || phase.booked) return true;
   const input = thread.chat.reduce((sum, { tokens }) => sum + tokens, 0);
-  const { startAt } = await host.gate(lane.provider).reserve(id, lane.model, { input, maxOutput: lane.maxOutput });
+  const { startAt } = await host
+    .gate(lane.provider)
+    .reserve(id, lane.model, { input, maxOutput: lane.maxOutput });
   if (startAt <= host.now()) return true;
   settle((draft) => {
     if (isCurrent(draft.state, attempt)) attemptBooked(draft, thread.id, startAt);
@@ -97,7 +110,9 @@ const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Compl
   });
   const { provider, model } = attempt.lane;
   if (attempt.lane.gated || attempt.phase.attempt > 1)
-    host.gate(provider).settle(id, model, { code: "ok", exhausted: false, usage: reply.usage, retryAfterMs: null });
+    host
+      .gate(provider)
+      .settle(id, model, { code: "ok", exhausted: false, usage: reply.usage, retryAfterMs: null });
 };
 
 const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: ModelFailure): void => {
@@ -107,11 +122,21 @@ const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: M
     if (isCurrent(draft.state, attempt)) ({ exhausted } = attemptFailed(draft, attempt.thread.id, failure));
   });
   const { provider, model } = attempt.lane;
-  host.gate(provider).settle(id, model, { code: failure.code, exhausted, usage: null, retryAfterMs: failure.retryAfterMs ?? null });
+  host
+    .gate(provider)
+    .settle(id, model, {
+      code: failure.code,
+      exhausted,
+      usage: null,
+      retryAfterMs: failure.retryAfterMs ?? null,
+    });
 };
 
 const historyBroken = (draft: Draft, threadId: string): void => {
-  changeRun(draft, threadId, { phase: { at: "ready" }, stop: { reason: "internal", error: "the history could not be made valid" } });
+  changeRun(draft, threadId, {
+    phase: { at: "ready" },
+    stop: { reason: "internal", error: "the history could not be made valid" },
+  });
 };
 
 /** The thread's messages as a provider may see them; what had to be mended is said once. */
@@ -143,10 +168,18 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   const stream = openStream(outside.host, threadId, run, phase.attempt);
   let reply: Completion;
   try {
-    reply = await lane.completer.complete(requestOf(outside, attempt, messages), { signal: outside.signal, onDelta: stream.take });
+    reply = await lane.completer.complete(requestOf(outside, attempt, messages), {
+      signal: outside.signal,
+      onDelta: stream.take,
+    });
   } catch (error) {
     stream.close();
-    storeFailure(outside, attempt, id, error instanceof ModelError ? error.failure : internalFailure(attempt, error));
+    storeFailure(
+      outside,
+      attempt,
+      id,
+      error instanceof ModelError ? error.failure : internalFailure(attempt, error),
+    );
     return;
   }
   stream.close();

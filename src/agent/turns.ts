@@ -15,7 +15,7 @@ import { usd, utilizationOf } from "./result.ts";
 import { laneAt } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
-import { noUsage } from "./state.ts";
+import { addUsage, noUsage } from "./state.ts";
 import type { LedgerRow, Phase, Run } from "./state.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
@@ -127,18 +127,16 @@ export const ledgered = (
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 0;
   const { provider, model } = run.lane;
   const purpose = run.repair ? "repair" : "turn";
-  draft.ledger.push({
-    at: draft.moment.now,
-    thread: threadId,
-    agent: thread.agent,
-    run: run.id,
-    turn: run.turn,
-    attempt,
-    purpose,
-    provider,
-    model,
-    ...row,
-  });
+  const at = draft.moment.now;
+  draft.ledger.push({ at, thread: threadId, agent: thread.agent, run: run.id, turn: run.turn, attempt, purpose, provider, model, ...row });
+  const { cumulative, cost, calls, estimated } = draft.state.usage;
+  const usage = {
+    cumulative: addUsage(cumulative, row.usage),
+    cost: cost === null || row.cost === null ? null : cost + row.cost,
+    calls: calls + 1,
+    estimated: estimated || row.estimated,
+  };
+  draft.state = { ...draft.state, usage };
 };
 
 /** An attempt ended without a reply: what it showed is void. */

@@ -1,0 +1,129 @@
+import * as z from "zod";
+import type { Json } from "../../chat/message.ts";
+import type { Draft } from "../draft.ts";
+import type { Ask, OnBusy } from "../events.ts";
+import { refuse } from "../problem.ts";
+import type { Problem } from "../problem.ts";
+import type { Principal } from "../rpc.ts";
+import type { Input, RunRecord, Session } from "../state.ts";
+
+/** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
+export interface Archive {
+  readonly input: (id: string) => Input | null;
+  readonly inputs: () => readonly Input[];
+  readonly ask: (id: string) => Ask | null;
+  readonly asks: (status: Ask["status"] | null) => readonly Ask[];
+  readonly run: (id: string) => RunRecord | null;
+  readonly runs: (limit: number) => readonly RunRecord[];
+  /** Serialised messages, newest first. */
+  readonly messages: (query: {
+    thread: string;
+    before: number | null;
+    limit: number;
+    retired: boolean;
+  }) => readonly string[];
+  /** Serialised events with `after < seq`, in order. */
+  readonly events: (query: { after: number; limit: number }) => readonly string[];
+  readonly usage: () => readonly {
+    agent: string;
+    model: string;
+    provider: string;
+    calls: number;
+    usage: Json;
+    cost: number | null;
+    estimated: boolean;
+  }[];
+}
+
+/** What the deployment says about sessions; the engine knows it. */
+export interface Rules {
+  readonly onBusy: OnBusy;
+  readonly interactive: boolean;
+  readonly entryAgent: string;
+  readonly agentNames: readonly string[];
+  readonly revision: string;
+  /** Why a model may not be chosen for this session; null if it may (MO-38). */
+  readonly modelProblem: (model: string, agent: string) => Problem | null;
+  /** Why an agent cannot run in this deployment: a secret is missing (CF-20). */
+  readonly agentProblem: (agent: string) => Problem | null;
+  /** Why a JSON Schema cannot be used. */
+  readonly schemaProblem: (schema: Json) => string | null;
+}
+
+export interface Answer {
+  readonly status: 200 | 201 | 202 | 204;
+  /** A serialised string is sent as it is. */
+  readonly value: Json | { readonly json: string };
+}
+
+export interface ReadContext {
+  readonly state: Session;
+  readonly archive: Archive;
+  readonly principal: Principal;
+  readonly now: number;
+}
+
+export interface WriteContext {
+  readonly draft: Draft;
+  readonly archive: Archive;
+  readonly principal: Principal;
+  readonly rules: Rules;
+  readonly ifMatch: string | null;
+}
+
+/** A command changes the session in one commit; a query only reads. Each checks its own parameters. */
+export type Command =
+  | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => Answer }
+  | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => Answer };
+
+const pointerOf = (path: readonly PropertyKey[]): string =>
+  path.map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+
+/** Parameters that fit their schema, or 400 naming every field that does not (AP-2, AP-10). */
+export const checked = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
+  const result = schema.safeParse(params);
+  if (result.success) return result.data;
+  const errors = result.error.issues.slice(0, 20).flatMap((issue) => {
+    if (issue.code === "unrecognized_keys")
+      return issue.keys.map((key) => ({
+        pointer: pointerOf([...issue.path, key]),
+        code: "unknown_field",
+        message: `${key} is not a field here`,
+      }));
+    return [{ pointer: pointerOf(issue.path), code: issue.code, message: issue.message }];
+  });
+  const first = errors[0];
+  return refuse(
+    "invalid_request",
+    first === undefined ? "the request is invalid" : `${first.pointer || "/"}: ${first.message}`,
+    { errors },
+  );
+};
+
+export const read = <S extends z.ZodType>(
+  schema: S,
+  run: (context: ReadContext, params: z.output<S>) => Answer,
+): Command => ({
+  kind: "read",
+  run: (context, params) => run(context, checked(schema, params)),
+});
+
+export const write = <S extends z.ZodType>(
+  schema: S,
+  run: (context: WriteContext, params: z.output<S>) => Answer,
+): Command => ({
+  kind: "write",
+  run: (context, params) => run(context, checked(schema, params)),
+});
+
+export const ok = (value: Json): Answer => ({ status: 200, value });
+
+/** Text without lone surrogates or control characters that JSON carries but people do not mean. */
+export const wellFormed = (max: number): z.ZodString =>
+  z
+    .string()
+    .max(max)
+    .refine((text) => text.isWellFormed(), "must be well-formed Unicode") as z.ZodString;
+
+/** The session's `seq` once this draft is stored. */
+export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;

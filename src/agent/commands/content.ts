@@ -1,0 +1,74 @@
+import * as z from "zod";
+import type { ContentPart, ImagePart } from "../../chat/message.ts";
+import { cleanText } from "../../chat/text.ts";
+import type { Draft } from "../draft.ts";
+import { refuse } from "../problem.ts";
+import { wellFormed } from "./command.ts";
+
+/** What an input may hold (AP-18). Bytes come as base64 or data URL and are stored apart from the message. */
+
+const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
+const documentTypes = ["application/pdf", "text/plain", "text/markdown", "text/csv", "text/html"] as const;
+
+const source = {
+  data: z.string().max(8_388_608).optional().describe("Base64, or a data URL."),
+  url: z
+    .url({ protocol: /^https$/, error: "must be an https URL" })
+    .max(2_048)
+    .optional(),
+  name: wellFormed(255).optional(),
+};
+const oneSource = (part: { data?: string | undefined; url?: string | undefined }): boolean =>
+  (part.data === undefined) !== (part.url === undefined);
+const sourceError = { error: "give exactly one of data and url" };
+
+const partSchema = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("text"), text: wellFormed(1_048_576) }),
+  z
+    .strictObject({ type: z.literal("image"), media_type: z.enum(imageTypes).optional(), ...source })
+    .refine(oneSource, sourceError),
+  z
+    .strictObject({ type: z.literal("document"), media_type: z.enum(documentTypes).optional(), ...source })
+    .refine(oneSource, sourceError),
+]);
+
+export const contentSchema = z.union([
+  wellFormed(1_048_576).refine((text) => /\S/.test(text), "must not be blank"),
+  z.array(partSchema).min(1).max(64),
+]);
+type Given = z.output<typeof partSchema>;
+
+const dataUrl = /^data:([a-z0-9.+/-]+);base64,/i;
+
+const storeBytes = (draft: Draft, part: Exclude<Given, { type: "text" }>, index: number): ContentPart => {
+  const raw = part.data ?? "";
+  const typed = dataUrl.exec(raw);
+  const media_type = typed?.[1]?.toLowerCase() ?? part.media_type;
+  const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
+  if (media_type === undefined || !known.includes(media_type))
+    return refuse("unsupported_media_type", `/content/${index}/media_type: use one of ${known.join(", ")}`);
+  const name = part.name === undefined ? {} : { name: part.name };
+  if (part.url !== undefined) return { type: part.type, media_type, url: part.url, ...name } as ImagePart;
+  const data = raw.slice(typed?.[0].length ?? 0).replace(/\s+/g, "");
+  if (data === "" || data.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(data))
+    return refuse("invalid_request", `/content/${index}/data: not base64`, {
+      errors: [{ pointer: `/content/${index}/data`, code: "base64", message: "not base64" }],
+    });
+  const blob = `m${draft.state.nextBlob}`;
+  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
+  draft.blobs.push({ id: blob, text: data });
+  return { type: part.type, media_type, blob, ...name } as ImagePart;
+};
+
+/** The content of an input as it is stored; bytes become blobs of the same commit. */
+export const storedContent = (
+  draft: Draft,
+  content: z.output<typeof contentSchema>,
+): readonly ContentPart[] => {
+  const parts: readonly Given[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const stored = parts.map((part, index): ContentPart =>
+    part.type === "text" ? { type: "text", text: cleanText(part.text) } : storeBytes(draft, part, index),
+  );
+  const blank = stored.every((part) => part.type === "text" && !/\S/.test(part.text));
+  return blank ? refuse("invalid_request", "/content: must not be blank") : stored;
+};

@@ -1,0 +1,28 @@
+import type { Operation } from "../rpc.ts";
+import { answer } from "./answer.ts";
+import type { Command } from "./command.ts";
+import { asks, events, input, inputs, messages, run, runs, threads, usage } from "./queries.ts";
+import { cancel, editInput, send, withdraw } from "./send.ts";
+import { clear, create, get, patch } from "./session.ts";
+
+/** Every operation of a session but those that its shell alone can do: deleting it, and its snapshot with live items. */
+export const commands: Record<Exclude<Operation, "delete" | "snapshot">, Command> = {
+  create,
+  get,
+  patch,
+  send,
+  messages,
+  inputs,
+  input,
+  edit_input: editInput,
+  withdraw,
+  runs,
+  run,
+  threads,
+  cancel,
+  asks,
+  answer,
+  events,
+  clear,
+  usage,
+};

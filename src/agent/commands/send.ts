@@ -1,0 +1,158 @@
+import * as z from "zod";
+import type { Json } from "../../chat/message.ts";
+import { clockTicked } from "../advance.ts";
+import { threadOf } from "../draft.ts";
+import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
+import { refuse } from "../problem.ts";
+import { runCancelled, runRecord, runStarted } from "../runs.ts";
+import type { Input, Thread } from "../state.ts";
+import { headAfter, ok, wellFormed, write } from "./command.ts";
+import type { Answer, Command, WriteContext } from "./command.ts";
+import { contentSchema, storedContent } from "./content.ts";
+
+const waitingInputs = 20;
+
+/** A JSON value. */
+export const jsonSchema: z.ZodType<Json> = z.json() as z.ZodType<Json>;
+
+export const inputSchema = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters")
+    .optional(),
+  content: contentSchema,
+  on_busy: z.enum(["reject", "queue", "steer", "interrupt", "rollback"]).optional(),
+  thread: z.string().max(64).default("main"),
+  sender: wellFormed(128).min(1).optional(),
+  light: z.boolean().optional(),
+  output_schema: jsonSchema.optional(),
+  wait: z.number().min(0).max(300).optional(),
+});
+
+const busy = (thread: Thread): never =>
+  refuse(
+    "session_busy",
+    "a run is active; wait for it, or send with on_busy queue, steer, interrupt or rollback",
+    {
+      meta: { run: thread.run === null ? null : (runRecord(thread, thread.run) as unknown as Json) },
+    },
+  );
+
+const receipt = (input: Input, run: string | null, seq: number): Json => ({
+  input: input.id,
+  status: input.status,
+  run,
+  seq,
+});
+
+/** The status an input has after the commit, wherever it is by then. */
+const statusAfter = ({ draft }: WriteContext, input: Input): Input =>
+  draft.inputs.findLast(({ id }) => id === input.id) ?? input;
+
+/** Stores an input and starts, steers or ends runs as its mode says (SE-23, SE-24). */
+export const accept = (
+  context: WriteContext,
+  params: z.output<typeof inputSchema>,
+): { readonly input: Input; readonly run: string | null } => {
+  const { draft, rules } = context;
+  const thread = draft.state.threads[params.thread];
+  if (thread === undefined) return refuse("not_found", "/thread: no such thread");
+  const mode = params.on_busy ?? rules.onBusy;
+  if (thread.id !== "main" && mode !== "steer")
+    return refuse("invalid_request", "/on_busy: a child thread only takes steer");
+  if (thread.run !== null && mode === "reject") return busy(thread);
+  if (thread.inbox.length >= waitingInputs)
+    return refuse("too_many_inputs", `${waitingInputs} inputs are waiting; withdraw some or wait`, {
+      retryAfterMs: 5_000,
+    });
+  const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
+  if (problem !== null) return refuse("output_schema_invalid", `/output_schema: ${problem}`);
+  if (params.id !== undefined && context.archive.input(params.id) !== null)
+    return refuse("idempotency_key_reused", "/id: an input has this id");
+  const input: Input = {
+    id: params.id ?? `in_${draft.state.nextInput}`,
+    thread: thread.id,
+    content: storedContent(draft, params.content),
+    on_busy: mode,
+    sender: params.sender ?? null,
+    origin: "human",
+    status: "accepted",
+    at: draft.moment.now,
+    version: 1,
+    ...(params.output_schema === undefined ? {} : { output_schema: params.output_schema }),
+    ...(params.light === true ? { light: true } : {}),
+  };
+  draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1, updatedAt: draft.moment.now };
+  inputAccepted(draft, input);
+  taken(context, thread, input);
+  clockTicked(draft, "input");
+  return { input: statusAfter(context, input), run: threadOf(draft, thread.id).run?.id ?? null };
+};
+
+const taken = ({ draft }: WriteContext, thread: Thread, input: Input): void => {
+  if (thread.run === null) return runStarted(draft, input);
+  const mode = input.on_busy;
+  if (mode !== "interrupt" && mode !== "rollback") return;
+  const reason = mode === "interrupt" ? "interrupted" : "rolled_back";
+  runCancelled(draft, thread.id, { mode: "now", reason, keep: true });
+};
+
+export const send: Command = write(inputSchema, (context, params): Answer => {
+  const { input, run } = accept(context, params);
+  return { status: 202, value: receipt(input, run, headAfter(context.draft)) };
+});
+
+const acceptedInput = ({ draft, archive }: WriteContext, id: string): Input => {
+  for (const thread of Object.values(draft.state.threads)) {
+    const found = thread.inbox.find((input) => input.id === id);
+    if (found !== undefined) return found;
+  }
+  return archive.input(id) === null
+    ? refuse("not_found", "no such input")
+    : refuse("input_already_applied", "the input was applied, withdrawn or returned already");
+};
+
+export const withdraw: Command = write(z.strictObject({ input: z.string() }), (context, { input }) => {
+  inputWithdrawn(context.draft, acceptedInput(context, input));
+  return { status: 200, value: { input, status: "withdrawn" } };
+});
+
+const editSchema = z.strictObject({
+  input: z.string(),
+  content: contentSchema.optional(),
+  place: z.int().min(0).max(waitingInputs).optional().describe("Position among the waiting inputs, from 0."),
+});
+
+/** An edit or a move of a waiting input; `If-Match` holds the version it was read with. */
+export const editInput: Command = write(editSchema, (context, { input: id, content, place }) => {
+  const input = acceptedInput(context, id);
+  if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(input.version))
+    return refuse("precondition_failed", "the input changed since it was read; read it again");
+  const change = {
+    ...(content === undefined ? {} : { content: storedContent(context.draft, content) }),
+    ...(place === undefined ? {} : { place }),
+  };
+  return ok(inputChanged(context.draft, input, change) as unknown as Json);
+});
+
+const cancelSchema = z.strictObject({
+  mode: z.enum(["now", "after_turn"]).default("now"),
+  run: z.string().optional(),
+  thread: z.string().default("main"),
+  queued: z.enum(["return", "keep"]).default("return"),
+});
+
+/** Ends a run; without an active one nothing happens (SE-31). */
+export const cancel: Command = write(cancelSchema, ({ draft }, params) => {
+  const thread = draft.state.threads[params.thread];
+  if (thread === undefined) return refuse("not_found", "/thread: no such thread");
+  if (params.run !== undefined && params.run !== thread.run?.id)
+    return refuse("run_not_active", "/run: this run is not active", {
+      meta: { run: thread.run?.id ?? null },
+    });
+  if (thread.run === null) return ok({ run: null });
+  const { id } = thread.run;
+  runCancelled(draft, thread.id, { mode: params.mode, reason: "cancelled", keep: params.queued === "keep" });
+  clockTicked(draft, "cancel");
+  return ok({ run: id });
+});

@@ -1,0 +1,236 @@
+import * as z from "zod";
+import type { Json } from "../../chat/message.ts";
+import { changeThread, emit, threadOf } from "../draft.ts";
+import { inputReturned } from "../inputs.ts";
+import { refuse } from "../problem.ts";
+import { runRecord, statusOf } from "../runs.ts";
+import { noUsage } from "../state.ts";
+import type { Run, Session, Thread } from "../state.ts";
+import type { Principal } from "../rpc.ts";
+import { headAfter, ok, read, wellFormed, write } from "./command.ts";
+import type { Answer, Command, Rules } from "./command.ts";
+import { accept, inputSchema, jsonSchema } from "./send.ts";
+
+const metadataSchema = z
+  .record(wellFormed(64).min(1), wellFormed(512))
+  .refine((pairs) => Object.keys(pairs).length <= 16, "at most 16 pairs");
+
+const clientToolSchema = z.strictObject({
+  name: z.string().regex(/^[A-Za-z][\w-]{0,63}$/, "a letter, then letters, digits, _ and -"),
+  description: wellFormed(1_024),
+  params: jsonSchema,
+  safety: z.enum(["read", "idempotent", "reattach", "unsafe"]).default("unsafe"),
+});
+
+export const createSchema = z.strictObject({
+  ref: wellFormed(128).min(1).optional(),
+  agent: z.string().max(64).optional(),
+  title: wellFormed(256).optional(),
+  metadata: metadataSchema.default({}),
+  input: z
+    .union([wellFormed(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
+    .optional(),
+  interactive: z.boolean().optional(),
+  tools: z.array(z.string().max(128)).max(256).optional().describe("Ceiling: no other tool may be used."),
+  client_tools: z.array(clientToolSchema).max(32).default([]),
+  model: z.string().max(200).optional(),
+  output_schema: jsonSchema.optional(),
+});
+
+const mainThread = (agent: string): Thread => ({
+  id: "main",
+  agent,
+  chat: [],
+  nextPos: 0,
+  inbox: [],
+  run: null,
+  calls: 0,
+  lastUsage: null,
+  previousNewest: null,
+  firstInput: null,
+  warnedUtilization: false,
+  effects: {},
+  parent: null,
+  depth: 0,
+  lastRun: null,
+});
+
+/** A session that does not exist yet: what a create starts from. */
+export const emptySession = (id: string, tenant: string, rules: Rules, now: number): Session => ({
+  id,
+  tenant,
+  agent: rules.entryAgent,
+  ref: null,
+  title: null,
+  metadata: {},
+  revision: rules.revision,
+  interactive: rules.interactive,
+  tools: null,
+  clientTools: [],
+  model: null,
+  budget: null,
+  outputSchema: null,
+  createdAt: now,
+  updatedAt: now,
+  head: 0,
+  nextRun: 1,
+  nextInput: 1,
+  nextBlob: 1,
+  threads: { main: mainThread(rules.entryAgent) },
+  asks: {},
+  grants: [],
+  usage: { cumulative: noUsage, cost: 0, calls: 0, estimated: false },
+});
+
+const agentOrRefuse = (name: string, rules: Rules): string => {
+  if (!rules.agentNames.includes(name))
+    return refuse(
+      "unknown_agent",
+      `/agent: no agent ${JSON.stringify(name)}; known: ${rules.agentNames.join(", ")}`,
+    );
+  const problem = rules.agentProblem(name);
+  return problem === null ? name : refuse(problem.code, problem.detail);
+};
+
+/** Creates the session; with `input` its first run starts in the same commit (AP-16). */
+export const create: Command = write(createSchema, (context, params): Answer => {
+  const { draft, rules } = context;
+  const agent = agentOrRefuse(params.agent ?? rules.entryAgent, rules);
+  const model = params.model === undefined ? null : rules.modelProblem(params.model, agent);
+  if (model !== null) return refuse(model.code, model.detail);
+  const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
+  if (schema !== null) return refuse("output_schema_invalid", `/output_schema: ${schema}`);
+  draft.state = {
+    ...draft.state,
+    agent,
+    ref: params.ref ?? null,
+    title: params.title ?? null,
+    metadata: params.metadata,
+    interactive: params.interactive ?? rules.interactive,
+    tools: params.tools ?? null,
+    clientTools: params.client_tools,
+    model: params.model ?? null,
+    outputSchema: params.output_schema ?? null,
+    threads: { main: mainThread(agent) },
+  };
+  const { revision, ref, title, metadata } = draft.state;
+  emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
+  if (params.input !== undefined) {
+    const input = typeof params.input === "string" ? { content: params.input } : params.input;
+    accept(context, { ...input, thread: "main" });
+  }
+  return { status: 201, value: sessionView({ ...draft.state, head: headAfter(draft) }) };
+});
+
+const waitsOf = ({ run }: Thread): readonly Json[] => {
+  if (run === null || !run.waitingShown) return [];
+  if (run.missingSince !== null) return [{ kind: "config" }];
+  if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
+  return waitingCalls(run);
+};
+
+const waitingCalls = (run: Run): readonly Json[] =>
+  (run.phase.at === "acting" ? run.phase.calls : [])
+    .filter(({ status }) => status === "parked")
+    .map(({ parkedOn, ask, until }) => ({
+      kind: parkedOn ?? "time",
+      ...(ask === null ? {} : { ask }),
+      ...(until === null ? {} : { until }),
+    }));
+
+/** A session as the API shows it (AP-17). */
+export const sessionView = (session: Session): Json => {
+  const threads = Object.values(session.threads);
+  const { cumulative, cost, calls, estimated } = session.usage;
+  return {
+    id: session.id,
+    ref: session.ref,
+    agent: session.agent,
+    title: session.title,
+    metadata: session.metadata,
+    status: statusOf(session),
+    waiting_for: threads.flatMap(waitsOf),
+    revision: session.revision,
+    model: session.model,
+    usage: { ...cumulative, calls, cost_usd: cost === null ? null : cost / 1e9, estimated },
+    budget: session.budget,
+    head_seq: session.head,
+    open_asks: Object.keys(session.asks),
+    queued_inputs: threads.flatMap(({ inbox }) => inbox.map(({ id }) => id)),
+    last_run: session.threads["main"]?.lastRun ?? null,
+    active_run: session.threads["main"]?.run?.id ?? null,
+    interactive: session.interactive,
+    created_at: session.createdAt,
+    updated_at: session.updatedAt,
+  };
+};
+
+export const get: Command = read(z.strictObject({}), ({ state }) => ok(sessionView(state)));
+
+const patchSchema = z.strictObject({
+  title: wellFormed(256).nullable().optional(),
+  metadata: metadataSchema.optional(),
+  model: z.string().max(200).nullable().optional(),
+  scope: z.enum(["main", "tree"]).default("main"),
+});
+
+/** Changes what the caller names; `If-Match` holds the session's ETag. */
+export const patch: Command = write(patchSchema, (context, { title, metadata, model, scope }) => {
+  const { draft, rules } = context;
+  if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(draft.state.head))
+    return refuse("precondition_failed", "the session changed since it was read; read it again");
+  const problem = typeof model === "string" ? rules.modelProblem(model, draft.state.agent) : null;
+  if (problem !== null) return refuse(problem.code, problem.detail);
+  const changed = {
+    ...(title === undefined ? {} : { title }),
+    ...(metadata === undefined ? {} : { metadata }),
+  };
+  if (model !== undefined && model !== draft.state.model)
+    emit(draft, "main", "model_changed", { from: draft.state.model, to: model, scope });
+  draft.state = {
+    ...draft.state,
+    ...changed,
+    ...(model === undefined ? {} : { model }),
+    updatedAt: draft.moment.now,
+  };
+  if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
+  return ok(sessionView({ ...draft.state, head: headAfter(draft) }));
+});
+
+/** Retires the chat and begins a new usage period; the originals stay readable. */
+export const clear: Command = write(z.strictObject({ instructions: z.string().optional() }), ({ draft }) => {
+  const active = Object.values(draft.state.threads).find(({ run }) => run !== null);
+  if (active?.run !== undefined && active.run !== null)
+    return refuse("session_busy", "a run is active; cancel it first", {
+      meta: { run: runRecord(active, active.run) as unknown as Json },
+    });
+  for (const id of Object.keys(draft.state.threads)) {
+    const thread = threadOf(draft, id);
+    for (const input of thread.inbox) inputReturned(draft, input, "cleared");
+    if (thread.chat.length > 0)
+      emit(draft, id, "messages_retired", {
+        messages: thread.chat.map((message) => message.id),
+        by: "clear",
+      });
+    changeThread(draft, id, {
+      chat: [],
+      firstInput: null,
+      lastUsage: null,
+      previousNewest: null,
+      warnedUtilization: false,
+      effects: {},
+    });
+  }
+  draft.state = {
+    ...draft.state,
+    usage: { cumulative: noUsage, cost: 0, calls: 0, estimated: false },
+    updatedAt: draft.moment.now,
+  };
+  emit(draft, "main", "session_updated", { cleared: true });
+  return ok(sessionView({ ...draft.state, head: headAfter(draft) }));
+});
+
+/** Whether a caller may see this session at all: another tenant's is like one that does not exist. */
+export const belongsTo = (session: Session, principal: Principal): boolean =>
+  session.tenant === principal.tenant &&
+  (principal.session === undefined || principal.session === session.id);
