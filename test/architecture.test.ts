@@ -66,6 +66,7 @@ const thirdParties: Record<string, readonly string[]> = {
   hono: ["src/api", "src/sandbox/worker"],
   yaml: ["src/config"],
   "just-bash": ["src/sandbox/worker"],
+  re2js: ["src/sandbox/worker"],
   "cloudflare:workers": ["durable-objects", "src/sandbox/worker"],
   zod: ["src", "durable-objects"],
   node: ["src/cli", "src/config/files"],

@@ -6,6 +6,7 @@ export interface ExecRequest {
   readonly timeoutMs?: number;
   /** Start-once id: a known id with the same body attaches to the command instead of starting another. */
   readonly execId: string;
+  /** UTF-8 text. */
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly writablePaths?: readonly string[];
@@ -55,6 +56,7 @@ export interface SandboxCapabilities {
   readonly limits: Readonly<Record<string, number>>;
 }
 
+/** `exists` is a `conflict` with a path that is there already; `exec_transport_error` with status 0: no answer came. */
 export type SandboxErrorCode =
   | "invalid_request"
   | "path_outside"
@@ -62,6 +64,7 @@ export type SandboxErrorCode =
   | "workspace_read_not_found"
   | "exec_unknown"
   | "conflict"
+  | "exists"
   | "exec_id_reused"
   | "payload_too_large"
   | "range"
@@ -100,32 +103,85 @@ export interface SearchMatch {
   readonly context?: readonly string[];
 }
 
-/** One session's sandbox. Every method rejects with a `SandboxError`. */
+export interface ContentQuery {
+  readonly pattern: string;
+  readonly directory?: string;
+  readonly max_results?: number;
+  readonly context_lines?: number;
+  readonly literal?: boolean;
+  readonly ignore_case?: boolean;
+  readonly glob?: string;
+}
+
+export interface ContentHits {
+  readonly matches: readonly SearchMatch[];
+  readonly total: number;
+  readonly truncated: boolean;
+}
+
+export interface FileQuery {
+  readonly pattern: string;
+  readonly directory?: string;
+  readonly max_results?: number;
+}
+
+/** Arguments of `change`, by operation. Paths are the workspace's. */
+export interface ChangeArguments {
+  readonly mkdir: { readonly path: string };
+  readonly delete: { readonly path: string; readonly recursive?: boolean };
+  readonly move: { readonly source: string; readonly destination: string; readonly overwrite?: boolean };
+  readonly copy: { readonly source: string; readonly destination: string; readonly overwrite?: boolean };
+  readonly edit: { readonly path: string; readonly old_text: string; readonly new_text?: string };
+  readonly patch: {
+    readonly path: string;
+    readonly hunks: readonly { readonly old_text: string; readonly new_text?: string }[];
+  };
+  readonly apply_patch: { readonly patch: string };
+}
+export type ChangeOperation = keyof ChangeArguments;
+
+/** What a change did; `message` is a sentence for the model where there is more to say than the list. */
+export interface ChangeOutcome {
+  readonly changes: readonly FileChange[];
+  readonly message?: string;
+}
+
+/** Where a command stands that `poll` asked about. */
+export interface ExecSnapshot {
+  readonly events: readonly ExecEvent[];
+  /** Sequence of the last event seen; pass it as `after` next time. */
+  readonly seq: number;
+}
+
+/** One session's sandbox, as one thread sees it. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
   readonly id: string;
+  /** Names the sandbox's memory of commands: new whenever that is lost (TB-29). */
+  instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;
+  /** Runs a command and streams it to its end, over cut connections; ends with `exit`, reason `lost` if its outcome cannot be known. */
   exec(request: ExecRequest, signal: AbortSignal): AsyncIterable<ExecEvent>;
-  /** Replays events after `seq` `after`, then live; `exec_unknown` if this sandbox never saw the id. */
-  attach(execId: string, after: number, signal: AbortSignal): AsyncIterable<ExecEvent>;
+  /** Starts a command and returns once it runs. */
+  start(request: ExecRequest, signal: AbortSignal): Promise<void>;
+  /** Replays events after `seq` `after`, then live until `deadline` (milliseconds since the epoch); `exec_unknown` if this sandbox never saw the id. */
+  attach(execId: string, after: number, deadline: number, signal: AbortSignal): AsyncIterable<ExecEvent>;
+  /** Events after `after` that are there now, without waiting. */
+  poll(execId: string, after: number): Promise<ExecSnapshot>;
+  /** Ends a command; one that ended already, or was never seen, stays as it is. */
   kill(execId: string): Promise<void>;
   read(path: string, range?: { readonly offset: number; readonly length: number }): Promise<Uint8Array>;
-  write(path: string, content: Uint8Array | string, options: WriteOptions): Promise<readonly FileChange[]>;
+  write(path: string, content: Uint8Array | string, options: WriteOptions): Promise<ChangeOutcome>;
   stat(path: string): Promise<FileStat>;
   list(path: string): Promise<readonly FileStat[]>;
-  /** `op`: mkdir delete move copy edit patch; `args` and result as TB-28 and the driver's zod schemas say. */
-  change(
-    op: "mkdir" | "delete" | "move" | "copy" | "edit" | "patch" | "apply_patch",
-    args: object,
+  change<O extends ChangeOperation>(
+    op: O,
+    args: ChangeArguments[O],
     options: WriteOptions,
-  ): Promise<{ readonly changes: readonly FileChange[]; readonly message?: string }>;
+  ): Promise<ChangeOutcome>;
+  /** Unified, three lines of context; "files are identical" where they are. */
   diff(a: string, b: string): Promise<string>;
-  searchContent(
-    args: object,
-  ): Promise<{
-    readonly matches: readonly SearchMatch[];
-    readonly total: number;
-    readonly truncated: boolean;
-  }>;
-  searchFiles(args: object): Promise<readonly string[]>;
+  searchContent(query: ContentQuery): Promise<ContentHits>;
+  /** Paths, newest first. */
+  searchFiles(query: FileQuery): Promise<readonly string[]>;
   destroy(): Promise<void>;
 }

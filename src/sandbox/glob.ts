@@ -1,0 +1,116 @@
+/** Globs without regular expressions: time is at most the product of both lengths, whatever the pattern. */
+
+/** One unit of a pattern: a literal character, `?`, `*` (a run within a segment), `**` (any run) or a character set. */
+type Unit =
+  | { readonly kind: "literal"; readonly character: string }
+  | { readonly kind: "any" | "run" | "deep" }
+  | {
+      readonly kind: "set";
+      readonly negated: boolean;
+      readonly ranges: readonly (readonly [string, string])[];
+    };
+
+export interface GlobOptions {
+  /** False where `/` is an ordinary character: `*` and `?` then match it too. */
+  readonly segments?: boolean;
+}
+
+function characterSet(characters: readonly string[], start: number): { unit: Unit; next: number } | null {
+  const negated = characters[start] === "!" || characters[start] === "^";
+  const first = negated ? start + 1 : start;
+  const end = characters.indexOf("]", first + 1);
+  if (end < 0) return null;
+  const ranges: (readonly [string, string])[] = [];
+  for (let index = first; index < end; index++) {
+    const low = characters[index] ?? "";
+    const isRange = characters[index + 1] === "-" && index + 2 < end;
+    ranges.push([low, isRange ? (characters[index + 2] ?? low) : low]);
+    if (isRange) index += 2;
+  }
+  return { unit: { kind: "set", negated, ranges }, next: end + 1 };
+}
+
+/** The unit at an index and where the next one begins. */
+function unitAt(characters: readonly string[], index: number): { unit: Unit; next: number } {
+  const character = characters[index] ?? "";
+  const after = characters[index + 1];
+  if (character === "*") {
+    return after === "*"
+      ? { unit: { kind: "deep" }, next: index + 2 }
+      : { unit: { kind: "run" }, next: index + 1 };
+  }
+  if (character === "?") return { unit: { kind: "any" }, next: index + 1 };
+  const set = character === "[" ? characterSet(characters, index + 1) : null;
+  if (set !== null) return set;
+  return character === "\\" && after !== undefined
+    ? { unit: { kind: "literal", character: after }, next: index + 2 }
+    : { unit: { kind: "literal", character }, next: index + 1 };
+}
+
+function parse(pattern: string): readonly Unit[] {
+  const characters = [...pattern];
+  const units: Unit[] = [];
+  for (let index = 0; index < characters.length;) {
+    const { unit, next } = unitAt(characters, index);
+    units.push(unit);
+    index = next;
+  }
+  return units;
+}
+
+function matchesOne(unit: Unit, character: string, segments: boolean): boolean {
+  if (unit.kind === "literal") return unit.character === character;
+  if (segments && character === "/") return unit.kind === "deep";
+  if (unit.kind !== "set") return true;
+  return unit.ranges.some(([low, high]) => low <= character && character <= high) !== unit.negated;
+}
+
+const isSlash = (unit: Unit | undefined): boolean => unit?.kind === "literal" && unit.character === "/";
+
+/** Adds what is reachable without consuming: runs may be empty, and at the start of a segment a double star may vanish with its slash. */
+function settle(units: readonly Unit[], reachable: Uint8Array, segmentStart: boolean): void {
+  for (let index = 0; index < units.length; index++) {
+    if (reachable[index] !== 1) continue;
+    const unit = units[index];
+    if (unit?.kind !== "run" && unit?.kind !== "deep") continue;
+    reachable[index + 1] = 1;
+    const vanishes = unit.kind === "deep" && segmentStart && (index === 0 || isSlash(units[index - 1]));
+    if (vanishes && isSlash(units[index + 1])) reachable[index + 2] = 1;
+  }
+}
+
+function run(units: readonly Unit[], text: string, segments: boolean): boolean {
+  let reachable = new Uint8Array(units.length + 2);
+  let next = new Uint8Array(units.length + 2);
+  reachable[0] = 1;
+  settle(units, reachable, true);
+  for (const character of text) {
+    next.fill(0);
+    let alive = false;
+    for (let index = 0; index < units.length; index++) {
+      const unit = units[index];
+      if (unit === undefined || reachable[index] !== 1 || !matchesOne(unit, character, segments)) continue;
+      next[unit.kind === "run" || unit.kind === "deep" ? index : index + 1] = 1;
+      alive = true;
+    }
+    if (!alive) return false;
+    settle(units, next, character === "/");
+    [reachable, next] = [next, reachable];
+  }
+  return reachable[units.length] === 1;
+}
+
+/** A glob made ready to match many texts. */
+export function globMatcher(pattern: string, options: GlobOptions = {}): (text: string) => boolean {
+  const segments = options.segments ?? true;
+  const units = parse(pattern);
+  if (units.every((unit) => unit.kind === "literal")) {
+    const literal = units.map((unit) => unit.character).join("");
+    return (text) => text === literal;
+  }
+  return (text) => run(units, text, segments);
+}
+
+/** Whether the whole text matches. `*` stays within a path segment, `**` crosses them; `a/**` does not match `a`. */
+export const globMatch = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
+  globMatcher(pattern, options)(text);

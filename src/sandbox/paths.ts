@@ -1,0 +1,36 @@
+import { SandboxError } from "./contract.ts";
+
+/** The folder that a workspace is mounted on, in commands and on the wire. */
+export const workspaceRoot = "/workspace";
+
+const outside = (path: string, why: string): never => {
+  throw new SandboxError(
+    "path_outside",
+    403,
+    `${JSON.stringify(path)} ${why}; use a path inside the workspace`,
+  );
+};
+
+/**
+ * The path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is `.`.
+ * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside` (TB-30).
+ */
+export function workspacePath(raw: string): string {
+  if (raw.includes("\0")) return outside(raw, "contains a NUL character");
+  if (raw.length > 4096) return outside(raw.slice(0, 80), "is longer than 4096 characters");
+  const mounted = raw === workspaceRoot || raw.startsWith(`${workspaceRoot}/`);
+  if (raw.startsWith("/") && !mounted) return outside(raw, "is outside the workspace");
+  const kept: string[] = [];
+  for (const segment of (mounted ? raw.slice(workspaceRoot.length) : raw).split("/")) {
+    if (segment === "" || segment === ".") continue;
+    if (segment !== "..") kept.push(segment);
+    else if (kept.pop() === undefined) return outside(raw, "leads out of the workspace");
+  }
+  return kept.join("/") || ".";
+}
+
+/** The folder of a workspace path; of the root, the root. */
+export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0)) || ".";
+
+/** The last segment of a workspace path. */
+export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

@@ -1,0 +1,223 @@
+import type { ChangeArguments, ChangeOperation, ChangeOutcome, FileChange } from "../contract.ts";
+import { workspacePath } from "../paths.ts";
+import { editText, textOf } from "./edit-text.ts";
+import { fail } from "./errors.ts";
+import {
+  contentOf,
+  existing,
+  existingFile,
+  hashOf,
+  locate,
+  type Disk,
+  type Entry,
+  type Place,
+} from "./files.ts";
+import { applyHunks, parsePatch, type FilePatch } from "./patch-text.ts";
+import { checkUnseen, saw } from "./seen.ts";
+import {
+  checkWritable,
+  copyTree,
+  makeFolder,
+  moveTree,
+  removeTree,
+  walk,
+  writeFile,
+  type Writer,
+} from "./tree.ts";
+import { unifiedDiff } from "./unified-diff.ts";
+
+/** Who asks for a change; `actor` is the thread whose view of the files counts for `conflict`. */
+export interface ChangeContext {
+  readonly writer: Writer;
+  readonly actor: string | undefined;
+  readonly ifMatch?: string | undefined;
+}
+
+const maxDiff = 64 * 1024;
+const maxDiffed = 1024 * 1024;
+const maxListed = 200;
+
+function textIfAny(bytes: Uint8Array): string | null {
+  if (bytes.length > maxDiffed || bytes.includes(0)) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** The diff for an event: absent for binary and huge files, cut at 64 KiB. */
+function diffOf(path: string, before: Uint8Array, after: Uint8Array): { diff?: string } {
+  const [old, now] = [textIfAny(before), textIfAny(after)];
+  if (old === null || now === null) return {};
+  const diff = unifiedDiff(path, path, old, now);
+  if (diff.length * 3 <= maxDiff || new TextEncoder().encode(diff).length <= maxDiff) return { diff };
+  const cut = diff.slice(0, 20_000);
+  return { diff: `${cut.slice(0, cut.lastIndexOf("\n") + 1)}[the rest of this diff was left out]\n` };
+}
+
+const nothing = new Uint8Array();
+
+function checkMatch(disk: Disk, path: string, entry: Entry | null, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return;
+  const hash = entry?.type === "file" ? hashOf(disk, entry) : "";
+  if (hash !== ifMatch.replaceAll('"', ""))
+    fail("conflict", `${path} no longer has the content of If-Match; read it again`);
+}
+
+/** Writes one file as this actor: not over changes it has not seen. */
+function put(disk: Disk, context: ChangeContext, path: string, bytes: Uint8Array): FileChange {
+  const place: Place = locate(disk, path);
+  const before = place.entry?.type === "file" ? contentOf(disk, place.entry) : null;
+  if (place.entry?.type === "directory") fail("conflict", `${path} is a folder; a file cannot replace it`);
+  checkWritable(context.writer, place.path);
+  checkUnseen(disk, context.actor, place.path, place.entry);
+  const written = writeFile(disk, context.writer, path, bytes);
+  saw(disk, context.actor, written.path, written.entry);
+  return {
+    path: written.path,
+    op: before === null ? "create" : "modify",
+    ...diffOf(written.path, before ?? nothing, bytes),
+  };
+}
+
+/** The whole content of a file (`PUT /file`). */
+export function putContent(
+  disk: Disk,
+  context: ChangeContext,
+  path: string,
+  bytes: Uint8Array,
+): ChangeOutcome {
+  checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
+  return { changes: [put(disk, context, path, bytes)] };
+}
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const readText = (disk: Disk, path: string): string =>
+  textOf(path, contentOf(disk, existingFile(disk, path).entry));
+
+function edit(disk: Disk, context: ChangeContext, args: ChangeArguments["edit"]): ChangeOutcome {
+  const path = workspacePath(args.path);
+  if (args.old_text !== "") {
+    checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
+    const text = editText(path, readText(disk, path), args.old_text, args.new_text ?? "");
+    return { changes: [put(disk, context, path, encode(text))] };
+  }
+  if (locate(disk, path, false).entry !== null) {
+    fail("exists", `${path} exists already; an empty old_text only creates files`);
+  }
+  return { changes: [put(disk, context, path, encode(args.new_text ?? ""))] };
+}
+
+function patch(disk: Disk, context: ChangeContext, args: ChangeArguments["patch"]): ChangeOutcome {
+  const path = workspacePath(args.path);
+  checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
+  const text = args.hunks.reduce(
+    (current, hunk, index) => {
+      if (hunk.old_text === "") fail("invalid_request", `hunks[${index}].old_text is empty`);
+      return editText(`${path}, hunk ${index + 1}`, current, hunk.old_text, hunk.new_text ?? "");
+    },
+    readText(disk, path),
+  );
+  return { changes: [put(disk, context, path, encode(text))] };
+}
+
+function removal(disk: Disk, context: ChangeContext, path: string, recursive: boolean): FileChange[] {
+  const place = existing(disk, path, false);
+  const found = [...walk(disk, place.path, place.entry)];
+  if (place.entry.type === "directory" && found.length > 1 && !recursive) {
+    fail("conflict", `${path} is a folder with entries; pass recursive: true to delete it`);
+  }
+  const [only] = found;
+  const diff =
+    found.length === 1 && only?.entry.type === "file"
+      ? diffOf(only.path, contentOf(disk, only.entry), nothing)
+      : {};
+  removeTree(disk, context.writer, place.path, place.entry);
+  const files = found.filter((item) => item.entry.type !== "directory");
+  return files.slice(0, maxListed).map((item) => ({ path: item.path, op: "delete", ...diff }));
+}
+
+function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChange[] {
+  if (file.kind === "delete") {
+    checkUnseen(disk, context.actor, file.path, existingFile(disk, file.path).entry);
+    return removal(disk, context, file.path, false);
+  }
+  if (file.kind === "add") {
+    if (locate(disk, file.path, false).entry !== null)
+      fail("exists", `${file.path} exists already; update it instead`);
+    return [put(disk, context, file.path, encode(file.content))];
+  }
+  const text = readText(disk, file.path);
+  const change = put(disk, context, file.path, encode(applyHunks(file.path, text, file.hunks)));
+  if (file.moveTo === undefined) return [change];
+  const moved = moveTree(disk, context.writer, {
+    source: file.path,
+    destination: file.moveTo,
+    overwrite: false,
+  });
+  saw(disk, context.actor, moved.to, locate(disk, moved.to).entry);
+  return [{ ...change, path: moved.to, op: "move", from: moved.from }];
+}
+
+function applyPatch(disk: Disk, context: ChangeContext, args: ChangeArguments["apply_patch"]): ChangeOutcome {
+  const letters = { create: "A", modify: "M", delete: "D", move: "R" } as const;
+  const changes = parsePatch(args.patch).flatMap((file) => applyOne(disk, context, file));
+  const lines = changes.map(
+    ({ op, path, from }) => `${letters[op]} ${from === undefined ? "" : `${from} -> `}${path}`,
+  );
+  return { changes, message: lines.join("\n") };
+}
+
+function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"]): ChangeOutcome {
+  const [source, destination] = [workspacePath(args.source), workspacePath(args.destination)];
+  const { to, skipped } = copyTree(disk, context.writer, {
+    source,
+    destination,
+    overwrite: args.overwrite ?? false,
+  });
+  const made = locate(disk, to, false).entry;
+  const files =
+    made === null ? [] : [...walk(disk, to, made)].filter((item) => item.entry.type !== "directory");
+  const changes = files.slice(0, maxListed).map((item): FileChange => ({ path: item.path, op: "create" }));
+  return skipped.length === 0
+    ? { changes }
+    : { changes, message: `Left out, since they lead out of the workspace: ${skipped.join(", ")}` };
+}
+
+type Performers = {
+  readonly [O in ChangeOperation]: (
+    disk: Disk,
+    context: ChangeContext,
+    args: ChangeArguments[O],
+  ) => ChangeOutcome;
+};
+
+const performers: Performers = {
+  edit,
+  patch,
+  apply_patch: applyPatch,
+  copy,
+  mkdir: (disk, context, args) => {
+    makeFolder(disk, context.writer, workspacePath(args.path));
+    return { changes: [] };
+  },
+  delete: (disk, context, args) => ({
+    changes: removal(disk, context, workspacePath(args.path), args.recursive ?? false),
+  }),
+  move: (disk, context, args) => {
+    const [source, destination] = [workspacePath(args.source), workspacePath(args.destination)];
+    const moved = moveTree(disk, context.writer, { source, destination, overwrite: args.overwrite ?? false });
+    return { changes: [{ path: moved.to, op: "move", from: moved.from }] };
+  },
+};
+
+/** Performs one operation of `POST /fs/:op`, inside the transaction of `once`: whole or not at all. */
+export function performChange<O extends ChangeOperation>(
+  disk: Disk,
+  context: ChangeContext,
+  op: O,
+  args: ChangeArguments[O],
+): ChangeOutcome {
+  return performers[op](disk, context, args);
+}

@@ -1,0 +1,258 @@
+import type { ExecReason } from "../contract.ts";
+import { sha256Hex } from "../sha256.ts";
+import { blob } from "./database.ts";
+import { fail, failure } from "./errors.ts";
+import { existing, freshId, type Disk } from "./files.ts";
+import { createOutputLog, type LoggedOutput, type OutputLog } from "./output-log.ts";
+import { runShell, type Stream } from "./shell.ts";
+import type { Writer } from "./tree.ts";
+
+export interface CommandRequest {
+  readonly execId: string;
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  readonly stdin: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly writer: Writer;
+  /** The request as it was sent, to tell a repetition from another command. */
+  readonly body: string;
+}
+
+export interface CommandEnd {
+  readonly exitCode: number;
+  readonly reason: ExecReason;
+  readonly durationMs: number;
+  readonly truncated: boolean;
+}
+
+/** A command that runs in this isolate. */
+interface LiveCommand {
+  readonly log: OutputLog;
+  readonly controller: AbortController;
+  readonly startedAt: number;
+  reason: "timeout" | "killed" | null;
+  end: CommandEnd | null;
+  /** Wakes all who wait for output; replaced at every change. */
+  changed: PromiseWithResolvers<void>;
+  finished: Promise<void>;
+}
+
+/** What can be read of a command now. `changed` settles when there is more; null once it has ended. */
+export interface CommandView {
+  readonly output: readonly LoggedOutput[];
+  /** Sequence of the newest output, kept or not. */
+  readonly last: number;
+  readonly end: CommandEnd | null;
+  readonly changed: Promise<void> | null;
+}
+
+export interface CommandLimits {
+  readonly wall: number;
+  readonly output: number;
+  readonly processes: number;
+}
+
+/** The commands of one workspace: started once per id, followed by any number of readers, remembered when they end (TB-29). */
+export interface Commands {
+  /** Starts a command, or attaches to the one with this id and body. */
+  readonly start: (request: CommandRequest) => void;
+  readonly view: (execId: string, after: number) => CommandView;
+  readonly kill: (execId: string) => void;
+  /** Ends all commands and waits until they are gone. */
+  readonly stop: () => Promise<void>;
+  /** Name of this memory of commands. */
+  readonly instance: () => string;
+  readonly running: () => number;
+  /** Forgets commands that started before `time`, under a new instance name. */
+  readonly forget: (time: number) => void;
+}
+
+interface StoredCommand {
+  readonly body: string;
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly exit_code: number | null;
+  readonly reason: ExecReason | null;
+  readonly truncated: number;
+}
+
+export interface CommandHost {
+  readonly disk: Disk;
+  readonly limits: () => CommandLimits;
+  /** Keeps the object alive until the promise settles. */
+  readonly waitUntil: (promise: Promise<void>) => void;
+}
+
+const stored = (disk: Disk, execId: string): StoredCommand | undefined =>
+  disk.database.all<StoredCommand>("SELECT * FROM commands WHERE exec_id = ?", execId)[0];
+
+const exitCodes: Partial<Record<ExecReason, number>> = { timeout: 124, killed: 143, limit: 126, lost: -1 };
+
+function store(disk: Disk, execId: string, live: LiveCommand, end: CommandEnd): void {
+  disk.database.transaction(() => {
+    for (const { seq, stream, data } of live.log.after(0)) {
+      disk.database.all(
+        "INSERT INTO outputs (exec_id, seq, stream, data) VALUES (?, ?, ?, ?)",
+        execId,
+        seq,
+        stream,
+        Uint8Array.from(data),
+      );
+    }
+    disk.database.all(
+      "UPDATE commands SET ended_at = ?, exit_code = ?, reason = ?, truncated = ? WHERE exec_id = ?",
+      live.startedAt + end.durationMs,
+      end.exitCode,
+      end.reason,
+      end.truncated ? 1 : 0,
+      execId,
+    );
+  });
+}
+
+/** What is stored of a command that does not run here: its outcome, or `lost` if the isolate died under it. */
+function storedView(disk: Disk, execId: string, command: StoredCommand, after: number): CommandView {
+  const rows = disk.database.all<{ seq: number; stream: Stream; data: ArrayBuffer }>(
+    "SELECT seq, stream, data FROM outputs WHERE exec_id = ? AND seq > ? ORDER BY seq",
+    execId,
+    after,
+  );
+  const output = rows.map((row) => ({ seq: row.seq, stream: row.stream, data: blob(row.data) }));
+  const last = output.at(-1)?.seq ?? after;
+  const end: CommandEnd =
+    command.reason === null || command.ended_at === null
+      ? { exitCode: -1, reason: "lost", durationMs: 0, truncated: false }
+      : {
+          exitCode: command.exit_code ?? -1,
+          reason: command.reason,
+          durationMs: command.ended_at - command.started_at,
+          truncated: command.truncated === 1,
+        };
+  return { output, last, end, changed: null };
+}
+
+function notify(live: LiveCommand): void {
+  live.changed.resolve();
+  live.changed = Promise.withResolvers<void>();
+}
+
+async function drive(host: CommandHost, request: CommandRequest, live: LiveCommand): Promise<void> {
+  const timeoutMs = Math.min(request.timeoutMs, host.limits().wall);
+  const timer = setTimeout(() => {
+    live.reason ??= "timeout";
+    live.controller.abort();
+  }, timeoutMs);
+  const outcome = await runShell(host.disk, {
+    ...request,
+    timeoutMs,
+    signal: live.controller.signal,
+    emit: (stream, bytes) => {
+      live.log.append(stream, bytes);
+      notify(live);
+    },
+  });
+  clearTimeout(timer);
+  const reason = live.reason ?? (outcome.limited ? "limit" : "exited");
+  live.end = {
+    reason,
+    exitCode: exitCodes[reason] ?? outcome.exitCode,
+    durationMs: host.disk.now() - live.startedAt,
+    truncated: live.log.truncated(),
+  };
+  store(host.disk, request.execId, live, live.end);
+}
+
+function instanceOf(disk: Disk): string {
+  const [row] = disk.database.all<{ value: string }>("SELECT value FROM meta WHERE key = 'instance'");
+  if (row !== undefined) return row.value;
+  const fresh = freshId().toString(36) + freshId().toString(36);
+  disk.database.all("INSERT INTO meta (key, value) VALUES ('instance', ?)", fresh);
+  return fresh;
+}
+
+function begin(
+  host: CommandHost,
+  live: Map<string, LiveCommand>,
+  request: CommandRequest,
+  hash: string,
+): void {
+  const { disk } = host;
+  const { processes, output } = host.limits();
+  if (live.size >= processes) fail("limit", `${processes} commands run already; wait for one or end it`);
+  if (existing(disk, request.cwd).entry.type !== "directory")
+    fail("invalid_request", `cwd ${request.cwd} is a file`);
+  const command: LiveCommand = {
+    log: createOutputLog(Math.floor(output / 2)),
+    controller: new AbortController(),
+    startedAt: disk.now(),
+    reason: null,
+    end: null,
+    changed: Promise.withResolvers<void>(),
+    finished: Promise.resolve(),
+  };
+  disk.database.all(
+    "INSERT INTO commands (exec_id, body, started_at) VALUES (?, ?, ?)",
+    request.execId,
+    hash,
+    command.startedAt,
+  );
+  live.set(request.execId, command);
+  command.finished = drive(host, request, command).finally(() => {
+    live.delete(request.execId);
+    notify(command);
+  });
+  host.waitUntil(command.finished);
+}
+
+function end(command: LiveCommand | undefined): void {
+  if (command === undefined) return;
+  command.reason ??= "killed";
+  command.controller.abort();
+}
+
+export function createCommands(host: CommandHost): Commands {
+  const live = new Map<string, LiveCommand>();
+  const { disk } = host;
+  return {
+    start: (request) => {
+      const hash = sha256Hex(request.body);
+      const known = stored(disk, request.execId);
+      if (known === undefined) begin(host, live, request, hash);
+      else if (known.body !== hash)
+        fail("exec_id_reused", `exec_id ${request.execId} was used for another command`);
+    },
+    view: (execId, after) => {
+      const command = live.get(execId);
+      if (command !== undefined) {
+        const output = command.log.after(after);
+        return { output, last: command.log.last(), end: command.end, changed: command.changed.promise };
+      }
+      const known = stored(disk, execId);
+      if (known === undefined)
+        throw failure("exec_unknown", `no command with the id ${execId} is known here`);
+      return storedView(disk, execId, known, after);
+    },
+    kill: (execId) => end(live.get(execId)),
+    stop: async () => {
+      const all = [...live.values()];
+      for (const command of all) end(command);
+      await Promise.all(all.map((command) => command.finished));
+    },
+    instance: () => instanceOf(disk),
+    running: () => live.size,
+    forget: (time) => {
+      const [old] = disk.database.all<{ count: number }>(
+        "SELECT COUNT(*) AS count FROM commands WHERE started_at < ?",
+        time,
+      );
+      if ((old?.count ?? 0) === 0) return;
+      disk.database.all(
+        "DELETE FROM outputs WHERE exec_id IN (SELECT exec_id FROM commands WHERE started_at < ?)",
+        time,
+      );
+      disk.database.all("DELETE FROM commands WHERE started_at < ?", time);
+      disk.database.all("DELETE FROM meta WHERE key = 'instance'");
+    },
+  };
+}

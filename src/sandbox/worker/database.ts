@@ -1,0 +1,42 @@
+/** The little of SQLite that the workspace needs; blobs may come back as either buffer type. */
+export type SqlValue = string | number | null | Uint8Array<ArrayBuffer>;
+
+export interface Database {
+  all<Row>(sql: string, ...values: readonly SqlValue[]): Row[];
+  /** Runs synchronously; whatever was written is undone if `run` throws. */
+  transaction<Result>(run: () => Result): Result;
+}
+
+/** Bytes of a blob column. */
+export const blob = (value: ArrayBuffer | Uint8Array): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(value instanceof Uint8Array ? Uint8Array.from(value).buffer : value);
+
+const tables = `
+  -- Settings of PUT / and the name of this memory of commands.
+  CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  -- The tree: one row per file, directory (children name its id as parent) and link. The root is id 0 and has no row.
+  -- version changes with every change of the content; writer says who made the last one.
+  CREATE TABLE IF NOT EXISTS entries (
+    parent INTEGER NOT NULL, name TEXT NOT NULL, id INTEGER NOT NULL, type TEXT NOT NULL,
+    mode INTEGER NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL,
+    sha256 TEXT, target TEXT, version INTEGER NOT NULL, writer TEXT NOT NULL,
+    PRIMARY KEY (parent, name)) WITHOUT ROWID;
+  -- Contents, in pieces far below the limit of a row.
+  CREATE TABLE IF NOT EXISTS chunks (id INTEGER NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (id, n)) WITHOUT ROWID;
+  -- Which version of a path an actor saw last (TB-12).
+  CREATE TABLE IF NOT EXISTS seen (actor TEXT NOT NULL, path TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (actor, path)) WITHOUT ROWID;
+  -- Commands by their start-once id; body is the hash of the request (TB-29).
+  CREATE TABLE IF NOT EXISTS commands (
+    exec_id TEXT PRIMARY KEY, body TEXT NOT NULL, started_at INTEGER NOT NULL,
+    ended_at INTEGER, exit_code INTEGER, reason TEXT, truncated INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS outputs (exec_id TEXT NOT NULL, seq INTEGER NOT NULL, stream TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (exec_id, seq)) WITHOUT ROWID;
+  -- Answers to keyed file changes.
+  CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+`;
+
+/** Creates the tables of a workspace where they are missing. */
+export function prepare(database: Database): void {
+  for (const statement of tables.replaceAll(/--.*$/gm, "").split(";")) {
+    if (statement.trim() !== "") database.all(statement);
+  }
+}

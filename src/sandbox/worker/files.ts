@@ -1,0 +1,291 @@
+import { workspaceRoot } from "../paths.ts";
+import { sha256Hex } from "../sha256.ts";
+import { blob, type Database } from "./database.ts";
+import { fail, notFound } from "./errors.ts";
+
+/** Bytes of one row of content. */
+const chunkSize = 256 * 1024;
+const maxLinks = 40;
+
+export interface DiskLimits {
+  readonly disk: number;
+  readonly file: number;
+}
+
+/** What the functions of this room share. `limits` may change while the workspace lives. */
+export interface Disk {
+  readonly database: Database;
+  readonly limits: () => DiskLimits;
+  readonly now: () => number;
+  /** Bytes that all files take; null until they are counted. */
+  readonly usage: { bytes: number | null };
+}
+
+export type EntryType = "file" | "directory" | "symlink";
+
+export interface Entry {
+  readonly parent: number;
+  readonly name: string;
+  readonly id: number;
+  readonly type: EntryType;
+  readonly mode: number;
+  readonly mtime: number;
+  readonly size: number;
+  readonly sha256: string | null;
+  readonly target: string | null;
+  readonly version: number;
+  readonly writer: string;
+}
+
+/** Where a path leads: the last existing folder, the entry in it, and the segments that are missing. `path` is physical. */
+export interface Place {
+  readonly path: string;
+  readonly folder: number;
+  readonly entry: Entry | null;
+  readonly missing: readonly string[];
+}
+
+export const root: Entry = {
+  parent: -1,
+  name: "",
+  id: 0,
+  type: "directory",
+  mode: 0o755,
+  mtime: 0,
+  size: 0,
+  sha256: null,
+  target: null,
+  version: 0,
+  writer: "",
+};
+
+/** A number that no other entry or version of this workspace has. */
+export function freshId(): number {
+  const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0xfffff) * 2 ** 32 + low + 1;
+}
+
+export const joined = (...segments: readonly string[]): string =>
+  segments.filter((segment) => segment !== "" && segment !== ".").join("/") || ".";
+
+export function child(disk: Disk, folder: number, name: string): Entry | null {
+  const [entry] = disk.database.all<Entry>(
+    "SELECT * FROM entries WHERE parent = ? AND name = ?",
+    folder,
+    name,
+  );
+  return entry ?? null;
+}
+
+/** Entries of a folder, by name. */
+export const children = (disk: Disk, folder: number): Entry[] =>
+  disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
+
+function linkSegments(path: string, target: string): { fromRoot: boolean; segments: string[] } {
+  const mounted = target === workspaceRoot || target.startsWith(`${workspaceRoot}/`);
+  if (target.startsWith("/") && !mounted) {
+    return fail("path_outside", `${path} is a link that leads out of the workspace`);
+  }
+  const segments = (mounted ? target.slice(workspaceRoot.length) : target).split("/");
+  return { fromRoot: mounted, segments: segments.filter((segment) => segment !== "" && segment !== ".") };
+}
+
+/**
+ * Walks a normalised path from the root, links included, never leaving it (TB-30). `follow` resolves a link at the
+ * end too. What is missing at the end is named, not an error; a file used as a folder is.
+ */
+export function locate(disk: Disk, path: string, follow = true): Place {
+  let pending = path === "." ? [] : path.split("/");
+  let trail: Entry[] = [root];
+  let links = 0;
+  const here = (): Entry => trail.at(-1) ?? root;
+  const physical = (): string => joined(...trail.map((entry) => entry.name));
+  while (pending.length > 0) {
+    const [segment = "", ...rest] = pending;
+    pending = rest;
+    if (segment === "..") {
+      if (trail.length === 1) fail("path_outside", `${path} leads out of the workspace`);
+      trail = trail.slice(0, -1);
+      continue;
+    }
+    if (here().type !== "directory") fail("conflict", `${physical()} is a file, not a folder`);
+    const entry = child(disk, here().id, segment);
+    if (entry === null) {
+      const missing = [segment, ...pending];
+      if (missing.includes("..")) notFound(path);
+      return { path: joined(physical(), ...missing), folder: here().id, entry: null, missing };
+    }
+    if (entry.type === "symlink" && (follow || pending.length > 0)) {
+      links += 1;
+      if (links > maxLinks) fail("conflict", `${path} goes through too many links`);
+      const link = linkSegments(joined(physical(), segment), entry.target ?? "");
+      if (link.fromRoot) trail = [root];
+      pending = [...link.segments, ...pending];
+      continue;
+    }
+    trail = [...trail, entry];
+  }
+  const entry = here();
+  return { path: physical(), folder: entry.parent, entry, missing: [] };
+}
+
+/** The entry at a path, or `workspace_read_not_found`. */
+export function existing(disk: Disk, path: string, follow = true): Place & { readonly entry: Entry } {
+  const place = locate(disk, path, follow);
+  return place.entry === null ? notFound(path) : { ...place, entry: place.entry };
+}
+
+/** The file at a path; a folder is a `conflict`. */
+export function existingFile(disk: Disk, path: string): Place & { readonly entry: Entry } {
+  const place = existing(disk, path);
+  return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);
+}
+
+/** A file's bytes, or the part of them from `offset`. */
+export function contentOf(disk: Disk, file: Entry, offset = 0, length = file.size): Uint8Array<ArrayBuffer> {
+  const end = Math.min(offset + length, file.size);
+  const bytes = new Uint8Array(Math.max(end - offset, 0));
+  const first = Math.floor(offset / chunkSize);
+  const rows = disk.database.all<{ n: number; data: ArrayBuffer }>(
+    "SELECT n, data FROM chunks WHERE id = ? AND n >= ? AND n <= ? ORDER BY n",
+    file.id,
+    first,
+    Math.floor(Math.max(end - 1, 0) / chunkSize),
+  );
+  for (const row of rows) {
+    const start = row.n * chunkSize;
+    const data = blob(row.data);
+    bytes.set(data.subarray(Math.max(offset - start, 0), end - start), Math.max(start - offset, 0));
+  }
+  return bytes;
+}
+
+function putChunks(disk: Disk, id: number, bytes: Uint8Array, first = 0): void {
+  for (let n = 0; n * chunkSize < bytes.length; n++) {
+    const data = Uint8Array.from(bytes.subarray(n * chunkSize, (n + 1) * chunkSize));
+    disk.database.all("INSERT OR REPLACE INTO chunks (id, n, data) VALUES (?, ?, ?)", id, first + n, data);
+  }
+}
+
+/** Bytes that all files take. */
+export function usedBytes(disk: Disk): number {
+  if (disk.usage.bytes === null) {
+    const [row] = disk.database.all<{ used: number | null }>("SELECT SUM(size) AS used FROM entries");
+    disk.usage.bytes = row?.used ?? 0;
+  }
+  return disk.usage.bytes;
+}
+
+/** Notes that files grew or shrank, if their size is counted already. */
+export function grow(disk: Disk, bytes: number): void {
+  if (disk.usage.bytes !== null) disk.usage.bytes += bytes;
+}
+
+/** Runs a change of the tree as one transaction: all of it or nothing. */
+export function atomically<Result>(disk: Disk, change: () => Result): Result {
+  try {
+    return disk.database.transaction(change);
+  } catch (error) {
+    disk.usage.bytes = null;
+    throw error;
+  }
+}
+
+/** Refuses a file that grows over its limit, or over what the disk has left (TB-33). */
+export function checkSpace(disk: Disk, path: string, size: number, before: number): void {
+  const { file, disk: total } = disk.limits();
+  if (size > file) fail("payload_too_large", `${path} would have ${size} bytes; a file may have ${file}`);
+  if (size > before && usedBytes(disk) - before + size > total) {
+    fail("limit", `the disk is full: ${path} needs ${size} bytes and the workspace may have ${total}`);
+  }
+}
+
+export function putEntry(disk: Disk, entry: Entry): void {
+  disk.database.all(
+    `INSERT OR REPLACE INTO entries (parent, name, id, type, mode, mtime, size, sha256, target, version, writer)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    entry.parent,
+    entry.name,
+    entry.id,
+    entry.type,
+    entry.mode,
+    entry.mtime,
+    entry.size,
+    entry.sha256,
+    entry.target,
+    entry.version,
+    entry.writer,
+  );
+}
+
+/** Makes an entry in an existing folder. */
+export function addEntry(
+  disk: Disk,
+  folder: number,
+  name: string,
+  fields: Pick<Entry, "type" | "mode" | "writer"> & Partial<Entry>,
+): Entry {
+  const made = { parent: folder, name, id: freshId(), size: 0, sha256: null, target: null };
+  const entry = { ...made, mtime: disk.now(), version: freshId(), ...fields };
+  putEntry(disk, entry);
+  return entry;
+}
+
+/** Makes missing folders; the id of the last one. */
+export function makeFolders(disk: Disk, folder: number, names: readonly string[], writer: string): number {
+  return names.reduce(
+    (parent, name) => addEntry(disk, parent, name, { type: "directory", mode: 0o755, writer }).id,
+    folder,
+  );
+}
+
+/** Writes a whole file at a place that `locate` gave, with missing parents. The mode stays; a new file gets 0644. */
+export function putFile(disk: Disk, place: Place, bytes: Uint8Array, writer: string, hash = true): Entry {
+  const before = place.entry;
+  if (before !== null && before.type !== "file") {
+    return fail("conflict", `${place.path} is a folder; a file cannot replace it`);
+  }
+  checkSpace(disk, place.path, bytes.length, before?.size ?? 0);
+  const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer);
+  const name = before?.name ?? place.missing.at(-1) ?? "";
+  const sha256 = hash ? sha256Hex(bytes) : null;
+  const fields = { type: "file", mode: before?.mode ?? 0o644, writer, size: bytes.length, sha256 } as const;
+  if (before !== null) {
+    disk.database.all(
+      "DELETE FROM chunks WHERE id = ? AND n >= ?",
+      before.id,
+      Math.ceil(bytes.length / chunkSize),
+    );
+  }
+  const entry = addEntry(disk, folder, name, { ...fields, id: before?.id ?? freshId() });
+  putChunks(disk, entry.id, bytes);
+  grow(disk, bytes.length - (before?.size ?? 0));
+  return entry;
+}
+
+/** Adds bytes at the end of an existing file, rewriting only its last piece. */
+export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8Array, writer: string): void {
+  const size = entry.size + bytes.length;
+  checkSpace(disk, path, size, entry.size);
+  const first = Math.floor(entry.size / chunkSize);
+  const tail = contentOf(disk, entry, first * chunkSize);
+  const joint = new Uint8Array(tail.length + bytes.length);
+  joint.set(tail);
+  joint.set(bytes, tail.length);
+  putChunks(disk, entry.id, joint, first);
+  grow(disk, bytes.length);
+  putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: freshId(), writer });
+}
+
+/** The hash of a file's content; computed once where a command wrote the file. */
+export function hashOf(disk: Disk, file: Entry): string {
+  if (file.sha256 !== null) return file.sha256;
+  const hash = sha256Hex(contentOf(disk, file));
+  disk.database.all(
+    "UPDATE entries SET sha256 = ? WHERE parent = ? AND name = ?",
+    hash,
+    file.parent,
+    file.name,
+  );
+  return hash;
+}

@@ -1,0 +1,29 @@
+import { Hono } from "hono";
+import { exports } from "cloudflare:workers";
+import { base32 } from "../sha256.ts";
+
+import type { WorkspaceObject } from "./object.ts";
+
+export { WorkspaceObject } from "./object.ts";
+
+/** The object's namespace; the platform types `exports` for one Worker only, and this project has two. */
+const workspaces = (exports as unknown as { WorkspaceObject: DurableObjectNamespace<WorkspaceObject> })
+  .WorkspaceObject;
+
+const refuse = (error: string, status: 400 | 404): Response =>
+  Response.json({ error, code: "invalid_request" }, { status });
+
+/** The Worker behind the `SANDBOX` binding: one object per sandbox id (TB-28). */
+const app = new Hono();
+app.get("/health", () => Response.json({ ok: true }));
+app.post("/v1/sandbox", () =>
+  Response.json({ id: base32(crypto.getRandomValues(new Uint8Array(20))) }, { status: 201 }),
+);
+app.all("/v1/sandbox/:id/*", async (context) => {
+  const id = context.req.param("id");
+  if (!/^[a-z2-7]{1,128}$/.test(id)) return refuse("a sandbox id is base32 of at most 128 characters", 400);
+  return workspaces.getByName(id).fetch(context.req.raw);
+});
+app.notFound(() => refuse("no such route", 404));
+
+export default app;

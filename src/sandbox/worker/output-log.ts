@@ -1,0 +1,80 @@
+import type { Stream } from "./shell.ts";
+
+/** Bytes of one event, and of the first and the last part of each stream that are kept (TB-29). */
+const eventBytes = 32 * 1024;
+export const keptBytes = 512 * 1024;
+
+export interface LoggedOutput {
+  readonly seq: number;
+  readonly stream: Stream;
+  readonly data: Uint8Array;
+}
+
+/** The output of one command: whole up to the limit, beyond it the first and last part of each stream with a marker between. */
+export interface OutputLog {
+  readonly append: (stream: Stream, bytes: Uint8Array) => void;
+  /** Kept output behind an event, in order. */
+  readonly after: (seq: number) => readonly LoggedOutput[];
+  readonly last: () => number;
+  readonly truncated: () => boolean;
+}
+
+interface StreamLog {
+  readonly add: (event: LoggedOutput) => void;
+  readonly kept: () => readonly LoggedOutput[];
+  readonly omitted: () => number;
+}
+
+function createStreamLog(stream: Stream, limit: number): StreamLog {
+  const head: LoggedOutput[] = [];
+  const tail: LoggedOutput[] = [];
+  let headBytes = 0;
+  let tailBytes = 0;
+  let omitted = 0;
+  let marker = 0;
+  const drop = (): void => {
+    const dropped = tail.shift();
+    if (dropped === undefined) return;
+    tailBytes -= dropped.data.length;
+    omitted += dropped.data.length;
+    marker = dropped.seq;
+  };
+  return {
+    add: (event) => {
+      if (tail.length === 0 && headBytes + event.data.length <= limit) {
+        head.push(event);
+        headBytes += event.data.length;
+        return;
+      }
+      tail.push(event);
+      tailBytes += event.data.length;
+      while (tailBytes > limit) drop();
+    },
+    kept: () => {
+      if (omitted === 0) return [...head, ...tail];
+      const data = new TextEncoder().encode(`\n[${omitted} bytes omitted]\n`);
+      return [...head, { seq: marker, stream, data }, ...tail];
+    },
+    omitted: () => omitted,
+  };
+}
+
+/** `limit`: bytes kept of the first and of the last part of each stream. */
+export function createOutputLog(limit: number): OutputLog {
+  let last = 0;
+  const streams = { stdout: createStreamLog("stdout", limit), stderr: createStreamLog("stderr", limit) };
+  return {
+    append: (stream, bytes) => {
+      for (let start = 0; start < bytes.length; start += eventBytes) {
+        last += 1;
+        streams[stream].add({ seq: last, stream, data: bytes.slice(start, start + eventBytes) });
+      }
+    },
+    after: (seq) =>
+      [...streams.stdout.kept(), ...streams.stderr.kept()]
+        .filter((event) => event.seq > seq)
+        .sort((a, b) => a.seq - b.seq),
+    last: () => last,
+    truncated: () => streams.stdout.omitted() + streams.stderr.omitted() > 0,
+  };
+}

@@ -1,0 +1,100 @@
+import * as z from "zod";
+import type { ChangeArguments, ChangeOperation } from "../contract.ts";
+import { fail } from "./errors.ts";
+
+/** Bodies of the wire (TB-28). */
+
+const path = z.string().min(1);
+export const pathList = z.array(z.string());
+const longest = 24 * 60 * 60 * 1000;
+
+export const execBody = z.strictObject({
+  argv: z.array(z.string()).min(1),
+  cwd: z.string().default("."),
+  timeout_ms: z.int().min(1).max(longest).default(120_000),
+  exec_id: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,128}$/)
+    .optional(),
+  stdin: z.string().default(""),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).default({}),
+  writable_paths: pathList.exactOptional(),
+});
+
+export const settingsBody = z.strictObject({
+  limits: z
+    .strictObject({
+      wall: z.int().min(1000),
+      output: z.int().min(1024),
+      processes: z.int().min(1),
+      disk: z.int().min(0),
+      file: z.int().min(0),
+    })
+    .partial()
+    .optional(),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).optional(),
+  egress: z.array(z.string()).optional(),
+  credentials: z.array(z.unknown()).optional(),
+});
+export type Settings = z.output<typeof settingsBody>;
+
+const common = { writable_paths: pathList.exactOptional() };
+const transfer = { source: path, destination: path, overwrite: z.boolean().exactOptional(), ...common };
+const newText = z.string().exactOptional();
+
+type ChangeBodies = {
+  readonly [O in ChangeOperation]: z.ZodType<
+    ChangeArguments[O] & { readonly writable_paths?: readonly string[] }
+  >;
+};
+
+export const changeBodies: ChangeBodies = {
+  mkdir: z.strictObject({ path, ...common }),
+  delete: z.strictObject({ path, recursive: z.boolean().exactOptional(), ...common }),
+  move: z.strictObject(transfer),
+  copy: z.strictObject(transfer),
+  edit: z.strictObject({ path, old_text: z.string(), new_text: newText, ...common }),
+  patch: z.strictObject({
+    path,
+    hunks: z
+      .array(z.strictObject({ old_text: z.string(), new_text: newText }))
+      .min(1)
+      .max(100),
+    ...common,
+  }),
+  apply_patch: z.strictObject({ patch: z.string(), ...common }),
+};
+
+export const pathBody = z.strictObject({ path: z.string() });
+export const diffBody = z.strictObject({ a: path, b: path });
+
+export const contentBody = z.strictObject({
+  pattern: z.string().min(1).max(1000),
+  directory: z.string().default("."),
+  max_results: z.int().min(1).max(1000).default(100),
+  context_lines: z.int().min(0).max(20).default(0),
+  literal: z.boolean().default(false),
+  ignore_case: z.boolean().default(false),
+  glob: z.string().min(1).max(1000).exactOptional(),
+});
+
+export const filesBody = z.strictObject({
+  pattern: z.string().min(1).max(1000),
+  directory: z.string().default("."),
+  max_results: z.int().min(1).max(2000).default(100),
+});
+
+/** Parses a JSON body; what is wrong is named with its field. */
+export function parseBody<Schema extends z.ZodType>(schema: Schema, body: string): z.output<Schema> {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(body);
+  } catch {
+    return fail("invalid_request", "the body is not JSON");
+  }
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.join(".") ?? "";
+  return fail("invalid_request", `${field === "" ? "body" : field}: ${issue?.message ?? "invalid"}`);
+}

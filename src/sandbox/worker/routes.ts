@@ -1,0 +1,271 @@
+import { Hono, type Context } from "hono";
+import { SandboxError, type ChangeOperation, type ChangeOutcome, type FileStat } from "../contract.ts";
+import { workspacePath } from "../paths.ts";
+import { performChange, putContent, type ChangeContext } from "./changes.ts";
+import { fail } from "./errors.ts";
+import {
+  children,
+  contentOf,
+  existing,
+  existingFile,
+  hashOf,
+  joined,
+  type Disk,
+  type Entry,
+} from "./files.ts";
+import { once } from "./outcomes.ts";
+import {
+  changeBodies,
+  contentBody,
+  diffBody,
+  execBody,
+  filesBody,
+  parseBody,
+  pathBody,
+  pathList,
+  settingsBody,
+} from "./requests.ts";
+import { searchContent, searchFiles } from "./search.ts";
+import { saw } from "./seen.ts";
+import { follow } from "./stream.ts";
+import { textOf } from "./edit-text.ts";
+import { unifiedDiff } from "./unified-diff.ts";
+import type { Workspace } from "./workspace.ts";
+
+const maxListed = 10_000;
+
+const decoded = (value: string | undefined, name: string): string | undefined => {
+  if (value === undefined) return undefined;
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return fail("invalid_request", `${name} is not percent-encoded`);
+  }
+};
+
+const actorOf = (context: Context): string | undefined =>
+  decoded(context.req.header("Sandbox-Actor"), "Sandbox-Actor")?.slice(0, 200);
+
+function headerPaths(context: Context): readonly string[] | undefined {
+  const text = decoded(context.req.header("Sandbox-Writable-Paths"), "Sandbox-Writable-Paths");
+  if (text === undefined) return undefined;
+  return parseBody(pathList, text);
+}
+
+const changeContext = (context: Context, writablePaths: readonly string[] | undefined): ChangeContext => {
+  const actor = actorOf(context);
+  return {
+    writer: {
+      name: actor === undefined ? "another caller" : `thread ${actor}`,
+      writablePaths,
+      guarded: true,
+    },
+    actor,
+    ifMatch: context.req.header("If-Match"),
+  };
+};
+
+const keyOf = (context: Context): string | undefined => context.req.header("Idempotency-Key");
+
+/** The path behind `/file/`, without the mount. */
+function filePath(context: Context): string {
+  const { pathname } = new URL(context.req.url);
+  const encoded = pathname.slice(pathname.indexOf("/file/workspace/") + "/file/workspace/".length);
+  return workspacePath(decoded(encoded, "the path") ?? "");
+}
+
+function rangeOf(header: string, size: number): { start: number; end: number } {
+  const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? [];
+  if (first === "" && last === "") return fail("range", `Range ${header} is not of the form bytes=a-b`);
+  const start = first === "" ? Math.max(size - Number(last), 0) : Number(first);
+  const end = first === "" || last === "" ? size : Math.min(Number(last) + 1, size);
+  return start < end
+    ? { start, end }
+    : fail("range", `Range ${header} lies outside the ${size} bytes of the file`);
+}
+
+function readFile(disk: Disk, context: Context): Response {
+  const path = filePath(context);
+  const { entry, path: physical } = existingFile(disk, path);
+  saw(disk, actorOf(context), physical, entry);
+  const headers = { "Content-Type": "application/octet-stream", ETag: `"${hashOf(disk, entry)}"` };
+  const range = context.req.header("Range");
+  if (range === undefined) return new Response(contentOf(disk, entry), { headers });
+  const { start, end } = rangeOf(range, entry.size);
+  return new Response(contentOf(disk, entry, start, end - start), {
+    status: 206,
+    headers: { ...headers, "Content-Range": `bytes ${start}-${end - 1}/${entry.size}` },
+  });
+}
+
+async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
+  const { disk } = workspace;
+  const path = filePath(context);
+  const announced = Number(context.req.header("Content-Length") ?? 0);
+  const { file } = disk.limits();
+  if (announced > file)
+    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have ${file}`);
+  const bytes = new Uint8Array(await context.req.arrayBuffer());
+  const change = changeContext(context, headerPaths(context));
+  const body =
+    keyOf(context) === undefined ? "" : new Uint8Array([...new TextEncoder().encode(`${path}\0`), ...bytes]);
+  const outcome = once(disk, keyOf(context), body, () => putContent(disk, change, path, bytes));
+  workspace.remember();
+  return Response.json(outcome);
+}
+
+const statOf = (path: string, entry: Entry): FileStat => ({
+  name: entry.name,
+  path,
+  type: entry.type,
+  size: entry.size,
+  mode: entry.mode,
+  modTime: entry.mtime,
+});
+
+const isChange = (op: string): op is ChangeOperation => Object.hasOwn(changeBodies, op);
+
+function change<O extends ChangeOperation>(
+  workspace: Workspace,
+  context: Context,
+  op: O,
+  body: string,
+): Response {
+  const { disk } = workspace;
+  const args = parseBody(changeBodies[op], body);
+  const asked = changeContext(context, args.writable_paths);
+  const perform = (): ChangeOutcome => performChange(disk, asked, op, args);
+  const outcome = once(disk, keyOf(context), `${op}\0${body}`, perform);
+  workspace.remember();
+  return Response.json(outcome);
+}
+
+function look(disk: Disk, op: string, body: string): Response {
+  if (op === "diff") {
+    const { a, b } = parseBody(diffBody, body);
+    const read = (raw: string): string => {
+      const path = workspacePath(raw);
+      return textOf(path, contentOf(disk, existingFile(disk, path).entry));
+    };
+    return Response.json({ diff: unifiedDiff(a, b, read(a), read(b)) || "files are identical" });
+  }
+  const known = [...Object.keys(changeBodies), "stat", "list", "diff"];
+  if (op !== "stat" && op !== "list")
+    fail("unsupported", `fs/${op} is no operation; there are ${known.join(", ")}`);
+  const { path, entry } = existing(disk, workspacePath(parseBody(pathBody, body).path));
+  if (op === "stat") {
+    const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
+    return Response.json({ ...statOf(path, entry), ...hash });
+  }
+  if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
+  const entries = children(disk, entry.id).slice(0, maxListed);
+  return Response.json({ entries: entries.map((item) => statOf(joined(path, item.name), item)) });
+}
+
+async function fileOperation(workspace: Workspace, context: Context): Promise<Response> {
+  const op = context.req.param("op") ?? "";
+  const body = await context.req.text();
+  return isChange(op) ? change(workspace, context, op, body) : look(workspace.disk, op, body);
+}
+
+async function search(disk: Disk, context: Context): Promise<Response> {
+  const body = await context.req.text();
+  switch (context.req.param("op")) {
+    case "content":
+      return Response.json(await searchContent(disk, parseBody(contentBody, body)));
+    case "files":
+      return Response.json({ paths: await searchFiles(disk, parseBody(filesBody, body)) });
+    default:
+      return fail("unsupported", "there are search/content and search/files");
+  }
+}
+
+const eventStream = (body: ReadableStream<Uint8Array>): Response =>
+  new Response(body, { headers: { "Content-Type": "text/event-stream", "Cache-Control": "no-store" } });
+
+async function exec(workspace: Workspace, context: Context): Promise<Response> {
+  const text = await context.req.text();
+  const { exec_id, timeout_ms, writable_paths, ...body } = parseBody(execBody, text);
+  const execId = exec_id ?? crypto.randomUUID();
+  const command = body.argv.join(" ").slice(0, 80);
+  const actor = actorOf(context);
+  workspace.commands.start({
+    ...body,
+    execId,
+    cwd: workspacePath(body.cwd),
+    timeoutMs: timeout_ms,
+    env: { ...workspace.settings().env, ...body.env },
+    writer: {
+      name: `a command of ${actor === undefined ? "another caller" : `thread ${actor}`} (${command})`,
+      writablePaths: writable_paths,
+      guarded: false,
+    },
+    body: text,
+  });
+  workspace.remember();
+  return eventStream(follow(workspace.commands, { execId, after: 0, wait: undefined }));
+}
+
+const numberQuery = (context: Context, name: string): number | undefined => {
+  const text = context.req.query(name);
+  if (text === undefined) return undefined;
+  return /^\d{1,12}$/.test(text) ? Number(text) : fail("invalid_request", `${name} is not a whole number`);
+};
+
+function attach(workspace: Workspace, context: Context): Response {
+  const execId = context.req.param("exec_id") ?? "";
+  const after = numberQuery(context, "after") ?? 0;
+  return eventStream(follow(workspace.commands, { execId, after, wait: numberQuery(context, "wait") }));
+}
+
+async function configure(workspace: Workspace, context: Context): Promise<Response> {
+  const settings = parseBody(settingsBody, await context.req.text());
+  if ((settings.egress ?? []).length > 0)
+    fail("unsupported", "egress: commands of this driver reach no network");
+  if ((settings.credentials ?? []).length > 0)
+    fail("unsupported", "credentials: this driver sends no requests");
+  workspace.configure(settings);
+  return new Response(null, { status: 204 });
+}
+
+const unsupported = (what: string) => (): never => fail("unsupported", `the bash driver has no ${what}`);
+
+/** All routes of one workspace, under `/v1/sandbox/:id` (TB-28). */
+export function createRoutes(workspace: Workspace): Hono {
+  const app = new Hono().basePath("/v1/sandbox/:id");
+  app.use(async (context, next) => {
+    await next();
+    context.res.headers.set("Sandbox-Instance", workspace.commands.instance());
+  });
+  app.onError((error) => {
+    if (error instanceof SandboxError) {
+      return Response.json({ error: error.message, code: error.code }, { status: error.status });
+    }
+    console.error("sandbox request failed", error.name);
+    return Response.json({ error: "the sandbox failed", code: "exec_transport_error" }, { status: 502 });
+  });
+  app.notFound(() => Response.json({ error: "no such route", code: "invalid_request" }, { status: 404 }));
+  app.post("/exec", (context) => exec(workspace, context));
+  app.get("/exec/:exec_id", (context) => attach(workspace, context));
+  app.delete("/exec/:exec_id", (context) => {
+    workspace.commands.kill(context.req.param("exec_id"));
+    return context.body(null, 204);
+  });
+  app.get("/file/workspace/*", (context) => readFile(workspace.disk, context));
+  app.put("/file/workspace/*", (context) => writeFile(workspace, context));
+  app.all("/file/*", () => fail("path_outside", "only paths under /workspace can be read and written"));
+  app.post("/fs/:op", (context) => fileOperation(workspace, context));
+  app.post("/search/:op", (context) => search(workspace.disk, context));
+  app.post("/git/:op", unsupported("git"));
+  app.all("/mcp/:name", unsupported("processes, so no stdio MCP servers"));
+  app.post("/persist", unsupported("need to persist: its files last"));
+  app.post("/hydrate", unsupported("need to hydrate: its files last"));
+  app.put("/", (context) => configure(workspace, context));
+  app.delete("/", async () => {
+    await workspace.destroy();
+    return new Response(null, { status: 204 });
+  });
+  app.get("/running", () => Response.json({ running: true, commands: workspace.commands.running() }));
+  app.get("/capabilities", () => Response.json(workspace.capabilities()));
+  return app;
+}

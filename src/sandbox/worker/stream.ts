@@ -1,0 +1,66 @@
+import type { Commands, CommandEnd } from "./commands.ts";
+import type { LoggedOutput } from "./output-log.ts";
+
+const base64 = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+
+const frame = (event: string, id: number, data: string): Uint8Array =>
+  new TextEncoder().encode(`event: ${event}\nid: ${id}\ndata: ${data}\n\n`);
+
+const outputFrame = ({ stream, seq, data }: LoggedOutput): Uint8Array => frame(stream, seq, base64(data));
+
+const exitFrame = (id: number, { exitCode, reason, durationMs, truncated }: CommandEnd): Uint8Array =>
+  frame("exit", id, JSON.stringify({ exit_code: exitCode, reason, duration_ms: durationMs, truncated }));
+
+export interface FollowOptions {
+  readonly execId: string;
+  /** Sequence of the last event that the reader has. */
+  readonly after: number;
+  /** Milliseconds to follow a running command; absent: to its end. */
+  readonly wait: number | undefined;
+}
+
+/** Settles when there is more to read, or when the time is over; the latter gives false. */
+async function moreWithin(changed: Promise<void>, until: number | null): Promise<boolean> {
+  if (until === null) return changed.then(() => true);
+  const left = until - Date.now();
+  if (left <= 0) return false;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), left);
+  const more = await Promise.race([changed.then(() => true), promise]);
+  clearTimeout(timer);
+  return more;
+}
+
+/** The events of a command as SSE, from an event on. Who stops reading ends nothing. */
+export function follow(
+  commands: Commands,
+  { execId, after, wait }: FollowOptions,
+): ReadableStream<Uint8Array> {
+  const until = wait === undefined ? null : Date.now() + wait;
+  let cursor = after;
+  commands.view(execId, after);
+  return new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      if (after === 0) controller.enqueue(frame("start", 0, JSON.stringify({ exec_id: execId })));
+    },
+    pull: async (controller) => {
+      for (;;) {
+        const view = commands.view(execId, cursor);
+        for (const event of view.output) controller.enqueue(outputFrame(event));
+        cursor = Math.max(cursor, view.output.at(-1)?.seq ?? 0);
+        if (view.end !== null) {
+          controller.enqueue(exitFrame(Math.max(view.last, cursor) + 1, view.end));
+          controller.close();
+          return;
+        }
+        if (view.output.length > 0) return;
+        const more = view.changed !== null && (await moreWithin(view.changed, until));
+        if (!more) {
+          controller.close();
+          return;
+        }
+      }
+    },
+  });
+}

@@ -1,0 +1,198 @@
+import { nameOf } from "../paths.ts";
+import { isProtected, mayWrite } from "../writable.ts";
+import { fail, notFound } from "./errors.ts";
+import {
+  addEntry,
+  children,
+  contentOf,
+  freshId,
+  grow,
+  joined,
+  locate,
+  makeFolders,
+  putEntry,
+  putFile,
+  root,
+  type Disk,
+  type Entry,
+  type Place,
+} from "./files.ts";
+
+/** Who changes the tree, and where that is allowed. */
+export interface Writer {
+  /** Shown to whoever finds the change, as in "thread main". */
+  readonly name: string;
+  readonly writablePaths: readonly string[] | undefined;
+  /** Whether the paths that no file tool may touch are closed to this writer. */
+  readonly guarded: boolean;
+}
+
+/** Refuses a physical path that this writer may not change. */
+export function checkWritable(writer: Writer, path: string): void {
+  const closed = writer.guarded ? isProtected(path) : path === ".skills" || path.startsWith(".skills/");
+  if (closed) fail("path_not_writable", `${path} is protected and cannot be written`);
+  if (!mayWrite(writer.writablePaths, path)) {
+    fail(
+      "path_not_writable",
+      `${path} is not writable here; writable: ${writer.writablePaths?.join(", ") || "nothing"}`,
+    );
+  }
+}
+
+export interface Found {
+  readonly path: string;
+  readonly entry: Entry;
+}
+
+/** An entry and all below it, parents before their children; links are not followed. */
+export function* walk(disk: Disk, path: string, entry: Entry): Generator<Found> {
+  const open: Found[] = [{ path, entry }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    yield next;
+    if (next.entry.type !== "directory") continue;
+    const inside = children(disk, next.entry.id).reverse();
+    for (const entry of inside) open.push({ path: joined(next.path, entry.name), entry });
+  }
+}
+
+function dropRow(disk: Disk, entry: Entry): void {
+  disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
+}
+
+/** Removes an entry and all below it, after checking each path. */
+export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entry): void {
+  if (entry.id === root.id) fail("invalid_request", "the workspace itself cannot be removed or replaced");
+  const found = [...walk(disk, path, entry)];
+  for (const item of found) checkWritable(writer, item.path);
+  for (const item of found) {
+    dropRow(disk, item.entry);
+    if (item.entry.type !== "file") continue;
+    disk.database.all("DELETE FROM chunks WHERE id = ?", item.entry.id);
+    grow(disk, -item.entry.size);
+  }
+}
+
+/** Makes a folder with its parents; one that exists already is fine, a file there is not. */
+export function makeFolder(disk: Disk, writer: Writer, path: string): void {
+  const place = locate(disk, path);
+  if (place.entry !== null) {
+    if (place.entry.type !== "directory") fail("exists", `${path} exists already and is a file`);
+    return;
+  }
+  checkWritable(writer, place.path);
+  makeFolders(disk, place.folder, place.missing, writer.name);
+}
+
+/** The place of a copy's or move's end: nothing is there, or it may be replaced. Parents that are missing are made. */
+function clearTarget(disk: Disk, writer: Writer, path: string, overwrite: boolean): Place {
+  const place = locate(disk, path, false);
+  if (place.entry === null) return place;
+  if (!overwrite) fail("exists", `${path} exists already; pass overwrite: true to replace it`);
+  removeTree(disk, writer, place.path, place.entry);
+  return locate(disk, path, false);
+}
+
+interface Transfer {
+  readonly source: string;
+  readonly destination: string;
+  readonly overwrite: boolean;
+}
+
+function checkedTransfer(disk: Disk, transfer: Transfer): Place & { readonly entry: Entry } {
+  const { source, destination } = transfer;
+  const from = locate(disk, source, false);
+  if (from.entry === null) notFound(source);
+  if (from.entry.id === root.id) fail("invalid_request", "the workspace itself cannot be moved or copied");
+  const to = locate(disk, destination, false);
+  if (to.path === from.path) fail("invalid_request", `${source} and ${destination} are the same`);
+  if (to.path.startsWith(`${from.path}/`)) fail("invalid_request", `${destination} lies inside ${source}`);
+  if (from.path.startsWith(`${to.path}/`) || to.path === ".") {
+    fail("invalid_request", `${destination} contains ${source}`);
+  }
+  return { ...from, entry: from.entry };
+}
+
+/** Moves a file, folder or link; every path of the tree must be writable at both ends. The physical new path. */
+export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from: string; to: string } {
+  const from = checkedTransfer(disk, transfer);
+  const end = locate(disk, transfer.destination, false).path;
+  for (const item of walk(disk, from.path, from.entry)) {
+    checkWritable(writer, item.path);
+    checkWritable(writer, `${end}${item.path.slice(from.path.length)}`);
+  }
+  const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
+  const folder = makeFolders(disk, to.folder, to.missing.slice(0, -1), writer.name);
+  dropRow(disk, from.entry);
+  const changed = { version: freshId(), writer: writer.name };
+  putEntry(disk, { ...from.entry, ...changed, parent: folder, name: nameOf(to.path) });
+  return { from: from.path, to: to.path };
+}
+
+/** Whether a link that stands in `folder` stays inside the workspace. */
+function staysInside(disk: Disk, path: string): boolean {
+  try {
+    locate(disk, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
+  checkWritable(writer, path);
+  const place = locate(disk, path, false);
+  if (item.entry.type === "file") {
+    const written = putFile(disk, place, contentOf(disk, item.entry), writer.name);
+    putEntry(disk, { ...written, mode: item.entry.mode });
+    return;
+  }
+  const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer.name);
+  const { type, mode, target } = item.entry;
+  addEntry(disk, folder, nameOf(path), { type, mode, target, writer: writer.name });
+}
+
+/** Copies a file, folder or link. Links that lead out of the workspace are left out and returned. */
+export function copyTree(
+  disk: Disk,
+  writer: Writer,
+  transfer: Transfer,
+): { readonly to: string; readonly skipped: readonly string[] } {
+  const from = checkedTransfer(disk, transfer);
+  const found = [...walk(disk, from.path, from.entry)];
+  const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
+  const skipped: string[] = [];
+  for (const item of found) {
+    if (item.entry.type === "symlink" && !staysInside(disk, item.path)) skipped.push(item.path);
+    else copyOne(disk, writer, item, `${to.path}${item.path.slice(from.path.length)}`);
+  }
+  return { to: to.path, skipped };
+}
+
+/** Writes a file after checking its physical path; the place it was written to. */
+export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8Array, hash = true): Found {
+  const place = locate(disk, path);
+  checkWritable(writer, place.path);
+  return { path: place.path, entry: putFile(disk, place, bytes, writer.name, hash) };
+}
+
+/** Makes a link; what it points to is checked whenever it is followed. */
+export function makeLink(disk: Disk, writer: Writer, path: string, target: string): void {
+  const place = locate(disk, path, false);
+  if (place.entry !== null) fail("exists", `${path} exists already`);
+  checkWritable(writer, place.path);
+  const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer.name);
+  addEntry(disk, folder, nameOf(place.path), { type: "symlink", mode: 0o777, target, writer: writer.name });
+}
+
+/** Changes the bits or the time of an entry. */
+export function touchEntry(
+  disk: Disk,
+  writer: Writer,
+  path: string,
+  fields: { readonly mode?: number; readonly mtime?: number },
+): void {
+  const place = locate(disk, path);
+  if (place.entry === null) notFound(path);
+  checkWritable(writer, place.path);
+  if (place.entry.id !== root.id) putEntry(disk, { ...place.entry, ...fields });
+}

@@ -1,0 +1,111 @@
+import type { SandboxCapabilities } from "../contract.ts";
+import { createCommands, type CommandLimits, type Commands } from "./commands.ts";
+import { prepare, type Database } from "./database.ts";
+import type { Disk, DiskLimits } from "./files.ts";
+import { retention } from "./outcomes.ts";
+import type { Settings } from "./requests.ts";
+import { createRoutes } from "./routes.ts";
+
+/** The limits of TB-33 where `PUT /` sets none. */
+const defaultLimits: DiskLimits & CommandLimits = {
+  wall: 10 * 60 * 1000,
+  output: 1024 * 1024,
+  processes: 64,
+  disk: 256 * 1024 * 1024,
+  file: 32 * 1024 * 1024,
+};
+
+/** What a workspace needs of the object that holds it. */
+export interface WorkspaceHost {
+  readonly database: Database;
+  readonly now: () => number;
+  readonly waitUntil: (promise: Promise<void>) => void;
+  /** Asks for a call of `expire` at this time, unless one is asked for already. */
+  readonly remind: (time: number) => void;
+  /** Erases all storage. */
+  readonly erase: () => Promise<void>;
+}
+
+export interface Workspace {
+  readonly disk: Disk;
+  readonly commands: Commands;
+  readonly settings: () => Settings;
+  readonly configure: (settings: Settings) => void;
+  readonly capabilities: () => SandboxCapabilities;
+  /** Says that there is now something that expires. */
+  readonly remember: () => void;
+  readonly destroy: () => Promise<void>;
+}
+
+/** The workspace behind one object: its wire, and the end of what it remembers. */
+export interface WorkspaceServer {
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Forgets outcomes older than a day; the time of the next call, or null if nothing is left. */
+  readonly expire: () => number | null;
+}
+
+function readSettings(database: Database): Settings {
+  const [row] = database.all<{ value: string }>("SELECT value FROM meta WHERE key = 'settings'");
+  return row === undefined ? {} : (JSON.parse(row.value) as Settings);
+}
+
+const writeSettings = (database: Database, settings: Settings): void => {
+  database.all("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", JSON.stringify(settings));
+};
+
+function createDisk({ database, now }: WorkspaceHost, limits: () => DiskLimits): Disk {
+  return { database, now, limits, usage: { bytes: null } };
+}
+
+/** Builds a workspace over any database; the driver `bash` of TB-35. */
+export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
+  const { database, now } = host;
+  prepare(database);
+  let settings = readSettings(database);
+  const limits = (): typeof defaultLimits => {
+    const given = Object.entries(settings.limits ?? {}).filter(([, value]) => value !== undefined);
+    return { ...defaultLimits, ...Object.fromEntries(given) };
+  };
+  const disk = createDisk(host, limits);
+  const commands = createCommands({ disk, limits, waitUntil: host.waitUntil });
+  const workspace: Workspace = {
+    disk,
+    commands,
+    settings: () => settings,
+    configure: (next) => {
+      settings = next;
+      writeSettings(database, next);
+    },
+    capabilities: () => ({
+      driver: "bash",
+      version: "1",
+      processes: false,
+      egress: "none",
+      jail: "exact",
+      persistent: true,
+      git: false,
+      limits: { ...limits() },
+    }),
+    remember: () => host.remind(now() + retention),
+    destroy: async () => {
+      await commands.stop();
+      await host.erase();
+      prepare(database);
+      settings = {};
+      disk.usage.bytes = null;
+    },
+  };
+  const app = createRoutes(workspace);
+  return {
+    fetch: async (request) => app.fetch(request),
+    expire: () => {
+      const before = now() - retention;
+      database.all("DELETE FROM outcomes WHERE at <= ?", before);
+      commands.forget(before);
+      const [oldest] = database.all<{ at: number | null }>(
+        "SELECT MIN(at) AS at FROM (SELECT at FROM outcomes UNION ALL SELECT started_at AS at FROM commands)",
+      );
+      return typeof oldest?.at === "number" ? oldest.at + retention : null;
+    },
+  };
+}
