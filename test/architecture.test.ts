@@ -51,7 +51,7 @@ const rooms: Record<string, readonly string[]> = {
     "src/config",
     "src/engine",
   ],
-  "src/api": ["src/chat", "src/tools", "src/agent", "src/config", "src/engine"],
+  "src/api": ["src/chat", "src/tools", "src/agent", "src/config", "src/engine", "src/console"],
   "src/cli": ["src/config", "src/engine"],
   "src/console": [],
   "src/index.ts": ["src/api", "src/agent", "src/config", "src/engine", "durable-objects"],
