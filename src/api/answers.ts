@@ -1,0 +1,26 @@
+import { ProblemError } from "../agent/problem.ts";
+import type { SessionReply } from "../agent/rpc.ts";
+import type { TeamReply } from "../engine/access/rpc.ts";
+
+/** Replies of objects as HTTP. */
+
+const jsonHeaders = { "Content-Type": "application/json" } as const;
+
+export const json = (value: unknown, status = 200): Response =>
+  new Response(JSON.stringify(value), { status, headers: jsonHeaders });
+
+type Reply = SessionReply | TeamReply;
+type Accepted<R extends Reply> = Extract<R, { readonly ok: true }>;
+
+/** The reply of an accepted call; a refusal is thrown, to be answered at the edge. */
+export function accepted<R extends Reply>(reply: R): Accepted<R> {
+  if (!reply.ok) throw new ProblemError(reply.problem);
+  return reply as Accepted<R>;
+}
+
+/** An accepted reply as an answer; its JSON is sent as it is. */
+export function answer(reply: Accepted<SessionReply> | Accepted<TeamReply>): Response {
+  const headers = new Headers(reply.status === 204 ? {} : jsonHeaders);
+  if (reply.replayed) headers.set("Idempotent-Replayed", "true");
+  return new Response(reply.status === 204 ? null : reply.json, { status: reply.status, headers });
+}

@@ -1,0 +1,39 @@
+import { page } from "../console/page.ts";
+import { script } from "../console/script.ts";
+import { style } from "../console/style.ts";
+import type { Route } from "./route.ts";
+
+/** The web page of `/console` (RE-T31): static, without secrets, so it is open. */
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
+const file = (path: string, type: string, text: string): Route => ({
+  method: "GET",
+  path,
+  scope: "open",
+  handle: () =>
+    new Response(text, {
+      headers: {
+        "Content-Type": `${type}; charset=utf-8`,
+        "Content-Security-Policy": policy,
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-cache",
+      },
+    }),
+});
+
+export const consoleRoutes: readonly Route[] = [
+  file("/console", "text/html", page),
+  file("/console/console.js", "text/javascript", script),
+  file("/console/console.css", "text/css", style),
+];

@@ -1,0 +1,89 @@
+import type { Principal, SessionRpc } from "../agent/rpc.ts";
+import type { Team } from "../config/team.ts";
+import type { TeamDirectory } from "../engine/access/rpc.ts";
+import type { Authenticator } from "./credentials.ts";
+import type { RateLimiter } from "./rate-limit.ts";
+
+/** What the router is made of, and what stands around one request. */
+
+/** Secrets and variables of the Worker; `LIMPET_DEV` is passed by `npm start` alone (AP-14). */
+export interface RouterEnv {
+  readonly LIMPET_ADMIN_KEY?: string;
+  readonly LIMPET_DEV?: string;
+  readonly [name: string]: unknown;
+}
+
+/** A session's object as the router reaches it: one RPC, and the WebSocket of AP-22. */
+export interface SessionStub extends SessionRpc {
+  fetch(request: Request): Promise<Response>;
+}
+interface Namespace<Stub> {
+  getByName(name: string): Stub;
+}
+/** `ctx` of the Worker: the two classes by `ctx.exports`. */
+export interface RouterContext {
+  readonly exports: {
+    readonly SessionObject: Namespace<SessionStub>;
+    readonly TeamObject: Namespace<TeamDirectory>;
+  };
+}
+
+/** An effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
+export interface ToolListing {
+  readonly name: string;
+  readonly toolbox: string;
+  readonly description: string;
+  readonly safety: string;
+}
+
+export interface RouterDependencies {
+  readonly team: Team;
+  /** The effective tools of an agent, by the one function of AG-19. */
+  readonly toolsOf: (agent: string) => readonly ToolListing[];
+  /** Context window of a provider's model in tokens (CF-22). */
+  readonly windowOf: (provider: string, model: string) => number;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** Takes one JSON line (RE-12). */
+  readonly log?: (line: string) => void;
+}
+
+/** What lives as long as the router: settings, and the two small caches of this isolate. */
+export interface Router extends Required<RouterDependencies> {
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: RateLimiter;
+}
+
+/** What the log line of a request says about it, filled in on its way. */
+export interface RequestNotes {
+  route: string | null;
+  tenant: string | null;
+  session: string | null;
+  code: string | null;
+  fault: unknown;
+}
+
+export interface RequestContext {
+  readonly router: Router;
+  readonly request: Request;
+  readonly url: URL;
+  readonly env: RouterEnv;
+  readonly objects: RouterContext["exports"];
+  readonly requestId: string;
+  /** W3C trace context of this request, a child of the caller's if it sent one. */
+  readonly traceparent: string;
+  readonly notes: RequestNotes;
+  /** Path parameters, decoded once. */
+  readonly path: Readonly<Record<string, string>>;
+  /** Headers for the answer. */
+  readonly headers: Headers;
+}
+
+export interface Authorized extends RequestContext {
+  readonly principal: Principal;
+}
+
+/** A request on a session's route, its id checked. */
+export interface SessionRequest extends Authorized {
+  readonly session: string;
+}

@@ -1,0 +1,182 @@
+import { Hono } from "hono";
+import { ProblemError, refuse } from "../agent/problem.ts";
+import type { Principal } from "../agent/rpc.ts";
+import { sessionIdPattern } from "../engine/access/names.ts";
+import type {
+  Authorized,
+  RequestContext,
+  Router,
+  RouterContext,
+  RouterDependencies,
+  RouterEnv,
+  SessionRequest,
+} from "./context.ts";
+import {
+  checkTokenOrigin,
+  createAuthenticator,
+  devPrincipal,
+  presentedCredential,
+  requireConfigured,
+} from "./credentials.ts";
+import { checkOrigin, preflight } from "./origins.ts";
+import { problemOf, problemResponse } from "./problems.ts";
+import { refuseUrlCredentials } from "./query.ts";
+import { createRateLimiter } from "./rate-limit.ts";
+import { logRequest, newRequestId, traceOf } from "./request-log.ts";
+import { requireScope } from "./route.ts";
+import type { Route } from "./route.ts";
+import { routes } from "./routes.ts";
+
+/** The HTTP API: `createRouter` is the whole room's door. */
+
+export type { RouterContext, RouterDependencies, RouterEnv, SessionStub, ToolListing } from "./context.ts";
+
+/** Who sends this request; null if it holds no credential and is not let in without. */
+async function principalOf(context: RequestContext): Promise<Principal | null> {
+  const credential = presentedCredential(context.request);
+  if (credential === null) return devPrincipal(context);
+  const principal = await context.router.authenticator.authenticate(context, credential);
+  checkTokenOrigin(context, principal);
+  return principal;
+}
+
+/** Counts a request against its key's rate (AP-15); keyless ones of a development machine are not counted. */
+function countRequest({ router, headers }: RequestContext, principal: Principal): void {
+  if (principal.by === "dev") return;
+  const { limit } = router.rateLimiter;
+  const taken = router.rateLimiter.take([principal.tenant, principal.by, principal.session ?? ""].join(" "));
+  headers.set("RateLimit-Policy", `"key";q=${limit};w=60`);
+  headers.set("RateLimit", `"key";r=${taken.remaining};t=${Math.ceil(taken.resetMs / 1000)}`);
+  if (taken.allowed) return;
+  refuse("rate_limited", `More than ${limit} requests in a minute.`, { retryAfterMs: taken.resetMs });
+}
+
+function authorize(context: RequestContext, principal: Principal, route: Route): Authorized {
+  const authorized: Authorized = { ...context, principal };
+  context.notes.tenant = principal.tenant;
+  countRequest(context, principal);
+  requireScope(authorized, route.scope === "open" ? "any" : route.scope);
+  return authorized;
+}
+
+/** A session's request: an id out of pattern is as unknown as any other (RE-T5, RE-T33). */
+function onSession(context: Authorized): SessionRequest {
+  const session = context.path["session"] ?? "";
+  const { principal } = context;
+  if (principal.session !== undefined && principal.session !== session) {
+    refuse("unauthenticated", "This token opens another session.");
+  }
+  if (!sessionIdPattern.test(session)) refuse("not_found", "No such session.");
+  context.notes.session = session;
+  return { ...context, session };
+}
+
+/** An admitted principal on a session's route. */
+const admit = (context: RequestContext, route: Route, principal: Principal): SessionRequest =>
+  onSession(authorize(context, principal, route));
+
+const isUpgrade = (request: Request): boolean => request.headers.has("Upgrade");
+
+const unauthenticated = (): never => refuse("unauthenticated", "Send a key as Authorization: Bearer <key>.");
+
+async function dispatch(context: RequestContext, route: Route): Promise<Response> {
+  if (route.scope === "open") return route.handle(context);
+  requireConfigured(context.env);
+  const principal = await principalOf(context);
+  if (route.on === "session") {
+    if (principal !== null) return route.handle(admit(context, route, principal));
+    const session = context.path["session"] ?? "";
+    if (route.late === undefined || !isUpgrade(context.request)) return unauthenticated();
+    return route.late(context, session, (late) => admit(context, route, late));
+  }
+  if (principal === null) return unauthenticated();
+  if (principal.session !== undefined && route.tokens === undefined) {
+    refuse("scope_missing", "A browser token opens its own session only.");
+  }
+  return route.handle(authorize(context, principal, route));
+}
+
+/** The routes as Hono matches them; path parameters are decoded once, by it. */
+function createApp(): Hono<{ Bindings: RequestContext }> {
+  const app = new Hono<{ Bindings: RequestContext }>();
+  for (const route of routes) {
+    const paths = route.alias === undefined ? [route.path] : [route.path, route.path.replace(/^\/v1/, "")];
+    app.on(route.method, paths, (c) => {
+      c.env.notes.route = `${route.method} ${route.path}`;
+      return dispatch({ ...c.env, path: c.req.param() }, route);
+    });
+  }
+  app.notFound(() => refuse("not_found", "No such address."));
+  app.onError((thrown) => {
+    throw thrown;
+  });
+  return app;
+}
+
+/** Checks that hold for every address, then the route. */
+async function answerOf(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
+  checkOrigin(context);
+  refuseUrlCredentials(context.url.searchParams);
+  if (context.request.method === "OPTIONS") return preflight(context);
+  return app.fetch(context.request, context);
+}
+
+/** An answer with the headers that every answer has (AP-9, AP-15). */
+function finish(context: RequestContext, response: Response): Response {
+  const headers = new Headers(response.headers);
+  for (const [name, value] of context.headers) headers.set(name, value);
+  headers.set("Request-Id", context.requestId);
+  headers.set("X-Content-Type-Options", "nosniff");
+  headers.set("traceparent", context.traceparent);
+  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
+  const { status, webSocket } = response;
+  return status === 101 && webSocket
+    ? new Response(null, { status, webSocket, headers })
+    : new Response(response.body, { status, headers });
+}
+
+/** Answers one request and writes its log line. */
+async function serve(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
+  const started = context.router.now();
+  let response: Response;
+  try {
+    response = await answerOf(app, context);
+  } catch (thrown) {
+    const problem = problemOf(thrown);
+    context.notes.code = problem.code;
+    if (!(thrown instanceof ProblemError)) context.notes.fault = thrown;
+    response = problemResponse(problem, context.requestId);
+  }
+  await logRequest(context, response.status, started);
+  return finish(context, response);
+}
+
+/** The API of a compiled team. Holds two small caches of its isolate: verified credentials and request counts. */
+export function createRouter(dependencies: RouterDependencies): {
+  fetch(request: Request, env: RouterEnv, ctx: RouterContext): Promise<Response>;
+} {
+  const now = dependencies.now ?? Date.now;
+  const router: Router = {
+    log: (line) => console.log(line),
+    ...dependencies,
+    now,
+    authenticator: createAuthenticator(now),
+    rateLimiter: createRateLimiter(dependencies.team.access.rate_limit.rpm, now),
+  };
+  const app = createApp();
+  return {
+    fetch: (request, env, ctx) =>
+      serve(app, {
+        router,
+        request,
+        env,
+        objects: ctx.exports,
+        url: new URL(request.url),
+        requestId: newRequestId(),
+        traceparent: traceOf(request),
+        notes: { route: null, tenant: null, session: null, code: null, fault: null },
+        path: {},
+        headers: new Headers(),
+      }),
+  };
+}

@@ -1,0 +1,31 @@
+import { refuse } from "../agent/problem.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Browsers (AP-15): an Origin is our own or a configured one; only the latter get CORS headers. */
+
+const exposed = "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
+
+/** Refuses a foreign Origin and prepares the CORS headers of a configured one. */
+export function checkOrigin(context: RequestContext): void {
+  const { request, url, router, headers } = context;
+  const origin = request.headers.get("Origin");
+  headers.append("Vary", "Origin");
+  if (origin === null || origin === url.origin) return;
+  if (!router.team.access.origins.includes(origin)) {
+    refuse("origin_not_allowed", "This origin is not in the team's access.origins.");
+  }
+  headers.set("Access-Control-Allow-Origin", origin);
+  headers.set("Access-Control-Expose-Headers", exposed);
+}
+
+/** The answer to a browser's preflight; no credential travels with one. */
+export function preflight(context: RequestContext): Response {
+  const { headers } = context;
+  headers.set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE");
+  headers.set(
+    "Access-Control-Allow-Headers",
+    "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, traceparent",
+  );
+  headers.set("Access-Control-Max-Age", "600");
+  return new Response(null, { status: 204 });
+}

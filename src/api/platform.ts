@@ -1,0 +1,38 @@
+import { refuse } from "../agent/problem.ts";
+import { fieldsOf } from "./body.ts";
+
+/** Calls to Durable Objects: what the platform throws is no fault of the callee's (RE-2). */
+
+interface PlatformFault {
+  readonly retryable: boolean;
+  readonly overloaded: boolean;
+}
+
+const faultOf = (thrown: unknown): PlatformFault => {
+  const { retryable, overloaded } = fieldsOf(thrown);
+  return { retryable: retryable === true, overloaded: overloaded === true };
+};
+
+const overloaded = (detail: string): never => refuse("overloaded", detail, { retryAfterMs: 1000 });
+
+/**
+ * Calls an object. A fault that the platform calls retryable is tried once more where the call may be repeated;
+ * `call` must get a new stub each time, since a stub is broken after a fault. An overloaded object is left alone.
+ */
+export async function repeat<T>(call: () => Promise<T>, repeatable: boolean): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call();
+    } catch (thrown) {
+      const fault = faultOf(thrown);
+      if (fault.overloaded) return overloaded("The session has more requests than it can take: try again.");
+      if (!fault.retryable) throw thrown;
+      if (!repeatable) {
+        return overloaded(
+          "The session was interrupted, so the outcome is unknown: send an Idempotency-Key to repeat safely.",
+        );
+      }
+      if (attempt === 2) return overloaded("The session was interrupted: try again.");
+    }
+  }
+}

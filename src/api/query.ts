@@ -1,0 +1,70 @@
+import { refuse } from "../agent/problem.ts";
+import type { Fields } from "./body.ts";
+
+/** Query values as the JSON that the operation's schema expects. */
+
+/** How a route's parameters read: `list` takes `a,b` as well as repetition, `pairs` takes `name[key]=value`, `time` milliseconds or RFC 3339. */
+export type QueryKinds = Readonly<Record<string, "integer" | "time" | "boolean" | "list" | "pairs">>;
+
+const wrong = (name: string, message: string): never =>
+  refuse("invalid_request", `/${name}: ${message}`, {
+    errors: [{ pointer: `/${name}`, code: "invalid_query", message }],
+  });
+
+const scalar = (name: string, text: string, kind: QueryKinds[string] | undefined): unknown => {
+  if (kind === "integer") {
+    const value = Number(text);
+    return /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(value)
+      ? value
+      : wrong(name, "is no whole number");
+  }
+  if (kind === "time") return /^\d{1,15}$/.test(text) ? Number(text) : text;
+  if (kind === "boolean") {
+    return text === "true" || text === "false" ? text === "true" : wrong(name, "is true or false");
+  }
+  return text;
+};
+
+const pairName = /^([^[\]]+)\[([^[\]]+)\]$/;
+
+/** The parameters of a query; one given twice is refused unless it is a list. */
+export function readQuery(query: URLSearchParams, kinds: QueryKinds): Fields {
+  const fields: [string, unknown][] = [];
+  const pairs = new Map<string, [string, string][]>();
+  for (const name of new Set(query.keys())) {
+    const values = query.getAll(name);
+    const [, group = "", key = ""] = pairName.exec(name) ?? [];
+    const [first = ""] = values;
+    if (kinds[name] === "list") {
+      fields.push([name, values.flatMap((value) => value.split(","))]);
+    } else if (values.length > 1) {
+      wrong(name, "is given more than once");
+    } else if (kinds[group] === "pairs") {
+      pairs.set(group, [...(pairs.get(group) ?? []), [key, first]]);
+    } else {
+      fields.push([name, scalar(name, first, kinds[name])]);
+    }
+  }
+  for (const [group, entries] of pairs) fields.push([group, Object.fromEntries(entries)]);
+  return Object.fromEntries(fields);
+}
+
+/** Commands take their parameters in the body: any query parameter is unknown (AP-2). */
+export function refuseQuery(query: URLSearchParams): void {
+  const [name] = query.keys();
+  if (name !== undefined) wrong(name, "is no parameter of this route: commands take JSON bodies");
+}
+
+const secretNames = /^(access_?token|api_?key|auth|authorization|bearer|key|token)$/i;
+
+/** A credential in a URL ends up in logs and histories: refused, whatever it would open (AP-13). */
+export function refuseUrlCredentials(query: URLSearchParams): void {
+  for (const [name, value] of query) {
+    if (secretNames.test(name) || /^l[kt]_/.test(value)) {
+      refuse(
+        "token_in_url",
+        "Credentials travel in the Authorization header, never in a URL: revoke this one.",
+      );
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import * as z from "zod";
+import { refuse } from "../agent/problem.ts";
+import { derivedSessionId, randomSessionId } from "../engine/access/names.ts";
+import { answer } from "./answers.ts";
+import type { Fields } from "./body.ts";
+import { callSession, callTeam, idempotencyKey, merged } from "./calls.ts";
+import type { Authorized, SessionRequest } from "./context.ts";
+import { limits } from "./limits.ts";
+import { readQuery } from "./query.ts";
+import { commandBody, operation, performed } from "./route.ts";
+import type { Route } from "./route.ts";
+import { streamEvents, wantsStream } from "./sse.ts";
+import { upgradeKnown, upgradeUnknown } from "./socket.ts";
+import { send } from "./wait.ts";
+
+/** Routes of sessions (API spec §3). */
+
+const S = "/v1/sessions/:session";
+const message = { limit: limits.message_body_bytes } as const;
+const asks = { scope: ["asks:answer", "approvals:decide"] } as const;
+const page = { limit: "integer" } as const;
+
+/** The id of a session to create (AP-3): from its `ref`, from the idempotency key, or random. */
+async function newSessionId({ request, principal }: Authorized, body: Fields): Promise<string> {
+  const { ref } = body;
+  if (typeof ref === "string" && ref.length > 0 && ref.length <= 128) {
+    return derivedSessionId("ref", principal.tenant, ref);
+  }
+  const key = idempotencyKey(request, {});
+  return key === undefined ? randomSessionId() : derivedSessionId("idem", principal.tenant, key);
+}
+
+async function createSession(context: Authorized): Promise<Response> {
+  const body = await commandBody(context, limits.message_body_bytes);
+  const session = await newSessionId(context, body);
+  context.notes.session = session;
+  const response = await performed({ ...context, session }, "create", body);
+  response.headers.set("Location", `/v1/sessions/${session}`);
+  return response;
+}
+
+const respondBody = z.strictObject({ question_id: z.string().min(1), response: z.string() });
+
+/** S3's form of an answer. */
+async function respond(context: SessionRequest): Promise<Response> {
+  const body = await commandBody(context);
+  const parsed = respondBody.safeParse(body);
+  if (!parsed.success) {
+    const errors = parsed.error.issues.map(({ path, code, message }) => ({
+      pointer: path.map((step) => `/${String(step)}`).join(""),
+      code,
+      message,
+    }));
+    return refuse("invalid_request", "Send {question_id, response}, both texts.", { errors });
+  }
+  const { question_id: ask, response: text } = parsed.data;
+  const key = idempotencyKey(context.request, {});
+  return answer(await callSession(context, { op: "answer", params: { ask, decision: "answer", text }, key }));
+}
+
+const eventsQuery = {
+  after: "integer",
+  before: "integer",
+  limit: "integer",
+  types: "list",
+} as const;
+
+async function events(context: SessionRequest): Promise<Response> {
+  const { request, url } = context;
+  const query = readQuery(url.searchParams, eventsQuery);
+  if (wantsStream(request, url.searchParams)) return streamEvents(context, query);
+  const { types } = query;
+  return performed(context, "events", Array.isArray(types) ? { ...query, types: types.join(",") } : query);
+}
+
+/** Mints a token for a session that is there: an unknown one is 404, whoever's it may be. */
+async function mint(context: SessionRequest): Promise<Response> {
+  const { principal, router, session } = context;
+  const body = await commandBody(context);
+  await callSession(
+    { ...context, principal: { ...principal, scopes: ["sessions:read"] } },
+    { op: "get", params: {} },
+  );
+  const ttl = Math.floor(router.team.access.token_ttl / 1000);
+  return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session }) }));
+}
+
+export const sessionRoutes: readonly Route[] = [
+  { method: "POST", path: "/v1/sessions", alias: true, scope: "sessions:write", handle: createSession },
+  operation("GET", S, "get"),
+  operation("PATCH", S, "patch"),
+  operation("DELETE", S, "delete", { alias: true }),
+  {
+    on: "session",
+    method: "POST",
+    path: S,
+    alias: true,
+    scope: "sessions:write",
+    handle: async (context) => send(context, await commandBody(context, message.limit), 60),
+  },
+  {
+    on: "session",
+    method: "POST",
+    path: `${S}/messages`,
+    scope: "sessions:write",
+    handle: async (context) => send(context, await commandBody(context, message.limit), 0),
+  },
+  operation("GET", `${S}/messages`, "messages", { query: { ...page, retired: "boolean" } }),
+  operation("GET", `${S}/inputs`, "inputs", { query: page }),
+  operation("GET", `${S}/inputs/:input`, "input"),
+  operation("PATCH", `${S}/inputs/:input`, "edit_input", message),
+  operation("DELETE", `${S}/inputs/:input`, "withdraw"),
+  operation("GET", `${S}/runs`, "runs", { query: page }),
+  operation("GET", `${S}/runs/:run`, "run"),
+  operation("GET", `${S}/threads`, "threads", { query: page }),
+  operation("POST", `${S}/cancel`, "cancel"),
+  operation("GET", `${S}/asks`, "asks", { ...asks, query: page }),
+  operation("POST", `${S}/asks/:ask`, "answer", asks),
+  { on: "session", method: "POST", path: `${S}/respond`, alias: true, scope: "asks:answer", handle: respond },
+  {
+    on: "session",
+    method: "GET",
+    path: `${S}/events`,
+    alias: true,
+    scope: "sessions:read",
+    handle: events,
+  },
+  {
+    on: "session",
+    method: "GET",
+    path: `${S}/ws`,
+    scope: "sessions:read",
+    handle: upgradeKnown,
+    late: (context, session, admit) => upgradeUnknown({ context, session, admit }),
+  },
+  operation("GET", `${S}/snapshot`, "snapshot"),
+  operation("POST", `${S}/clear`, "clear"),
+  operation("GET", `${S}/usage`, "usage"),
+  { on: "session", method: "POST", path: `${S}/tokens`, scope: "tokens:mint", handle: mint },
+];

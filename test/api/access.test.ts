@@ -1,0 +1,301 @@
+import { describe, expect, test } from "vitest";
+import type { Scope } from "../../src/agent/rpc.ts";
+import type { Route } from "../../src/api/route.ts";
+import { routes } from "../../src/api/routes.ts";
+import { mintToken } from "../../src/engine/access/browser-tokens.ts";
+import { allScopes } from "../../src/engine/access/scopes.ts";
+import { accepted, adminKey, anId, operator, origin, problemOf, setUp } from "./harness.ts";
+
+/** Credentials against every route of the table (RE-T1, RE-T3, RE-T5). */
+
+const closed = routes.filter((route) => route.scope !== "open");
+const scopesOf = (route: Route): readonly string[] => [route.scope].flat();
+const label = (route: Route) => `${route.method} ${route.path}`;
+const addresses = (route: Route, session = anId()): string[] => {
+  const path = route.path.replace(":session", session).replaceAll(/:\w+/g, "x1");
+  return route.alias === undefined ? [path] : [path, path.replace("/v1", "")];
+};
+const init = (
+  route: Route,
+  credential: string | null,
+  headers: Record<string, string> = {},
+): RequestInit => ({
+  method: route.method,
+  headers: {
+    ...(credential === null ? {} : { Authorization: `Bearer ${credential}` }),
+    ...(route.method === "POST" || route.method === "PATCH" ? { "Content-Type": "application/json" } : {}),
+    ...headers,
+  },
+  ...(route.method === "POST" || route.method === "PATCH" ? { body: "{}" } : {}),
+});
+
+test("AP-11: the open routes are the two probes and the console's files, all others name a scope", () => {
+  expect(routes.filter((route) => route.scope === "open").map(({ path }) => path)).toEqual([
+    "/healthz",
+    "/readyz",
+    "/console",
+    "/console/console.js",
+    "/console/console.css",
+  ]);
+  const known = ["any", ...allScopes];
+  expect(closed.flatMap(scopesOf).filter((scope) => !known.includes(scope))).toEqual([]);
+  expect(new Set(routes.map(label)).size).toBe(routes.length);
+});
+
+test("AP-1: the five routes of the engine seed answer without the prefix too", () => {
+  expect(
+    routes
+      .filter((route) => route.alias)
+      .map(label)
+      .sort(),
+  ).toEqual(
+    [
+      "POST /v1/sessions",
+      "POST /v1/sessions/:session",
+      "POST /v1/sessions/:session/respond",
+      "GET /v1/sessions/:session/events",
+      "DELETE /v1/sessions/:session",
+    ].sort(),
+  );
+});
+
+describe.each(closed.map((route) => [label(route), route] as const))("%s", (_, route) => {
+  test("RE-T1: is 401 without a credential and with any wrong one", async () => {
+    const { fetch, session } = setUp();
+    const double = await session(anId());
+    const wrong = [
+      null,
+      "lk_aaaaaaaaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      "lt_e30.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+      adminKey.slice(0, -1),
+      `${adminKey}A`,
+      "undefined",
+    ];
+    for (const path of addresses(route)) {
+      for (const credential of wrong) {
+        const response = await fetch(path, init(route, credential));
+        expect(response.status, `${path} ${credential}`).toBe(401);
+        expect(response.headers.get("WWW-Authenticate")).toBe("Bearer");
+      }
+      for (const header of [adminKey, `bearer ${adminKey}`, `Bearer  ${adminKey}`, `Basic ${adminKey}`]) {
+        const response = await fetch(path, init(route, null, { Authorization: header }));
+        expect(response.status, `${path} ${header}`).toBe(401);
+      }
+      const cookie = await fetch(path, init(route, null, { Cookie: `token=${adminKey}` }));
+      expect(cookie.status).toBe(401);
+    }
+    expect(double.calls).toEqual([]);
+  });
+
+  test("RE-T1: is 403 for a key that has every scope but its own", async () => {
+    const { fetch, session, key } = setUp();
+    const double = await session(anId());
+    const needed = scopesOf(route);
+    if (needed.includes("any")) return;
+    const lacking = await key({ scopes: allScopes.filter((scope) => !needed.includes(scope)) });
+    for (const path of addresses(route)) {
+      const response = await fetch(path, init(route, lacking));
+      expect(response.status, path).toBe(403);
+      expect(await problemOf(response)).toMatchObject({ code: "scope_missing", meta: { scopes: needed } });
+    }
+    expect(double.calls).toEqual([]);
+  });
+
+  test("RE-T5: another tenant's session is like an unknown one, byte for byte", async () => {
+    if (route.on !== "session") return;
+    const { fetch, session, key } = setUp();
+    const double = await session(anId());
+    const foreign = await key({ scopes: [...allScopes], tenant: "other" });
+    const odd = [
+      anId("b"),
+      "s_short",
+      anId().toUpperCase(),
+      `${anId()}%00`,
+      `${anId()}%20`,
+      `%73_${"b".repeat(26)}`,
+      encodeURIComponent(`${anId()}/../${anId()}`),
+      "%252e%252e",
+      "__proto__",
+    ];
+    const headers = route.path.endsWith("/ws") ? { Upgrade: "websocket" } : {};
+    const body = route.path.endsWith("/respond")
+      ? { body: JSON.stringify({ question_id: "a", response: "b" }) }
+      : {};
+    const replies: string[] = [];
+    for (const id of [anId(), ...odd]) {
+      for (const path of addresses(route, id)) {
+        const response = await fetch(path, { ...init(route, foreign, headers), ...body });
+        expect(response.status, path).toBe(404);
+        const kept = [...response.headers].filter(
+          ([name]) => !/^(request-id|traceparent|ratelimit)/.test(name),
+        );
+        replies.push(JSON.stringify([await problemOf(response), kept]));
+      }
+    }
+    expect(new Set(replies).size).toBe(1);
+    expect(double.calls).toEqual([]);
+  });
+
+  test("RE-T3: a browser token opens its own session and nothing else", async () => {
+    const { fetch, session, tables } = setUp();
+    const own = await session(anId(), () => accepted({ id: anId() }));
+    await session(anId("b"));
+    const { token } = await mintToken(
+      tables,
+      operator,
+      { session: anId(), scopes: [...allScopes] as Scope[], ttl: 60 },
+      Date.now(),
+    );
+    if (route.on === "session") {
+      const other = await fetch(addresses(route, anId("b"))[0] ?? "", init(route, token));
+      expect(other.status).toBe(401);
+      return;
+    }
+    const response = await fetch(addresses(route)[0] ?? "", init(route, token));
+    expect(response.status).toBe(
+      "tokens" in route && route.tokens ? (route.path.includes(":agent") ? 404 : 200) : 403,
+    );
+    expect(own.calls).toEqual([]);
+  });
+
+  test("RE-T4: is 403 for a foreign Origin, whatever the credential", async () => {
+    const { fetch, session } = setUp({ access: { origins: ["https://app.example.com"] } });
+    const double = await session(anId());
+    for (const foreign of [
+      "https://evil.example",
+      "null",
+      "https://app.example.com.evil.example",
+      "http://app.example.com",
+    ]) {
+      const response = await fetch(
+        addresses(route)[0] ?? "",
+        init(route, adminKey, { Origin: foreign, Upgrade: "websocket" }),
+      );
+      expect(response.status, foreign).toBe(403);
+      expect(await problemOf(response)).toMatchObject({ code: "origin_not_allowed" });
+      expect(response.headers.get("Access-Control-Allow-Origin")).toBeNull();
+    }
+    expect(double.calls).toEqual([]);
+  });
+
+  test("AP-13: is 400 for a credential in the URL", async () => {
+    const { fetch, session } = setUp();
+    const double = await session(anId());
+    for (const query of [
+      `token=${adminKey}`,
+      "access_token=x",
+      "api_key=x",
+      "q=lk_abc",
+      "after=lt_abc",
+      "Authorization=x",
+    ]) {
+      const response = await fetch(`${addresses(route)[0]}?${query}`, init(route, adminKey));
+      expect(response.status, query).toBe(400);
+      const text = await response.text();
+      expect(JSON.parse(text)).toMatchObject({ code: "token_in_url" });
+      expect(text).not.toContain(adminKey);
+    }
+    expect(double.calls).toEqual([]);
+  });
+
+  test("AP-12: is 503 until LIMPET_ADMIN_KEY is set", async () => {
+    for (const env of [{}, { LIMPET_ADMIN_KEY: "" }, { LIMPET_ADMIN_KEY: "short" }, { LIMPET_DEV: "true" }]) {
+      const { fetch } = setUp({ env });
+      const response = await fetch(addresses(route)[0] ?? "", init(route, "short"));
+      expect(response.status).toBe(503);
+      expect(await problemOf(response)).toMatchObject({ code: "not_configured", retryable: false });
+    }
+  });
+});
+
+test("AP-14: keyless requests act as tenant dev with LIMPET_DEV, a loopback Host and no foreign Origin together", async () => {
+  const { fetch, session } = setUp({
+    env: { LIMPET_DEV: "1" },
+    access: { origins: ["https://app.example.com"] },
+  });
+  const double = await session(anId(), () => accepted({}), "dev");
+  const ask = async (url: string, headers: Record<string, string> = {}) =>
+    (await fetch(url + `/v1/sessions/${anId()}`, { headers })).status;
+  expect(await ask("http://localhost:8787")).toBe(200);
+  expect(await ask("http://127.0.0.1:8787")).toBe(200);
+  expect(await ask("http://[::1]:8787")).toBe(200);
+  expect(await ask("http://localhost:8787", { Origin: "http://localhost:8787" })).toBe(200);
+  expect(double.calls.at(-1)?.principal).toEqual({ tenant: "dev", by: "dev", scopes: allScopes });
+  expect(await ask("http://limpet.example")).toBe(401);
+  expect(await ask("http://localhost.evil.example:8787")).toBe(401);
+  expect(await ask("http://localhost:8787", { Host: "evil.example" })).toBe(401);
+  expect(await ask("http://localhost:8787", { Origin: "https://app.example.com" })).toBe(401);
+  expect(await ask("http://localhost:8787", { Origin: "http://localhost:3000" })).toBe(403);
+  expect(await ask("http://localhost:8787", { Authorization: `Bearer ${adminKey}` })).toBe(401);
+});
+
+test("AP-12: a verified key is remembered for 30 s, so a revoked one ends within them", async () => {
+  let now = 1_800_000_000_000;
+  const { fetch, key, call, counts } = setUp({ now: () => now });
+  const credential = await key({ scopes: ["sessions:read"] });
+  const ask = async () =>
+    (await fetch("/v1/capabilities", { headers: { Authorization: `Bearer ${credential}` } })).status;
+  expect([await ask(), await ask()]).toEqual([200, 200]);
+  expect(counts.authenticate).toBe(1);
+  await call("DELETE", `/v1/keys/${credential.split("_")[1]}`);
+  now += 29_999;
+  expect(await ask()).toBe(200);
+  now += 1;
+  expect(await ask()).toBe(401);
+});
+
+test("AP-12: a remembered key still ends at its expiry", async () => {
+  let now = 1_800_000_000_000;
+  const { fetch, key } = setUp({ now: () => now });
+  const credential = await key({ scopes: ["sessions:read"], expires_at: now + 1000 });
+  const ask = () => fetch("/v1/capabilities", { headers: { Authorization: `Bearer ${credential}` } });
+  expect((await ask()).status).toBe(200);
+  now += 1000;
+  const response = await ask();
+  expect(response.status).toBe(401);
+  expect(await problemOf(response)).toMatchObject({ code: "token_expired" });
+});
+
+test("RE-T6: a thousand interleaved keys each see their own tenant", async () => {
+  const { fetch, key, sessions, session } = setUp({ access: { rate_limit: { rpm: 100_000 } } });
+  const keys: string[] = [];
+  for (let at = 0; at < 50; at += 1) {
+    keys.push(await key({ scopes: ["sessions:read"], tenant: `t${at}` }));
+    await session(anId(), () => accepted({ tenant: `t${at}` }), `t${at}`);
+  }
+  expect(sessions.size).toBe(50);
+  const answers = await Promise.all(
+    Array.from({ length: 1000 }, async (_, at) => {
+      const response = await fetch(`/v1/sessions/${anId()}`, {
+        headers: { Authorization: `Bearer ${keys[(at * 7) % 50]}` },
+      });
+      return (await response.json<{ tenant: string }>()).tenant === `t${(at * 7) % 50}`;
+    }),
+  );
+  expect(answers.filter((right) => !right)).toEqual([]);
+});
+
+test("AP-13: a token bound to an origin works there alone", async () => {
+  const { fetch, tables, session } = setUp({
+    access: { origins: ["https://app.example.com", "https://b.example"] },
+  });
+  await session(anId());
+  const mint = (bound: string) =>
+    mintToken(
+      tables,
+      operator,
+      { session: anId(), scopes: ["sessions:read"], ttl: 60, origin: bound },
+      Date.now(),
+    );
+  const ask = async (token: string, from?: string) =>
+    (
+      await fetch(`/v1/sessions/${anId()}`, {
+        headers: { Authorization: `Bearer ${token}`, ...(from === undefined ? {} : { Origin: from }) },
+      })
+    ).status;
+  const { token } = await mint("https://app.example.com");
+  expect(await ask(token, "https://app.example.com")).toBe(200);
+  expect(await ask(token, "https://b.example")).toBe(403);
+  expect(await ask(token)).toBe(403);
+  expect(await ask((await mint(origin)).token)).toBe(200);
+});

@@ -1,0 +1,155 @@
+import type { Principal, SessionCall, SessionReply } from "../../src/agent/rpc.ts";
+import { createRouter } from "../../src/api/index.ts";
+import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
+import { accessSchema, observabilitySchema } from "../../src/config/operator-schema.ts";
+import type { Agent, Team } from "../../src/config/team.ts";
+import { authenticate } from "../../src/engine/access/authenticate.ts";
+import { createKey } from "../../src/engine/access/key-store.ts";
+import { objectName } from "../../src/engine/access/names.ts";
+import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
+import { allScopes } from "../../src/engine/access/scopes.ts";
+import { indexSession, readDefinition } from "../../src/engine/access/session-index.ts";
+import { performTeamCall } from "../../src/engine/access/team-calls.ts";
+import { memoryTables } from "../engine/access/tables.ts";
+
+/** The router with the real team logic behind it and scripted sessions. */
+
+export const adminKey = "an-admin-key-of-thirty-two-chars";
+export const origin = "https://limpet.example";
+export const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
+export const anId = (letter = "a"): string => `s_${letter.repeat(26)}`;
+
+const agent = (name: string): Agent =>
+  ({
+    name,
+    description: `The ${name}.`,
+    prefix: "🤖",
+    provider: "scripted",
+    skills: ["writing"],
+    effects: [{ kind: "compact", params: {} }],
+  }) as unknown as Agent;
+
+/** The parts of a compiled team that the router reads. */
+export const team = (access: unknown = {}): Team =>
+  ({
+    format: 1,
+    name: "default",
+    revision: "r_0123456789abcdef0123",
+    entry_agent: "guide",
+    access: accessSchema.parse(access),
+    observability: observabilitySchema.parse({}),
+    providers: [{ name: "scripted", kind: "scripted", model: "scripted-1" }],
+    agents: [agent("guide"), agent("scout")],
+    skills: [],
+    secrets: ["MODEL_KEY"],
+  }) as unknown as Team;
+
+export interface SessionDouble {
+  readonly calls: SessionCall[];
+  perform: (call: SessionCall) => Promise<SessionReply>;
+  fetch: (request: Request) => Promise<Response>;
+}
+
+export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true }> = {}): SessionReply => ({
+  ok: true,
+  status: 200,
+  json: JSON.stringify(value),
+  seq: 7,
+  replayed: false,
+  ...more,
+});
+const unknown: SessionReply = { ok: false, problem: { code: "not_found", detail: "no session here" } };
+
+export interface Setup {
+  readonly access?: unknown;
+  readonly env?: RouterEnv;
+  readonly now?: () => number;
+}
+
+export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date.now }: Setup = {}) {
+  const { tables, dump } = memoryTables();
+  const sessions = new Map<string, SessionDouble>();
+  const lines: Record<string, unknown>[] = [];
+  const counts = { authenticate: 0 };
+  const directory: TeamDirectory = {
+    authenticate(credential) {
+      counts.authenticate += 1;
+      return authenticate(tables, credential, { adminKey: env.LIMPET_ADMIN_KEY, now: now() });
+    },
+    perform: (call) => performTeamCall(tables, call, now()),
+    index: async (summary, definition) => indexSession(tables, summary, definition),
+    definition: async (revision) => readDefinition(tables, revision),
+  };
+  const absent: SessionStub = {
+    perform: async () => unknown,
+    fetch: async () => Response.json({ code: "not_found", detail: "none" }, { status: 404 }),
+  };
+  const ctx: RouterContext = {
+    exports: {
+      SessionObject: { getByName: (name) => sessions.get(name) ?? absent },
+      TeamObject: { getByName: () => directory },
+    },
+  };
+  const router = createRouter({
+    team: team(access),
+    toolsOf: () => [{ name: "read_file", toolbox: "filesystem", description: "Reads.", safety: "read" }],
+    windowOf: () => 16_000,
+    now,
+    log: (line) => lines.push(JSON.parse(line)),
+  });
+  const fetch = (path: string, init: RequestInit = {}): Promise<Response> =>
+    router.fetch(new Request(new URL(path, origin), init), env, ctx);
+  return {
+    tables,
+    dump,
+    directory,
+    lines,
+    counts,
+    fetch,
+    /** A request with a key, and a JSON body if `body` is given. */
+    call: (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      fetch(path, {
+        method,
+        headers: {
+          Authorization: `Bearer ${adminKey}`,
+          ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      }),
+    /** A session of a tenant that answers every call with `perform`. */
+    session: async (
+      id: string,
+      perform: (call: SessionCall) => SessionReply | Promise<SessionReply> = () => accepted({ id }),
+      tenant = "default",
+    ): Promise<SessionDouble> => {
+      const calls: SessionCall[] = [];
+      const double: SessionDouble = {
+        calls,
+        perform: async (call) => {
+          calls.push(call);
+          return perform(call);
+        },
+        fetch: (request) => absent.fetch(request),
+      };
+      sessions.set(await objectName(tenant, id), double);
+      return double;
+    },
+    sessions,
+    key: async (body: {
+      scopes: (typeof allScopes)[number][];
+      tenant?: string;
+      expires_at?: number;
+    }): Promise<string> => {
+      const { credential } = await createKey(tables, { principal: operator, body, now: now() });
+      return credential ?? "";
+    },
+  };
+}
+export type Harness = ReturnType<typeof setUp>;
+
+/** A problem's body without what differs from request to request. */
+export async function problemOf(response: Response): Promise<Record<string, unknown>> {
+  const { request_id: _, ...body }: Record<string, unknown> = await response.json();
+  return body;
+}
