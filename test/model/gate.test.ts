@@ -206,7 +206,7 @@ const requests = fc.array(
     after: fc.integer({ min: 0, max: 20_000 }),
     input: fc.integer({ min: 1, max: 1500 }),
     maxOutput: fc.integer({ min: 1, max: 600 }),
-    then: fc.constantFrom("settle", "release", "nothing"),
+    end: fc.constantFrom("settle", "release", "nothing"),
   }),
   { minLength: 1, maxLength: 40 },
 );
@@ -218,19 +218,19 @@ test("MO-29: whatever is booked, settled and released, no window of 60 s ever ex
       let state = emptyGate;
       let now = 0;
       const called: { at: number; input: number; output: number }[] = [];
-      for (const [i, { after, input, maxOutput, then }] of steps.entries()) {
+      for (const [i, { after, input, maxOutput, end }] of steps.entries()) {
         now += after;
         const result = reserve(state, ask(`c${i}`, limits, { input, maxOutput, maxWait: 1e9 }), now);
         state = result.state;
         const at = result.answer.startAt;
         expect(at).toBeGreaterThanOrEqual(now);
         const output = state.bookings.at(-1)?.output ?? 0;
-        if (then === "release") state = release(state, `c${i}`);
+        if (end === "release") state = release(state, `c${i}`);
         else called.push({ at, input, output });
-        if (then === "settle") state = settle(state, `c${i}`, ok(input, output), now);
+        if (end === "settle") state = settle(state, `c${i}`, ok(input, output), now);
       }
-      for (const { at: end } of called) {
-        const window = called.filter(({ at }) => at > end - 60_000 && at <= end);
+      for (const { at: last } of called) {
+        const window = called.filter(({ at }) => at > last - 60_000 && at <= last);
         const sum = (key: "input" | "output") => window.reduce((total, entry) => total + entry[key], 0);
         expect(window.length).toBeLessThanOrEqual(5);
         expect(sum("input")).toBeLessThanOrEqual(3000);

@@ -1,0 +1,293 @@
+import { expect, test } from "vitest";
+import type { Json } from "../../src/chat/message.ts";
+import { classify } from "../../src/model/classify.ts";
+import type { ModelErrorCode } from "../../src/model/error.ts";
+import { holdUntil } from "../../src/model/rate-headers.ts";
+
+const origin = { provider: "default", model: "m" };
+const now = Date.parse("2026-11-21T12:00:00Z");
+const at = (status: number | undefined, body: Json = "", headers: Record<string, string> = {}) =>
+  classify({ status, body, headers: new Headers(headers) }, origin, now);
+const error = (fields: { readonly [key: string]: Json }): Json => ({ error: fields });
+
+test.each<[number, ModelErrorCode, boolean]>([
+  [429, "rate_limited", true],
+  [503, "overloaded", true],
+  [529, "overloaded", true],
+  [500, "server_error", true],
+  [502, "server_error", true],
+  [504, "server_error", true],
+  [520, "server_error", true],
+  [409, "server_error", true],
+  [408, "timeout", true],
+  [402, "quota_exceeded", false],
+  [401, "auth", false],
+  [403, "auth", false],
+  [404, "model_not_found", false],
+  [413, "context_overflow", false],
+  [400, "invalid_request", false],
+  [422, "invalid_request", false],
+  [418, "invalid_request", false],
+  [301, "invalid_request", false],
+  [307, "invalid_request", false],
+])("MO-25 RE-F3: HTTP %i is %s", (status, code, retryable) => {
+  expect(at(status, "<html>gateway</html>")).toMatchObject({
+    code,
+    retryable,
+    status,
+    provider: "default",
+    model: "m",
+  });
+});
+
+test.each<[string, Json]>([
+  ["OpenAI's code", error({ type: "invalid_request_error", code: "context_length_exceeded", message: "x" })],
+  [
+    "OpenAI",
+    error({
+      message:
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    }),
+  ],
+  [
+    "OpenAI responses",
+    error({ message: "Your input exceeds the context window of this model. Please adjust your input." }),
+  ],
+  [
+    "Anthropic",
+    {
+      type: "error",
+      error: { type: "invalid_request_error", message: "prompt is too long: 210000 tokens > 200000 maximum" },
+    },
+  ],
+  [
+    "Anthropic with max_tokens",
+    error({ message: "input length and `max_tokens` exceed context limit: 199000 + 21333 > 200000" }),
+  ],
+  [
+    "Gemini",
+    [
+      error({
+        code: 400,
+        status: "INVALID_ARGUMENT",
+        message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+      }),
+    ],
+  ],
+  [
+    "xAI",
+    error({
+      message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    }),
+  ],
+  ["Groq", error({ message: "Please reduce the length of the messages or completion." })],
+  [
+    "llama.cpp",
+    error({
+      type: "exceed_context_size_error",
+      message: "the request exceeds the available context size, try increasing it",
+    }),
+  ],
+  ["Ollama", { error: "prompt too long; exceeded max context length by 12 tokens" }],
+  [
+    "LM Studio",
+    error({
+      message: "The number of tokens to keep from the initial prompt is greater than the context length.",
+    }),
+  ],
+  [
+    "vLLM",
+    {
+      object: "error",
+      message: "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+      code: 400,
+    },
+  ],
+  ["Bedrock", { message: "Input is too long for requested model." }],
+  ["Cohere", { message: "too many tokens: total number of tokens in the prompt cannot exceed 4081" }],
+  [
+    "TGI",
+    { error: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000" },
+  ],
+  [
+    "Copilot",
+    error({
+      code: "model_max_prompt_tokens_exceeded",
+      message: "prompt token count of 70000 exceeds the limit of 64000",
+    }),
+  ],
+  ["Moonshot", error({ message: "Invalid request: Your request exceeded model token limit: 8192" })],
+  ["MiniMax", error({ message: "invalid params, context window exceeds limit (2013)" })],
+  [
+    "Workers AI",
+    error({
+      message:
+        "The estimated number of input and maximum output tokens (9000) exceeded this model context window limit (8000).",
+    }),
+  ],
+  ["Z.ai", error({ code: "1261", message: "Prompt exceeds max length" })],
+])("MO-25: %s says that the context overflows", (_, body) => {
+  expect(at(400, body)).toMatchObject({ code: "context_overflow", retryable: false });
+  expect(at(400, JSON.stringify(body)).code).toBe("context_overflow");
+  expect(at(undefined, body).code).toBe("context_overflow");
+});
+
+test("MO-25: what only sounds like an overflow is none", () => {
+  const perMinute = error({
+    code: "rate_limit_exceeded",
+    message:
+      "Request too large on tokens per min (TPM): Limit 30000, Requested 40000. Please reduce the length of the messages.",
+  });
+  expect(at(429, perMinute).code).toBe("rate_limited");
+  const cap = error({
+    type: "invalid_request_error",
+    message: "max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens",
+  });
+  expect(at(400, cap).code).toBe("invalid_request");
+});
+
+test.each<[number, Json]>([
+  [
+    429,
+    error({
+      type: "insufficient_quota",
+      code: "insufficient_quota",
+      message: "You exceeded your current quota",
+    }),
+  ],
+  [
+    400,
+    error({ type: "invalid_request_error", message: "Your credit balance is too low to access the API." }),
+  ],
+  [403, error({ type: "billing_error", message: "x" })],
+  [429, error({ message: "Your team has used all available credits" })],
+  [
+    429,
+    [
+      error({
+        code: 429,
+        status: "RESOURCE_EXHAUSTED",
+        details: [{ quotaId: "GenerateRequestsPerDayPerProject" }],
+      }),
+    ],
+  ],
+])("MO-25 RE-F2: %i with %j is quota_exceeded", (status, body) => {
+  expect(at(status, body)).toMatchObject({ code: "quota_exceeded", retryable: false });
+});
+
+test("MO-16 MO-25: Google's limit per minute speaks of billing, but is a rate limit with its wait in the body", () => {
+  const body = [
+    error({
+      code: 429,
+      status: "RESOURCE_EXHAUSTED",
+      message: "You exceeded your current quota, please check your plan and billing details.",
+      details: [{ "@type": "google.rpc.RetryInfo", retryDelay: "34.5s" }],
+    }),
+  ];
+  expect(at(429, body)).toMatchObject({ code: "rate_limited", retryAfterMs: 34_500 });
+});
+
+test("MO-25: a bad key told as 400, a model unknown told as 400", () => {
+  expect(
+    at(400, [
+      error({ message: "API key not valid. Please pass a valid API key.", status: "INVALID_ARGUMENT" }),
+    ]).code,
+  ).toBe("auth");
+  expect(at(400, { error: "Incorrect API key provided: xai-1234" }).code).toBe("auth");
+  expect(at(400, error({ code: "model_not_found", message: "x" })).code).toBe("model_not_found");
+});
+
+test.each<[string, ModelErrorCode]>([
+  ["overloaded_error", "overloaded"],
+  ["api_error", "server_error"],
+  ["rate_limit_error", "rate_limited"],
+  ["authentication_error", "auth"],
+  ["invalid_request_error", "invalid_request"],
+  ["some_new_error", "server_error"],
+])("MO-19 RE-F6: an error event of type %s in the stream is %s, also under status 200", (type, code) => {
+  const body = { type: "error", error: { type, message: "x" } };
+  expect(at(undefined, body)).toMatchObject({ code });
+  expect(at(200, body)).toMatchObject({ code });
+  expect(at(200, body).status).toBeUndefined();
+});
+
+test.each<[Record<string, string>, number | undefined]>([
+  [{ "retry-after": "2" }, 2000],
+  [{ "retry-after": "1.5" }, 1500],
+  [{ "retry-after": "0" }, 0],
+  [{ "retry-after": "3600" }, 3_600_000],
+  [{ "retry-after": "Sat, 21 Nov 2026 12:00:30 GMT" }, 30_000],
+  [{ "retry-after": "Sat, 21 Nov 2026 11:00:00 GMT" }, undefined],
+  [{ "retry-after": "-5" }, undefined],
+  [{ "retry-after": "soon" }, undefined],
+  [{ "retry-after": "" }, undefined],
+  [{ "retry-after-ms": "250", "retry-after": "9" }, 250],
+  [{ "retry-after-ms": "x", "retry-after": "9" }, 9000],
+  [{}, undefined],
+])("MO-26 RE-F1: %j asks to wait %s ms", (headers, expected) => {
+  expect(at(429, "", headers).retryAfterMs).toBe(expected);
+});
+
+test("MO-25: x-should-retry overrides the column, but not for an overflow", () => {
+  expect(at(400, "", { "x-should-retry": "true" }).retryable).toBe(true);
+  expect(at(529, "", { "x-should-retry": "false" }).retryable).toBe(false);
+  expect(at(413, "", { "x-should-retry": "true" }).retryable).toBe(false);
+});
+
+test("MO-25 MO-41: nothing of a body gets into the message but known error types", () => {
+  const canary = "canary-7f3a";
+  for (const status of [undefined, 200, 301, 400, 401, 402, 404, 413, 429, 500]) {
+    for (const body of [
+      canary,
+      error({ message: canary, type: canary, code: canary, param: canary }),
+      [canary],
+      { error: canary },
+    ]) {
+      const { message } = at(status, body, { "request-id": "req_9" });
+      expect(message).not.toContain("canary");
+      expect(message.length).toBeLessThanOrEqual(300);
+    }
+  }
+  const told = at(529, { error: { type: "overloaded_error", message: canary } }, { "request-id": "req_9" });
+  expect(told).toMatchObject({
+    requestId: "req_9",
+    message: "The provider is overloaded (HTTP 529, overloaded_error).",
+  });
+});
+
+const hold = (headers: Record<string, string>) => {
+  const until = holdUntil(new Headers(headers), now);
+  return until === undefined ? undefined : until - now;
+};
+
+test("MO-30: at most one left and a reset ahead hold later calls, in every vendor's notation", () => {
+  const anthropic = (remaining: string) => ({
+    "anthropic-ratelimit-requests-remaining": remaining,
+    "anthropic-ratelimit-requests-reset": "2026-11-21T12:00:20Z",
+  });
+  expect([hold(anthropic("0")), hold(anthropic("1")), hold(anthropic("2"))]).toEqual([
+    20_000,
+    20_000,
+    undefined,
+  ]);
+  const openai = (reset: string) =>
+    hold({ "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": reset });
+  expect(["6m0s", "1.5s", "20ms", "30", String(now / 1000 + 9), String(now + 7)].map(openai)).toEqual([
+    360_000, 1500, 20, 30_000, 9000, 7,
+  ]);
+});
+
+test("MO-30: a missing remaining is not exhaustion, a past or unreadable reset holds nothing", () => {
+  expect(hold({ "x-ratelimit-reset-requests": "60s" })).toBeUndefined();
+  expect(hold({ "x-ratelimit-remaining-requests": "", "x-ratelimit-reset-requests": "60s" })).toBeUndefined();
+  expect(
+    hold({ "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "later" }),
+  ).toBeUndefined();
+  expect(
+    hold({
+      "anthropic-ratelimit-tokens-remaining": "0",
+      "anthropic-ratelimit-tokens-reset": "2026-11-21T11:00:00Z",
+    }),
+  ).toBeUndefined();
+  expect(hold({})).toBeUndefined();
+});

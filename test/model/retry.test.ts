@@ -1,0 +1,175 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { ModelErrorCode, ModelFailure } from "../../src/model/error.ts";
+import { codeRules, modelError } from "../../src/model/failure.ts";
+import { afterFailure, startLanes } from "../../src/model/retry.ts";
+import type { AfterFailure, Lanes, RetryPolicy } from "../../src/model/retry.ts";
+
+const policy: RetryPolicy = { maxRetries: 3, baseDelay: 1000, maxWait: 600_000 };
+const failure = (code: ModelErrorCode, more: Partial<ModelFailure> = {}): ModelFailure =>
+  modelError(code, { provider: "a", model: "m" }, "failed", more).failure;
+
+const lanes = (...cooling: readonly number[]): Lanes =>
+  startLanes(
+    cooling.map((coolingUntil, i) => ({ provider: `p${i}`, model: "m", coolingUntil })),
+    0,
+  );
+
+/** Fails again and again at time 0 and tells what followed each time, until the turn is over. */
+const course = (
+  failures: readonly ModelFailure[],
+  from: Lanes = lanes(0),
+  random = () => 0.5,
+): AfterFailure[] => {
+  let state = from;
+  const all: AfterFailure[] = [];
+  for (const one of failures) {
+    const after = afterFailure(one, state, policy, 0, random);
+    all.push(after);
+    if (after.kind === "fail") break;
+    state = after.lanes;
+  }
+  return all;
+};
+const many = (code: ModelErrorCode, count: number) => Array.from({ length: count }, () => failure(code));
+
+test("MO-26: three more attempts per lane, each later, then the run fails with the code", () => {
+  const all = course(many("overloaded", 9));
+  expect(all.map(({ kind }) => kind)).toEqual(["retry", "retry", "retry", "fail"]);
+  expect(all.map((after) => (after.kind === "retry" ? after.at : 0))).toEqual([1000, 2000, 4000, 0]);
+  expect(all.at(-1)).toMatchObject({ kind: "fail", code: "overloaded", exhausted: true });
+});
+
+test("MO-26: a retry is never earlier than Retry-After, at most a tenth later, and 20 runs differ", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 600_000 }),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      fc.integer({ min: 0, max: 3 }),
+      (retryAfterMs, random, failures) => {
+        const base = lanes(0);
+        const state = { ...base, list: base.list.map((lane) => ({ ...lane, failures })) };
+        const after = afterFailure(
+          failure("rate_limited", { retryAfterMs }),
+          state,
+          { ...policy, maxRetries: 9 },
+          1000,
+          () => random,
+        );
+        if (after.kind !== "retry") throw new Error(after.kind);
+        const delay = after.at - 1000;
+        const backoff = 1000 * 2 ** failures;
+        expect(delay).toBeGreaterThanOrEqual(Math.max(retryAfterMs, 0.75 * backoff));
+        expect(delay).toBeLessThanOrEqual(Math.ceil(Math.max(1.1 * retryAfterMs, 1.25 * backoff)));
+      },
+    ),
+  );
+  const times = Array.from({ length: 20 }, (_, i) => course(many("network", 1), lanes(0), () => i / 20)[0]);
+  expect(new Set(times.map((after) => after?.kind === "retry" && after.at)).size).toBe(20);
+});
+
+test("MO-26: the backoff ends at 30 seconds", () => {
+  const generous = { ...policy, maxRetries: 20 };
+  const state = { ...lanes(0), list: lanes(0).list.map((lane) => ({ ...lane, failures: 12 })) };
+  expect(afterFailure(failure("network"), state, generous, 0, () => 0.999)).toMatchObject({
+    kind: "retry",
+    at: 37_485,
+  });
+});
+
+test("MO-26 RE-F1: a Retry-After beyond max_wait moves to the next lane, or fails with retry_at", () => {
+  const late = failure("rate_limited", { retryAfterMs: 3_600_000 });
+  expect(course([late], lanes(0, 0))[0]).toMatchObject({ kind: "next_lane", index: 1, exhausted: true });
+  expect(course([late])[0]).toMatchObject({ kind: "fail", code: "rate_limited", retryAt: 3_600_000 });
+  const all = course([late, failure("auth")], lanes(0, 0));
+  expect(all.at(-1)).toMatchObject({ kind: "fail", code: "rate_limited", retryAt: 3_600_000 });
+});
+
+test("MO-26: max_retries 0 never retries", () => {
+  expect(afterFailure(failure("network"), lanes(0), { ...policy, maxRetries: 0 }, 0, () => 0).kind).toBe(
+    "fail",
+  );
+});
+
+test("RE-F5 RE-F7: cut and malformed replies are retried twice, counted together, even with more retries left", () => {
+  const all = course([failure("truncated_stream"), failure("protocol_error"), failure("truncated_stream")]);
+  expect(all.map(({ kind }) => kind)).toEqual(["retry", "retry", "fail"]);
+  const mixed = course([
+    failure("truncated_stream"),
+    failure("network"),
+    failure("network"),
+    failure("network"),
+  ]);
+  expect(mixed.map(({ kind }) => kind)).toEqual(["retry", "retry", "retry", "fail"]);
+});
+
+test.each(["quota_exceeded", "auth", "model_not_found"] as const)(
+  "MO-27 RE-F2: %s goes to the next lane without a retry",
+  (code) => {
+    expect(course([failure(code)], lanes(0, 0))[0]).toMatchObject({ kind: "next_lane", index: 1 });
+    expect(course([failure(code)])[0]).toMatchObject({ kind: "fail", code });
+  },
+);
+
+test.each(["invalid_request", "context_overflow", "cancelled"] as const)(
+  "MO-25 RE-F4: %s neither retries nor changes the lane",
+  (code) => {
+    expect(course([failure(code)], lanes(0, 0))[0]).toMatchObject({ kind: "fail", code, exhausted: false });
+  },
+);
+
+test("MO-25: x-should-retry overrides: a 400 may be retried, a 529 may not", () => {
+  expect(course([failure("invalid_request", { retryable: true })])[0]?.kind).toBe("retry");
+  expect(course([failure("overloaded", { retryable: false })], lanes(0, 0))[0]?.kind).toBe("next_lane");
+});
+
+test("MO-27: all lanes failed: the run fails with the first lane's code; each lane has its own retries", () => {
+  const all = course([...many("overloaded", 4), ...many("network", 4)], lanes(0, 0));
+  expect(all.map(({ kind }) => kind)).toEqual([
+    "retry",
+    "retry",
+    "retry",
+    "next_lane",
+    "retry",
+    "retry",
+    "retry",
+    "fail",
+  ]);
+  expect(all.at(-1)).toMatchObject({ code: "overloaded" });
+});
+
+test("MO-27: after content of the turn was committed the lane does not change", () => {
+  const committed = { ...lanes(0, 0), committed: true };
+  expect(course([failure("auth")], committed)[0]).toMatchObject({ kind: "fail", code: "auth" });
+});
+
+test("MO-27 RE-F16: each turn starts at the first lane that is not cooling, so a fallback never sticks", () => {
+  expect([lanes(1, 0).current, lanes(0, 0).current]).toEqual([1, 0]);
+});
+
+test("MO-28 RE-F15: a cooling lane is skipped, but the only one, or all of them, are still tried", () => {
+  expect(lanes(1).current).toBe(0);
+  expect(lanes(1, 1).current).toBe(0);
+  expect(course([failure("auth")], lanes(0, 5, 0))[0]).toMatchObject({ kind: "next_lane", index: 2 });
+  expect(course([failure("auth")], lanes(0, 5))[0]).toMatchObject({ kind: "fail", code: "auth" });
+});
+
+test("MO-1: whatever fails, a turn ends after a bounded number of attempts and never goes back a lane", () => {
+  const codes = fc.constantFrom(...(Object.keys(codeRules) as ModelErrorCode[]));
+  fc.assert(
+    fc.property(
+      fc.array(codes, { minLength: 40, maxLength: 40 }),
+      fc.array(fc.nat(1), { minLength: 1, maxLength: 4 }),
+      (sequence, cooling) => {
+        const all = course(
+          sequence.map((code) => failure(code)),
+          lanes(...cooling),
+        );
+        expect(all.at(-1)?.kind).toBe("fail");
+        expect(all.length).toBeLessThanOrEqual(4 * cooling.length);
+        const order = all.map((after) => after.lanes.current);
+        expect(order.toSorted((a, b) => a - b)).toEqual(order);
+      },
+    ),
+  );
+});
