@@ -95,8 +95,12 @@ export const count = (min = 0, max = Number.MAX_SAFE_INTEGER) => z.int().min(min
 export const orOff = <T extends z.ZodType>(schema: T) =>
   z.union([z.literal("off").transform(() => null), schema]);
 
-/** A map with free keys. */
-export const mapOf = <T extends z.ZodType>(value: T) => z.record(z.string(), value);
+const withoutPrototype = <T>(map: Record<string, T>): Record<string, T> =>
+  Object.assign(Object.create(null) as Record<string, T>, map);
+
+/** A map with free keys; it becomes an object without prototype, so that a lookup finds only what was written (CF-9). */
+export const mapOf = <T extends z.ZodType>(value: T) =>
+  z.record(z.string(), value).transform((map) => withoutPrototype<z.output<T>>(map));
 
 /** Everything below is read-only, as the compiled team is. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]

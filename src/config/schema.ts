@@ -33,8 +33,8 @@ export const sectionKeys = {
   entry_agent: name()
     .meta({ description: "Agent of a session that names none; omitted: the first.", "x-names": "agents" })
     .optional(),
-  default_context_windows: mapOf(count()).default({}).describe("Provider kind → context tokens."),
-  models: modelsSchema.default({}).describe("Model → what overrides the catalogue."),
+  default_context_windows: mapOf(count()).prefault({}).describe("Provider kind → context tokens."),
+  models: modelsSchema.prefault({}).describe("Model → what overrides the catalogue."),
   defaults: defaultsSchema.optional().describe("Keys that every agent has unless it sets them."),
   filesystem: filesystemSchema.prefault({}).describe("Files."),
   browser: browserSchema.prefault({}).describe("Browser."),

@@ -74,7 +74,9 @@ const rates = {
 export const priceSchema = z.strictObject({
   ...rates,
   above: z
-    .strictObject({ tokens: count(1).describe("Prompt tokens beyond which these prices hold."), ...rates })
+    .strictObject(rates)
+    .partial()
+    .extend({ tokens: count(1).describe("Prompt tokens beyond which these prices hold.") })
     .optional()
     .describe("Prices of the whole call when its prompt is longer than this."),
 });

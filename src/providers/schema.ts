@@ -81,7 +81,7 @@ export const providerSchema = z.strictObject({
   retry: retrySchema.prefault({}).describe("Bounds of retrying."),
   timeouts: timeoutsSchema.prefault({}).describe("Deadlines of one attempt."),
   cache: cacheSchema.prefault({}).describe("Prompt caching."),
-  headers: headersSchema.default({}).describe("Further headers of every request."),
+  headers: headersSchema.prefault({}).describe("Further headers of every request."),
   fallbacks: z.array(fallbackSchema).max(16).default([]).describe("Providers to try when this one fails."),
   compat: compatSchema.prefault({}).describe("Deviations of an OpenAI-compatible server."),
   binding: text(64, 1).optional().describe("Name of the Workers AI binding; omitted: AI."),

@@ -16,7 +16,7 @@ export const sandboxSchema = z.strictObject({
     .describe("Limits of the sandbox."),
   egress: z.array(text(253, 1)).max(100).default([]).describe("Hosts that commands may reach."),
   allow_open_egress: z.boolean().default(false).describe("Accept a driver that cannot restrict the network."),
-  env: mapOf(z.string()).default({}).describe("Environment of commands; literal texts, never secrets."),
+  env: mapOf(z.string()).prefault({}).describe("Environment of commands; literal texts, never secrets."),
   credentials: z
     .array(
       z.strictObject({

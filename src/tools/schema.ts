@@ -70,7 +70,7 @@ export const egressSchema = z.strictObject({
 /** Secrets bound to an origin (TB-19). */
 export const httpSchema = z.strictObject({
   headers: mapOf(mapOf(z.string()))
-    .default({})
+    .prefault({})
     .describe("Origin → header → value; sent with http_fetch to that origin only."),
 });
 
@@ -123,8 +123,8 @@ export const mcpServerSchema = z
     url: z.string().optional().describe("Address of the server."),
     command: text(500, 1).optional().describe("Program that speaks MCP over stdio, run in the sandbox."),
     args: z.array(z.string()).max(100).default([]).describe("Arguments of the command."),
-    env: mapOf(z.string()).default({}).describe("Environment of the command."),
-    headers: mapOf(z.string()).default({}).describe("Headers of every request."),
+    env: mapOf(z.string()).prefault({}).describe("Environment of the command."),
+    headers: mapOf(z.string()).prefault({}).describe("Headers of every request."),
     transport: z
       .enum(["auto", "streamable_http", "sse"])
       .default("auto")

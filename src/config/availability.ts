@@ -1,0 +1,193 @@
+import type { Path } from "./diagnostics.ts";
+import type { Located } from "./document.ts";
+import { at, itemsOf, plain, textOf } from "./located.ts";
+
+/**
+ * Parts of the team file that this release checks but cannot run yet. Each use that an author wrote is one
+ * `not_available` diagnostic; what only a default implies is none. Whoever builds a part deletes its lines here.
+ */
+
+interface Unavailable {
+  /** Where it is written: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
+  readonly path: string;
+  /** Whether a value found there uses the part; omitted: any value does. */
+  readonly used?: (value: unknown) => boolean;
+  /** Ends the sentence "this release cannot …". */
+  readonly cannot: string;
+  /** The way out; omitted: "remove <path>". */
+  readonly instead?: string;
+}
+
+const not =
+  (...off: readonly unknown[]) =>
+  (value: unknown): boolean =>
+    !off.includes(value);
+const filled = (value: unknown): boolean =>
+  Array.isArray(value)
+    ? value.length > 0
+    : typeof value === "object" && value !== null && Object.keys(value).length > 0;
+
+const unbuiltToolboxes: Readonly<Record<string, string>> = {
+  git: "offer the git toolbox",
+  http: "offer the http toolbox",
+  browser: "offer the browser toolbox",
+  state: "offer the state toolbox",
+  tasks: "offer the tasks toolbox",
+  notes: "offer the notes toolbox",
+  agents: "let agents call agents",
+};
+
+const toolboxes: readonly Unavailable[] = Object.entries(unbuiltToolboxes).flatMap(([name, cannot]) => [
+  { path: "agent.toolboxes.*", used: (value) => value === name, cannot },
+  { path: "agent.toolboxes.*.name", used: (value) => value === name, cannot },
+]);
+
+const unbuiltMiddleware: Readonly<Record<string, string>> = {
+  recovery: "configure the recovery middleware, which is always in force",
+  logger: "run the logger middleware",
+  output_guardrail: "run the output_guardrail middleware",
+};
+
+const middleware: readonly Unavailable[] = Object.entries(unbuiltMiddleware).map(([kind, cannot]) => ({
+  path: "agent.middleware.*.kind",
+  used: (value) => value === kind,
+  cannot,
+  instead: "remove this middleware",
+}));
+
+const isActiveTimeout = (value: unknown): boolean => {
+  const entry = value as { kind?: unknown; params?: { count?: unknown } } | null;
+  return entry?.kind === "timeout" && typeof entry.params === "object" && entry.params?.count !== "wall";
+};
+
+const options: readonly Unavailable[] = [
+  { path: "max_delegation_depth", used: not(0, 5), cannot: "let agents call agents" },
+  { path: "max_handoffs", used: not(0), cannot: "hand a task over to a peer" },
+  { path: "context_threshold", used: not(0, 0.8), cannot: "compact a chat" },
+  { path: "context_compaction", used: not("none"), cannot: "mask old results" },
+  { path: "compaction_threshold", cannot: "mask old results" },
+  { path: "warn_iterations", used: not(0), cannot: "warn before the turn limit" },
+  { path: "interaction_mode", used: not("blocking"), cannot: "let called agents ask their caller" },
+  { path: "loop_detection_threshold", used: not(0), cannot: "end a run of equal turns" },
+  { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
+  { path: "checkpoints", used: filled, cannot: "give notes at checkpoints" },
+  { path: "reflect_on_error", used: not(false), cannot: "ask for a reflection after failed calls" },
+  { path: "verify_after_edit", used: not(false), cannot: "verify edits" },
+  { path: "verify_command", used: not(""), cannot: "verify edits" },
+  { path: "verify_broad_command", used: not(""), cannot: "verify edits" },
+  { path: "verify_on_breach", used: not(false), cannot: "verify edits" },
+  { path: "plan_before_execute", used: not(false), cannot: "plan before it executes" },
+  { path: "localize", used: not(false), cannot: "look for the files that an input is about" },
+  { path: "working_dir", used: not("."), cannot: "start commands in another folder" },
+].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
+
+const agents: readonly Unavailable[] = [
+  { path: "agent.effects.*", cannot: "run effects", instead: "remove this effect" },
+  {
+    path: "agent.guards.tool_loops",
+    used: (value) => value !== false && (value as { enabled?: unknown } | null)?.enabled !== false,
+    cannot: "run the tool-loop guard",
+  },
+  { path: "agent.guards.budget.on_exceeded", used: not("stop"), cannot: "ask for a higher budget" },
+  { path: "agent.delegation", used: filled, cannot: "let agents call agents" },
+  { path: "agent.capabilities", used: filled, cannot: "match tasks to agents" },
+  { path: "agent.skills_tags", used: filled, cannot: "match tasks to agents" },
+  { path: "agent.estimated_cost", cannot: "match tasks to agents" },
+  { path: "agent.max_concurrency", used: not(0), cannot: "bound the runs of an agent" },
+  { path: "agent.async", used: not(false), cannot: "run agents in the background" },
+  { path: "agent.memory", cannot: "remember between sessions" },
+  {
+    path: "agent.middleware.*",
+    used: isActiveTimeout,
+    cannot: "leave waits out of a timeout",
+    instead: "add count: wall to its params",
+  },
+];
+
+const team: readonly Unavailable[] = [
+  {
+    path: "providers.*.kind",
+    used: (value) => value === "workers-ai",
+    cannot: "speak to Workers AI",
+    instead: "use openai-compatible with the address of its gateway",
+  },
+  { path: "mcp_servers.*", cannot: "use MCP servers", instead: "remove this server" },
+  { path: "webhooks.*", cannot: "deliver webhooks", instead: "remove this webhook" },
+  { path: "schedules.*", cannot: "run schedules", instead: "remove this schedule" },
+  { path: "git", used: filled, cannot: "offer the git toolbox" },
+  { path: "http", used: filled, cannot: "offer the http toolbox" },
+  { path: "browser.endpoint", cannot: "offer the browser toolbox" },
+  { path: "browser.search_url", cannot: "offer the browser toolbox" },
+  { path: "egress.allow", used: filled, cannot: "offer the tools that this list is for" },
+  { path: "context.external", used: not(false), cannot: "read context from the workspace" },
+  { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
+  { path: "retention.session_days", used: not("off"), cannot: "delete old sessions" },
+  { path: "retention.event_days", used: not("off"), cannot: "delete old events" },
+  {
+    path: "budgets",
+    used: filled,
+    cannot: "hold budgets over runs of a team",
+    instead: "use guards.budget of the agents",
+  },
+  { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
+  { path: "redaction", used: filled, cannot: "configure what is masked" },
+  { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
+  { path: "reflections", cannot: "learn from failed runs" },
+  { path: "tasks", used: filled, cannot: "offer the tasks toolbox" },
+  { path: "notes", used: filled, cannot: "offer the notes toolbox" },
+];
+
+/** The whole list. */
+export const unavailable: readonly Unavailable[] = [
+  ...team,
+  ...agents,
+  ...toolboxes,
+  ...middleware,
+  ...options,
+];
+
+/** Export lists of `extensions.ts` that this release takes. */
+export const availableExtensions: readonly string[] = ["toolboxes", "providers"];
+
+export interface UnavailableUse {
+  readonly path: Path;
+  readonly which: "key" | "value";
+  readonly message: string;
+  readonly hint: string;
+}
+
+const expand = (root: Located, pattern: readonly string[], path: Path = []): Path[] => {
+  const [head, ...rest] = pattern;
+  if (head === undefined) return [path];
+  const node = at(root, path);
+  if (node === undefined) return [];
+  if (head !== "*") return at(node, [head]) === undefined ? [] : expand(root, rest, [...path, head]);
+  return itemsOf(node).flatMap((_, index) => expand(root, rest, [...path, index]));
+};
+
+const patterns = (path: string): readonly string[] =>
+  path.startsWith("agent.")
+    ? [path.replace("agent.", "agents.*."), path.replace("agent.", "defaults.")]
+    : [path];
+
+/** Every use of an unavailable part in a team's own text, defaults not yet filled in. */
+export const findUnavailable = (root: Located): UnavailableUse[] =>
+  unavailable.flatMap(({ path: pattern, used, cannot, instead }) =>
+    patterns(pattern)
+      .flatMap((one) => expand(root, one.split(".")))
+      .filter((path) => {
+        const node = at(root, path);
+        return node !== undefined && (used?.(plain(node)) ?? true);
+      })
+      .map((path) => {
+        const last = path.at(-1);
+        const key = last === "name" || last === "kind" || typeof last === "number" ? null : last;
+        const what = key === null ? `"${textOf(at(root, path)) ?? "this entry"}"` : String(key);
+        return {
+          path,
+          which: key === null ? ("value" as const) : ("key" as const),
+          message: `this release cannot ${cannot}`,
+          hint: instead ?? `remove ${what}`,
+        };
+      }),
+  );

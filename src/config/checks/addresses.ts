@@ -1,0 +1,89 @@
+import type { Path } from "../diagnostics.ts";
+import type { Draft } from "../draft.ts";
+import { eachText } from "../located.ts";
+import { isReferenceField, referencesIn } from "../references.ts";
+
+/** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
+
+/** Why a text is no absolute http address, null if it is one or consists of a reference. */
+export const addressProblem = (text: string): string | null => {
+  if (/^\$\{\w+\}/.test(text)) return null;
+  const url = URL.parse(text.replaceAll(/\$\{[^}]*\}/g, "x"));
+  if (url === null || !/^(https?|wss?):$/.test(url.protocol))
+    return "write an absolute http or https address";
+  return url.username === "" && url.password === "" ? null : "an address must not contain a user or password";
+};
+
+const checkAddresses = (draft: Draft): void => {
+  const check = (path: Path, text: string | undefined): void => {
+    const problem = text === undefined ? null : addressProblem(text);
+    if (problem !== null) draft.report("invalid_url", path, problem);
+  };
+  for (const { index, value } of draft.providers) {
+    check(["providers", index, "base_url"], value.base_url);
+    if (value.kind === "openai-compatible" && value.base_url === undefined) {
+      draft.report("missing_key", ["providers", index, "base_url"], "a compatible server needs a base_url", {
+        which: "missing",
+      });
+    }
+  }
+  for (const { index, value } of draft.servers) check(["mcp_servers", index, "url"], value.url);
+  check(["browser", "endpoint"], draft.sections.browser.endpoint);
+};
+
+/** Names of all references, by the paths of the fields that use them. */
+export const referencesOf = (draft: Draft): Map<string, Path[]> => {
+  const uses = new Map<string, Path[]>();
+  eachText(draft.written, (path, text) => {
+    if (!isReferenceField(path)) return;
+    for (const name of referencesIn(text).names) uses.set(name, [...(uses.get(name) ?? []), path]);
+  });
+  return uses;
+};
+
+const checkReferences = (draft: Draft): void => {
+  const known = referencesOf(draft);
+  eachText(draft.written, (path, text) => {
+    if (!text.includes("${")) return;
+    const { names, malformed } = referencesIn(text);
+    if (!isReferenceField(path)) {
+      const meant = names.find((name) => known.has(name));
+      if (meant === undefined) return;
+      draft.report("reference_not_expanded", path, `\${${meant}} is plain text here`, {
+        hint: "references are expanded only in addresses, keys, headers and the like",
+      });
+      return;
+    }
+    if (malformed.length > 0) {
+      draft.report("invalid_reference", path, "a reference is written ${NAME}, with letters, digits and _", {
+        hint: "write $${ for a literal ${",
+      });
+    }
+    const reserved = names.find((name) => name.startsWith("LIMPET_"));
+    if (reserved !== undefined) {
+      draft.report("reserved_reference", path, `${reserved} belongs to the runtime`, {
+        hint: "names that begin with LIMPET_ cannot be referenced",
+      });
+    }
+  });
+};
+
+const isLiteral = (text: string): boolean => text !== "" && referencesIn(text).names.length === 0;
+
+const checkSecrets = (draft: Draft): void => {
+  const check = (path: Path, text: string | undefined): void => {
+    if (text === undefined || !isLiteral(text)) return;
+    draft.report("secret_in_file", path, "a secret should not stand in a file", {
+      hint: "write a reference like ${NAME}, and set it with wrangler secret put NAME",
+    });
+  };
+  for (const { index, value } of draft.providers) check(["providers", index, "api_key"], value.api_key);
+  draft.sections.webhooks.forEach(({ secret }, index) => check(["webhooks", index, "secret"], secret));
+};
+
+/** Addresses, references, and secrets that stand in the file. */
+export const checkReferencesAndAddresses = (draft: Draft): void => {
+  checkAddresses(draft);
+  checkReferences(draft);
+  checkSecrets(draft);
+};

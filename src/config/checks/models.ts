@@ -1,0 +1,100 @@
+import type { Path } from "../diagnostics.ts";
+import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
+import { lanesOf } from "../draft.ts";
+import { at } from "../located.ts";
+import type { Window } from "../window.ts";
+import { judgeWindow, resolveWindow } from "../window.ts";
+
+/** Windows, prices and budgets of the models that agents call (CF-22, CF-23, CF-27). */
+
+export const windowOf = (draft: Draft, agent: AgentShape, lane: Lane): Window =>
+  resolveWindow({
+    provider: lane.provider.value,
+    model: lane.model,
+    agentWindow: agent.options.context_window,
+    models: draft.sections.models,
+    default_context_windows: draft.sections.default_context_windows,
+    catalogue: (kind, model) => draft.catalogue(kind, model).window,
+  });
+
+const windowPath = (draft: Draft, index: number, lane: Lane, window: Window): Path => {
+  const { provider, model } = lane;
+  const candidates: Partial<Record<Window["origin"], Path>> = {
+    provider: ["providers", provider.index, "context_window"],
+    model: ["models", model, "context_window"],
+    team: ["default_context_windows", provider.value.kind],
+    agent: ["agents", index, "options", "context_window"],
+  };
+  const path = candidates[window.origin] ?? ["providers", provider.index, "model"];
+  return at(draft.root, path) === undefined ? ["agents", index, "name"] : path;
+};
+
+const checkWindow = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+  const lane = lanesOf(draft, agent)[0];
+  if (lane === undefined) return;
+  const window = windowOf(draft, agent, lane);
+  const guard = agent.guards.context_window;
+  const verdict = judgeWindow(window.tokens, guard);
+  if (verdict === "fits") return;
+  const path = windowPath(draft, index, lane, window);
+  const what = `the context window of ${lane.model} for ${agent.name} has ${window.tokens} tokens`;
+  if (verdict === "small") {
+    draft.report("context_window_small", path, `${what}, fewer than ${guard.warning}`);
+    return;
+  }
+  draft.report("context_window_too_small", path, `${what}, at least ${guard.minimum} are needed`, {
+    hint: "use a larger model, or set guards.context_window.minimum",
+  });
+};
+
+const hasPrice = (draft: Draft, lane: Lane): boolean =>
+  (Object.hasOwn(draft.sections.models, lane.model) &&
+    draft.sections.models[lane.model]?.price !== undefined) ||
+  draft.catalogue(lane.provider.value.kind, lane.model).priced;
+
+/** Cost limits of the team that the author wrote; the ones by default count tokens only where a price is unknown. */
+const limitsTeamCost = (draft: Draft): boolean =>
+  ["run", "session", "tenant"].some(
+    (section) => at(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
+  );
+
+const checkPrices = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+  const unpriced = lanesOf(draft, agent).filter((lane) => !hasPrice(draft, lane));
+  const first = unpriced[0];
+  if (first === undefined) return;
+  if (limitsTeamCost(draft)) {
+    for (const { provider, model } of unpriced) {
+      const path = ["providers", provider.index, "model"];
+      const message = `the price of ${model} is not known, so its calls count in tokens only`;
+      draft.report("unpriced_model", path, message, { hint: `set models.${model}.price` });
+    }
+  }
+  if (agent.guards.budget.max_cost_usd === null) return;
+  draft.report(
+    "budget_without_price",
+    ["agents", index, "guards", "budget", "max_cost_usd"],
+    `a cost limit cannot hold: the price of ${first.model} is not known`,
+    { hint: `set models.${first.model}.price, or max_tokens instead` },
+  );
+};
+
+const checkBounds = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+  const { max_tokens, max_cost_usd, max_duration, max_tool_calls } = agent.guards.budget;
+  const bounded = [max_tokens, max_cost_usd, max_duration, max_tool_calls].some((limit) => limit !== null);
+  if (agent.options.max_iterations !== 0 || bounded) return;
+  draft.report(
+    "unbounded_agent",
+    ["agents", index, "options", "max_iterations"],
+    `${agent.name} has neither a turn limit nor a budget`,
+    { hint: "set a limit in guards.budget, or max_iterations above 0" },
+  );
+};
+
+/** What the models of every agent can hold and cost. */
+export const checkModels = (draft: Draft): void => {
+  for (const agent of draft.agents) {
+    checkWindow(draft, agent);
+    checkPrices(draft, agent);
+    checkBounds(draft, agent);
+  }
+};

@@ -1,0 +1,140 @@
+import type { Path } from "../diagnostics.ts";
+import type { Draft } from "../draft.ts";
+import { at, child, itemsOf, textOf } from "../located.ts";
+import { suggestion } from "../suggest.ts";
+
+/** Names are unique, and every name that is used is known (CF-25). */
+
+const lists = ["providers", "agents", "mcp_servers", "webhooks", "schedules"] as const;
+type List = (typeof lists)[number];
+
+/** Names as written, also of entries that are wrong otherwise. */
+export const namesOf = (draft: Draft, list: List): string[] =>
+  itemsOf(child(draft.root, list)).flatMap((item) => textOf(child(item, "name")) ?? []);
+
+const checkUnique = (draft: Draft, list: List): void => {
+  const seen = new Map<string, string>();
+  itemsOf(child(draft.root, list)).forEach((item, index) => {
+    const name = textOf(child(item, "name"));
+    if (name === undefined) return;
+    const first = seen.get(name.toLowerCase());
+    if (first === undefined) seen.set(name.toLowerCase(), name);
+    else {
+      const message =
+        first === name ? `"${name}" stands here twice` : `"${name}" and "${first}" differ only in case`;
+      draft.report("duplicate_name", [list, index, "name"], message);
+    }
+  });
+};
+
+const checkAliases = (draft: Draft): void => {
+  const taken = new Set([...namesOf(draft, "providers"), ...Object.keys(draft.sections.models)]);
+  for (const [model, { alias }] of Object.entries(draft.sections.models)) {
+    if (alias === undefined) continue;
+    if (taken.has(alias)) {
+      draft.report("duplicate_name", ["models", model, "alias"], `"${alias}" already names something else`);
+    }
+    taken.add(alias);
+  }
+};
+
+const checkKnown = (
+  draft: Draft,
+  code: "unknown_provider" | "unknown_agent",
+  path: Path,
+  name: string | undefined,
+  known: readonly string[],
+): void => {
+  if (name === undefined || known.includes(name)) return;
+  const what = code === "unknown_provider" ? "provider" : "agent";
+  draft.report(code, path, `there is no ${what} "${name}"`, { hint: suggestion(name, known) });
+};
+
+const fallbackPath = (draft: Draft, path: Path): Path =>
+  at(draft.root, [...path, "provider"]) === undefined ? path : [...path, "provider"];
+
+const checkProviderNames = (draft: Draft): void => {
+  const known = namesOf(draft, "providers");
+  const check = (path: Path, name: string | undefined): void =>
+    checkKnown(draft, "unknown_provider", path, name, known);
+  for (const { index, value } of draft.providers) {
+    value.fallbacks.forEach(({ provider }, place) =>
+      check(fallbackPath(draft, ["providers", index, "fallbacks", place]), provider),
+    );
+  }
+  for (const { index, value } of draft.agents) {
+    const path: Path = ["agents", index];
+    check([...path, "provider"], value.provider);
+    value.fallbacks?.forEach(({ provider }, place) =>
+      check(fallbackPath(draft, [...path, "fallbacks", place]), provider),
+    );
+    value.delegation.providers.forEach((name, place) =>
+      check([...path, "delegation", "providers", place], name),
+    );
+    check([...path, "memory", "embedding"], value.memory?.embedding);
+    value.effects?.forEach((effect, place) => {
+      if (effect.kind !== "compact") return;
+      check([...path, "effects", place, "params", "summary_provider"], effect.params.summary_provider);
+    });
+  }
+};
+
+const checkAgentNames = (draft: Draft): void => {
+  const known = namesOf(draft, "agents");
+  const check = (path: Path, name: string | undefined): void =>
+    checkKnown(draft, "unknown_agent", path, name, known);
+  check(["entry_agent"], draft.sections.entry_agent);
+  draft.sections.schedules.forEach(({ agent }, index) => check(["schedules", index, "agent"], agent));
+  for (const { index, value } of draft.agents) {
+    value.delegation.may_call.forEach((name, place) => {
+      if (!name.includes("*")) check(["agents", index, "delegation", "may_call", place], name);
+    });
+  }
+};
+
+const checkKinds = (draft: Draft): void => {
+  for (const { index, value } of draft.providers) {
+    if (draft.providerKinds.includes(value.kind)) continue;
+    draft.report(
+      "unknown_provider_kind",
+      ["providers", index, "kind"],
+      `there is no provider kind "${value.kind}"`,
+      { hint: suggestion(value.kind, draft.providerKinds) },
+    );
+  }
+};
+
+const checkCycles = (draft: Draft): void => {
+  const next = new Map(
+    draft.providers.map(({ value }) => [
+      value.name,
+      value.fallbacks.map(({ provider }) => provider).filter((name) => name !== value.name),
+    ]),
+  );
+  const reaches = (from: string, target: string, seen: Set<string>): boolean =>
+    (next.get(from) ?? []).some((name) => {
+      if (name === target) return true;
+      if (seen.has(name)) return false;
+      seen.add(name);
+      return reaches(name, target, seen);
+    });
+  const found = draft.providers.filter(({ value }) => reaches(value.name, value.name, new Set()));
+  const first = found[0];
+  if (first === undefined) return;
+  const circle = found.map(({ value }) => value.name).join(", ");
+  draft.report(
+    "fallback_cycle",
+    ["providers", first.index, "fallbacks"],
+    `fallbacks lead back to where they began: ${circle}`,
+  );
+};
+
+/** Uniqueness of names, and names that lead nowhere. */
+export const checkNames = (draft: Draft): void => {
+  for (const list of lists) checkUnique(draft, list);
+  checkAliases(draft);
+  checkProviderNames(draft);
+  checkAgentNames(draft);
+  checkKinds(draft);
+  checkCycles(draft);
+};

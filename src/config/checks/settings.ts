@@ -1,0 +1,115 @@
+import type { Path } from "../diagnostics.ts";
+import type { AgentShape, Draft, Listed } from "../draft.ts";
+import { at } from "../located.ts";
+
+/** Settings that are made twice, can never act, or mean nothing here (CF-14, CF-18, CF-25). */
+
+type Effect = NonNullable<AgentShape["effects"]>[number];
+
+const effectAt = (agent: AgentShape, kind: Effect["kind"]): number =>
+  agent.effects?.findIndex((effect) => effect.kind === kind) ?? -1;
+
+/** Pairs of keys of an agent that set the same thing. */
+const checkTwice = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+  const base: Path = ["agents", index];
+  const twice = (key: Path, other: string): void => {
+    if (at(draft.root, [...base, ...key]) === undefined) return;
+    draft.report("duplicate_setting", [...base, ...key], `${other} already sets this`, {
+      which: "key",
+      hint: "keep one of the two",
+    });
+  };
+  const { options } = agent;
+  if (agent.reasoning?.effort !== undefined) twice(["options", "reasoning_effort"], "reasoning.effort");
+  if (effectAt(agent, "observation_mask") !== -1 && options.context_compaction === "auto") {
+    twice(["options", "context_compaction"], "the effect observation_mask");
+  }
+  if (effectAt(agent, "reflection") !== -1 && options.reflect_on_error) {
+    twice(["options", "reflect_on_error"], "the effect reflection");
+  }
+  if (effectAt(agent, "token_budget") !== -1 && agent.guards.budget.max_tokens !== null) {
+    twice(["guards", "budget", "max_tokens"], "the effect token_budget");
+  }
+  if (effectAt(agent, "time_budget") !== -1 && agent.guards.budget.max_duration !== null) {
+    twice(["guards", "budget", "max_duration"], "the effect time_budget");
+  }
+};
+
+const checkThresholds = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+  const never = (path: Path, message: string): void =>
+    draft.report("threshold_unreachable", ["agents", index, ...path], message);
+  agent.effects?.forEach((effect, place) => {
+    if (effect.kind !== "loop_detect" || effect.params.threshold <= effect.params.window_size) return;
+    const message = `${effect.params.threshold} equal calls never stand in a window of ${effect.params.window_size}`;
+    never(["effects", place, "params", "threshold"], message);
+  });
+  const {
+    enabled,
+    history_size: size,
+    warning_threshold: warn,
+    critical_threshold: critical,
+  } = agent.guards.tool_loops;
+  if (!enabled) return;
+  if (critical > size) {
+    never(
+      ["guards", "tool_loops", "critical_threshold"],
+      `${critical} calls never stand in a history of ${size}`,
+    );
+  }
+  if (warn >= critical) {
+    const message = `a warning from ${warn} on never comes before the veto at ${critical}`;
+    never(["guards", "tool_loops", "warning_threshold"], message);
+  }
+};
+
+const hasTool = (agent: AgentShape, toolbox: string, tool: string): boolean =>
+  agent.toolboxes.some(({ name, tools }) => name === toolbox && (tools?.includes(tool) ?? true));
+
+const checkEffects = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+  const progress = effectAt(agent, "progress");
+  if (progress !== -1 && !hasTool(agent, "notes", "write_note")) {
+    draft.report(
+      "effect_inert",
+      ["agents", index, "effects", progress],
+      "progress asks for a note, but the agent has no write_note",
+      { hint: "add notes to its toolboxes" },
+    );
+  }
+  const compact = agent.effects?.find((effect) => effect.kind === "compact");
+  const threshold: Path = ["agents", index, "options", "context_threshold"];
+  if (compact?.kind !== "compact" || at(draft.root, threshold) === undefined) return;
+  if (compact.params.threshold === agent.options.context_threshold) return;
+  draft.report(
+    "key_ignored",
+    threshold,
+    `the compact effect's own threshold ${compact.params.threshold} is used instead`,
+    { which: "key" },
+  );
+};
+
+const checkIgnored = (draft: Draft): void => {
+  const ignored = (path: Path, message: string): void =>
+    draft.report("key_ignored", path, message, { which: "key" });
+  if (draft.sections.filesystem.permissions_file !== undefined) {
+    ignored(["filesystem", "permissions_file"], "permissions are configured here, with permissions");
+  }
+  if (!draft.sections.browser.headless) ignored(["browser", "headless"], "a browser here is always headless");
+  if (draft.sections.git.work_dir.startsWith("/")) {
+    ignored(["git", "work_dir"], "an absolute path means nothing here; the workspace root is used");
+  }
+  for (const { index, value } of draft.providers) {
+    if (value.batch?.enabled === true) {
+      ignored(["providers", index, "batch", "enabled"], "a session always streams; batches are not used");
+    }
+  }
+};
+
+/** Settings that contradict each other or have no effect. */
+export const checkSettings = (draft: Draft): void => {
+  checkIgnored(draft);
+  for (const agent of draft.agents) {
+    checkTwice(draft, agent);
+    checkThresholds(draft, agent);
+    checkEffects(draft, agent);
+  }
+};

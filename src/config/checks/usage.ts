@@ -1,0 +1,78 @@
+import type { Draft } from "../draft.ts";
+import { lanesOf } from "../draft.ts";
+import { matchesPattern } from "../glob.ts";
+import { at } from "../located.ts";
+import { suggestion } from "../suggest.ts";
+
+/** Skills and providers: known where they are used, used where they are given (CF-25). */
+
+/** Names of the skills that an agent knows. */
+export const skillsOf = (skills: "none" | readonly string[], all: readonly string[]): readonly string[] => {
+  if (skills === "none") return [];
+  return skills.length === 0 ? all : skills;
+};
+
+const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
+  const all = draft.skills.map(({ name }) => name);
+  const used = new Set<string>();
+  for (const { index, value } of draft.agents) {
+    for (const name of skillsOf(value.skills, all)) used.add(name);
+    if (value.skills === "none") continue;
+    value.skills.forEach((name, place) => {
+      if (all.includes(name)) return;
+      draft.report("unknown_skill", ["agents", index, "skills", place], `there is no skill "${name}"`, {
+        hint: suggestion(name, all) ?? `add skills/${name}/SKILL.md`,
+      });
+    });
+  }
+  for (const name of all) if (!used.has(name)) reportFile(name);
+};
+
+/** Reports a skill that no agent knows, at its own file. */
+export type ReportSkill = (skill: string) => void;
+
+/** Names of the providers that some agent can reach. */
+export const reachableProviders = (draft: Draft): ReadonlySet<string> => {
+  const names = draft.agents.flatMap(({ value }) => [
+    ...lanesOf(draft, value).map(({ provider }) => provider.value.name),
+    ...value.delegation.providers,
+    ...(value.memory?.embedding === undefined ? [] : [value.memory.embedding]),
+    ...(value.effects ?? []).flatMap((effect) =>
+      effect.kind === "compact" && effect.params.summary_provider !== undefined
+        ? [effect.params.summary_provider]
+        : [],
+    ),
+  ]);
+  return new Set(names);
+};
+
+const checkProviders = (draft: Draft): void => {
+  const used = reachableProviders(draft);
+  for (const { index, value } of draft.providers) {
+    if (used.has(value.name)) continue;
+    draft.report("unused_provider", ["providers", index, "name"], `no agent uses the provider ${value.name}`);
+  }
+};
+
+const callable = (patterns: readonly string[], name: string): boolean =>
+  patterns.some((pattern) => matchesPattern(pattern, name));
+
+const checkDelegation = (draft: Draft): void => {
+  const names = draft.agents.map(({ value }) => value.name);
+  for (const { index, value } of draft.agents) {
+    const path = ["agents", index, "options", "max_delegation_depth"] as const;
+    if (at(draft.root, path) === undefined || value.options.max_delegation_depth === 0) continue;
+    const others = names.filter((name) => name !== value.name && callable(value.delegation.may_call, name));
+    if (others.length > 0 || value.delegation.ad_hoc) continue;
+    draft.report("delegation_impossible", path, `there is no agent that ${value.name} may call`, {
+      which: "key",
+    });
+  }
+};
+
+/** Skills, providers and delegation: what leads nowhere. */
+export const checkUsage = (draft: Draft, reportFile: ReportSkill): void => {
+  checkSkills(draft, reportFile);
+  checkProviders(draft);
+  checkDelegation(draft);
+};

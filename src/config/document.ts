@@ -1,0 +1,273 @@
+import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } from "yaml";
+import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import type { ErrorCode, Place } from "./diagnostics.ts";
+import { placer } from "./place.ts";
+import { decodeText, findUnsafe, maximumBytes, maximumDepth } from "./safety.ts";
+import type { Finding } from "./safety.ts";
+
+/** One YAML file as plain values that know where they were written (CF-8). */
+
+/** A value and the offset at which it was written. Maps keep the offsets of their keys too. */
+export type Located = {
+  readonly at: number;
+  /** Nodes below and this one, aliases counted as often as they are used. */
+  readonly size: number;
+} & (
+  | { readonly kind: "scalar"; readonly value: string | number | boolean | null }
+  | { readonly kind: "list"; readonly items: readonly Located[] }
+  | { readonly kind: "map"; readonly entries: ReadonlyMap<string, Entry> }
+);
+
+export interface Entry {
+  readonly keyAt: number;
+  readonly node: Located;
+}
+
+export interface ReadDocument {
+  /** Null if nothing of the file can be used. */
+  readonly root: Located | null;
+  readonly findings: readonly Finding[];
+  /** Line and column of an offset. */
+  readonly place: (offset: number) => Place;
+}
+
+const maximumNodes = 10_000;
+const maximumAliases = 100;
+const reservedKeys = new Set(["__proto__", "constructor", "prototype"]);
+const coreTags = new Set(
+  ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`),
+);
+
+/** Thrown inside the walk to leave it; never leaves this file. */
+class Refused extends Error {
+  readonly finding: Finding;
+  constructor(finding: Finding) {
+    super(finding.message);
+    this.finding = finding;
+  }
+}
+
+interface Walk {
+  readonly place: (offset: number) => Place;
+  readonly findings: Finding[];
+  readonly anchors: Map<string, Located | "open">;
+  aliases: number;
+  nodes: number;
+}
+
+const offsetOf = (node: Node | Pair | null | undefined): number =>
+  node === null || node === undefined || isPair(node) ? 0 : (node.range?.[0] ?? 0);
+
+const refuse = (node: Node | null, code: ErrorCode, message: string): never => {
+  throw new Refused({ code, offset: offsetOf(node), message });
+};
+
+const count = (walk: Walk, node: Node | null, nodes: number): void => {
+  walk.nodes += nodes;
+  if (walk.nodes > maximumNodes) {
+    refuse(node, "yaml_nodes", `the file has more than ${maximumNodes} values, aliases counted as used`);
+  }
+};
+
+const readAlias = (walk: Walk, alias: Alias): Located => {
+  walk.aliases += 1;
+  if (walk.aliases > maximumAliases) {
+    refuse(alias, "yaml_alias", `more than ${maximumAliases} aliases`);
+  }
+  const target = walk.anchors.get(alias.source);
+  if (target === undefined) {
+    return refuse(alias, "yaml_alias", `the anchor &${alias.source} is not defined before this place`);
+  }
+  if (target === "open") return refuse(alias, "yaml_cycle", `&${alias.source} contains itself`);
+  count(walk, alias, target.size);
+  return target;
+};
+
+const readNumber = (walk: Walk, node: Scalar, value: number): number => {
+  if (!Number.isFinite(value)) {
+    walk.findings.push({
+      code: "invalid_value",
+      offset: offsetOf(node),
+      message: "infinite and undefined numbers are not allowed",
+    });
+    return 0;
+  }
+  const whole = /^[-+]?(\d+|0x[\da-fA-F]+|0o[0-7]+)$/.test(node.source ?? "");
+  if (whole && !Number.isSafeInteger(value)) {
+    walk.findings.push({
+      code: "out_of_range",
+      offset: offsetOf(node),
+      message: "whole numbers beyond 9007199254740991 are not exact; write a smaller one or a text in quotes",
+    });
+    return 0;
+  }
+  return value;
+};
+
+const readScalar = (walk: Walk, node: Scalar): Located => {
+  const at = offsetOf(node);
+  const { value } = node;
+  if (typeof value === "number") return { kind: "scalar", at, size: 1, value: readNumber(walk, node, value) };
+  if (typeof value === "string" || typeof value === "boolean" || value === null) {
+    return { kind: "scalar", at, size: 1, value };
+  }
+  return { kind: "scalar", at, size: 1, value: typeof value === "symbol" ? "<<" : null };
+};
+
+/** The key as a text; null, with a finding, if it cannot be one. */
+const readKey = (walk: Walk, key: unknown): string | null => {
+  if (isScalar(key) && typeof key.value === "string") {
+    count(walk, key, 1);
+    if (!reservedKeys.has(key.value)) return key.value;
+    walk.findings.push({
+      code: "reserved_key",
+      offset: offsetOf(key),
+      message: `"${key.value}" cannot be used as a key`,
+    });
+    return null;
+  }
+  const node = key as Node | null;
+  walk.findings.push({
+    code: "wrong_type",
+    offset: offsetOf(node),
+    message: "a key must be a text; write it in quotes",
+  });
+  return null;
+};
+
+const isMergeKey = (key: unknown): boolean =>
+  isScalar(key) && (typeof key.value === "symbol" || (key.value === "<<" && key.type === "PLAIN"));
+
+const mergeFrom = (walk: Walk, target: Map<string, Entry>, source: Located, node: Node | null): void => {
+  const sources = source.kind === "list" ? source.items : [source];
+  for (const one of sources) {
+    if (one.kind !== "map") {
+      walk.findings.push({
+        code: "wrong_type",
+        offset: offsetOf(node),
+        message: "<< takes a map, or a list of maps",
+      });
+      return;
+    }
+    for (const [key, entry] of one.entries) {
+      if (!target.has(key)) target.set(key, { keyAt: entry.keyAt, node: entry.node });
+    }
+  }
+};
+
+const readMap = (walk: Walk, map: YAMLMap, depth: number): Located => {
+  const start = walk.nodes;
+  const own = new Map<string, Entry>();
+  const merges: { source: Located; node: Node | null }[] = [];
+  for (const pair of map.items) {
+    const value = pair.value as Node | null;
+    if (isMergeKey(pair.key)) {
+      merges.push({ source: read(walk, value, pair.key as Node, depth + 1), node: value });
+      continue;
+    }
+    const key = readKey(walk, pair.key);
+    const node = read(walk, value, pair.key as Node, depth + 1);
+    if (key === null) continue;
+    const keyAt = offsetOf(pair.key as Node);
+    const first = own.get(key);
+    if (first === undefined) own.set(key, { keyAt, node });
+    else {
+      const message = `"${key}" stands here twice, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
+      walk.findings.push({ code: "duplicate_key", offset: keyAt, message });
+    }
+  }
+  for (const { source, node } of merges) mergeFrom(walk, own, source, node);
+  return { kind: "map", at: offsetOf(map), size: walk.nodes - start + 1, entries: own };
+};
+
+const readSeq = (walk: Walk, seq: YAMLSeq, depth: number): Located => {
+  const start = walk.nodes;
+  const items = seq.items.map((item) => read(walk, item as Node | null, seq, depth + 1));
+  return { kind: "list", at: offsetOf(seq), size: walk.nodes - start + 1, items };
+};
+
+/** Reads one node; an absent one (`key:` with nothing behind) is null and stands where its key stands. */
+const read = (walk: Walk, node: Node | null, parent: Node | null, depth: number): Located => {
+  if (depth > maximumDepth) {
+    refuse(node ?? parent, "yaml_depth", `collections are nested deeper than ${maximumDepth} levels`);
+  }
+  if (node === null || node === undefined) {
+    count(walk, parent, 1);
+    return { kind: "scalar", at: offsetOf(parent), size: 1, value: null };
+  }
+  if (isAlias(node)) return readAlias(walk, node);
+  count(walk, node, 1);
+  if (node.tag !== undefined && !coreTags.has(node.tag)) {
+    refuse(node, "yaml_tag", "this tag is not allowed; write the plain value");
+  }
+  const anchor = (node as Scalar).anchor;
+  if (anchor !== undefined) walk.anchors.set(anchor, "open");
+  const located = isMap(node)
+    ? readMap(walk, node, depth)
+    : isSeq(node)
+      ? readSeq(walk, node, depth)
+      : readScalar(walk, node);
+  if (anchor !== undefined) walk.anchors.set(anchor, located);
+  return located;
+};
+
+const yamlCodes: Readonly<Record<string, ErrorCode>> = {
+  MULTIPLE_DOCS: "yaml_documents",
+  TAG_RESOLVE_FAILED: "yaml_tag",
+  BAD_ALIAS: "yaml_alias",
+  BAD_DIRECTIVE: "yaml_directive",
+  BAD_PROP_ORDER: "yaml_syntax",
+};
+
+const sentences: Readonly<Partial<Record<ErrorCode, string>>> = {
+  yaml_documents: "a file holds one document; remove this separator and what follows",
+  yaml_tag: "this tag is not allowed; write the plain value",
+};
+
+const parse = (text: string): Document.Parsed | null => {
+  try {
+    return parseDocument(text, {
+      version: "1.2",
+      schema: "core",
+      merge: true,
+      uniqueKeys: false,
+      prettyErrors: false,
+      strict: true,
+    });
+  } catch {
+    return null;
+  }
+};
+
+/** Reads one YAML file. Every input yields findings or a root, never an exception. */
+export const readDocument = (
+  file: string,
+  content: string | Uint8Array,
+  maximum = maximumBytes,
+): ReadDocument => {
+  const decoded = decodeText(content, maximum);
+  const { text } = decoded;
+  const place = placer(file, text);
+  const only = (code: ErrorCode, offset: number, message: string): ReadDocument => ({
+    root: null,
+    findings: [{ code, offset, message }],
+    place,
+  });
+  const unsafe = "finding" in decoded ? decoded.finding : findUnsafe(text);
+  if (unsafe !== null) return only(unsafe.code, unsafe.offset, unsafe.message);
+  const document = parse(text);
+  if (document === null) return only("yaml_syntax", 0, "the file could not be read as YAML");
+  const problem = document.errors[0] ?? document.warnings[0];
+  if (problem !== undefined) {
+    const code = yamlCodes[problem.code] ?? "yaml_syntax";
+    return only(code, problem.pos[0], sentences[code] ?? problem.message);
+  }
+  const walk: Walk = { place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
+  try {
+    const root = read(walk, document.contents, null, 0);
+    return { root, findings: walk.findings, place };
+  } catch (error) {
+    if (error instanceof Refused) return { root: null, findings: [error.finding], place };
+    throw error;
+  }
+};

@@ -1,0 +1,83 @@
+import type * as z from "zod";
+import type { ErrorCode, Path, WarningCode } from "./diagnostics.ts";
+import type { Located } from "./document.ts";
+import type { agentSchema } from "./agent-schema.ts";
+import type { sectionKeys, teamSchema } from "./schema.ts";
+import type { Skill } from "./team.ts";
+
+/** A team file after its shape was checked, as the checks across sections see it. */
+
+export type ProviderShape = z.output<typeof teamSchema>["providers"][number];
+export type AgentShape = z.output<typeof agentSchema>;
+export type ServerShape = z.output<typeof teamSchema>["mcp_servers"][number];
+export type Sections = z.output<z.ZodObject<typeof sectionKeys>>;
+
+/** An entry with its place in the list that it stands in; entries that could not be used are absent. */
+export interface Listed<T> {
+  readonly index: number;
+  readonly value: T;
+}
+
+export interface ReportOptions {
+  /** Which text to point at: the value (default), its key, or the place where something is missing. */
+  readonly which?: "key" | "value" | "missing";
+  readonly hint?: string | undefined;
+}
+
+/** Reports a finding at a path of the team file. */
+export type Report = (
+  code: ErrorCode | WarningCode,
+  path: Path,
+  message: string,
+  options?: ReportOptions,
+) => void;
+
+/** What the catalogue knows of a model; null = not known. */
+export interface ModelFacts {
+  readonly window: number | null;
+  readonly priced: boolean;
+}
+export type Catalogue = (kind: string, model: string) => ModelFacts;
+
+export interface Draft {
+  /** What the author wrote, `defaults` merged into the agents. */
+  readonly root: Located;
+  /** The same without that merge. */
+  readonly written: Located;
+  readonly report: Report;
+  /** Path of the team's keys in the file: `["config"]` inside the wrapper of CF-10. */
+  readonly prefix: Path;
+  readonly sections: Sections;
+  readonly providers: readonly Listed<ProviderShape>[];
+  readonly agents: readonly Listed<AgentShape>[];
+  readonly servers: readonly Listed<ServerShape>[];
+  readonly skills: readonly Skill[];
+  readonly catalogue: Catalogue;
+  /** Toolbox → its tools: built-in ones and those of extensions. MCP servers are not in it. */
+  readonly toolboxes: ReadonlyMap<string, readonly string[]>;
+  /** Every tool that a script or option may name. */
+  readonly tools: ReadonlySet<string>;
+  readonly providerKinds: readonly string[];
+}
+
+/** A provider and a model that an agent may call. */
+export interface Lane {
+  readonly provider: Listed<ProviderShape>;
+  readonly model: string;
+}
+
+const findProvider = (draft: Draft, name: string | undefined): Listed<ProviderShape> | undefined =>
+  name === undefined
+    ? draft.providers.find(({ index }) => index === 0)
+    : draft.providers.find(({ value }) => value.name === name);
+
+/** The lanes of an agent, in the order in which they are tried (MO-27). */
+export const lanesOf = (draft: Draft, agent: AgentShape): Lane[] => {
+  const first = findProvider(draft, agent.provider);
+  if (first === undefined) return [];
+  const fallbacks = (agent.fallbacks ?? first.value.fallbacks).flatMap((fallback) => {
+    const provider = findProvider(draft, fallback.provider);
+    return provider === undefined ? [] : [{ provider, model: fallback.model ?? provider.value.model }];
+  });
+  return [{ provider: first, model: agent.model ?? first.value.model }, ...fallbacks];
+};

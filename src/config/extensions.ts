@@ -1,0 +1,121 @@
+import type { ErrorCode } from "./diagnostics.ts";
+import { availableExtensions } from "./availability.ts";
+import { builtInToolboxes, builtInTools } from "./known.ts";
+
+/** What a team's `extensions.ts` exports, loaded by whoever builds (CF-6, TB-37). */
+
+/** The loaded module, or why it could not be loaded. */
+export type ExtensionModule =
+  | { readonly exports: Readonly<Record<string, unknown>> }
+  | { readonly error: string };
+
+export interface ExtensionNames {
+  readonly toolboxes: ReadonlyMap<string, readonly string[]>;
+  readonly providerKinds: readonly string[];
+}
+
+type Problem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
+
+const lists = ["effects", "guards", "toolboxes", "providers", "protocols", "middleware", "checks", "agents"];
+
+const field = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+
+const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] => {
+  const tools = field(toolbox, "tools");
+  if (!Array.isArray(tools)) {
+    problem("extension_invalid", path, "a toolbox needs a list of tools");
+    return [];
+  }
+  return tools.flatMap((tool: unknown, index) => {
+    const name = field(tool, "name");
+    const at = `${path}.tools[${index}]`;
+    if (
+      typeof name !== "string" ||
+      !/^[A-Za-z][\w-]{0,63}$/.test(name) ||
+      typeof field(tool, "run") !== "function"
+    ) {
+      problem("extension_invalid", at, "this is no tool; make it with defineTool");
+      return [];
+    }
+    if (builtInTools.includes(name) && field(tool, "replaces") !== true) {
+      problem(
+        "name_conflict",
+        at,
+        `"${name}" is a built-in tool`,
+        "set replaces: true if it is meant to win",
+      );
+    }
+    return [name];
+  });
+};
+
+const readToolboxes = (value: readonly unknown[], problem: Problem): Map<string, readonly string[]> => {
+  const found = new Map<string, readonly string[]>();
+  value.forEach((toolbox, index) => {
+    const path = `toolboxes[${index}]`;
+    const name = field(toolbox, "name");
+    if (typeof name !== "string" || !/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name)) {
+      problem("extension_invalid", path, "a toolbox needs a name of letters, digits, - and _");
+      return;
+    }
+    if (Object.hasOwn(builtInToolboxes, name) || name === "core" || found.has(name)) {
+      problem("name_conflict", path, `there is a toolbox "${name}" already`);
+      return;
+    }
+    found.set(name, toolNames(toolbox, path, problem));
+  });
+  return found;
+};
+
+const readProviders = (value: readonly unknown[], known: readonly string[], problem: Problem): string[] =>
+  value.flatMap((provider, index) => {
+    const path = `providers[${index}]`;
+    const kind = field(provider, "kind");
+    if (typeof kind !== "string" || !/^[a-z][a-z0-9-]{0,63}$/.test(kind)) {
+      problem("extension_invalid", path, "a provider needs a kind of lower-case letters, digits and -");
+      return [];
+    }
+    if (known.includes(kind)) problem("name_conflict", path, `there is a provider kind "${kind}" already`);
+    return [kind];
+  });
+
+const listOf = (
+  exports: Readonly<Record<string, unknown>>,
+  name: string,
+  problem: Problem,
+): readonly unknown[] => {
+  const value = exports[name] ?? [];
+  if (Array.isArray(value)) return value as unknown[];
+  problem("extension_invalid", name, `the export ${name} must be a list`);
+  return [];
+};
+
+/** Names that the extensions add; what is wrong with them goes to `problem`. */
+export const readExtensions = (
+  module: ExtensionModule | undefined,
+  knownKinds: readonly string[],
+  problem: Problem,
+): ExtensionNames => {
+  if (module === undefined) return { toolboxes: new Map(), providerKinds: [] };
+  if ("error" in module) {
+    problem("extension_invalid", "", `the file could not be loaded: ${module.error}`);
+    return { toolboxes: new Map(), providerKinds: [] };
+  }
+  for (const name of Object.keys(module.exports)) {
+    if (!lists.includes(name)) {
+      problem("extension_invalid", name, `"${name}" is no list of definitions`, `export ${lists.join(", ")}`);
+    } else if (!availableExtensions.includes(name)) {
+      problem(
+        "not_available",
+        name,
+        `this release cannot take ${name} from extensions`,
+        "remove this export",
+      );
+    }
+  }
+  return {
+    toolboxes: readToolboxes(listOf(module.exports, "toolboxes", problem), problem),
+    providerKinds: readProviders(listOf(module.exports, "providers", problem), knownKinds, problem),
+  };
+};

@@ -1,0 +1,39 @@
+import type { Diagnostic, ErrorCode, Place, WarningCode } from "./diagnostics.ts";
+import { severityOf } from "./diagnostics.ts";
+
+/** The files of a team folder by their path in it, like `skills/review/SKILL.md`. */
+export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
+
+/** Collects diagnostics of one team. */
+export interface Collector {
+  readonly found: Diagnostic[];
+  readonly add: (
+    code: ErrorCode | WarningCode,
+    place: Place,
+    path: string,
+    message: string,
+    hint?: string,
+  ) => void;
+  /** At the beginning of a file. */
+  readonly addFile: (code: ErrorCode | WarningCode, file: string, message: string, hint?: string) => void;
+}
+
+/** `folder` is put before every file name, like `config/acme`. */
+export const collector = (folder: string): Collector & { readonly label: (file: string) => string } => {
+  const found: Diagnostic[] = [];
+  const label = (file: string): string => `${folder}/${file}`;
+  const add: Collector["add"] = (code, place, path, message, hint) => {
+    const base = { ...place, severity: severityOf(code), code, path, message };
+    found.push(hint === undefined ? base : { ...base, hint });
+  };
+  return {
+    found,
+    label,
+    add,
+    addFile: (code, file, message, hint) =>
+      add(code, { file: label(file), line: 1, column: 1 }, "", message, hint),
+  };
+};
+
+/** How a compiled team reports about its folder. */
+export type FolderReport = ReturnType<typeof collector>;

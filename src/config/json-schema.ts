@@ -1,0 +1,82 @@
+import * as z from "zod";
+import type { Located } from "./document.ts";
+import { at, textOf } from "./located.ts";
+import type { Path } from "./diagnostics.ts";
+import { teamSchema } from "./schema.ts";
+
+/** JSON Schema of `team.yaml` for editors (CF-36), made from the zod schema and nothing else. */
+
+export interface JsonSchema {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly "x-names"?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly [key: string]: unknown;
+}
+
+/** Known names by subject (`agents`, `tools`, …); each subject present becomes an enum. */
+export type KnownNames = Readonly<Record<string, readonly string[]>>;
+
+/** Rewrites every `x-names` marker to an enum of the names, and drops the markers. */
+const withNames = (value: unknown, names: KnownNames): unknown => {
+  if (Array.isArray(value)) return value.map((item) => withNames(item, names));
+  if (typeof value !== "object" || value === null) return value;
+  const { "x-names": subject, ...rest } = value as Record<string, unknown>;
+  const copy = Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, withNames(item, names)]));
+  const known = typeof subject === "string" ? names[subject] : undefined;
+  return known === undefined || known.length === 0 ? copy : { ...copy, enum: known };
+};
+
+let cached: JsonSchema | undefined;
+
+const base = (): JsonSchema => {
+  cached ??= z.toJSONSchema(teamSchema, { io: "input" }) as JsonSchema;
+  return cached;
+};
+
+/** The schema of a team file; a team's own schema offers its names as enums. */
+export const teamJsonSchema = (names: KnownNames = {}): JsonSchema => {
+  const schema = withNames(base(), names) as JsonSchema;
+  return {
+    ...schema,
+    title: "Limpet team",
+    description: "A team of agents: providers, agents and how they run.",
+    patternProperties: { "^x-": {} },
+  };
+};
+
+const branches = (schema: JsonSchema): readonly JsonSchema[] => {
+  const inner = schema.anyOf ?? schema.oneOf;
+  return inner === undefined ? [schema] : inner.flatMap(branches);
+};
+
+const matchesKind = (schema: JsonSchema, node: Located | undefined): boolean => {
+  const kind = schema.properties?.["kind"]?.const;
+  return kind === undefined || textOf(at(node, ["kind"])) === kind;
+};
+
+const below = (schema: JsonSchema, part: string | number): readonly JsonSchema[] => {
+  if (typeof part === "number") return schema.items === undefined ? [] : [schema.items];
+  const property = schema.properties?.[part];
+  if (property !== undefined) return [property];
+  return typeof schema.additionalProperties === "object" ? [schema.additionalProperties] : [];
+};
+
+/** Keys that may stand in the map at `path`. */
+export const keysAt = (root: Located, path: Path): string[] => {
+  let schemas = branches(base());
+  path.forEach((part, index) => {
+    schemas = schemas
+      .flatMap((schema) => below(schema, part))
+      .flatMap(branches)
+      .filter((schema) => matchesKind(schema, at(root, path.slice(0, index + 1))));
+  });
+  return [...new Set(schemas.flatMap((schema) => Object.keys(schema.properties ?? {})))];
+};

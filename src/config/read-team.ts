@@ -1,0 +1,128 @@
+import * as z from "zod";
+import { providerKinds, providerSchema } from "../providers/schema.ts";
+import { mcpServerSchema } from "../tools/schema.ts";
+import { agentSchema } from "./agent-schema.ts";
+import type { Path } from "./diagnostics.ts";
+import { pathText } from "./diagnostics.ts";
+import type { Located, ReadDocument } from "./document.ts";
+import type { Catalogue, Draft, Listed, Report } from "./draft.ts";
+import type { ExtensionNames } from "./extensions.ts";
+import type { FolderReport } from "./files-map.ts";
+import type { ShapeIssue } from "./issues.ts";
+import { builtInToolboxes, coreTools } from "./known.ts";
+import { child, itemsOf, offsetOf, onlyKeys, textOf, withoutKeys } from "./located.ts";
+import { applyDefaults, canonicalGuards, unwrap } from "./normalise.ts";
+import { sectionKeys } from "./schema.ts";
+import { parseLeniently } from "./shape.ts";
+import { suggestion } from "./suggest.ts";
+import type { Skill } from "./team.ts";
+
+/** From the text of `team.yaml` to a draft: its shape is checked here, its meaning in `checks/`. */
+
+export interface Around {
+  readonly skills: readonly Skill[];
+  readonly catalogue: Catalogue;
+  readonly extensions: ExtensionNames;
+}
+
+/** The three lists; their entries are read one by one, so that one mistake hides no other. */
+const listsSchema = z.strictObject({
+  providers: z.array(z.unknown()).min(1).max(32),
+  agents: z.array(z.unknown()).min(1).max(64),
+  mcp_servers: z.array(z.unknown()).max(32).default([]),
+});
+const listNames = new Set(Object.keys(listsSchema.shape));
+
+/** What stands around the body in a file of the original's templates (CF-10). */
+const wrapperSchema = z.strictObject({
+  template: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
+  embedded_skills: z.array(z.strictObject({ name: z.string() })).default([]),
+});
+
+/** Makes reports about paths of `node` point into the file. */
+const reporter =
+  (folder: FolderReport, place: ReadDocument["place"], node: Located, prefix: Path): Report =>
+  (code, path, message, options = {}) => {
+    const offset = offsetOf(node, path, options.which ?? "value");
+    folder.add(code, place(offset), pathText([...prefix, ...path]), message, options.hint);
+  };
+
+const shapeReport =
+  (report: Report) =>
+  ({ code, path, message, which, hint }: ShapeIssue): void => {
+    const inScript = path[0] === "providers" && path[2] === "script" && path.length > 3;
+    report(inScript ? "script_invalid" : code, path, message, { which, hint });
+  };
+
+const checkWrapper = (root: Located, report: Report, skills: readonly Skill[]): void => {
+  const around = withoutKeys(root, new Set(["config"]));
+  parseLeniently(wrapperSchema, around, [], shapeReport(report));
+  const known = skills.map(({ name }) => name);
+  itemsOf(child(root, "embedded_skills")).forEach((item, index) => {
+    const name = textOf(child(item, "name"));
+    if (name === undefined || known.includes(name)) return;
+    report("unknown_skill", ["embedded_skills", index, "name"], `there is no skill "${name}"`, {
+      hint: suggestion(name, known) ?? `add skills/${name}/SKILL.md`,
+    });
+  });
+};
+
+const readList = <Schema extends z.ZodType>(
+  schema: Schema,
+  body: Located,
+  name: string,
+  report: (issue: ShapeIssue) => void,
+): Listed<z.output<Schema>>[] =>
+  itemsOf(child(body, name)).flatMap((_, index) => {
+    const value = parseLeniently(schema, body, [name, index], report);
+    return value === null ? [] : [{ index, value }];
+  });
+
+const known = (extensions: ExtensionNames): Pick<Draft, "toolboxes" | "tools" | "providerKinds"> => {
+  const toolboxes = new Map([...Object.entries(builtInToolboxes), ...extensions.toolboxes]);
+  return {
+    toolboxes,
+    tools: new Set([...[...toolboxes.values()].flat(), ...coreTools]),
+    providerKinds: [...providerKinds, ...extensions.providerKinds],
+  };
+};
+
+/** Reads a team document; null if nothing of it can be used. */
+export const readTeam = (
+  folder: FolderReport,
+  root: Located,
+  place: ReadDocument["place"],
+  around: Around,
+): Draft | null => {
+  const { file, body: raw, prefix } = unwrap(root);
+  const onFile = reporter(folder, place, file, []);
+  if (raw.kind !== "map") {
+    onFile("wrong_type", [], "a team file is a map with providers and agents");
+    return null;
+  }
+  if (prefix.length > 0) checkWrapper(file, onFile, around.skills);
+  const written = canonicalGuards(raw, (key, offset) =>
+    folder.add("duplicate_setting", place(offset), key, `both spellings of ${key} are written`),
+  );
+  const onWritten = shapeReport(reporter(folder, place, written, prefix));
+  parseLeniently(listsSchema, onlyKeys(written, listNames), [], onWritten);
+  const rest = withoutKeys(written, listNames);
+  const sections = parseLeniently(z.strictObject(sectionKeys), rest, [], onWritten);
+  if (sections === null) return null;
+  const merged = applyDefaults(written);
+  const report = reporter(folder, place, merged, prefix);
+  const onMerged = shapeReport(report);
+  return {
+    root: merged,
+    written,
+    report,
+    prefix,
+    sections,
+    providers: readList(providerSchema, merged, "providers", onMerged),
+    agents: readList(agentSchema, merged, "agents", onMerged),
+    servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged),
+    skills: around.skills,
+    catalogue: around.catalogue,
+    ...known(around.extensions),
+  };
+};

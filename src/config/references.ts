@@ -1,0 +1,71 @@
+import type { Path } from "./diagnostics.ts";
+
+/** `${NAME}` references to secrets and variables (CF-19, CF-20). */
+
+const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+const piece = /\$\$\{|\$\{([^}]*)(\}?)/g;
+
+export interface References {
+  /** Names in order of appearance, each once. */
+  readonly names: readonly string[];
+  /** Texts that look like a reference but are none. */
+  readonly malformed: readonly string[];
+}
+
+/** The references in a text; `$${` is a literal `${`. */
+export const referencesIn = (text: string): References => {
+  const names = new Set<string>();
+  const malformed: string[] = [];
+  for (const [whole, name, close] of text.matchAll(piece)) {
+    if (name === undefined) continue;
+    if (close === "}" && namePattern.test(name)) names.add(name);
+    else malformed.push(whole);
+  }
+  return { names: [...names], malformed };
+};
+
+export type Resolved =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly missing: readonly string[] };
+
+/** Replaces each `${NAME}` by what `lookup` gives; unset and empty values are missing. Values are not scanned again. */
+export const resolveReferences = (
+  text: string,
+  lookup: (name: string) => string | null | undefined,
+): Resolved => {
+  const missing = new Set<string>();
+  const value = text.replaceAll(piece, (whole: string, name?: string, close?: string) => {
+    if (name === undefined) return "${";
+    if (close !== "}" || !namePattern.test(name)) return whole;
+    const found = lookup(name) ?? "";
+    if (found === "") missing.add(name);
+    return found;
+  });
+  return missing.size === 0 ? { ok: true, value } : { ok: false, missing: [...missing] };
+};
+
+/** Sentence for an unset reference of `field`, with the way out (CF-20). */
+export const missingReference = (field: string, name: string, team: string): string =>
+  `${field}: secret ${name} is not set (wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`})`;
+
+const fields = new Set([
+  "api_key",
+  "base_url",
+  "model",
+  "url",
+  "endpoint",
+  "secret",
+  "work_dir",
+  "permissions_file",
+  "binding",
+]);
+
+/** Whether references are expanded in the text at `path`; in all other places `${` is plain text. */
+export const isReferenceField = (path: Path): boolean => {
+  const [section, ...rest] = path;
+  if (section === "sandbox" && rest[0] === "env") return false;
+  if (path.includes("script") || path.includes("effects") || path.includes("middleware")) return false;
+  const holder = path.findIndex((part) => part === "headers" || part === "env");
+  if (holder !== -1) return path.length > holder + 1;
+  return fields.has(String(path.at(-1)));
+};

@@ -1,0 +1,99 @@
+import type { Json } from "../chat/message.ts";
+import type { Provider, Team } from "./team.ts";
+
+/** What a session pins, and its name (CF-31). */
+
+/** JSON with sorted keys and no spaces: equal values give equal texts. */
+export const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const pairs = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`);
+  return `{${pairs.join(",")}}`;
+};
+
+const connectionKeys = ["base_url", "api_key", "headers", "rate_limit", "retry", "timeouts"] as const;
+
+const without = (value: object, keys: readonly string[]): object =>
+  Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+
+type Definable = Omit<Team, "revision" | "name" | "secrets">;
+
+/** The part of a team that a session keeps for life; the rest always comes from the deployed Worker. */
+export const definitionOf = (team: Definable): Json => {
+  const definition = {
+    format: team.format,
+    entry_agent: team.entry_agent,
+    agents: team.agents,
+    providers: team.providers.map((provider) => without(provider, connectionKeys)),
+    mcp_servers: team.mcp_servers.map((server) =>
+      without(server, ["url", "command", "args", "env", "headers"]),
+    ),
+    models: Object.fromEntries(
+      Object.entries(team.models).map(([id, model]) => [id, without(model, ["price"])]),
+    ),
+    default_context_windows: team.default_context_windows,
+    permissions: team.permissions,
+    filesystem: team.filesystem,
+    git: team.git,
+    http: { origins: Object.keys(team.http.headers) },
+    browser: team.browser,
+    context: team.context,
+    skills: team.skills,
+    context_text: team.context_text,
+    heartbeat_text: team.heartbeat_text,
+    reflections: team.reflections,
+    tasks: team.tasks,
+    notes: team.notes,
+  };
+  return JSON.parse(canonicalJson(definition)) as Json;
+};
+
+/** `r_` and 20 hex digits of SHA-256 over the canonical definition. */
+export const revisionOf = async (definition: Json): Promise<string> => {
+  const bytes = new TextEncoder().encode(canonicalJson(definition));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  const hex = Array.from(digest.subarray(0, 10), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `r_${hex}`;
+};
+
+export type Pinned =
+  | { readonly ok: true; readonly team: Team }
+  /** What the deployment lacks for this revision, like `provider backup`. */
+  | { readonly ok: false; readonly missing: readonly string[] };
+
+/** A pinned definition with the connections of the deployed team (CF-32, CF-34). */
+export const withDefinition = (deployed: Team, revision: string, definition: Json): Pinned => {
+  const pinned = definition as unknown as Definable;
+  if (pinned.format !== deployed.format) return { ok: false, missing: [`format ${String(pinned.format)}`] };
+  const missing: string[] = [];
+  const providers = pinned.providers.flatMap((provider): Provider[] => {
+    const current = deployed.providers.find(({ name }) => name === provider.name);
+    if (current?.kind !== provider.kind) {
+      missing.push(`provider ${provider.name} (${provider.kind})`);
+      return [];
+    }
+    const connections = Object.entries(current).filter(([key]) =>
+      (connectionKeys as readonly string[]).includes(key),
+    );
+    return [{ ...provider, ...Object.fromEntries(connections) }];
+  });
+  const servers = pinned.mcp_servers.map((server) => {
+    const current = deployed.mcp_servers.find(({ name }) => name === server.name);
+    if (current === undefined && server.required) missing.push(`MCP server ${server.name}`);
+    return { ...current, ...server };
+  });
+  if (missing.length > 0) return { ok: false, missing };
+  const models = Object.fromEntries(
+    Object.entries(pinned.models).map(([id, model]) => {
+      const price = deployed.models[id]?.price;
+      return [id, price === undefined ? model : { ...model, price }];
+    }),
+  );
+  return {
+    ok: true,
+    team: { ...deployed, ...pinned, http: deployed.http, providers, mcp_servers: servers, models, revision },
+  };
+};

@@ -1,0 +1,112 @@
+import { CST, Lexer } from "yaml";
+import type { ErrorCode } from "./diagnostics.ts";
+
+/** What is refused before the YAML parser sees a file (CF-7). All checks are linear in the length of the text. */
+
+export const maximumBytes = 262_144;
+export const maximumDepth = 32;
+
+/** A finding at an offset of the text. */
+export interface Finding {
+  readonly code: ErrorCode;
+  readonly offset: number;
+  readonly message: string;
+}
+
+export type Decoded = { readonly text: string } | { readonly text: string; readonly finding: Finding };
+
+/** Decodes a file strictly: UTF-8, byte order mark dropped, CRLF and CR to LF. */
+export const decodeText = (content: string | Uint8Array, maximum: number): Decoded => {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  if (bytes.length > maximum) {
+    const message = `the file has ${bytes.length} bytes, at most ${maximum} are allowed`;
+    return { text: "", finding: { code: "file_too_large", offset: 0, message } };
+  }
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    const before = new TextDecoder().decode(bytes);
+    const offset = Math.max(0, before.indexOf("\uFFFD"));
+    const message = "the file is not UTF-8 here; save it as UTF-8";
+    return { text: before, finding: { code: "not_utf8", offset, message } };
+  }
+  return { text: text.replaceAll(/\r\n?/g, "\n") };
+};
+
+const flowSteps: Readonly<Record<string, number>> = {
+  "flow-seq-start": 1,
+  "flow-map-start": 1,
+  "flow-seq-end": -1,
+  "flow-map-end": -1,
+};
+const blockIndicators: ReadonlySet<string> = new Set(["seq-item-ind", "explicit-key-ind", "map-value-ind"]);
+
+/** Counts how deep collections nest, token by token, without building anything. */
+class DepthCounter {
+  #flow = 0;
+  #columns: number[] = [];
+  #item: number | null = null;
+  #fresh = true;
+  #column = 0;
+
+  /** Takes one token and says whether nesting is still within bounds. */
+  take(type: string | null, source: string): boolean {
+    this.#open(type);
+    this.#advance(source);
+    return this.#flow + this.#columns.length <= maximumDepth;
+  }
+
+  #open(type: string | null): void {
+    this.#flow = Math.max(0, this.#flow + (flowSteps[type ?? ""] ?? 0));
+    if (this.#flow > 0) return;
+    if (blockIndicators.has(type ?? "")) {
+      this.#enter(type === "map-value-ind" ? (this.#item ?? this.#column) : this.#column);
+      this.#fresh = true;
+    } else if (this.#fresh && type !== "space" && type !== "newline") {
+      this.#item = this.#column;
+      this.#fresh = false;
+    }
+  }
+
+  #enter(column: number): void {
+    while ((this.#columns.at(-1) ?? -1) > column) this.#columns.pop();
+    if ((this.#columns.at(-1) ?? -1) < column) this.#columns.push(column);
+    this.#item = null;
+  }
+
+  #advance(source: string): void {
+    const line = source.lastIndexOf("\n");
+    if (line === -1) {
+      this.#column += source.length;
+      return;
+    }
+    this.#column = source.length - line - 1;
+    this.#fresh = true;
+    this.#item = null;
+  }
+}
+
+/** The first reason not to hand `text` to the parser, null if there is none. */
+export const findUnsafe = (text: string): Finding | null => {
+  const zero = text.indexOf("\0");
+  if (zero !== -1) return { code: "yaml_syntax", offset: zero, message: "a NUL character is not allowed" };
+  const depth = new DepthCounter();
+  let offset = 0;
+  let scalar = false;
+  for (const source of new Lexer().lex(text)) {
+    const type: string | null = scalar ? "scalar" : CST.tokenType(source);
+    const control = type === "doc-mode" || type === "flow-error-end" || (type === "scalar" && !scalar);
+    scalar = type === "scalar" && !scalar;
+    if (control) continue;
+    if (type === "directive-line") {
+      return { code: "yaml_directive", offset, message: "directives are not allowed; remove this line" };
+    }
+    if (!depth.take(type, source)) {
+      const message = `collections are nested deeper than ${maximumDepth} levels`;
+      return { code: "yaml_depth", offset, message };
+    }
+    offset += source.length;
+  }
+  return null;
+};

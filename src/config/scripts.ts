@@ -1,0 +1,100 @@
+import { checkScript } from "../model/script-check.ts";
+import type { ScriptNames } from "../model/script-check.ts";
+import type { Script } from "../model/script-schema.ts";
+import { scriptSchema } from "../model/script-schema.ts";
+import type { Path } from "./diagnostics.ts";
+import { pathText } from "./diagnostics.ts";
+import { readDocument } from "./document.ts";
+import type { Draft, Listed, ProviderShape } from "./draft.ts";
+import type { FolderReport, TeamFiles } from "./files-map.ts";
+import { offsetOf } from "./located.ts";
+import { parseLeniently } from "./shape.ts";
+import { suggestion } from "./suggest.ts";
+
+/** Scripts of scripted providers (MO-39): files of the team folder or inline. */
+
+type Problem = (path: Path, message: string, hint?: string, which?: "key" | "value" | "missing") => void;
+
+const checkMeaning = (script: Script, names: ScriptNames, problem: Problem): void => {
+  const subjects = {
+    tool: names.tools,
+    agent: names.agents,
+    scene: new Set(script.scenes.map(({ name }) => name)),
+  };
+  for (const { path, message } of checkScript(script, names)) {
+    const [sentence = message] = message.split("; known are ");
+    const [, subject, name = ""] = /^unknown (tool|agent|scene) (.+)$/.exec(sentence) ?? [];
+    const known = subject === undefined ? [] : [...subjects[subject as keyof typeof subjects]];
+    problem(path, sentence, suggestion(name, known));
+  }
+};
+
+/** Reads a script file; null, with diagnostics, if it cannot be used. */
+const readScriptFile = (
+  report: FolderReport,
+  path: string,
+  content: string | Uint8Array,
+  names: ScriptNames,
+): Script | null => {
+  const { root, findings, place } = readDocument(report.label(path), content);
+  for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
+  if (root === null) return null;
+  let usable = findings.length === 0;
+  const problem: Problem = (where, message, hint, which = "value") => {
+    usable = false;
+    report.add("script_invalid", place(offsetOf(root, where, which)), pathText(where), message, hint);
+  };
+  const script = parseLeniently(scriptSchema, root, [], (issue) =>
+    problem(issue.path, issue.message, issue.hint, issue.which),
+  );
+  if (script === null) return null;
+  checkMeaning(script, names, problem);
+  return usable ? script : null;
+};
+
+const scriptOf = (
+  draft: Draft,
+  report: FolderReport,
+  files: TeamFiles,
+  { index, value }: Listed<ProviderShape>,
+  names: ScriptNames,
+): Script | null => {
+  const path: Path = ["providers", index, "script"];
+  if (value.script === undefined) {
+    draft.report("missing_key", path, "a scripted provider needs a script", { which: "missing" });
+    return null;
+  }
+  if (typeof value.script !== "string") {
+    checkMeaning(value.script, names, (where, message, hint) =>
+      draft.report("script_invalid", [...path, ...where], message, { hint }),
+    );
+    return value.script;
+  }
+  const content = files.get(value.script);
+  if (content !== undefined) return readScriptFile(report, value.script, content, names);
+  const scripts = [...files.keys()].filter((file) => file.startsWith("scripts/"));
+  draft.report("file_missing", path, `the team folder has no file ${value.script}`, {
+    hint: suggestion(value.script, scripts),
+  });
+  return null;
+};
+
+/** The scripts of all scripted providers, by the provider's place in its list. */
+export const readScripts = (draft: Draft, report: FolderReport, files: TeamFiles): Map<number, Script> => {
+  const names: ScriptNames = {
+    agents: new Set(draft.agents.map(({ value }) => value.name)),
+    tools: draft.tools,
+  };
+  const scripts = new Map<number, Script>();
+  for (const provider of draft.providers) {
+    if (provider.value.kind !== "scripted") {
+      if (provider.value.script === undefined) continue;
+      const message = `only a provider of kind scripted has a script, not ${provider.value.kind}`;
+      draft.report("exclusive_keys", ["providers", provider.index, "script"], message, { which: "key" });
+      continue;
+    }
+    const script = scriptOf(draft, report, files, provider, names);
+    if (script !== null) scripts.set(provider.index, script);
+  }
+  return scripts;
+};

@@ -1,0 +1,71 @@
+/** Which context window holds for a provider and model (CF-22). */
+
+/** Built-in windows of the kinds whose vendors have one. */
+export const kindWindows: Readonly<Record<string, number>> = {
+  anthropic: 200_000,
+  openai: 128_000,
+  grok: 131_072,
+  gemini: 1_048_576,
+};
+
+export const lastResortWindow = 128_000;
+
+export interface WindowQuestion {
+  readonly provider: {
+    readonly kind: string;
+    readonly model: string;
+    readonly context_window?: number | "auto" | undefined;
+  };
+  readonly model: string;
+  /** `options.context_window` of the agent. */
+  readonly agentWindow?: number | undefined;
+  readonly models: Readonly<Record<string, { readonly context_window?: number | "auto" | undefined }>>;
+  readonly default_context_windows: Readonly<Record<string, number>>;
+  /** The catalogue's figure for a model of a kind, null if it has none. */
+  readonly catalogue: (kind: string, model: string) => number | null;
+}
+
+export interface Window {
+  /** 0 = unknown: no compaction. */
+  readonly tokens: number;
+  readonly origin: "provider" | "model" | "catalogue" | "team" | "kind" | "agent" | "last resort";
+}
+
+const explicit = (question: WindowQuestion): Window | null => {
+  const { provider, model, models, catalogue } = question;
+  const own = model === provider.model ? provider.context_window : undefined;
+  const written = own ?? (Object.hasOwn(models, model) ? models[model]?.context_window : undefined);
+  if (written === undefined) return null;
+  if (written !== "auto") return { tokens: written, origin: own === undefined ? "model" : "provider" };
+  const known = catalogue(provider.kind, model);
+  return known === null ? null : { tokens: known, origin: "catalogue" };
+};
+
+const byKind = (question: WindowQuestion): Window | null => {
+  const { provider, model, default_context_windows: windows, catalogue } = question;
+  const known = catalogue(provider.kind, model);
+  const team = Object.hasOwn(windows, provider.kind) ? windows[provider.kind] : undefined;
+  const tokens = team ?? kindWindows[provider.kind];
+  if (tokens === undefined) return known === null ? null : { tokens: known, origin: "catalogue" };
+  if (known !== null && known < tokens) return { tokens: known, origin: "catalogue" };
+  return { tokens, origin: team === undefined ? "kind" : "team" };
+};
+
+/** The first level that applies: per model, model default, agent default, 128 000. */
+export const resolveWindow = (question: WindowQuestion): Window => {
+  const found = explicit(question) ?? byKind(question);
+  if (found !== null) return found;
+  return question.agentWindow === undefined
+    ? { tokens: lastResortWindow, origin: "last resort" }
+    : { tokens: question.agentWindow, origin: "agent" };
+};
+
+/** What the window guard says of a window (CF-23, EF-30): 0 always passes. */
+export const judgeWindow = (
+  tokens: number,
+  guard: { readonly minimum: number; readonly warning: number },
+): "fits" | "small" | "too_small" => {
+  if (tokens === 0) return "fits";
+  if (tokens < guard.minimum) return "too_small";
+  return tokens < guard.warning ? "small" : "fits";
+};
