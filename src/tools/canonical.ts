@@ -1,0 +1,8 @@
+/** JSON with sorted keys: equal values give equal text, whatever order they were written in (SE-20). Undefined counts as null. */
+export const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);
+  const pairs = Object.entries(value).filter(([, each]) => each !== undefined);
+  pairs.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${pairs.map(([key, each]) => `${JSON.stringify(key)}:${canonicalJson(each)}`).join(",")}}`;
+};

@@ -1,0 +1,35 @@
+/** Output limits of tool results (SE-18). Lengths are code points; no cut splits one. */
+
+const storedLimit = 4 * 1_048_576;
+
+export interface LimitedOutput {
+  /** Head, marker and tail, all within the limit; the text itself if it fits. */
+  readonly text: string;
+  /** Characters left out; 0 if nothing was. */
+  readonly omitted: number;
+  /** What is kept for `recall`: the whole, beyond 4 MiB its first and last 2 MiB. */
+  readonly full: string;
+}
+
+const marker = (omitted: number, id: string): string =>
+  ` … [${omitted} characters omitted; recall("${id}") has the full text] … `;
+
+const kept = (points: readonly string[]): string => {
+  if (points.length <= storedLimit) return points.join("");
+  const half = storedLimit / 2;
+  return `${points.slice(0, half).join("")}\n… [${points.length - storedLimit} characters were not kept] …\n${points.slice(-half).join("")}`;
+};
+
+/** Cuts a text to `limit` characters, the marker included; `id` names the stored full text. */
+export const limitOutput = (text: string, limit: number, id: string): LimitedOutput => {
+  if (text.length <= limit) return { text, omitted: 0, full: text };
+  const points = [...text];
+  if (points.length <= limit) return { text, omitted: 0, full: text };
+  const room = Math.max(0, limit - marker(points.length, id).length);
+  const head = Math.ceil(room / 2);
+  const tail = room - head;
+  const omitted = points.length - head - tail;
+  const end = tail === 0 ? "" : points.slice(-tail).join("");
+  const cut = `${points.slice(0, head).join("")}${marker(omitted, id)}${end}`;
+  return { text: [...cut].slice(0, Math.max(limit, 0)).join(""), omitted, full: kept(points) };
+};
