@@ -1,0 +1,178 @@
+import type { Anthropic } from "@anthropic-ai/sdk";
+import type { Json } from "../chat/message.ts";
+import type { FinishReason, ModelEvent, ModelRequest } from "../model/completer.ts";
+import { parseFrame } from "./protocol.ts";
+import type { Decoder, Faults } from "./protocol.ts";
+import type { Frame } from "./sse.ts";
+import { namesBack } from "./tool-names.ts";
+
+type StreamEvent = Anthropic.Messages.RawMessageStreamEvent;
+type Of<T extends StreamEvent["type"]> = Extract<StreamEvent, { type: T }>;
+
+const reasons: Readonly<Record<string, FinishReason>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  tool_use: "tool_calls",
+  max_tokens: "length",
+  model_context_window_exceeded: "context_full",
+  refusal: "refusal",
+  pause_turn: "paused",
+} satisfies Record<Anthropic.Messages.StopReason, FinishReason>;
+
+interface Block {
+  readonly kind: "text" | "thinking" | "redacted_thinking" | "tool_use" | "unknown";
+  signature: string;
+  /** Input told whole at the start, for a call whose deltas stay empty. */
+  readonly input: string;
+  anyInput: boolean;
+  ended: boolean;
+}
+
+interface State {
+  readonly faults: Faults;
+  readonly names: ReadonlyMap<string, string>;
+  readonly requestId: string | undefined;
+  readonly blocks: Map<number, Block>;
+  started: boolean;
+  reason: string | undefined;
+  category: string | undefined;
+  done: boolean;
+}
+
+const kinds = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
+
+const start = (state: State, { message }: Of<"message_start">, events: ModelEvent[]): void => {
+  if (state.started) throw state.faults.broken("a second message_start");
+  state.started = true;
+  const requestId = state.requestId === undefined ? {} : { requestId: state.requestId };
+  events.push({ type: "start", model: message.model, ...requestId });
+  events.push({ type: "usage", raw: message.usage as unknown as Json });
+};
+
+const blockStart = (
+  state: State,
+  { index, content_block: content }: Of<"content_block_start">,
+  events: ModelEvent[],
+): void => {
+  if (state.blocks.has(index)) throw state.faults.broken("a content block that is open already");
+  const kind = (kinds.has(content.type) ? content.type : "unknown") as Block["kind"];
+  const input =
+    content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
+  state.blocks.set(index, { kind, signature: "", input, anyInput: false, ended: false });
+  if (content.type === "text") {
+    if (content.text) events.push({ type: "text", item: index, text: content.text });
+  } else if (content.type === "thinking") {
+    if (content.thinking) events.push({ type: "reasoning", item: index, text: content.thinking });
+  } else if (content.type === "redacted_thinking") {
+    events.push({ type: "opaque", item: index, data: { redacted: content.data } });
+  } else if (content.type === "tool_use") {
+    const { id, name } = content;
+    events.push({ type: "call", item: index, id, name: state.names.get(name) ?? name });
+  }
+};
+
+const openBlock = (state: State, index: number): Block => {
+  const block = state.blocks.get(index);
+  if (block === undefined || block.ended)
+    throw state.faults.broken("a delta of a content block that is not open");
+  return block;
+};
+
+const blockDelta = (
+  state: State,
+  { index, delta }: Of<"content_block_delta">,
+  events: ModelEvent[],
+): void => {
+  const block = openBlock(state, index);
+  if (block.kind === "unknown") return;
+  if (delta.type === "text_delta") events.push({ type: "text", item: index, text: delta.text });
+  else if (delta.type === "thinking_delta")
+    events.push({ type: "reasoning", item: index, text: delta.thinking });
+  else if (delta.type === "signature_delta") block.signature += delta.signature;
+  else if (delta.type === "input_json_delta" && delta.partial_json !== "") {
+    block.anyInput = true;
+    events.push({ type: "call_input", item: index, json: delta.partial_json });
+  }
+};
+
+const blockStop = (state: State, { index }: Of<"content_block_stop">, events: ModelEvent[]): void => {
+  const block = openBlock(state, index);
+  block.ended = true;
+  if (block.signature !== "")
+    events.push({ type: "opaque", item: index, data: { signature: block.signature } });
+  if (block.kind === "tool_use" && !block.anyInput && block.input !== "")
+    events.push({ type: "call_input", item: index, json: block.input });
+  events.push({ type: "item_end", item: index });
+};
+
+const messageDelta = (state: State, { delta, usage }: Of<"message_delta">, events: ModelEvent[]): void => {
+  if (typeof delta?.stop_reason === "string") state.reason = delta.stop_reason;
+  state.category = delta?.stop_details?.category ?? state.category;
+  if (usage) events.push({ type: "usage", raw: usage as unknown as Json });
+};
+
+/** The end counts only with a stop reason told before `message_stop` (MO-19); an unknown reason is a plain stop (MO-24). */
+const stop = (state: State, events: ModelEvent[]): void => {
+  const { reason, category } = state;
+  if (reason === undefined) throw state.faults.broken("message_stop without a stop reason");
+  for (const [item, block] of state.blocks)
+    if (!block.ended) throw state.faults.broken(`message_stop while content block ${item} is open`);
+  state.done = true;
+  const raw = category === undefined ? reason : `${reason}: ${category}`;
+  events.push({ type: "finish", reason: reasons[reason] ?? "stop", raw });
+};
+
+const take = (state: State, event: StreamEvent, events: ModelEvent[]): void => {
+  if (!state.started && event.type !== "message_start")
+    throw state.faults.broken("a reply without message_start");
+  switch (event.type) {
+    case "message_start":
+      return start(state, event, events);
+    case "content_block_start":
+      return blockStart(state, event, events);
+    case "content_block_delta":
+      return blockDelta(state, event, events);
+    case "content_block_stop":
+      return blockStop(state, event, events);
+    case "message_delta":
+      return messageDelta(state, event, events);
+    case "message_stop":
+      return stop(state, events);
+  }
+};
+
+const known = new Set<unknown>([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+] satisfies StreamEvent["type"][]);
+
+/** Reads a stream of the Messages API (MO-13). Usage of `message_delta` replaces that of `message_start`, field by field. */
+export const anthropicDecoder = (
+  request: ModelRequest,
+  faults: Faults,
+  requestId: string | undefined,
+): Decoder => {
+  const state: State = {
+    faults,
+    names: namesBack(request.tools),
+    requestId,
+    blocks: new Map(),
+    started: false,
+    reason: undefined,
+    category: undefined,
+    done: false,
+  };
+  const frame = ({ event, data }: Frame, events: ModelEvent[]): void => {
+    if (state.done) return;
+    const fields = parseFrame(data, faults);
+    const type = fields["type"];
+    if (type === "error" || event === "error") throw faults.inBand(fields);
+    if (type === "ping") events.push({ type: "ping" });
+    else if (known.has(type)) take(state, fields as unknown as StreamEvent, events);
+  };
+  return { frame, state: () => (state.done ? "done" : "open") };
+};

@@ -1,0 +1,135 @@
+import type { Json } from "../chat/message.ts";
+
+type Fields = { readonly [key: string]: Json };
+
+/**
+ * How much JSON Schema a server takes: `full` all of it, `closed` all but `additionalProperties` (MO-17), `minimal`
+ * the common subset without references (MO-16), `structured` what Anthropic's output format takes (MO-11).
+ */
+export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
+
+const isFields = (value: Json | undefined): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const minimalKeys = new Set(
+  "type format title description enum items minItems maxItems properties required anyOf minimum maximum minLength maxLength pattern nullable".split(
+    " ",
+  ),
+);
+const structuredKeys = new Set(
+  "type title description enum const items properties required anyOf allOf $ref $defs default format additionalProperties".split(
+    " ",
+  ),
+);
+
+/** The schema that a local `$ref` names, or null. */
+const lookUp = (ref: string, root: Json): Json | null => {
+  if (!ref.startsWith("#/")) return null;
+  let value: Json | undefined = root;
+  for (const key of ref.slice(2).split("/"))
+    value = isFields(value) ? value[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  return value ?? null;
+};
+
+/** Keywords of newer drafts in the older words that the common subset knows. */
+const rephrase = (schema: Fields): Fields => {
+  const out: Record<string, Json> = { ...schema };
+  if ("const" in schema) out["enum"] = [schema["const"] ?? null];
+  if (schema["oneOf"] !== undefined) out["anyOf"] = schema["oneOf"];
+  const types = schema["type"];
+  if (Array.isArray(types)) {
+    const named = types.filter((type) => type !== "null");
+    if (named.length < types.length) out["nullable"] = true;
+    if (named.length === 1) out["type"] = named[0] as Json;
+    else {
+      delete out["type"];
+      out["anyOf"] = named.map((type: Json) => ({ type }));
+    }
+  }
+  return out;
+};
+
+const mapFields = (fields: Fields, map: (schema: Json) => Json): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, map(value)]));
+
+/** Applies `map` to every schema directly inside `schema`; other keywords stay. */
+const mapInner = (schema: Fields, map: (schema: Json) => Json): Fields => {
+  const out: Record<string, Json> = { ...schema };
+  for (const key of ["items", "additionalProperties", "not"])
+    if (isFields(out[key])) out[key] = map(out[key]);
+  for (const key of ["anyOf", "oneOf", "allOf", "prefixItems"]) {
+    const list = out[key];
+    if (Array.isArray(list)) out[key] = list.map((inner: Json) => map(inner));
+  }
+  for (const key of ["properties", "$defs", "definitions"])
+    if (isFields(out[key])) out[key] = mapFields(out[key], map);
+  return out;
+};
+
+const pick = (schema: Fields, keys: ReadonlySet<string>): Fields =>
+  Object.fromEntries(Object.entries(schema).filter(([key]) => keys.has(key)));
+
+const minimal = (schema: Json, root: Json, open: readonly string[]): Json => {
+  if (!isFields(schema)) return {};
+  const ref = schema["$ref"];
+  if (typeof ref === "string") {
+    const target = open.includes(ref) ? null : lookUp(ref, root);
+    return target === null ? { type: "object" } : minimal(target, root, [...open, ref]);
+  }
+  return mapInner(pick(rephrase(schema), minimalKeys), (inner) => minimal(inner, root, open));
+};
+
+const structured = (schema: Json): Json => {
+  if (!isFields(schema)) return {};
+  const kept = mapInner(pick(schema, structuredKeys), structured);
+  return kept["type"] === "object" ? { ...kept, additionalProperties: false } : kept;
+};
+
+const closed = (schema: Json): Json => {
+  if (!isFields(schema)) return schema;
+  const { additionalProperties: _, ...kept } = schema;
+  return mapInner(kept, closed);
+};
+
+/** A schema as a server of this dialect takes it. What it loses is still enforced by our own check (MO-18). */
+export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
+  switch (dialect) {
+    case "full":
+      return schema;
+    case "closed":
+      return closed(schema);
+    case "minimal":
+      return minimal(schema, schema, []);
+    case "structured":
+      return structured(schema);
+  }
+};
+
+const strictKeys = new Set(
+  "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs default pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
+    " ",
+  ),
+);
+
+/** Whether OpenAI's strict mode takes the schema (MO-14): objects closed, every property required, known keywords only. */
+export const fitsStrict = (schema: Json): boolean =>
+  isFields(schema) && fits(schema) && schema["type"] === "object";
+
+const fits = (schema: Json): boolean => {
+  if (!isFields(schema) || !Object.keys(schema).every((key) => strictKeys.has(key))) return false;
+  if (!fitsAsObject(schema)) return false;
+  let inner = true;
+  mapInner(schema, (each) => {
+    inner &&= fits(each);
+    return each;
+  });
+  return inner;
+};
+
+const fitsAsObject = (schema: Fields): boolean => {
+  const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
+  if (type !== "object" && properties === undefined) return true;
+  const names = isFields(properties) ? Object.keys(properties) : [];
+  const wanted = Array.isArray(required) ? required : [];
+  return additionalProperties === false && names.every((name) => wanted.includes(name));
+};

@@ -1,0 +1,92 @@
+import type { Json } from "../chat/message.ts";
+import type { Effort, ModelEvent, ModelRequest } from "../model/completer.ts";
+import type { SchemaDialect } from "./json-schema.ts";
+import type { Frame } from "./sse.ts";
+
+/** How a provider deviates from its protocol's plain form; a provider file fills it in. */
+export interface Traits {
+  readonly tokensField: "max_tokens" | "max_completion_tokens";
+  readonly systemRole: "system" | "developer";
+  readonly streamUsage: boolean;
+  readonly schema: SchemaDialect;
+  /** Field in which reasoning goes back to a chat server (MO-18). */
+  readonly reasoningReplay: "none" | "reasoning_content" | "reasoning_details";
+  /** A leading `<think>…</think>` is reasoning. */
+  readonly thinkTags: boolean;
+  /** Efforts that the server takes, lowest first. */
+  readonly efforts: readonly Effort[];
+  /** Sends `store: false` and a `prompt_cache_key` per thread. */
+  readonly openaiFields: boolean;
+  /** Calls carry Google's thought signatures, which must go back (MO-16). */
+  readonly thoughtSignatures: boolean;
+}
+
+/** What a model can do (MO-7), in the words of the team file. */
+export interface Capabilities {
+  readonly images: boolean;
+  readonly documents: boolean;
+  readonly strict_schema: boolean;
+  readonly reasoning: "none" | "budget" | "adaptive" | "effort";
+  readonly reasoning_off: boolean;
+  readonly sampling: boolean;
+  readonly forced_tool_with_reasoning: boolean;
+}
+
+/** The model that a request is for, as a protocol needs to know it. */
+export interface Target {
+  readonly provider: string;
+  readonly capabilities: Capabilities;
+  /** Output tokens that the model gives at most. */
+  readonly maxOutput: number;
+  readonly traits: Traits;
+}
+
+/** A request ready to be sent. */
+export interface WireRequest {
+  readonly body: string;
+  /** Parameters of the request that the model does not take and that were left out (MO-7). */
+  readonly dropped: readonly string[];
+}
+
+/** Turns the frames of one reply into events. */
+export interface Decoder {
+  /** Appends the events of a frame. Throws what `Faults` makes. */
+  readonly frame: (frame: Frame, events: ModelEvent[]) => void;
+  /** `open`: the reply goes on; `finished`: its end was told, only usage may follow; `done`: nothing follows. */
+  readonly state: () => "open" | "finished" | "done";
+}
+
+/** What a decoder may find wrong; both end the attempt. */
+export interface Faults {
+  /** An error inside the stream: the frame's data, and the HTTP status it names. */
+  readonly inBand: (body: Json, status?: number) => Error;
+  /** A frame that is not understood; the sentence holds nothing of it. */
+  readonly broken: (sentence: string) => Error;
+}
+
+/** A wire format: pure in both directions (MO-2). */
+export interface Protocol {
+  readonly path: string;
+  /** The same request gives the same bytes. */
+  readonly build: (request: ModelRequest, target: Target) => WireRequest;
+  readonly decoder: (request: ModelRequest, target: Target, faults: Faults, requestId?: string) => Decoder;
+  /** Posts a body to a URL through the vendor's SDK; rejects with the SDK's errors. Loads the SDK at first use. */
+  readonly post: (
+    address: string,
+    fetch: typeof globalThis.fetch,
+    body: string,
+    signal: AbortSignal,
+  ) => Promise<Response>;
+}
+
+/** A frame's data as a JSON object. */
+export const parseFrame = (data: string, faults: Faults): { readonly [key: string]: Json } => {
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch {
+    throw faults.broken("a frame is not JSON");
+  }
+  if (typeof value === "object" && value !== null) return value as { readonly [key: string]: Json };
+  throw faults.broken("a frame is not a JSON object");
+};

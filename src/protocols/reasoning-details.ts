@@ -1,0 +1,44 @@
+import type { Json } from "../chat/message.ts";
+
+type Detail = { readonly [key: string]: Json };
+
+/** Gathers `reasoning_details`, which stream in pieces and go back whole and in order (MO-15, MO-18). */
+export interface ReasoningDetails {
+  /** The readable text of the pieces. */
+  readonly take: (pieces: unknown) => string;
+  /** The details so far; empty unless they are wanted back. */
+  readonly all: () => readonly Json[];
+}
+
+const pieceOf = (value: unknown): Detail | null =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Detail) : null;
+
+const textOf = ({ text, summary }: Detail): string =>
+  typeof text === "string" ? text : typeof summary === "string" ? summary : "";
+
+/** Texts grow by what each piece brings; other fields are told once. */
+const merged = (known: Detail, piece: Detail): Detail => {
+  const grown = ["text", "summary", "data"].flatMap((key) => {
+    const more = piece[key];
+    const before = known[key];
+    return typeof more === "string" && typeof before === "string" ? [[key, before + more] as const] : [];
+  });
+  return { ...known, ...piece, ...Object.fromEntries(grown) };
+};
+
+export const createReasoningDetails = (keep: boolean): ReasoningDetails => {
+  const details: Detail[] = [];
+  const keepPiece = (piece: Detail): void => {
+    const at = details.findLastIndex(({ index, type }) => index === piece["index"] && type === piece["type"]);
+    const known = piece["index"] === undefined ? undefined : details[at];
+    if (known === undefined) details.push(piece);
+    else details[at] = merged(known, piece);
+  };
+  const take = (pieces: unknown): string => {
+    if (!Array.isArray(pieces)) return "";
+    const taken = pieces.map(pieceOf).filter((piece) => piece !== null);
+    if (keep) taken.forEach(keepPiece);
+    return taken.map(textOf).join("");
+  };
+  return { take, all: () => details };
+};

@@ -1,0 +1,41 @@
+import type { Effort, ModelRequest } from "../model/completer.ts";
+
+const order: readonly Effort[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** Tokens for thinking of each effort, for models that count it so (MO-10). */
+const budgets: Readonly<Record<Exclude<Effort, "none">, number>> = {
+  minimal: 4_096,
+  low: 4_096,
+  medium: 8_192,
+  high: 16_384,
+  xhigh: 32_768,
+  max: 32_768,
+};
+
+const least = 1_024;
+
+/** The effort that a request asks for, read from a budget where only that was given; undefined if it asks for none. */
+export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
+  if (reasoning?.effort !== undefined || reasoning?.budgetTokens === undefined) return reasoning?.effort;
+  const tokens = reasoning.budgetTokens;
+  return (
+    order.find((effort) => effort !== "none" && effort !== "minimal" && budgets[effort] >= tokens) ?? "max"
+  );
+};
+
+/** The budget that a request asks for, at least 1 024; undefined if it asks for none or for no reasoning. */
+export const budgetOf = ({ reasoning }: ModelRequest): number | undefined => {
+  if (reasoning?.budgetTokens !== undefined) return Math.max(least, reasoning.budgetTokens);
+  const effort = reasoning?.effort;
+  return effort === undefined || effort === "none" ? undefined : budgets[effort];
+};
+
+/** The effort nearest to the wanted one that a server takes, the lower of two equally near; never `none`. */
+export const nearestEffort = (wanted: Effort, taken: readonly Effort[]): Effort => {
+  const distance = (effort: Effort): number => Math.abs(order.indexOf(effort) - order.indexOf(wanted));
+  const usable = taken.filter((effort) => effort !== "none");
+  return usable.reduce(
+    (best, effort) => (distance(effort) < distance(best) ? effort : best),
+    usable[0] ?? "low",
+  );
+};

@@ -1,0 +1,18 @@
+import type { ToolSpec } from "../model/completer.ts";
+
+/** 32 bits of a string as 8 hex digits (FNV-1a); no cryptography, only spread. */
+export const hash8 = (text: string): string => {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
+};
+
+const allowed = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** A tool's name as both wires take it (MO-14): other characters become `_`; a changed or long name ends in `_` and its hash. */
+export const wireName = (name: string): string =>
+  allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 55)}_${hash8(name)}`;
+
+/** From wire names back to the names of declared tools; names that need no mapping are left out. */
+export const namesBack = (tools: readonly ToolSpec[]): ReadonlyMap<string, string> =>
+  new Map(tools.filter(({ name }) => !allowed.test(name)).map(({ name }) => [wireName(name), name]));

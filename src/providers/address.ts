@@ -1,0 +1,13 @@
+import type { Profile } from "./profile.ts";
+
+/**
+ * The URL of a provider's endpoint (MO-5): a `base_url` without path gets `/v1` on openai-chat, a trailing `/v1` is
+ * dropped for anthropic, whose paths begin with it. The query of a gateway's address stays.
+ */
+export const endpoint = (baseUrl: string, protocol: Profile["protocol"], path: string): string => {
+  const url = new URL(baseUrl);
+  const base = url.pathname.replace(/\/+$/, "");
+  if (protocol === "anthropic-messages") url.pathname = base.replace(/\/v1$/, "") + path;
+  else url.pathname = (base === "" ? "/v1" : base) + path;
+  return url.href;
+};

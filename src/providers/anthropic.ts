@@ -1,0 +1,11 @@
+import { plainTraits } from "./profile.ts";
+import type { Profile } from "./profile.ts";
+
+/** Anthropic: the key as a bearer token, the SDK's way; `auth: x-api-key` sends it in that header (MO-5). */
+export const anthropic: Profile = {
+  kind: "anthropic",
+  protocol: "anthropic-messages",
+  baseUrl: "https://api.anthropic.com",
+  auth: "bearer",
+  traits: () => ({ ...plainTraits, efforts: ["low", "medium", "high", "xhigh", "max"] }),
+};

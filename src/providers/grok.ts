@@ -1,0 +1,11 @@
+import { plainTraits } from "./profile.ts";
+import type { Profile } from "./profile.ts";
+
+/** xAI: no stop words or penalties, schemas without `additionalProperties` (MO-17). */
+export const grok: Profile = {
+  kind: "grok",
+  protocol: "openai-chat",
+  baseUrl: "https://api.x.ai/v1",
+  auth: "bearer",
+  traits: () => ({ ...plainTraits, schema: "closed" }),
+};

@@ -1,0 +1,15 @@
+import { plainTraits } from "./profile.ts";
+import type { Profile } from "./profile.ts";
+
+/** OpenAI: nothing stored, one cache key per thread (MO-5, MO-14). */
+export const openai: Profile = {
+  kind: "openai",
+  protocol: "openai-chat",
+  baseUrl: "https://api.openai.com/v1",
+  auth: "bearer",
+  traits: () => ({
+    ...plainTraits,
+    efforts: ["minimal", "low", "medium", "high", "xhigh", "max"],
+    openaiFields: true,
+  }),
+};

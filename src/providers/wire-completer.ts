@@ -1,0 +1,187 @@
+import { collect } from "../model/collect.ts";
+import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
+import { startDeadlines } from "../model/deadlines.ts";
+import type { Deadlines } from "../model/deadlines.ts";
+import { modelError } from "../model/failure.ts";
+import type { Origin } from "../model/failure.ts";
+import type { Price } from "../model/prices.ts";
+import { holdUntil } from "../model/rate-headers.ts";
+import { anthropicMessages } from "../protocols/anthropic-messages.ts";
+import { checkStream, faultsOf, maxErrorBody, readReply, sendFailure } from "../protocols/attempt.ts";
+import { openAiChat } from "../protocols/openai-chat.ts";
+import type { Capabilities, Protocol, Target } from "../protocols/protocol.ts";
+import type { Egress } from "../tools/egress.ts";
+import { readCapped } from "../tools/egress-body.ts";
+import { endpoint } from "./address.ts";
+import type { Profile } from "./profile.ts";
+import type { ProviderConfig } from "./schema.ts";
+import { reveal } from "./secrets.ts";
+import type { SecretReader } from "./secrets.ts";
+
+/** What is known about the model (MO-7, MO-36). */
+export interface ModelFacts {
+  readonly maxOutput: number;
+  readonly capabilities: Capabilities;
+  readonly price: (answered: string) => Price | null;
+}
+
+export interface WireOptions {
+  readonly profile: Profile;
+  readonly config: Pick<
+    ProviderConfig,
+    "name" | "base_url" | "api_key" | "auth" | "headers" | "timeouts" | "compat"
+  >;
+  readonly model: string;
+  readonly facts: ModelFacts;
+  readonly secret: SecretReader;
+  readonly egress: Egress;
+  readonly now: () => number;
+  /** Path of the provider in the team file, for errors. */
+  readonly field: string;
+  /** Parameters of a request that the model does not take (MO-7). */
+  readonly onDropped?: (parameters: readonly string[]) => void;
+}
+
+/** Greatest request of either API (MO-8). */
+const maxRequest = 32 * 1024 * 1024;
+
+const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
+  "anthropic-messages": anthropicMessages,
+  "openai-chat": openAiChat,
+};
+
+/** Responses whose status forbids a body. */
+const bodiless = new Set([204, 205, 304]);
+
+/** The key and the configured headers of one attempt, secrets revealed. */
+const credentials = (options: WireOptions, origin: Origin): ReadonlyMap<string, string> => {
+  const { config, profile, secret, field } = options;
+  const out = new Map<string, string>();
+  if (config.api_key !== undefined) {
+    const key = reveal(config.api_key, `${field}.api_key`, secret, origin);
+    if ((config.auth ?? profile.auth) === "x-api-key") out.set("x-api-key", key);
+    else out.set("authorization", `Bearer ${key}`);
+  }
+  for (const [name, value] of Object.entries(config.headers))
+    out.set(name.toLowerCase(), reveal(value, `${field}.headers.${name}`, secret, origin));
+  return out;
+};
+
+/** The `fetch` that the SDK is given: the egress, with the key put in here and error bodies cut (MO-6). */
+const createFetch = (options: WireOptions, origin: Origin): typeof globalThis.fetch => {
+  const send = async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    headers.delete("authorization");
+    for (const [name, value] of credentials(options, origin)) headers.set(name, value);
+    const response = await options.egress(input instanceof Request ? input.url : input, {
+      method: init.method ?? "POST",
+      headers,
+      ...(typeof init.body === "string" && { body: init.body }),
+      ...(init.signal && { signal: init.signal }),
+      redirects: "refuse",
+      maxBytes: null,
+    });
+    if (response.ok) return response;
+    const { bytes } = await readCapped(response.body, maxErrorBody);
+    const kept = new Headers(response.headers);
+    kept.delete("content-encoding");
+    kept.delete("content-length");
+    const body = bodiless.has(response.status) ? null : bytes;
+    return new Response(body, { status: response.status, headers: kept });
+  };
+  return send;
+};
+
+const addressOf = ({ config, profile, secret, field }: WireOptions, path: string, origin: Origin): string => {
+  const base = config.base_url ?? profile.baseUrl;
+  if (base === null)
+    throw modelError("invalid_request", origin, `${field}.base_url: missing; ${profile.kind} needs it`);
+  const address = reveal(base, `${field}.base_url`, secret, origin);
+  if (!URL.canParse(address))
+    throw modelError("invalid_request", origin, `${field}.base_url: not a valid URL`);
+  return endpoint(address, profile.protocol, path);
+};
+
+interface Attempt {
+  readonly options: WireOptions;
+  readonly protocol: Protocol;
+  readonly target: Target;
+  readonly fetch: typeof globalThis.fetch;
+  readonly origin: Origin;
+  readonly request: ModelRequest;
+  readonly deadlines: Deadlines;
+}
+
+const send = async ({
+  options,
+  protocol,
+  target,
+  fetch,
+  origin,
+  request,
+  deadlines,
+}: Attempt): Promise<Response> => {
+  const address = addressOf(options, protocol.path, origin);
+  credentials(options, origin);
+  const { body, dropped } = protocol.build(request, target);
+  if (body.length > maxRequest)
+    throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
+  if (dropped.length > 0) options.onDropped?.(dropped);
+  try {
+    return await protocol.post(address, fetch, body, deadlines.signal);
+  } catch (error) {
+    throw sendFailure(error, origin, deadlines.signal, options.now());
+  }
+};
+
+const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promise<Completion> => {
+  const { options, protocol, target, origin, request, deadlines } = attempt;
+  const { now } = options;
+  const startedAt = now();
+  const response = await send(attempt);
+  deadlines.headers();
+  const { headers } = response;
+  const faults = faultsOf(origin, headers, now);
+  const requestId = headers.get("request-id") ?? headers.get("x-request-id") ?? undefined;
+  const body = await checkStream(response, faults).catch((error: unknown) => {
+    throw sendFailure(error, origin, deadlines.signal, now());
+  });
+  const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
+  return collect(readReply(body, decoder, faults, deadlines), {
+    request,
+    provider: origin.provider,
+    price: options.facts.price,
+    startedAt,
+    now,
+    signal: deadlines.signal,
+    holdUntil: holdUntil(headers, now()),
+    ...(onDelta !== undefined && { onDelta }),
+  });
+};
+
+/** A model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError` (MO-1). */
+export const createWireCompleter = (options: WireOptions): Completer => {
+  const { profile, config, model, facts } = options;
+  const provider = config.name;
+  const target: Target = {
+    provider,
+    capabilities: facts.capabilities,
+    maxOutput: facts.maxOutput,
+    traits: profile.traits(config),
+  };
+  const fetch = createFetch(options, { provider, model });
+  return {
+    provider,
+    model,
+    complete: async (request, { signal, onDelta }) => {
+      const origin = { provider, model: request.model };
+      const deadlines = startDeadlines(config.timeouts, origin, signal);
+      const protocol = protocols[profile.protocol];
+      try {
+        return await run({ options, protocol, target, fetch, origin, request, deadlines }, onDelta);
+      } finally {
+        deadlines.stop();
+      }
+    },
+  };
+};
