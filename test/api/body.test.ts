@@ -1,0 +1,127 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { depthOf, readBody } from "../../src/api/body.ts";
+import { anId, problemOf, setUp } from "./harness.ts";
+
+/** What a body may be (AP-8, RE-T27). */
+
+const S = `/v1/sessions/${anId()}`;
+const post = (body: BodyInit, headers: Record<string, string> = { "Content-Type": "application/json" }) =>
+  new Request("https://limpet.example", { method: "POST", body, headers, duplex: "half" } as RequestInit);
+const codeOf = (request: Request, limit = 1000): Promise<string> =>
+  readBody(request, limit).then(
+    () => "ok",
+    (fault: { problem: { code: string } }) => fault.problem.code,
+  );
+
+test("AP-8: a body over the limit is refused while it is read, and the rest is not read", async () => {
+  let pulled = 0;
+  let cancelled = false;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulled += 1;
+      controller.enqueue(new Uint8Array(400));
+    },
+    cancel() {
+      cancelled = true;
+    },
+  });
+  expect(await codeOf(post(endless))).toBe("payload_too_large");
+  expect(pulled).toBeLessThan(6);
+  expect(cancelled).toBe(true);
+  expect(await codeOf(post("{}", { "Content-Type": "application/json", "Content-Length": "1001" }))).toBe(
+    "payload_too_large",
+  );
+});
+
+test("AP-8: commands take 1 MiB, messages 8 MiB", async () => {
+  const { call, session } = setUp();
+  await session(anId());
+  const of = (bytes: number) => JSON.stringify({ content: "x".repeat(bytes - 14) });
+  const mebi = 1024 * 1024;
+  expect((await call("POST", `${S}/cancel`, of(mebi))).status).toBe(200);
+  expect((await call("POST", `${S}/cancel`, of(mebi + 1))).status).toBe(413);
+  expect((await call("POST", `${S}/messages`, of(8 * mebi))).status).toBe(200);
+  const over = await call("POST", `${S}/messages`, of(8 * mebi + 1));
+  expect(over.status).toBe(413);
+  expect(await problemOf(over)).toMatchObject({ meta: { limit: 8 * mebi } });
+});
+
+test("AP-8: JSON nests 64 levels and no more, brackets in texts aside", async () => {
+  const nested = (depth: number) => `{"a":${"[".repeat(depth - 1)}"}}]]{{"${"]".repeat(depth - 1)}}`;
+  expect(await codeOf(post(nested(64)))).toBe("ok");
+  expect(await codeOf(post(nested(65)))).toBe("invalid_json");
+  expect(await codeOf(post("[".repeat(900)))).toBe("invalid_json");
+  expect(await codeOf(post("[".repeat(1_000_000)), 2_000_000)).toBe("invalid_json");
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 8 }), (text) => {
+      const depth = (value: unknown): number =>
+        typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depth)) : 0;
+      expect(depthOf(text)).toBe(depth(JSON.parse(text)));
+    }),
+  );
+});
+
+test("AP-8: texts must be well-formed Unicode, and the problem says where one is not", async () => {
+  const { call } = setUp();
+  const bad = [
+    ['{"content":"\\ud800"}', "/content"],
+    ['{"a":{"b/c":["x","\\udc00\\ud800"]}}', "/a/b~1c/1"],
+    ['{"\\ud83d":1}', ""],
+  ] as const;
+  for (const [body, pointer] of bad) {
+    const response = await call("POST", `${S}/cancel`, body);
+    expect(response.status, body).toBe(400);
+    expect(await problemOf(response)).toMatchObject({ errors: [{ pointer }] });
+  }
+  expect(await codeOf(post('{"a":"\\ud83d\\ude00"}'))).toBe("ok");
+});
+
+test("AP-8: what is no JSON object of UTF-8 is refused", async () => {
+  const invalid = ["{", "{}x", "{'a':1}", "NaN", '{"a":1,}', "\u0000", '{"a":"\n"}'];
+  for (const text of invalid) expect(await codeOf(post(text)), text).toBe("invalid_json");
+  for (const text of ["[]", "null", "7", '"x"']) expect(await codeOf(post(text))).toBe("invalid_request");
+  expect(await codeOf(post(new Uint8Array([0x7b, 0xff, 0x7d])))).toBe("invalid_json");
+  expect(await codeOf(post(""))).toBe("ok");
+});
+
+test("AP-10: another content type or an encoded body is 415", async () => {
+  for (const type of [
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "application/json; charset=latin1",
+    "",
+  ]) {
+    expect(await codeOf(post("{}", { "Content-Type": type })), type).toBe("unsupported_media_type");
+  }
+  for (const type of [
+    "application/json",
+    "application/json;charset=UTF-8",
+    'application/json; charset="utf-8"',
+  ]) {
+    expect(await codeOf(post("{}", { "Content-Type": type })), type).toBe("ok");
+  }
+  const gzip = { "Content-Type": "application/json", "Content-Encoding": "gzip" };
+  expect(await codeOf(post("{}", gzip))).toBe("unsupported_media_type");
+});
+
+test("RE-T15: a field named __proto__ is data like any other", async () => {
+  const { call, session } = setUp();
+  const { calls } = await session(anId());
+  await call("POST", `${S}/cancel`, '{"__proto__":{"polluted":1},"constructor":2}');
+  const params = Object(calls[0]?.params) as object;
+  expect(Object.keys(params).sort()).toEqual(["__proto__", "constructor"]);
+  expect(Object.getPrototypeOf(params)).toBe(Object.prototype);
+  expect("polluted" in {}).toBe(false);
+});
+
+test("RE-9: no body makes the router fail with 5xx", async () => {
+  const { call, session } = setUp({ access: { rate_limit: { rpm: 1_000_000 } } });
+  await session(anId());
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.string({ unit: "binary" }), fc.json(), fc.string()), async (text) => {
+      expect((await call("POST", `${S}/cancel`, text)).status).toBeLessThan(500);
+    }),
+    { numRuns: 2000 },
+  );
+});
