@@ -11,6 +11,12 @@ const outside = (path: string, why: string): never => {
   );
 };
 
+/** What follows the mount in an absolute path below it; null for any other path. */
+function belowMount(path: string): string | null {
+  if (path === workspaceRoot) return "";
+  return path.startsWith(`${workspaceRoot}/`) ? path.slice(workspaceRoot.length) : null;
+}
+
 /**
  * The path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is `.`.
  * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside` (TB-30).
@@ -18,10 +24,10 @@ const outside = (path: string, why: string): never => {
 export function workspacePath(raw: string): string {
   if (raw.includes("\0")) return outside(raw, "contains a NUL character");
   if (raw.length > 4096) return outside(raw.slice(0, 80), "is longer than 4096 characters");
-  const mounted = raw === workspaceRoot || raw.startsWith(`${workspaceRoot}/`);
-  if (raw.startsWith("/") && !mounted) return outside(raw, "is outside the workspace");
+  const below = belowMount(raw);
+  if (below === null && raw.startsWith("/")) return outside(raw, "is outside the workspace");
   const kept: string[] = [];
-  for (const segment of (mounted ? raw.slice(workspaceRoot.length) : raw).split("/")) {
+  for (const segment of (below ?? raw).split("/")) {
     if (segment === "" || segment === ".") continue;
     if (segment !== "..") kept.push(segment);
     else if (kept.pop() === undefined) return outside(raw, "leads out of the workspace");

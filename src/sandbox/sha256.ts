@@ -17,25 +17,38 @@ function fraction(value: number): number {
 
 const rotate = (value: number, by: number): number => (value >>> by) | (value << (32 - by));
 
-function compress(state: Uint32Array, words: Uint32Array): void {
+const at = (words: Uint32Array, index: number): number => words[index] ?? 0;
+
+function schedule(words: Uint32Array): void {
   for (let index = 16; index < 64; index++) {
-    const early = words[index - 15] ?? 0;
-    const late = words[index - 2] ?? 0;
+    const early = at(words, index - 15);
+    const late = at(words, index - 2);
     const small = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
     const large = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
-    words[index] = (words[index - 16] ?? 0) + small + (words[index - 7] ?? 0) + large;
+    words[index] = at(words, index - 16) + small + at(words, index - 7) + large;
   }
-  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+}
+
+function compress(state: Uint32Array, words: Uint32Array): void {
+  schedule(words);
+  let [a, b, c, d] = [at(state, 0), at(state, 1), at(state, 2), at(state, 3)];
+  let [e, f, g, h] = [at(state, 4), at(state, 5), at(state, 6), at(state, 7)];
   for (let index = 0; index < 64; index++) {
     const sum = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-    const choice = (e & f) ^ (~e & g);
-    const first = (h + sum + choice + (round[index] ?? 0) + (words[index] ?? 0)) | 0;
+    const first = (h + sum + ((e & f) ^ (~e & g)) + at(round, index) + at(words, index)) | 0;
     const other = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
     const second = (other + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-    [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
+    h = g;
+    g = f;
+    f = e;
+    e = (d + first) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (first + second) | 0;
   }
   [a, b, c, d, e, f, g, h].forEach((value, index) => {
-    state[index] = (state[index] ?? 0) + value;
+    state[index] = at(state, index) + value;
   });
 }
 

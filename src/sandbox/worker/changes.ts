@@ -1,18 +1,12 @@
+import type * as z from "zod";
 import type { ChangeArguments, ChangeOperation, ChangeOutcome, FileChange } from "../contract.ts";
 import { workspacePath } from "../paths.ts";
 import { editText, textOf } from "./edit-text.ts";
 import { fail } from "./errors.ts";
-import {
-  contentOf,
-  existing,
-  existingFile,
-  hashOf,
-  locate,
-  type Disk,
-  type Entry,
-  type Place,
-} from "./files.ts";
+import { contentOf, hashOf, type Disk, type Entry } from "./files.ts";
+import { existing, existingFile, locate, type Place } from "./locate.ts";
 import { applyHunks, parsePatch, type FilePatch } from "./patch-text.ts";
+import { changeBodies, parseBody } from "./requests.ts";
 import { checkUnseen, saw } from "./seen.ts";
 import {
   checkWritable,
@@ -185,39 +179,41 @@ function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"])
     : { changes, message: `Left out, since they lead out of the workspace: ${skipped.join(", ")}` };
 }
 
-type Performers = {
-  readonly [O in ChangeOperation]: (
-    disk: Disk,
-    context: ChangeContext,
-    args: ChangeArguments[O],
-  ) => ChangeOutcome;
-};
+/** A change that was read from a request and waits for its transaction. */
+export interface PreparedChange {
+  readonly writablePaths: readonly string[] | undefined;
+  readonly perform: (disk: Disk, context: ChangeContext) => ChangeOutcome;
+}
 
-const performers: Performers = {
-  edit,
-  patch,
-  apply_patch: applyPatch,
-  copy,
-  mkdir: (disk, context, args) => {
+const prepared =
+  <Args extends { readonly writable_paths?: readonly string[] }>(
+    schema: z.ZodType<Args>,
+    perform: (disk: Disk, context: ChangeContext, args: Args) => ChangeOutcome,
+  ) =>
+  (body: string): PreparedChange => {
+    const args = parseBody(schema, body);
+    return {
+      writablePaths: args.writable_paths,
+      perform: (disk, context) => perform(disk, context, args),
+    };
+  };
+
+/** Readers of the changing operations of `POST /fs/:op`. What they give runs inside the transaction of `once`. */
+export const changeOperations: Readonly<Record<ChangeOperation, (body: string) => PreparedChange>> = {
+  edit: prepared(changeBodies.edit, edit),
+  patch: prepared(changeBodies.patch, patch),
+  apply_patch: prepared(changeBodies.apply_patch, applyPatch),
+  copy: prepared(changeBodies.copy, copy),
+  mkdir: prepared(changeBodies.mkdir, (disk, context, args) => {
     makeFolder(disk, context.writer, workspacePath(args.path));
     return { changes: [] };
-  },
-  delete: (disk, context, args) => ({
-    changes: removal(disk, context, workspacePath(args.path), args.recursive ?? false),
   }),
-  move: (disk, context, args) => {
+  delete: prepared(changeBodies.delete, (disk, context, args) => ({
+    changes: removal(disk, context, workspacePath(args.path), args.recursive ?? false),
+  })),
+  move: prepared(changeBodies.move, (disk, context, args) => {
     const [source, destination] = [workspacePath(args.source), workspacePath(args.destination)];
     const moved = moveTree(disk, context.writer, { source, destination, overwrite: args.overwrite ?? false });
     return { changes: [{ path: moved.to, op: "move", from: moved.from }] };
-  },
+  }),
 };
-
-/** Performs one operation of `POST /fs/:op`, inside the transaction of `once`: whole or not at all. */
-export function performChange<O extends ChangeOperation>(
-  disk: Disk,
-  context: ChangeContext,
-  op: O,
-  args: ChangeArguments[O],
-): ChangeOutcome {
-  return performers[op](disk, context, args);
-}

@@ -1,11 +1,10 @@
-import { workspaceRoot } from "../paths.ts";
 import { sha256Hex } from "../sha256.ts";
 import { blob, type Database } from "./database.ts";
-import { fail, notFound } from "./errors.ts";
+import { fail } from "./errors.ts";
+import type { Place } from "./locate.ts";
 
 /** Bytes of one row of content. */
 const chunkSize = 256 * 1024;
-const maxLinks = 40;
 
 export interface DiskLimits {
   readonly disk: number;
@@ -35,14 +34,6 @@ export interface Entry {
   readonly target: string | null;
   readonly version: number;
   readonly writer: string;
-}
-
-/** Where a path leads: the last existing folder, the entry in it, and the segments that are missing. `path` is physical. */
-export interface Place {
-  readonly path: string;
-  readonly folder: number;
-  readonly entry: Entry | null;
-  readonly missing: readonly string[];
 }
 
 export const root: Entry = {
@@ -80,66 +71,6 @@ export function child(disk: Disk, folder: number, name: string): Entry | null {
 /** Entries of a folder, by name. */
 export const children = (disk: Disk, folder: number): Entry[] =>
   disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
-
-function linkSegments(path: string, target: string): { fromRoot: boolean; segments: string[] } {
-  const mounted = target === workspaceRoot || target.startsWith(`${workspaceRoot}/`);
-  if (target.startsWith("/") && !mounted) {
-    return fail("path_outside", `${path} is a link that leads out of the workspace`);
-  }
-  const segments = (mounted ? target.slice(workspaceRoot.length) : target).split("/");
-  return { fromRoot: mounted, segments: segments.filter((segment) => segment !== "" && segment !== ".") };
-}
-
-/**
- * Walks a normalised path from the root, links included, never leaving it (TB-30). `follow` resolves a link at the
- * end too. What is missing at the end is named, not an error; a file used as a folder is.
- */
-export function locate(disk: Disk, path: string, follow = true): Place {
-  let pending = path === "." ? [] : path.split("/");
-  let trail: Entry[] = [root];
-  let links = 0;
-  const here = (): Entry => trail.at(-1) ?? root;
-  const physical = (): string => joined(...trail.map((entry) => entry.name));
-  while (pending.length > 0) {
-    const [segment = "", ...rest] = pending;
-    pending = rest;
-    if (segment === "..") {
-      if (trail.length === 1) fail("path_outside", `${path} leads out of the workspace`);
-      trail = trail.slice(0, -1);
-      continue;
-    }
-    if (here().type !== "directory") fail("conflict", `${physical()} is a file, not a folder`);
-    const entry = child(disk, here().id, segment);
-    if (entry === null) {
-      const missing = [segment, ...pending];
-      if (missing.includes("..")) notFound(path);
-      return { path: joined(physical(), ...missing), folder: here().id, entry: null, missing };
-    }
-    if (entry.type === "symlink" && (follow || pending.length > 0)) {
-      links += 1;
-      if (links > maxLinks) fail("conflict", `${path} goes through too many links`);
-      const link = linkSegments(joined(physical(), segment), entry.target ?? "");
-      if (link.fromRoot) trail = [root];
-      pending = [...link.segments, ...pending];
-      continue;
-    }
-    trail = [...trail, entry];
-  }
-  const entry = here();
-  return { path: physical(), folder: entry.parent, entry, missing: [] };
-}
-
-/** The entry at a path, or `workspace_read_not_found`. */
-export function existing(disk: Disk, path: string, follow = true): Place & { readonly entry: Entry } {
-  const place = locate(disk, path, follow);
-  return place.entry === null ? notFound(path) : { ...place, entry: place.entry };
-}
-
-/** The file at a path; a folder is a `conflict`. */
-export function existingFile(disk: Disk, path: string): Place & { readonly entry: Entry } {
-  const place = existing(disk, path);
-  return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);
-}
 
 /** A file's bytes, or the part of them from `offset`. */
 export function contentOf(disk: Disk, file: Entry, offset = 0, length = file.size): Uint8Array<ArrayBuffer> {
@@ -239,27 +170,30 @@ export function makeFolders(disk: Disk, folder: number, names: readonly string[]
   );
 }
 
+function replaceContent(disk: Disk, before: Entry, bytes: Uint8Array, changed: Partial<Entry>): Entry {
+  const count = Math.ceil(bytes.length / chunkSize);
+  disk.database.all("DELETE FROM chunks WHERE id = ? AND n >= ?", before.id, count);
+  const entry = { ...before, ...changed, mtime: disk.now(), version: freshId() };
+  putEntry(disk, entry);
+  return entry;
+}
+
 /** Writes a whole file at a place that `locate` gave, with missing parents. The mode stays; a new file gets 0644. */
 export function putFile(disk: Disk, place: Place, bytes: Uint8Array, writer: string, hash = true): Entry {
   const before = place.entry;
   if (before !== null && before.type !== "file") {
     return fail("conflict", `${place.path} is a folder; a file cannot replace it`);
   }
-  checkSpace(disk, place.path, bytes.length, before?.size ?? 0);
-  const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer);
-  const name = before?.name ?? place.missing.at(-1) ?? "";
-  const sha256 = hash ? sha256Hex(bytes) : null;
-  const fields = { type: "file", mode: before?.mode ?? 0o644, writer, size: bytes.length, sha256 } as const;
-  if (before !== null) {
-    disk.database.all(
-      "DELETE FROM chunks WHERE id = ? AND n >= ?",
-      before.id,
-      Math.ceil(bytes.length / chunkSize),
-    );
-  }
-  const entry = addEntry(disk, folder, name, { ...fields, id: before?.id ?? freshId() });
+  const sizeBefore = before?.size ?? 0;
+  checkSpace(disk, place.path, bytes.length, sizeBefore);
+  const changed = { size: bytes.length, sha256: hash ? sha256Hex(bytes) : null, writer };
+  const add = (): Entry => {
+    const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer);
+    return addEntry(disk, folder, place.missing.at(-1) ?? "", { type: "file", mode: 0o644, ...changed });
+  };
+  const entry = before === null ? add() : replaceContent(disk, before, bytes, changed);
   putChunks(disk, entry.id, bytes);
-  grow(disk, bytes.length - (before?.size ?? 0));
+  grow(disk, bytes.length - sizeBefore);
   return entry;
 }
 

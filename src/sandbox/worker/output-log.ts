@@ -32,13 +32,6 @@ function createStreamLog(stream: Stream, limit: number): StreamLog {
   let tailBytes = 0;
   let omitted = 0;
   let marker = 0;
-  const drop = (): void => {
-    const dropped = tail.shift();
-    if (dropped === undefined) return;
-    tailBytes -= dropped.data.length;
-    omitted += dropped.data.length;
-    marker = dropped.seq;
-  };
   return {
     add: (event) => {
       if (tail.length === 0 && headBytes + event.data.length <= limit) {
@@ -48,7 +41,12 @@ function createStreamLog(stream: Stream, limit: number): StreamLog {
       }
       tail.push(event);
       tailBytes += event.data.length;
-      while (tailBytes > limit) drop();
+      for (let oldest = tail[0]; oldest !== undefined && tailBytes > limit; oldest = tail[0]) {
+        tail.shift();
+        tailBytes -= oldest.data.length;
+        omitted += oldest.data.length;
+        marker = oldest.seq;
+      }
     },
     kept: () => {
       if (omitted === 0) return [...head, ...tail];

@@ -25,70 +25,72 @@ interface Cursor {
   at: number;
 }
 
-const bad = (cursor: Cursor, what: string): never =>
-  fail("invalid_request", `patch line ${cursor.at + 1}: ${what}`);
+function bad(cursor: Cursor, what: string): never {
+  return fail("invalid_request", `patch line ${cursor.at + 1}: ${what}`);
+}
 
+const here = (cursor: Cursor): string => cursor.lines[cursor.at] ?? "";
+const open = (cursor: Cursor): boolean => cursor.at < cursor.lines.length;
 const isMarker = (line: string): boolean =>
   /^\*\*\* (Add File: |Update File: |Delete File: |End Patch$)/.test(line);
 
-const named = (cursor: Cursor, prefix: string): string => {
-  const name = (cursor.lines[cursor.at] ?? "").slice(prefix.length).trim();
+function named(cursor: Cursor, prefix: string): string {
+  const name = here(cursor).slice(prefix.length).trim();
   if (name === "") bad(cursor, `${prefix.trim()} names no file`);
   cursor.at++;
   return workspacePath(name);
-};
+}
 
 function readAdd(cursor: Cursor): FilePatch {
   const path = named(cursor, "*** Add File: ");
   const content: string[] = [];
-  for (; cursor.at < cursor.lines.length; cursor.at++) {
-    const line = cursor.lines[cursor.at] ?? "";
-    if (isMarker(line)) break;
-    if (!line.startsWith("+")) bad(cursor, "lines of an added file begin with +");
-    content.push(`${line.slice(1)}\n`);
+  for (; open(cursor) && !isMarker(here(cursor)); cursor.at++) {
+    if (!here(cursor).startsWith("+")) bad(cursor, "lines of an added file begin with +");
+    content.push(`${here(cursor).slice(1)}\n`);
   }
   return { kind: "add", path, content: content.join("") };
 }
 
-function readHunk(cursor: Cursor): Hunk {
+/** The lines after `@@` that say where a hunk stands; line numbers say nothing here. */
+function readHeaders(cursor: Cursor): string[] {
   const headers: string[] = [];
-  for (; (cursor.lines[cursor.at] ?? "").startsWith("@@"); cursor.at++) {
-    const header = (cursor.lines[cursor.at] ?? "").slice(2).replace(/^ /, "").trimEnd();
+  for (; here(cursor).startsWith("@@"); cursor.at++) {
+    const header = here(cursor).slice(2).trim();
     if (header !== "" && !/^-\d+(,\d+)? \+\d+(,\d+)? @@/.test(header)) headers.push(header);
   }
+  return headers;
+}
+
+function readHunk(cursor: Cursor): Hunk {
+  const headers = readHeaders(cursor);
   const before: string[] = [];
   const after: string[] = [];
-  let atEnd = false;
-  for (; cursor.at < cursor.lines.length; cursor.at++) {
-    const line = cursor.lines[cursor.at] ?? "";
-    if (line.startsWith("@@") || isMarker(line)) break;
+  for (; open(cursor) && !here(cursor).startsWith("@@") && !isMarker(here(cursor)); cursor.at++) {
+    const line = here(cursor);
     if (line === "*** End of File") {
       cursor.at++;
-      atEnd = true;
-      break;
+      return { headers, before, after, atEnd: true };
     }
-    const [mark, text] = [line[0] ?? " ", line.slice(1)];
-    if (mark !== " " && mark !== "-" && mark !== "+")
-      bad(cursor, "lines of a hunk begin with a space, - or +");
-    if (mark !== "+") before.push(text);
-    if (mark !== "-") after.push(text);
+    const mark = line.slice(0, 1) || " ";
+    if (!" -+".includes(mark)) bad(cursor, "lines of a hunk begin with a space, - or +");
+    if (mark !== "+") before.push(line.slice(1));
+    if (mark !== "-") after.push(line.slice(1));
   }
-  return { headers, before, after, atEnd };
+  return { headers, before, after, atEnd: false };
 }
 
 function readUpdate(cursor: Cursor): FilePatch {
   const path = named(cursor, "*** Update File: ");
-  const moves = (cursor.lines[cursor.at] ?? "").startsWith("*** Move to: ");
+  const moves = here(cursor).startsWith("*** Move to: ");
   const moveTo = moves ? named(cursor, "*** Move to: ") : undefined;
   const hunks: Hunk[] = [];
-  while (cursor.at < cursor.lines.length && !isMarker(cursor.lines[cursor.at] ?? "")) {
+  while (open(cursor) && !isMarker(here(cursor))) {
     const start = cursor.at;
     const hunk = readHunk(cursor);
-    const changes = hunk.before.join("\n") !== hunk.after.join("\n");
-    if (!changes && !(hunk.before.length === 0 && hunk.atEnd)) {
+    if (hunk.before.join("\n") === hunk.after.join("\n")) {
       bad({ ...cursor, at: start }, "this hunk changes nothing; mark lines with - and +");
     }
-    if (changes) hunks.push(hunk);
+    hunks.push(hunk);
   }
   if (hunks.length === 0 && moveTo === undefined) bad(cursor, `the update of ${path} has no hunk`);
   return { kind: "update", path, hunks, ...(moveTo === undefined ? {} : { moveTo }) };

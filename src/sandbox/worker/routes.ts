@@ -1,21 +1,12 @@
 import { Hono, type Context } from "hono";
-import { SandboxError, type ChangeOperation, type ChangeOutcome, type FileStat } from "../contract.ts";
+import { SandboxError, type ChangeOperation, type FileStat } from "../contract.ts";
 import { workspacePath } from "../paths.ts";
-import { performChange, putContent, type ChangeContext } from "./changes.ts";
+import { changeOperations, putContent, type ChangeContext } from "./changes.ts";
 import { fail } from "./errors.ts";
-import {
-  children,
-  contentOf,
-  existing,
-  existingFile,
-  hashOf,
-  joined,
-  type Disk,
-  type Entry,
-} from "./files.ts";
+import { children, contentOf, hashOf, joined, type Disk, type Entry } from "./files.ts";
+import { existing, existingFile } from "./locate.ts";
 import { once } from "./outcomes.ts";
 import {
-  changeBodies,
   contentBody,
   diffBody,
   execBody,
@@ -123,19 +114,13 @@ const statOf = (path: string, entry: Entry): FileStat => ({
   modTime: entry.mtime,
 });
 
-const isChange = (op: string): op is ChangeOperation => Object.hasOwn(changeBodies, op);
+const isChange = (op: string): op is ChangeOperation => Object.hasOwn(changeOperations, op);
 
-function change<O extends ChangeOperation>(
-  workspace: Workspace,
-  context: Context,
-  op: O,
-  body: string,
-): Response {
+function change(workspace: Workspace, context: Context, op: ChangeOperation, body: string): Response {
   const { disk } = workspace;
-  const args = parseBody(changeBodies[op], body);
-  const asked = changeContext(context, args.writable_paths);
-  const perform = (): ChangeOutcome => performChange(disk, asked, op, args);
-  const outcome = once(disk, keyOf(context), `${op}\0${body}`, perform);
+  const { writablePaths, perform } = changeOperations[op](body);
+  const asked = changeContext(context, writablePaths);
+  const outcome = once(disk, keyOf(context), `${op}\0${body}`, () => perform(disk, asked));
   workspace.remember();
   return Response.json(outcome);
 }
@@ -149,7 +134,7 @@ function look(disk: Disk, op: string, body: string): Response {
     };
     return Response.json({ diff: unifiedDiff(a, b, read(a), read(b)) || "files are identical" });
   }
-  const known = [...Object.keys(changeBodies), "stat", "list", "diff"];
+  const known = [...Object.keys(changeOperations), "stat", "list", "diff"];
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is no operation; there are ${known.join(", ")}`);
   const { path, entry } = existing(disk, workspacePath(parseBody(pathBody, body).path));
@@ -170,14 +155,10 @@ async function fileOperation(workspace: Workspace, context: Context): Promise<Re
 
 async function search(disk: Disk, context: Context): Promise<Response> {
   const body = await context.req.text();
-  switch (context.req.param("op")) {
-    case "content":
-      return Response.json(await searchContent(disk, parseBody(contentBody, body)));
-    case "files":
-      return Response.json({ paths: await searchFiles(disk, parseBody(filesBody, body)) });
-    default:
-      return fail("unsupported", "there are search/content and search/files");
-  }
+  const op = context.req.param("op");
+  if (op === "content") return Response.json(await searchContent(disk, parseBody(contentBody, body)));
+  if (op === "files") return Response.json({ paths: await searchFiles(disk, parseBody(filesBody, body)) });
+  return fail("unsupported", "there are search/content and search/files");
 }
 
 const eventStream = (body: ReadableStream<Uint8Array>): Response =>

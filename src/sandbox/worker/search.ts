@@ -3,7 +3,8 @@ import type { ContentHits, ContentQuery, FileQuery, SearchMatch } from "../contr
 import { globMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
 import { fail } from "./errors.ts";
-import { children, contentOf, existing, joined, type Disk, type Entry } from "./files.ts";
+import { children, contentOf, joined, type Disk, type Entry } from "./files.ts";
+import { existing } from "./locate.ts";
 import { ignoreFileNames, isIgnored, parseIgnoreFile, type IgnoreFile } from "./ignore.ts";
 import type { Found } from "./tree.ts";
 

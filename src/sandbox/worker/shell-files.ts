@@ -2,17 +2,8 @@ import type { BufferEncoding, FileContent, FsStat, IFileSystem } from "just-bash
 import { SandboxError } from "../contract.ts";
 import { workspacePath, workspaceRoot } from "../paths.ts";
 import { fail, failure, posixName } from "./errors.ts";
-import {
-  atomically,
-  children,
-  contentOf,
-  existing,
-  existingFile,
-  extendFile,
-  locate,
-  type Disk,
-  type Entry,
-} from "./files.ts";
+import { atomically, children, contentOf, extendFile, type Disk, type Entry } from "./files.ts";
+import { existing, existingFile, locate } from "./locate.ts";
 import {
   checkWritable,
   copyTree,
@@ -72,12 +63,22 @@ const statOf = (entry: Entry): FsStat => ({
 /** Operations between two turns of the event loop, so that timers and requests get their turn beside a busy command. */
 const operationsPerTurn = 100;
 
-/** Wraps each operation: refusals become the errors that commands know, and the event loop gets its turns. */
-function operator(disk: Disk) {
+/** Counts operations; every so often it waits for one turn of the event loop. */
+export function createTurns(): () => Promise<void> {
   let operations = 0;
-  return async <Result>(path: string, name: string, operation: (path: string) => Result): Promise<Result> => {
+  return async () => {
     operations += 1;
     if (operations % operationsPerTurn === 0) await new Promise<void>((resolve) => setTimeout(resolve, 0));
+  };
+}
+
+type Operator = <Result>(path: string, name: string, operation: (path: string) => Result) => Promise<Result>;
+
+/** Wraps each operation: refusals become the errors that commands know, and the event loop gets its turns. */
+const operator =
+  (disk: Disk, turn: () => Promise<void>): Operator =>
+  async (path, name, operation) => {
+    await turn();
     try {
       return atomically(disk, () => operation(workspacePath(`${workspaceRoot}/${path}`)));
     } catch (error) {
@@ -85,7 +86,6 @@ function operator(disk: Disk) {
       throw new Error(`${posixName(error)}, ${name} '${workspaceRoot}${path}'`, { cause: error });
     }
   };
-}
 
 const within = (path: string): string => workspacePath(`${workspaceRoot}/${path}`);
 
@@ -104,7 +104,7 @@ function shown(writer: Writer, path: string, entry: Entry): FsStat {
   }
 }
 
-function readers(disk: Disk, writer: Writer, run: ReturnType<typeof operator>) {
+function readers(disk: Disk, writer: Writer, run: Operator) {
   return {
     readFile: (path: string, options?: Encoding) =>
       run(path, "open", (file) => textFrom(contentOf(disk, existingFile(disk, file).entry), options)),
@@ -164,7 +164,7 @@ function removeAt(
   removeTree(disk, writer, place.path, place.entry);
 }
 
-function writers(disk: Disk, writer: Writer, run: ReturnType<typeof operator>) {
+function writers(disk: Disk, writer: Writer, run: Operator) {
   const linked = (existingPath: string, newPath: string): void => {
     if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
     writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry), false);
@@ -219,8 +219,8 @@ function absolute(path: string): string {
 }
 
 /** The workspace as commands see it under `/workspace`. Hard links are copies, so that no name reaches into another's bounds. */
-export function shellFiles(disk: Disk, writer: Writer): IFileSystem {
-  const run = operator(disk);
+export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
+  const run = operator(disk, turn);
   return {
     ...readers(disk, writer, run),
     ...writers(disk, writer, run),

@@ -1,7 +1,7 @@
 import { Bash, InMemoryFs, MountableFs, type FileContent } from "just-bash/browser";
 import { workspaceRoot } from "../paths.ts";
 import type { Disk } from "./files.ts";
-import { bytesOf, shellFiles } from "./shell-files.ts";
+import { bytesOf, createTurns, shellFiles } from "./shell-files.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 import type { Writer } from "./tree.ts";
 
@@ -31,10 +31,17 @@ const scratchBytes = 16 * 1024 * 1024;
 /** Everything outside the workspace, with the two files that carry a script's output away. */
 class ScratchFiles extends InMemoryFs {
   readonly #emit: ShellRun["emit"];
+  readonly #turn: () => Promise<void>;
 
-  constructor(emit: ShellRun["emit"]) {
+  constructor(emit: ShellRun["emit"], turn: () => Promise<void>) {
     super({}, { maxTotalBytes: scratchBytes });
     this.#emit = emit;
+    this.#turn = turn;
+  }
+
+  override async exists(path: string): Promise<boolean> {
+    await this.#turn();
+    return super.exists(path);
   }
 
   #collect(path: string, content: FileContent, options: Parameters<InMemoryFs["appendFile"]>[2]): boolean {
@@ -79,9 +86,10 @@ function emitRest(
 
 /** Runs one command over the workspace; ends early when its signal is aborted. It never rejects. */
 export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome> {
-  const scratch = new ScratchFiles(run.emit);
+  const turn = createTurns();
+  const scratch = new ScratchFiles(run.emit, turn);
   await scratch.mkdir("/tmp");
-  const mounts = [{ mountPoint: workspaceRoot, filesystem: shellFiles(disk, run.writer) }];
+  const mounts = [{ mountPoint: workspaceRoot, filesystem: shellFiles(disk, run.writer, turn) }];
   const cwd = run.cwd === "." ? workspaceRoot : `${workspaceRoot}/${run.cwd}`;
   const bash = new Bash({
     fs: new MountableFs({ base: scratch, mounts }),

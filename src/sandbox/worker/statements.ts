@@ -29,19 +29,18 @@ const collected = <C extends Exclude<Command, { type: "FunctionDef" }>>(command:
   redirections: [...outputs, ...command.redirections],
 });
 
-function ofCommand(command: Command): Command {
-  if (command.type === "FunctionDef") return command;
-  if (command.type === "SimpleCommand") return command.name === null ? command : collected(command);
-  if (command.redirections.length > 0) return collected(command);
+type Compound = Exclude<Command, { type: "FunctionDef" | "SimpleCommand" }>;
+
+function ofCompound(command: Compound): Command {
   switch (command.type) {
     case "If":
       return {
         ...command,
-        clauses: command.clauses.map(({ condition, body }) => ({
-          condition: ofStatements(condition),
-          body: ofStatements(body),
+        clauses: command.clauses.map((clause) => ({
+          condition: ofStatements(clause.condition),
+          body: ofStatements(clause.body),
         })),
-        elseBody: command.elseBody === null ? null : ofStatements(command.elseBody),
+        elseBody: command.elseBody && ofStatements(command.elseBody),
       };
     case "While":
     case "Until":
@@ -60,6 +59,12 @@ function ofCommand(command: Command): Command {
     case "ConditionalCommand":
       return command;
   }
+}
+
+function ofCommand(command: Command): Command {
+  if (command.type === "FunctionDef") return command;
+  if (command.type === "SimpleCommand") return command.name === null ? command : collected(command);
+  return command.redirections.length > 0 ? collected(command) : ofCompound(command);
 }
 
 /** Only the last command of a pipeline prints; bodies of functions and substitutions stay as they are. */

@@ -8,15 +8,14 @@ import {
   freshId,
   grow,
   joined,
-  locate,
   makeFolders,
   putEntry,
   putFile,
   root,
   type Disk,
   type Entry,
-  type Place,
 } from "./files.ts";
+import { locate, type Place } from "./locate.ts";
 
 /** Who changes the tree, and where that is allowed. */
 export interface Writer {

@@ -11,20 +11,32 @@ interface Edit {
 /** Lines with their ends; the last may have none. */
 export const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** For each distance, how far each diagonal reaches; null if the texts are further apart than the bound. */
+/** How far each diagonal (old minus new index) reaches, for one distance; missing diagonals reach nowhere. */
+type Reach = (diagonal: number) => number;
+
+const reachOf =
+  (steps: Int32Array, distance: number): Reach =>
+  (diagonal) =>
+    steps[distance + 1 + diagonal] ?? 0;
+
+/** Whether the best way onto a diagonal is an added line; else it is a removed one. */
+const comesByAdding = (reach: Reach, diagonal: number, distance: number): boolean =>
+  diagonal === -distance || (diagonal !== distance && reach(diagonal - 1) < reach(diagonal + 1));
+
+/** For each distance, how far the diagonals reached before it; null if the texts are further apart than the bound. */
 function trace(before: readonly string[], after: readonly string[]): Int32Array[] | null {
   const bound = Math.min(before.length + after.length, maxDistance);
   const steps: Int32Array[] = [];
-  const reach = new Int32Array(2 * bound + 3);
-  const at = (diagonal: number): number => reach[bound + 1 + diagonal] ?? 0;
+  const reached = new Int32Array(2 * bound + 3);
+  const reach = reachOf(reached, bound);
   for (let distance = 0; distance <= bound; distance++) {
-    steps.push(reach.slice(bound - distance, bound + distance + 3));
+    steps.push(reached.slice(bound - distance, bound + distance + 3));
     for (let diagonal = -distance; diagonal <= distance; diagonal += 2) {
-      const down = diagonal === -distance || (diagonal !== distance && at(diagonal - 1) < at(diagonal + 1));
-      let old = down ? at(diagonal + 1) : at(diagonal - 1) + 1;
+      const adding = comesByAdding(reach, diagonal, distance);
+      let old = adding ? reach(diagonal + 1) : reach(diagonal - 1) + 1;
       while (old < before.length && old - diagonal < after.length && before[old] === after[old - diagonal])
         old++;
-      reach[bound + 1 + diagonal] = old;
+      reached[bound + 1 + diagonal] = old;
       if (old >= before.length && old - diagonal >= after.length) return steps;
     }
   }
@@ -40,19 +52,15 @@ function backtrack(
   let old = before.length;
   let now = after.length;
   for (let distance = steps.length - 1; distance >= 0; distance--) {
-    const reach = steps[distance] ?? new Int32Array();
-    const at = (diagonal: number): number => reach[distance + 1 + diagonal] ?? 0;
+    const reach = reachOf(steps[distance] ?? new Int32Array(), distance);
     const diagonal = old - now;
-    const down = diagonal === -distance || (diagonal !== distance && at(diagonal - 1) < at(diagonal + 1));
-    const from = down ? diagonal + 1 : diagonal - 1;
-    const start = distance === 0 ? 0 : at(from);
-    while (old > start && now > start - from && old > 0 && now > 0 && before[old - 1] === after[now - 1]) {
+    const adding = comesByAdding(reach, diagonal, distance);
+    const start = adding ? reach(diagonal + 1) : reach(diagonal - 1) + 1;
+    for (const floor = distance === 0 ? 0 : start; old > floor; old--, now--) {
       edits.push({ kind: "same", line: before[old - 1] ?? "" });
-      old--;
-      now--;
     }
     if (distance === 0) break;
-    if (down) edits.push({ kind: "added", line: after[--now] ?? "" });
+    if (adding) edits.push({ kind: "added", line: after[--now] ?? "" });
     else edits.push({ kind: "removed", line: before[--old] ?? "" });
   }
   return edits.reverse();

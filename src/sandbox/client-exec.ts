@@ -1,0 +1,198 @@
+import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type Sandbox } from "./contract.ts";
+import { EventParser, type ServerEvent } from "./sse.ts";
+import { unlessAborted, type Wire } from "./wire.ts";
+
+/** Milliseconds that a command gets beyond its own time-out before its outcome counts as unknown (TB-29). */
+const grace = 10_000;
+const defaultTimeout = 120_000;
+/** Milliseconds before each attempt to connect; the last one repeats. */
+const pauses = [0, 0, 50, 200, 1000, 2000];
+
+type ExecMethods = Pick<Sandbox, "exec" | "start" | "attach" | "poll" | "kill">;
+
+const reasons: readonly ExecReason[] = ["exited", "timeout", "killed", "limit", "lost"];
+
+const lost: ExecEvent = { type: "exit", exitCode: -1, reason: "lost", durationMs: 0, truncated: false };
+
+const bytesOf = (base64: string): Uint8Array =>
+  Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+
+interface ExitData {
+  readonly exit_code: number;
+  readonly reason?: string;
+  readonly duration_ms?: number;
+  readonly truncated?: boolean;
+}
+
+/** An event of the wire as the contract has it; null for those that say nothing here. */
+function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEvent | null {
+  switch (event) {
+    case "start": {
+      const { exec_id: execId } = JSON.parse(data) as { exec_id: string };
+      return { type: "start", execId, instance };
+    }
+    case "stdout":
+    case "stderr":
+      return { type: event, seq: id, data: bytesOf(data) };
+    case "exit": {
+      const exit = JSON.parse(data) as ExitData;
+      const reason = reasons.find((known) => known === exit.reason) ?? "exited";
+      const durationMs = exit.duration_ms ?? 0;
+      return {
+        type: "exit",
+        exitCode: exit.exit_code,
+        reason,
+        durationMs,
+        truncated: exit.truncated ?? false,
+      };
+    }
+    case "error": {
+      const { error } = JSON.parse(data) as { error?: string };
+      throw new SandboxError("exec_transport_error", 502, error ?? "the command could not be run");
+    }
+    default:
+      return null;
+  }
+}
+
+/** The events of one connection, until it ends or is cut; reading stops with the signal. */
+async function* eventsOf(response: Response, signal: AbortSignal): AsyncGenerator<ExecEvent> {
+  const instance = response.headers.get("Sandbox-Instance") ?? "";
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  const parser = new EventParser();
+  try {
+    for (;;) {
+      const { done, value } = await unlessAborted(reader.read(), signal);
+      if (done) return;
+      for (const event of parser.push(value)) {
+        const parsed = toExecEvent(event, instance);
+        if (parsed !== null) yield parsed;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+const bodyOf = (request: ExecRequest): string =>
+  JSON.stringify({
+    argv: request.argv,
+    exec_id: request.execId,
+    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+    timeout_ms: request.timeoutMs ?? defaultTimeout,
+    ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
+    ...(request.env === undefined ? {} : { env: request.env }),
+    ...(request.writablePaths === undefined ? {} : { writable_paths: request.writablePaths }),
+  });
+
+const isTransport = (error: SandboxError): boolean =>
+  error.code === "exec_transport_error" || error.code === "capacity_exceeded";
+
+const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
+  if (ms === 0) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
+};
+
+interface Position {
+  readonly execId: string;
+  readonly after: number;
+}
+interface Bounds {
+  readonly deadline: number;
+  readonly signal: AbortSignal;
+}
+
+const seqOf = (event: ExecEvent): number | null => ("seq" in event ? event.seq : null);
+
+const pauseBefore = (attempt: number): number => pauses[Math.min(attempt, pauses.length - 1)] ?? 0;
+
+/** What a failed connection means: try again, send the command again since it never arrived, or its outcome is gone. */
+function afterFailure(
+  error: unknown,
+  sent: { readonly first: boolean; readonly sameMemory: boolean },
+): "again" | "restart" | "gone" {
+  if (!(error instanceof SandboxError) || isTransport(error)) return "again";
+  if (error.code !== "exec_unknown" || sent.first) throw error;
+  return sent.sameMemory ? "restart" : "gone";
+}
+
+/**
+ * Follows a command over any number of connections until `exit`; without one before the deadline it just ends.
+ * `start` sends the command; without it the command is one that was sent before.
+ */
+async function* followed(
+  wire: Wire,
+  start: (() => Promise<Response>) | null,
+  { execId, after }: Position,
+  { deadline, signal }: Bounds,
+): AsyncGenerator<ExecEvent> {
+  let seen = after;
+  let connect = start;
+  const memory = wire.instance();
+  for (let attempt = 0; Date.now() < deadline; attempt++) {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(deadline - Date.now())]);
+    const attach = (): Promise<Response> =>
+      wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: bounded });
+    try {
+      await pause(pauseBefore(attempt), bounded);
+      const response = await (connect ?? attach)();
+      for await (const event of eventsOf(response, bounded)) {
+        seen = seqOf(event) ?? seen;
+        if (event.type !== "start" || attempt === 0) yield event;
+        if (event.type === "exit") return;
+      }
+      connect = null;
+    } catch (error) {
+      signal.throwIfAborted();
+      const sent = { first: attempt === 0 || start === null, sameMemory: memory === wire.instance() };
+      const then = afterFailure(error, sent);
+      if (then === "gone") return;
+      connect = then === "restart" ? start : null;
+    }
+  }
+}
+
+/** The command side of a sandbox's client: one stream per command, whatever happens to its connections. */
+export function createExec(wire: Wire): ExecMethods {
+  const post = (request: ExecRequest, signal: AbortSignal): Promise<Response> =>
+    wire.send({
+      method: "POST",
+      path: "/exec",
+      body: bodyOf(request),
+      headers: { "Content-Type": "application/json" },
+      signal,
+    });
+  return {
+    exec: async function* (request, signal) {
+      const deadline = Date.now() + (request.timeoutMs ?? defaultTimeout) + grace;
+      const position = { execId: request.execId, after: 0 };
+      for await (const event of followed(wire, () => post(request, signal), position, { deadline, signal })) {
+        yield event;
+        if (event.type === "exit") return;
+      }
+      yield lost;
+    },
+    start: async (request, signal) => {
+      const response = await post(request, signal);
+      await response.body?.cancel();
+    },
+    attach: (execId, after, deadline, signal) =>
+      followed(wire, null, { execId, after }, { deadline, signal }),
+    poll: async (execId, after) => {
+      const response = await wire.send({ method: "GET", path: `/exec/${execId}?after=${after}&wait=0` });
+      const events: ExecEvent[] = [];
+      let seq = after;
+      for await (const event of eventsOf(response, AbortSignal.timeout(grace))) {
+        seq = seqOf(event) ?? seq;
+        if (event.type !== "start") events.push(event);
+      }
+      return { events, seq };
+    },
+    kill: async (execId) => {
+      await wire.send({ method: "DELETE", path: `/exec/${execId}` });
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { createExec } from "./client-exec.ts";
+import type {
+  ChangeOutcome,
+  ContentHits,
+  FileStat,
+  Sandbox,
+  SandboxCapabilities,
+  WriteOptions,
+} from "./contract.ts";
+import { workspacePath } from "./paths.ts";
+import { createWire, type Fetcher, type Wire } from "./wire.ts";
+
+export interface SandboxOptions {
+  /** The thread that calls: changes by others after it last saw a file are conflicts for it. */
+  readonly actor?: string;
+}
+
+const fileRoute = (path: string): string =>
+  `/file/workspace/${workspacePath(path).split("/").map(encodeURIComponent).join("/")}`;
+
+const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => ({
+  method: "POST" as const,
+  path,
+  body: JSON.stringify(body),
+  headers: { "Content-Type": "application/json", ...headers },
+});
+
+const changeHeaders = (options: WriteOptions): Record<string, string> => ({
+  "Idempotency-Key": options.key,
+  ...(options.ifMatch === undefined ? {} : { "If-Match": `"${options.ifMatch}"` }),
+});
+
+const json = async <Answer>(response: Promise<Response>): Promise<Answer> => (await response).json();
+
+async function write(
+  wire: Wire,
+  path: string,
+  content: Uint8Array | string,
+  options: WriteOptions,
+): Promise<ChangeOutcome> {
+  const paths = options.writablePaths;
+  const bound: Record<string, string> =
+    paths === undefined ? {} : { "Sandbox-Writable-Paths": encodeURIComponent(JSON.stringify(paths)) };
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : Uint8Array.from(content);
+  const headers = { ...changeHeaders(options), ...bound };
+  return json(
+    wire.send({ method: "PUT", path: fileRoute(path), body: bytes, headers, signal: options.signal }),
+  );
+}
+
+/** The client of one sandbox (TB-28). Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
+export function createSandbox(fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox {
+  const wire = createWire(fetcher, id, options.actor);
+  const capabilities = async (): Promise<SandboxCapabilities> =>
+    json(wire.send({ method: "GET", path: "/capabilities" }));
+  return {
+    id,
+    capabilities,
+    instance: async () => {
+      if (wire.instance() === null) await capabilities();
+      return wire.instance() ?? "";
+    },
+    ...createExec(wire),
+    read: async (path, range) => {
+      const headers: Record<string, string> =
+        range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
+      const response = await wire.send({ method: "GET", path: fileRoute(path), headers });
+      return new Uint8Array(await response.arrayBuffer());
+    },
+    write: (path, content, change) => write(wire, path, content, change),
+    stat: (path) => json<FileStat>(wire.send(post("/fs/stat", { path }))),
+    list: async (path) => {
+      const { entries } = await json<{ entries: readonly FileStat[] }>(wire.send(post("/fs/list", { path })));
+      return entries;
+    },
+    change: (op, args, change) => {
+      const { writablePaths } = change;
+      const body = writablePaths === undefined ? args : { ...args, writable_paths: writablePaths };
+      return json(wire.send({ ...post(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal }));
+    },
+    diff: async (a, b) => {
+      const { diff } = await json<{ diff: string }>(wire.send(post("/fs/diff", { a, b })));
+      return diff;
+    },
+    searchContent: (query) => json<ContentHits>(wire.send(post("/search/content", query))),
+    searchFiles: async (query) => {
+      const { paths } = await json<{ paths: readonly string[] }>(wire.send(post("/search/files", query)));
+      return paths;
+    },
+    destroy: async () => {
+      await wire.send({ method: "DELETE", path: "/" });
+    },
+  };
+}
