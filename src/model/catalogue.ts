@@ -1,0 +1,95 @@
+import type { Effort } from "./completer.ts";
+import { modelRows, plainCapabilities, scriptedCapabilities } from "./model-rows.ts";
+import type { Capabilities, ModelRow } from "./model-rows.ts";
+import { priceRows } from "./price-rows.ts";
+import type { Price } from "./prices.ts";
+
+/** What is known of a model (MO-7). Tokens. */
+export interface ModelEntry {
+  /** Null if unknown. */
+  readonly window: number | null;
+  readonly max_output: number;
+  readonly capabilities: Capabilities;
+  /** Efforts it takes, lowest first; null = the provider's. */
+  readonly efforts: readonly Effort[] | null;
+}
+
+/** `models.<id>` of the team file: what overrides the catalogue. */
+export interface ModelOverride {
+  readonly max_output?: number | undefined;
+  readonly price?: Price | undefined;
+  readonly capabilities?:
+    | { readonly [key in keyof Capabilities]?: Capabilities[key] | undefined }
+    | undefined;
+}
+
+/** Output bound of models whose true one is unknown. */
+const unboundedOutput = 1_000_000;
+
+/** A model id as the rows have it: lower case, without `vendor/`. */
+const familyName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).toLowerCase();
+
+const longest = <Row extends { readonly kind: string; readonly prefix: string }>(
+  rows: readonly Row[],
+  kind: string | null,
+  model: string,
+): Row | undefined => {
+  const name = familyName(model);
+  let best: Row | undefined;
+  for (const row of rows) {
+    if ((kind !== null && row.kind !== kind) || !name.startsWith(row.prefix)) continue;
+    if (best === undefined || row.prefix.length > best.prefix.length) best = row;
+  }
+  return best;
+};
+
+/** A family by its name wherever it is served: its sizes, but nothing that the server may refuse. */
+const servedElsewhere = (model: string): ModelEntry => {
+  const row = longest(modelRows, null, model);
+  const sampling = row?.capabilities.sampling ?? true;
+  return {
+    window: row?.window ?? null,
+    max_output: row?.max_output ?? unboundedOutput,
+    capabilities: { ...plainCapabilities, sampling },
+    efforts: null,
+  };
+};
+
+const scripted: ModelEntry = {
+  window: null,
+  max_output: unboundedOutput,
+  capabilities: scriptedCapabilities,
+  efforts: null,
+};
+
+/** An unknown model of a known vendor is like its newest generation, but its window is not known. */
+const unknownOf = (newest: ModelRow): ModelEntry => ({
+  window: null,
+  max_output: newest.max_output,
+  capabilities: newest.capabilities,
+  efforts: newest.efforts ?? null,
+});
+
+const entryOf = (kind: string, model: string): ModelEntry => {
+  if (kind === "scripted") return scripted;
+  const newest = modelRows.find((row) => row.kind === kind);
+  if (newest === undefined) return servedElsewhere(model);
+  const row = longest(modelRows, kind, model);
+  return row === undefined ? unknownOf(newest) : { ...row, efforts: row.efforts ?? null };
+};
+
+/** What is known of a model of a provider kind: its family's row, else its vendor's newest, under the team's overrides. */
+export const describeModel = (kind: string, model: string, override: ModelOverride = {}): ModelEntry => {
+  const { window, max_output, capabilities, efforts } = entryOf(kind, model);
+  const given = Object.entries(override.capabilities ?? {}).filter(([, value]) => value !== undefined);
+  return {
+    window,
+    max_output: override.max_output ?? max_output,
+    capabilities: { ...capabilities, ...(Object.fromEntries(given) as Partial<Capabilities>) },
+    efforts,
+  };
+};
+
+/** Price of a model by the id that answered: the team's, else its family's within the kind; null if unknown (MO-36). */
+export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
+  override.price ?? longest(priceRows, kind, model) ?? null;

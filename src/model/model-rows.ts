@@ -1,0 +1,153 @@
+import type { Effort } from "./completer.ts";
+
+/** What a model can do (MO-7), in the words of the team file. */
+export interface Capabilities {
+  readonly images: boolean;
+  readonly documents: boolean;
+  readonly strict_schema: boolean;
+  readonly reasoning: "none" | "budget" | "adaptive" | "effort";
+  readonly reasoning_off: boolean;
+  readonly sampling: boolean;
+  readonly forced_tool_with_reasoning: boolean;
+}
+
+/** One model family of a provider kind. Tokens. */
+export interface ModelRow {
+  readonly kind: string;
+  /** Beginning of the model's id, in lower case and without a vendor. */
+  readonly prefix: string;
+  readonly window: number;
+  readonly max_output: number;
+  readonly capabilities: Capabilities;
+  /** Efforts it takes, lowest first; absent = the provider's. */
+  readonly efforts?: readonly Effort[];
+}
+
+const able: Capabilities = {
+  images: true,
+  documents: true,
+  strict_schema: true,
+  reasoning: "none",
+  reasoning_off: true,
+  sampling: true,
+  forced_tool_with_reasoning: true,
+};
+
+type Family = Omit<ModelRow, "kind" | "prefix">;
+const rows = (kind: string, families: Readonly<Record<string, Family>>): ModelRow[] =>
+  Object.entries(families).map(([prefix, family]) => ({ kind, prefix, ...family }));
+
+const adaptive: Capabilities = {
+  ...able,
+  reasoning: "adaptive",
+  sampling: false,
+  forced_tool_with_reasoning: false,
+};
+const alwaysAdaptive: Capabilities = { ...adaptive, reasoning_off: false };
+const budget: Capabilities = { ...able, reasoning: "budget", forced_tool_with_reasoning: false };
+const million = { window: 1_000_000, max_output: 128_000 } as const;
+
+const anthropic = rows("anthropic", {
+  "claude-sonnet-5-5": { ...million, capabilities: alwaysAdaptive },
+  "claude-opus-5-5": { ...million, capabilities: alwaysAdaptive },
+  "claude-haiku-5-5": { ...million, capabilities: adaptive },
+  "claude-fable-5": { ...million, capabilities: alwaysAdaptive },
+  "claude-mythos-5": { ...million, capabilities: alwaysAdaptive },
+  "claude-opus-5": { ...million, capabilities: adaptive },
+  "claude-sonnet-5": { ...million, capabilities: adaptive },
+  "claude-opus-4-8": { ...million, capabilities: adaptive },
+  "claude-opus-4-7": { ...million, capabilities: adaptive },
+  "claude-opus-4-6": { ...million, capabilities: { ...adaptive, sampling: true } },
+  "claude-sonnet-4-6": {
+    window: 1_000_000,
+    max_output: 64_000,
+    capabilities: { ...adaptive, sampling: true },
+  },
+  "claude-haiku-4-5": { window: 200_000, max_output: 64_000, capabilities: budget },
+  "claude-opus-4-5": { window: 200_000, max_output: 64_000, capabilities: budget },
+  "claude-sonnet-4-5": { window: 200_000, max_output: 64_000, capabilities: budget },
+  "claude-opus-4": {
+    window: 200_000,
+    max_output: 32_000,
+    capabilities: { ...budget, strict_schema: false },
+  },
+  "claude-sonnet-4": {
+    window: 200_000,
+    max_output: 64_000,
+    capabilities: { ...budget, strict_schema: false },
+  },
+});
+
+const effort: Capabilities = { ...able, reasoning: "effort", sampling: false };
+const alwaysEffort: Capabilities = { ...effort, reasoning_off: false };
+const upToMax: readonly Effort[] = ["low", "medium", "high", "xhigh", "max"];
+const upToHigh: readonly Effort[] = ["low", "medium", "high"];
+const long = { window: 1_050_000, max_output: 128_000 } as const;
+
+const openai = rows("openai", {
+  "gpt-6.1-sol": { ...long, capabilities: alwaysEffort, efforts: upToMax },
+  "gpt-6.1-terra": { ...long, capabilities: effort, efforts: upToMax },
+  "gpt-6": { ...long, capabilities: effort, efforts: upToMax },
+  "gpt-5.6": { ...long, capabilities: effort, efforts: ["low", "medium", "high", "xhigh"] },
+  "gpt-5.5": { ...long, capabilities: effort, efforts: ["low", "medium", "high", "xhigh"] },
+  "gpt-5.4": { ...long, capabilities: effort, efforts: ["low", "medium", "high", "xhigh"] },
+  "gpt-5.": { window: 400_000, max_output: 128_000, capabilities: effort, efforts: upToHigh },
+  "gpt-5": {
+    window: 400_000,
+    max_output: 128_000,
+    capabilities: alwaysEffort,
+    efforts: ["minimal", "low", "medium", "high"],
+  },
+  "gpt-4.1": { window: 1_047_576, max_output: 32_768, capabilities: able },
+  "gpt-4o": { window: 128_000, max_output: 16_384, capabilities: able },
+  o3: { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
+  "o4-mini": { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
+});
+
+/** The vendor names no output limit. */
+const grokOutput = 128_000;
+const grokPlain: Capabilities = { ...able, documents: false };
+const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
+
+const grok = rows("grok", {
+  "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
+  "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
+  "grok-4.5": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
+  "grok-4.3": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
+  "grok-4.20": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
+  "grok-4": { window: 256_000, max_output: grokOutput, capabilities: grokPlain },
+  "grok-3": { window: 131_072, max_output: grokOutput, capabilities: { ...grokPlain, images: false } },
+});
+
+/** The chat endpoint takes images, but is not documented to take files. */
+const geminiEffort: Capabilities = {
+  ...able,
+  documents: false,
+  reasoning: "effort",
+  reasoning_off: false,
+};
+const mebi = { window: 1_048_576, max_output: 65_536 } as const;
+
+const gemini = rows("gemini", {
+  "gemini-4": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
+  "gemini-3.8": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
+  "gemini-3.7": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
+  "gemini-3.5": { ...mebi, capabilities: geminiEffort },
+  "gemini-3": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
+  "gemini-2.5-pro": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
+  "gemini-2.5": { ...mebi, capabilities: { ...geminiEffort, reasoning_off: true }, efforts: upToHigh },
+});
+
+/** All known families; the first of a kind is its newest generation and stands for its unknown models. */
+export const modelRows: readonly ModelRow[] = [...anthropic, ...openai, ...grok, ...gemini];
+
+/** A server of which nothing is known: text and tools. */
+export const plainCapabilities: Capabilities = {
+  ...able,
+  images: false,
+  documents: false,
+  strict_schema: false,
+};
+
+/** The scripted model takes everything. */
+export const scriptedCapabilities: Capabilities = { ...able, reasoning: "effort" };
