@@ -1,5 +1,6 @@
 import type { Json } from "../chat/message.ts";
 import type { Completer, ModelRequest, ResponseFormat, ToolSpec } from "../model/completer.ts";
+import type { ReserveRequest } from "../model/gate.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
 import type { CallPlan, Grant } from "./state.ts";
@@ -17,8 +18,8 @@ export interface Lane {
   readonly retry: RetryPolicy;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
-  /** A rate limit is configured: each attempt books its place at the gate. */
-  readonly gated: boolean;
+  /** A rate limit is configured: each attempt books its place at the gate on these terms. */
+  readonly gate: Pick<ReserveRequest, "limits" | "maxWait" | "total"> | null;
 }
 
 export interface BoundTool {

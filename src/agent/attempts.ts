@@ -81,12 +81,12 @@ const estimatedUsage = (draft: Draft, threadId: string): typeof noUsage => {
   return { ...noUsage, input, total: input };
 };
 
-/** The gate gave the attempt a later place: it waits for it without a timer, and is not booked again (MO-29). */
-export const attemptBooked = (draft: Draft, threadId: string, startAt: number): void => {
+/** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */
+export const attemptPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   const { attempt, lanes } = phase;
   changeRun(draft, threadId, {
-    phase: { at: "waiting", attempt, until: startAt, lanes, booked: true, why: "gate" },
+    phase: { at: "waiting", attempt, until: startAt, lanes, booked, why: "gate" },
   });
 };

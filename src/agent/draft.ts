@@ -33,6 +33,15 @@ export interface Blob {
   readonly text: string;
 }
 
+/** The stored answer of a command that came with a key (AP-6). */
+export interface KeptAnswer {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly status: 200 | 201 | 202 | 204;
+  readonly json: string;
+  readonly at: number;
+}
+
 /** What one commit stores: the next state, its events, and rows that are not part of the live state. */
 export interface Transition {
   readonly state: Session;
@@ -43,6 +52,7 @@ export interface Transition {
   readonly inputs: readonly Input[];
   readonly asks: readonly Ask[];
   readonly blobs: readonly Blob[];
+  readonly answers: readonly KeptAnswer[];
 }
 
 /** A transition in the making: transitions replace `state` and push rows; nothing else sees it before the commit. */
@@ -55,6 +65,7 @@ export interface Draft {
   readonly inputs: Input[];
   readonly asks: Ask[];
   readonly blobs: Blob[];
+  readonly answers: KeptAnswer[];
 }
 
 export const draftOf = (state: Session, moment: Moment): Draft => ({
@@ -66,6 +77,7 @@ export const draftOf = (state: Session, moment: Moment): Draft => ({
   inputs: [],
   asks: [],
   blobs: [],
+  answers: [],
 });
 
 export const threadOf = (draft: Draft, id: string): Thread => {

@@ -1,28 +1,15 @@
-import type { Usage } from "../model/completer.ts";
-import type { ModelErrorCode } from "../model/error.ts";
+import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Draft } from "./draft.ts";
 import type { Delta } from "./events.ts";
 import type { Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
 
-/** Outcome of an attempt as the gate is told. */
-export interface GateOutcome {
-  readonly code: ModelErrorCode | "ok";
-  readonly exhausted: boolean;
-  readonly usage: Usage | null;
-  readonly retryAfterMs: number | null;
-}
-
-/** Rate limits and health of one provider (MO-29); an answer that takes over 2 s counts as none. */
+/** Rate limits and health of one provider (MO-29). */
 export interface Gate {
-  /** Books a place; answers when the call may leave (milliseconds since the epoch). */
-  reserve(
-    id: string,
-    model: string,
-    estimate: { readonly input: number; readonly maxOutput: number },
-  ): Promise<{ readonly startAt: number }>;
-  settle(id: string, model: string, outcome: GateOutcome): void;
+  reserve(request: ReserveRequest): Promise<ReserveAnswer>;
+  /** Tells how an attempt ended; nothing waits for it. `booked` = it had a place. */
+  ended(id: string, booked: boolean, outcome: Settlement): void;
 }
 
 /** The whole outside world of the core: storage, clock, watchers, bindings. */

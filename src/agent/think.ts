@@ -3,7 +3,7 @@ import type { Completion, ModelRequest } from "../model/completer.ts";
 import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
 import type { Agent, Lane } from "./agent.ts";
-import { attemptBooked, attemptFailed } from "./attempts.ts";
+import { attemptFailed, attemptPlaced } from "./attempts.ts";
 import { changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Outside } from "./outside.ts";
@@ -79,18 +79,33 @@ const requestOf = (
   };
 };
 
-/** The gate's place for the attempt; false if it has to wait for it. */
+/** The gate's place for the attempt; false if it has to wait for it, or gets none. */
 const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
   const { host, settle } = outside;
   const { lane, phase, thread } = attempt;
-  if (!lane.gated || phase.booked) return true;
+  if (lane.gate === null || phase.booked) return true;
   const input = thread.chat.reduce((sum, { tokens }) => sum + tokens, 0);
-  const { startAt } = await host
+  const { status, startAt } = await host
     .gate(lane.provider)
-    .reserve(id, lane.model, { input, maxOutput: lane.maxOutput });
-  if (startAt <= host.now()) return true;
+    .reserve({ id, input, maxOutput: lane.maxOutput, ...lane.gate });
+  const now = host.now();
+  if (status === "rate_limited") {
+    const { provider, model } = lane;
+    const message = "the provider's rate limit leaves no place in time";
+    const failure = {
+      code: "rate_limited",
+      retryable: true,
+      retryAfterMs: Math.max(0, startAt - now),
+      provider,
+      model,
+      message,
+    } as const;
+    storeFailure(outside, attempt, id, failure);
+    return false;
+  }
+  if (startAt <= now) return true;
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) attemptBooked(draft, thread.id, startAt);
+    if (isCurrent(draft.state, attempt)) attemptPlaced(draft, thread.id, startAt, status === "booked");
   });
   return false;
 };
@@ -108,11 +123,9 @@ const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Compl
   settle((draft) => {
     if (isCurrent(draft.state, attempt)) answered(draft, attempt.thread.id, reply);
   });
-  const { provider, model } = attempt.lane;
-  if (attempt.lane.gated || attempt.phase.attempt > 1)
-    host
-      .gate(provider)
-      .settle(id, model, { code: "ok", exhausted: false, usage: reply.usage, retryAfterMs: null });
+  const { provider, model, gate } = attempt.lane;
+  if (gate !== null || attempt.phase.attempt > 1)
+    host.gate(provider).ended(id, gate !== null, { model, code: "ok", exhausted: false, usage: reply.usage });
 };
 
 const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: ModelFailure): void => {
@@ -121,15 +134,8 @@ const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: M
   settle((draft) => {
     if (isCurrent(draft.state, attempt)) ({ exhausted } = attemptFailed(draft, attempt.thread.id, failure));
   });
-  const { provider, model } = attempt.lane;
-  host
-    .gate(provider)
-    .settle(id, model, {
-      code: failure.code,
-      exhausted,
-      usage: null,
-      retryAfterMs: failure.retryAfterMs ?? null,
-    });
+  const { provider, model, gate } = attempt.lane;
+  host.gate(provider).ended(id, gate !== null, { model, code: failure.code, exhausted, usage: null });
 };
 
 const historyBroken = (draft: Draft, threadId: string): void => {

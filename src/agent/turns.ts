@@ -128,7 +128,18 @@ export const ledgered = (
   const { provider, model } = run.lane;
   const purpose = run.repair ? "repair" : "turn";
   const at = draft.moment.now;
-  draft.ledger.push({ at, thread: threadId, agent: thread.agent, run: run.id, turn: run.turn, attempt, purpose, provider, model, ...row });
+  draft.ledger.push({
+    at,
+    thread: threadId,
+    agent: thread.agent,
+    run: run.id,
+    turn: run.turn,
+    attempt,
+    purpose,
+    provider,
+    model,
+    ...row,
+  });
   const { cumulative, cost, calls, estimated } = draft.state.usage;
   const usage = {
     cumulative: addUsage(cumulative, row.usage),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import type { Draft } from "../draft.ts";
+import type { Draft, KeptAnswer } from "../draft.ts";
 import type { Ask, OnBusy } from "../events.ts";
 import { refuse } from "../problem.ts";
 import type { Problem } from "../problem.ts";
@@ -9,6 +9,8 @@ import type { Input, RunRecord, Session } from "../state.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
+  /** The kept answer of a keyed command. */
+  readonly answer: (key: string) => KeptAnswer | null;
   readonly input: (id: string) => Input | null;
   readonly inputs: () => readonly Input[];
   readonly ask: (id: string) => Ask | null;

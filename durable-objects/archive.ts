@@ -1,0 +1,85 @@
+import type { KeptAnswer } from "../src/agent/draft.ts";
+import type { Archive } from "../src/agent/commands/command.ts";
+import type { Ask } from "../src/agent/events.ts";
+import type { Input, LedgerRow, RunRecord } from "../src/agent/state.ts";
+import { addUsage, noUsage } from "../src/agent/state.ts";
+import { messageJson } from "./store.ts";
+
+type Sql = SqlStorage;
+interface Row extends Record<string, SqlStorageValue> {
+  readonly json: string;
+}
+
+const rows = <T>(sql: Sql, query: string, ...values: SqlStorageValue[]): readonly T[] =>
+  sql
+    .exec<Row>(query, ...values)
+    .toArray()
+    .map(({ json }) => JSON.parse(json) as T);
+
+const events = (sql: Sql, after: number, limit: number): readonly string[] => {
+  const found: string[] = [];
+  if (limit <= 0) return found;
+  for (const { first, lines } of sql.exec<{ first: number; lines: string }>(
+    "SELECT first, lines FROM events WHERE last > ? ORDER BY last",
+    after,
+  )) {
+    const each = lines.split("\n");
+    found.push(...(first > after ? each : each.slice(after - first + 1)));
+    if (found.length >= limit) break;
+  }
+  return found.slice(0, limit);
+};
+
+const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
+  const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
+  for (const row of rows<LedgerRow>(sql, "SELECT json FROM usage")) {
+    const key = `${row.agent}\n${row.provider}\n${row.model}`;
+    const known = groups.get(key) ?? {
+      agent: row.agent,
+      provider: row.provider,
+      model: row.model,
+      calls: 0,
+      usage: { ...noUsage },
+      cost: 0,
+      estimated: false,
+    };
+    groups.set(key, {
+      ...known,
+      calls: known.calls + 1,
+      usage: { ...addUsage(known.usage as never, row.usage) },
+      cost: known.cost === null || row.cost === null ? null : known.cost + row.cost,
+      estimated: known.estimated || row.estimated,
+    });
+  }
+  return [...groups.values()];
+};
+
+/** Reads of everything that is not live state, straight from the rows. */
+export const archiveOf = (sql: Sql): Archive => ({
+  answer: (key) =>
+    sql
+      .exec<Row & KeptAnswer>("SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?", key)
+      .toArray()[0] ?? null,
+  input: (id) => rows<Input>(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null,
+  inputs: () => rows<Input>(sql, "SELECT json FROM inputs"),
+  ask: (id) => rows<Ask>(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null,
+  asks: (status) =>
+    status === null
+      ? rows<Ask>(sql, "SELECT json FROM asks")
+      : rows<Ask>(sql, "SELECT json FROM asks WHERE status = ?", status),
+  run: (id) => rows<RunRecord>(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null,
+  runs: (limit) => rows<RunRecord>(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit),
+  messages: ({ thread, before, limit, retired }) =>
+    sql
+      .exec<{ pos: number; json: string }>(
+        "SELECT pos, json FROM messages WHERE thread = ? AND pos < ? AND retired <= ? ORDER BY pos DESC LIMIT ?",
+        thread,
+        before ?? Number.MAX_SAFE_INTEGER,
+        retired ? 1 : 0,
+        limit,
+      )
+      .toArray()
+      .map((row) => messageJson(sql, thread, row)),
+  events: ({ after, limit }) => events(sql, after, limit),
+  usage: () => usage(sql),
+});

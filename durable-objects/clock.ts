@@ -1,0 +1,65 @@
+/** The object's one alarm (SE-34). While a drive lives inside `alarm()`, a crash makes the platform run that alarm again at once, so nothing may move it then. */
+export interface Clock {
+  /** Live work now, and the earliest deadline: outside a drive the alarm is set in the running commit. */
+  readonly rest: (live: boolean, at: number | null) => void;
+  /** Runs a drive until `idle` or ten minutes; what still lives then is joined by the next alarm. */
+  readonly drive: (idle: () => Promise<void>) => Promise<void>;
+  /** Calls `run` once in about `ms`. */
+  readonly after: (ms: number, run: () => void) => { cancel(): void };
+  /** Also wakes at `at`, or not. */
+  readonly also: (at: number | null) => void;
+}
+
+const driveMs = 600_000;
+
+export const createClock = (storage: DurableObjectStorage, now: () => number, pump: () => void): Clock => {
+  let driving = false;
+  let live = false;
+  let due: number | null = null;
+  let extra: number | null = null;
+  let armed: number | null = null;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+
+  const arm = (): void => {
+    const times = [live ? now() : null, due, extra].filter((time) => time !== null);
+    const at = times.length === 0 ? null : Math.min(...times);
+    if (at === armed || (live && armed !== null && armed <= now())) return;
+    armed = at;
+    if (at === null) void storage.deleteAlarm();
+    else void storage.setAlarm(at);
+  };
+  /** Inside a drive, deadlines need only a timer. */
+  const tick = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = driving && live && due !== null ? setTimeout(pump, Math.max(0, due - now())) : null;
+  };
+
+  return {
+    rest: (isLive, at) => {
+      live = isLive;
+      due = at;
+      if (!driving) arm();
+      tick();
+    },
+    drive: async (idle) => {
+      driving = true;
+      armed = null;
+      tick();
+      const limit = Promise.withResolvers<void>();
+      const end = setTimeout(limit.resolve, driveMs);
+      await Promise.race([idle(), limit.promise]);
+      clearTimeout(end);
+      driving = false;
+      arm();
+      tick();
+    },
+    after: (ms, run) => {
+      const handle = setTimeout(run, ms);
+      return { cancel: () => clearTimeout(handle) };
+    },
+    also: (at) => {
+      extra = at;
+      if (!driving) arm();
+    },
+  };
+};

@@ -1,0 +1,47 @@
+import type { Host } from "../src/agent/host.ts";
+
+type Item = Parameters<Host["itemGrew"]>[0];
+
+/** Open streamed items: their text so far for late watchers, and now and then a row each, so that a crash leaves what was shown. */
+export interface Items {
+  readonly grew: Host["itemGrew"];
+  readonly closed: Host["itemsClosed"];
+  readonly partial: (id: string) => string;
+  readonly open: () => readonly Item[];
+}
+
+const writeEveryMs = 250;
+
+export const createItems = (sql: SqlStorage, now: () => number): Items => {
+  const open = new Map<string, Item>();
+  const seen = new Map<string, number>();
+  const rows = new Set<string>();
+  const stored = (id: string): Item | null => {
+    const row = sql.exec<{ json: string }>("SELECT json FROM items WHERE id = ?", id).toArray()[0];
+    return row === undefined ? null : (JSON.parse(row.json) as Item);
+  };
+  return {
+    grew: (item) => {
+      open.set(item.id, item);
+      const last = seen.get(item.id);
+      if (last === undefined) seen.set(item.id, now());
+      if (last === undefined || now() - last < writeEveryMs) return;
+      seen.set(item.id, now());
+      rows.add(item.id);
+      const text = item.text.slice(0, 400_000);
+      sql.exec("INSERT OR REPLACE INTO items VALUES (?, ?)", item.id, JSON.stringify({ ...item, text }));
+    },
+    closed: (ids) => {
+      for (const id of ids) {
+        open.delete(id);
+        seen.delete(id);
+        if (rows.delete(id)) sql.exec("DELETE FROM items WHERE id = ?", id);
+      }
+    },
+    partial: (id) => {
+      const item = open.get(id) ?? stored(id);
+      return item?.kind === "text" ? item.text : "";
+    },
+    open: () => [...open.values()],
+  };
+};

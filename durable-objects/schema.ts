@@ -1,0 +1,31 @@
+/** Tables of a SessionObject, created with the session and never by a read. Values are JSON; times are milliseconds since the epoch. */
+export const schema = `
+  -- schema_version; dead drives in a row
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  -- a thread without its chat; main's row also holds the session's own fields; busy = it has a run
+  CREATE TABLE threads (id TEXT PRIMARY KEY, busy INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID;
+  -- one message a row; retired messages stay readable
+  CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, json TEXT NOT NULL,
+    PRIMARY KEY (thread, pos)) WITHOUT ROWID;
+  -- outcomes of calls that wait for their siblings
+  CREATE TABLE outcomes (thread TEXT NOT NULL, call TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (thread, call)) WITHOUT ROWID;
+  CREATE TABLE inputs (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE asks (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
+  -- the events of one commit, a line each; last = seq of the last line
+  CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, lines TEXT NOT NULL);
+  -- text of an open streamed item, so that a crash leaves what was shown
+  CREATE TABLE items (id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL, json TEXT NOT NULL);
+  -- one model attempt a row (MO-33)
+  CREATE TABLE usage (n INTEGER PRIMARY KEY, agent TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, outcome TEXT NOT NULL,
+    cost INTEGER, estimated INTEGER NOT NULL, json TEXT NOT NULL);
+  -- answers of commands by their key, kept 7 days
+  CREATE TABLE idempotency (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, json TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+  -- long texts and bytes in pieces
+  CREATE TABLE blobs (id TEXT NOT NULL, piece INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, piece)) WITHOUT ROWID;
+`;
+
+export const schemaVersion = 1;
+
+/** Steps from one schema version to the next, in order; step i leads to version i + 2. */
+export const migrations: readonly string[] = [];

@@ -1,0 +1,248 @@
+import { DurableObject } from "cloudflare:workers";
+import { emptySession } from "../src/agent/commands/session.ts";
+import { perform } from "../src/agent/perform.ts";
+import type { Door } from "../src/agent/perform.ts";
+import type { Principal, SessionCall, SessionReply, SessionRpc, SessionSummary } from "../src/agent/rpc.ts";
+import { statusOf } from "../src/agent/runs.ts";
+import { changeRun } from "../src/agent/draft.ts";
+import type { Session } from "../src/agent/state.ts";
+import type { TeamDirectory } from "../src/engine/access/rpc.ts";
+import { teamObjectName } from "../src/engine/access/names.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import { archiveOf } from "./archive.ts";
+import { createClock } from "./clock.ts";
+import { createGates } from "./gates.ts";
+import { createItems } from "./items.ts";
+import { createLive } from "./live.ts";
+import type { Live } from "./live.ts";
+import type { ProviderGate } from "./provider-gate.ts";
+import { createSocketDesk } from "./sockets.ts";
+import { clearStrikes, createTables, exists, load, migrate, strike } from "./store.ts";
+import { createWatchers } from "./watchers.ts";
+
+/** Builds the engine of the deployed team, or of a revision that a session pins. */
+export interface Engines {
+  readonly deployed: () => Engine;
+  readonly pinned: (revision: string, definition: string) => Engine;
+}
+
+const deadDrives = 3;
+const reportDelay = 2_000;
+
+interface Exports {
+  readonly TeamObject: { getByName(name: string): TeamDirectory };
+  readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
+}
+
+/** One session. A shell: it owns storage, sockets and the alarm, and decides nothing. */
+export class SessionShell extends DurableObject<unknown> implements SessionRpc {
+  readonly #engines: Engines;
+  readonly #exports: Exports;
+  readonly #sql = this.ctx.storage.sql;
+  readonly #items = createItems(this.#sql, Date.now);
+  readonly #watchers = createWatchers(this.ctx, (after) =>
+    archiveOf(this.#sql).events({ after, limit: 100_000 }),
+  );
+  readonly #clock = createClock(this.ctx.storage, Date.now, () => this.#pump());
+  readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
+  readonly #desk = createSocketDesk({
+    watchers: this.#watchers,
+    items: this.#items,
+    archive: () => archiveOf(this.#sql),
+    perform: (call) => this.perform(call),
+    session: () => this.#live?.read() ?? null,
+  });
+  #live: Live | null = null;
+  #struck = false;
+  #reported = "";
+
+  constructor(ctx: DurableObjectState, env: unknown, engines: Engines) {
+    super(ctx, env);
+    this.#engines = engines;
+    this.#exports = ctx.exports as unknown as Exports;
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}'));
+  }
+
+  async perform(call: SessionCall): Promise<SessionReply> {
+    const live = await this.#wake();
+    const engine = await this.#engineOf(live?.read() ?? null);
+    const reply = perform(this.#door(engine, call), call);
+    this.#pump();
+    return reply;
+  }
+
+  override async fetch(request: Request): Promise<Response> {
+    const live = await this.#wake();
+    const principal = JSON.parse(request.headers.get("limpet-principal") ?? "null") as Principal | null;
+    return this.#desk.open(this.ctx, live?.read() ?? null, principal);
+  }
+
+  override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
+    await this.#wake();
+    await this.#desk.receive(socket, data);
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#desk.closed(socket);
+  }
+
+  override async alarm(): Promise<void> {
+    if (!exists(this.#sql)) return;
+    const strikes = this.#live === null ? strike(this.#sql) : 0;
+    this.#struck ||= strikes > 0;
+    if (strikes > 1) await this.ctx.storage.sync();
+    const live = await this.#wake();
+    if (live === null) return;
+    if (strikes > deadDrives) this.#poison(live);
+    await this.#clock.drive(() => {
+      this.#pump();
+      return live.driver.idle();
+    });
+    await this.#report(live.read());
+  }
+
+  #pump(): void {
+    try {
+      this.#live?.driver.pump();
+      const { lanes } = this.#mainAgent() ?? { lanes: [] };
+      if (lanes.length > 1) this.#gates.refresh(lanes.map(({ provider }) => provider));
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #mainAgent(): ReturnType<Engine["agent"]> | null {
+    const session = this.#live?.read();
+    return session === undefined ? null : this.#engines.deployed().agent(session.agent, session);
+  }
+
+  /** A commit failed: what is in memory is dropped, and the next alarm takes the run up (RE-C37). */
+  #failed(error: unknown): void {
+    console.error(
+      JSON.stringify({
+        level: "error",
+        msg: "session_commit_failed",
+        error: error instanceof Error ? error.message : "unknown",
+      }),
+    );
+    this.#live?.driver.stop();
+    this.#live = null;
+    void this.ctx.storage.setAlarm(Date.now() + 1_000);
+  }
+
+  async #engineOf(session: Session | null): Promise<Engine> {
+    const deployed = this.#engines.deployed();
+    if (session === null || session.revision === deployed.revision) return deployed;
+    const definition = await this.#team().definition(session.revision);
+    return definition === null ? deployed : this.#engines.pinned(session.revision, definition);
+  }
+
+  async #wake(): Promise<Live | null> {
+    if (this.#live !== null || !exists(this.#sql)) return this.#live;
+    migrate(this.ctx.storage);
+    const stored = load(this.#sql);
+    if (stored === null) return null;
+    const engine = await this.#engineOf(stored);
+    this.#live ??= this.#create(engine, stored, stored);
+    return this.#live;
+  }
+
+  #create(engine: Engine, stored: Session | null, initial: Session): Live {
+    const parts = {
+      storage: this.ctx.storage,
+      engine,
+      watchers: this.#watchers,
+      clock: this.#clock,
+      items: this.#items,
+      gates: this.#gates,
+    };
+    return createLive(
+      { ...parts, failed: (error) => this.#failed(error), committing: () => this.#committing() },
+      stored,
+      initial,
+    );
+  }
+
+  #committing(): void {
+    if (!exists(this.#sql)) createTables(this.#sql);
+    if (this.#struck) clearStrikes(this.#sql);
+    this.#struck = false;
+    this.#clock.also(Date.now() + reportDelay);
+  }
+
+  #door(engine: Engine, call: SessionCall): Door {
+    return {
+      read: () => this.#live?.read() ?? null,
+      archive: () => archiveOf(this.#sql),
+      rules: engine.rules,
+      now: Date.now,
+      items: () => this.#desk.items(),
+      remove: () => this.#remove(),
+      update: (change) => {
+        const live =
+          this.#live ??
+          this.#create(
+            engine,
+            null,
+            emptySession(call.session, call.principal.tenant, engine.rules, Date.now()),
+          );
+        const result = live.update(change);
+        this.#live = live;
+        return result;
+      },
+    };
+  }
+
+  #poison(live: Live): void {
+    live.update((draft) => {
+      for (const { id, run } of Object.values(draft.state.threads))
+        if (run !== null)
+          changeRun(draft, id, {
+            stop: { reason: "poisoned", error: `${deadDrives} drives died before anything was stored` },
+          });
+    });
+  }
+
+  #team(): TeamDirectory {
+    return this.#exports.TeamObject.getByName(teamObjectName);
+  }
+
+  /** Tells the team's index what changed, once things have been quiet for a moment (AP-5). */
+  async #report(session: Session): Promise<void> {
+    const summary = summaryOf(session);
+    const said = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0 });
+    if (said === this.#reported) return this.#clock.also(null);
+    const engine = this.#engines.deployed();
+    const definition =
+      this.#reported === "" && session.revision === engine.revision
+        ? { revision: engine.revision, json: engine.definition }
+        : undefined;
+    this.#clock.also(null);
+    await this.#team().index(summary, definition);
+    this.#reported = said;
+  }
+
+  #remove(): void {
+    const session = this.#live?.read();
+    this.#live?.driver.stop();
+    this.#live = null;
+    this.#desk.removed(this.ctx.getWebSockets());
+    void this.ctx.storage.deleteAll();
+    if (session !== undefined)
+      this.ctx.waitUntil(this.#team().index({ ...summaryOf(session), status: "deleted" }));
+  }
+}
+
+const summaryOf = (session: Session): SessionSummary => ({
+  id: session.id,
+  tenant: session.tenant,
+  ref: session.ref,
+  agent: session.agent,
+  title: session.title,
+  metadata: session.metadata,
+  status: statusOf(session),
+  revision: session.revision,
+  head_seq: session.head,
+  created_at: session.createdAt,
+  updated_at: session.updatedAt,
+});

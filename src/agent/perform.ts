@@ -1,0 +1,133 @@
+import type { Json } from "../chat/message.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
+import { canonicalJson } from "../tools/canonical.ts";
+import type { Answer, Archive, Rules } from "./commands/command.ts";
+import { commands } from "./commands/index.ts";
+import { snapshotOf } from "./commands/queries.ts";
+import { belongsTo, sessionView } from "./commands/session.ts";
+import type { Draft } from "./draft.ts";
+import { ProblemError, refuse } from "./problem.ts";
+import { operationScopes } from "./rpc.ts";
+import type { SessionCall, SessionReply } from "./rpc.ts";
+import type { Session } from "./state.ts";
+
+/** The one door into a session, for HTTP and sockets alike. */
+
+export interface Door {
+  /** Null until the session is created. */
+  readonly read: () => Session | null;
+  readonly archive: () => Archive;
+  readonly rules: Rules;
+  readonly now: () => number;
+  readonly update: <T>(change: (draft: Draft) => T) => T;
+  /** Open streamed items with their text so far. */
+  readonly items: () => Json;
+  /** Removes everything (RE-P14). */
+  readonly remove: () => void;
+}
+
+type Reply = Extract<SessionReply, { ok: true }>;
+
+const unknown = (): never => refuse("not_found", "no such session");
+
+const jsonOf = ({ value }: Answer): string =>
+  typeof value === "object" &&
+  value !== null &&
+  "json" in value &&
+  typeof value["json"] === "string" &&
+  Object.keys(value).length === 1
+    ? value["json"]
+    : JSON.stringify(value);
+
+const sessionOf = (door: Door, call: SessionCall): Session => {
+  const session = door.read();
+  return session === null || !belongsTo(session, call.principal) ? unknown() : session;
+};
+
+const idempotencyDays = 7 * 86_400_000;
+
+/** The stored answer to a repeated command; another body under the same key is refused (AP-6). */
+const replayed = (door: Door, key: string, fingerprint: string): Reply | null => {
+  const known = door.archive().answer(key);
+  if (known === null || known.at < door.now() - idempotencyDays) return null;
+  if (known.fingerprint !== fingerprint)
+    return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
+  return { ok: true, status: known.status, json: known.json, seq: door.read()?.head ?? 0, replayed: true };
+};
+
+const written = (door: Door, call: SessionCall, run: (draft: Draft) => Answer): Reply => {
+  const key = call.key === undefined ? null : `${call.op}:${call.key}`;
+  const fingerprint = key === null ? "" : sha256Hex(canonicalJson(call.params));
+  const known = key === null || door.read() === null ? null : replayed(door, key, fingerprint);
+  if (known !== null) return known;
+  return door.update((draft): Reply => {
+    const answer = run(draft);
+    const json = jsonOf(answer);
+    const at = draft.moment.now;
+    if (key !== null) draft.answers.push({ key, fingerprint, status: answer.status, json, at });
+    return {
+      ok: true,
+      status: answer.status,
+      json,
+      seq: draft.state.head + draft.events.length,
+      replayed: false,
+    };
+  });
+};
+
+const created = (door: Door, call: SessionCall): Reply => {
+  const existing = door.read();
+  if (existing === null) return written(door, call, (draft) => runWrite(door, call, draft));
+  if (!belongsTo(existing, call.principal)) return unknown();
+  if (call.key !== undefined)
+    return written(door, call, () => refuse("idempotency_key_reused", "this key created another session"));
+  return {
+    ok: true,
+    status: 200,
+    json: JSON.stringify(sessionView(existing)),
+    seq: existing.head,
+    replayed: false,
+  };
+};
+
+const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
+  const command = commands[call.op as keyof typeof commands];
+  if (command.kind === "read") return refuse("internal", "a read was asked to write");
+  const { principal, ifMatch } = call;
+  return command.run(
+    { draft, archive: door.archive(), principal, rules: door.rules, ifMatch: ifMatch ?? null },
+    call.params,
+  );
+};
+
+const performed = (door: Door, call: SessionCall): Reply => {
+  const scope = operationScopes[call.op];
+  const { principal, op } = call;
+  const decides = op === "answer" && principal.scopes.includes("approvals:decide");
+  if (!principal.scopes.includes(scope) && !decides)
+    return refuse("scope_missing", `this needs the scope ${scope}`);
+  if (op === "create") return created(door, call);
+  const state = sessionOf(door, call);
+  if (op === "delete") {
+    door.remove();
+    return { ok: true, status: 204, json: "", seq: state.head, replayed: false };
+  }
+  if (op === "snapshot") {
+    const json = snapshotOf({ state, archive: door.archive() }, door.items());
+    return { ok: true, status: 200, json, seq: state.head, replayed: false };
+  }
+  const command = commands[op];
+  if (command.kind === "write") return written(door, call, (draft) => runWrite(door, call, draft));
+  const answer = command.run({ state, archive: door.archive(), principal, now: door.now() }, call.params);
+  return { ok: true, status: answer.status, json: jsonOf(answer), seq: state.head, replayed: false };
+};
+
+/** Performs one operation; what the caller did wrong comes back as a problem, everything else throws. */
+export const perform = (door: Door, call: SessionCall): SessionReply => {
+  try {
+    return performed(door, call);
+  } catch (error) {
+    if (error instanceof ProblemError) return { ok: false, problem: error.problem };
+    throw error;
+  }
+};
