@@ -42,6 +42,8 @@ const toolboxes: readonly Unavailable[] = Object.entries(unbuiltToolboxes).flatM
   { path: "agent.toolboxes.*.name", used: (value) => value === name, cannot },
 ]);
 
+const unbuiltProviders: readonly string[] = ["workers-ai"];
+
 const unbuiltMiddleware: Readonly<Record<string, string>> = {
   recovery: "configure the recovery middleware, which is always in force",
   logger: "run the logger middleware",
@@ -107,7 +109,7 @@ const agents: readonly Unavailable[] = [
 const team: readonly Unavailable[] = [
   {
     path: "providers.*.kind",
-    used: (value) => value === "workers-ai",
+    used: (value) => unbuiltProviders.includes(String(value)),
     cannot: "speak to Workers AI",
     instead: "use openai-compatible with the address of its gateway",
   },
@@ -145,6 +147,15 @@ export const unavailable: readonly Unavailable[] = [
   ...middleware,
   ...options,
 ];
+
+/** Kinds and toolboxes that cannot be used yet, for `limpet explain --kinds`. */
+export const unavailableNames: ReadonlySet<string> = new Set([
+  ...Object.keys(unbuiltToolboxes),
+  ...Object.keys(unbuiltMiddleware),
+  ...unbuiltProviders,
+  ...(unavailable.some(({ path }) => path === "agent.effects.*") ? ["effects"] : []),
+  ...(unavailable.some(({ path }) => path === "agent.guards.tool_loops") ? ["tool_loops"] : []),
+]);
 
 /** Export lists of `extensions.ts` that this release takes. */
 export const availableExtensions: readonly string[] = ["toolboxes", "providers"];

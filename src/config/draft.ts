@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { ErrorCode, Path, WarningCode } from "./diagnostics.ts";
+import type { ErrorCode, Path, Place, WarningCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import type { agentSchema } from "./agent-schema.ts";
 import type { sectionKeys, teamSchema } from "./schema.ts";
@@ -47,6 +47,8 @@ export interface Draft {
   readonly report: Report;
   /** Path of the team's keys in the file: `["config"]` inside the wrapper of CF-10. */
   readonly prefix: Path;
+  /** Line and column of an offset of the team file. */
+  readonly place: (offset: number) => Place;
   readonly sections: Sections;
   readonly providers: readonly Listed<ProviderShape>[];
   readonly agents: readonly Listed<AgentShape>[];

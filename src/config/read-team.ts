@@ -117,6 +117,7 @@ export const readTeam = (
     written,
     report,
     prefix,
+    place,
     sections,
     providers: readList(providerSchema, merged, "providers", onMerged),
     agents: readList(agentSchema, merged, "agents", onMerged),

@@ -1,0 +1,24 @@
+import { buildFiles } from "../config/emit.ts";
+import { listTeams, readTeamFiles, writeBuild } from "../config/files.ts";
+import { compileFolder, printDiagnostics } from "./compile.ts";
+import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import { exitCodes } from "./usage.ts";
+
+/** `limpet build`: checks teams and writes `.limpet/<team>/` (CF-2). A team with errors keeps its last build. */
+export const build = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+  const teams = flags.all === true ? listTeams(terminal.root) : names;
+  let failed = false;
+  for (const name of teams) {
+    const compiled = await compileFolder(terminal.root, name);
+    printDiagnostics(terminal, compiled.diagnostics, flags.json === true);
+    const extended = readTeamFiles(terminal.root, name).has("extensions.ts");
+    const files = buildFiles(compiled, extended);
+    if (files === null) {
+      failed = true;
+      continue;
+    }
+    writeBuild(terminal.root, name, files);
+    if (flags.json !== true) terminal.print(`built ${name} into .limpet/${name}/`);
+  }
+  return failed ? exitCodes.diagnostics : exitCodes.fine;
+};

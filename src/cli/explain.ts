@@ -1,0 +1,78 @@
+import type { Explained } from "../config/explain.ts";
+import { explainAgent, explainKinds, explainTeam } from "../config/explain.ts";
+import { suggestion } from "../config/suggest.ts";
+import type { Team } from "../config/team.ts";
+import { compileFolder, printDiagnostics } from "./compile.ts";
+import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import { exitCodes } from "./usage.ts";
+
+/** `limpet explain`: what a team comes to, each value with its origin. */
+
+const valueText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** Rows under their sections, keys and origins in columns. */
+const table = (rows: readonly Explained[]): string[] => {
+  const keys = Math.min(40, Math.max(0, ...rows.map(({ key }) => key.length)));
+  const lines: string[] = [];
+  let section = "";
+  for (const row of rows) {
+    if (row.section !== section) {
+      section = row.section;
+      lines.push(`  ${section}`);
+    }
+    lines.push(`    ${row.key.padEnd(keys)}  ${valueText(row.value)}  [${row.origin}]`);
+  }
+  return lines;
+};
+
+const printKinds = (terminal: Terminal, json: boolean): ExitCode => {
+  const kinds = explainKinds();
+  if (json) {
+    terminal.print(JSON.stringify(kinds));
+    return exitCodes.fine;
+  }
+  for (const [subject, entries] of Object.entries(kinds)) {
+    terminal.print(subject);
+    for (const [name, value] of Object.entries(entries)) {
+      const note = value === false ? "not in this release" : Array.isArray(value) ? value.join(" ") : "";
+      terminal.print(`  ${name}  ${note}`.trimEnd());
+    }
+  }
+  return exitCodes.fine;
+};
+
+const printRows = (
+  terminal: Terminal,
+  team: Team,
+  general: readonly Explained[],
+  agents: readonly { readonly agent: string; readonly rows: readonly Explained[] }[],
+): void => {
+  terminal.print(`team ${team.name} ${team.revision}`);
+  for (const line of table(general)) terminal.print(line);
+  for (const { agent, rows } of agents) {
+    terminal.print(`agent ${agent}`);
+    for (const line of table(rows)) terminal.print(line);
+  }
+};
+
+export const explain = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+  const json = flags.json === true;
+  if (flags.kinds === true) return printKinds(terminal, json);
+  const [name = "", wanted] = names;
+  const { team, draft, diagnostics } = await compileFolder(terminal.root, name);
+  if (team === null || draft === null) {
+    printDiagnostics(terminal, diagnostics, json);
+    return exitCodes.diagnostics;
+  }
+  const known = team.agents.map((agent) => agent.name);
+  if (wanted !== undefined && !known.includes(wanted)) {
+    terminal.print(`${name} has no agent ${wanted}; ${suggestion(wanted, known) ?? ""}`);
+    return exitCodes.usage;
+  }
+  const shown = wanted === undefined ? known : [wanted];
+  const agents = shown.map((agent) => ({ agent, rows: explainAgent(draft, team, agent) }));
+  const general = wanted === undefined ? explainTeam(draft, team) : [];
+  if (json) terminal.print(JSON.stringify({ team: name, revision: team.revision, general, agents }));
+  else printRows(terminal, team, general, agents);
+  return exitCodes.fine;
+};

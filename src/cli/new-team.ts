@@ -1,0 +1,91 @@
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { hasErrors } from "../config/diagnostics.ts";
+import { listTeams, teamFolder } from "../config/files.ts";
+import { namedSkills } from "../config/import.ts";
+import { compileFolder, printDiagnostics } from "./compile.ts";
+import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import { exitCodes } from "./usage.ts";
+
+/** `limpet new-team`: a folder under `config/` and an environment in `wrangler.toml` (CF-37). */
+
+const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema.json\n";
+
+/** The environment of a team; it overrides only what differs between teams. */
+export const environment = (name: string): string => `
+[env.${name}]
+main = ".limpet/${name}/worker.js"
+build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config", "src"] }
+vars = {}
+services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
+`;
+
+/** Whether a wrangler file has an environment of this name, in any notation. */
+export const hasEnvironment = (toml: string, name: string): boolean =>
+  new RegExp(String.raw`^\s*\[+\s*env\s*\.\s*"?${name}"?\s*[.\]]`, "m").test(toml) ||
+  new RegExp(String.raw`^\s*env\s*\.\s*"?${name}"?\s*[.=]`, "m").test(toml);
+
+/** Places where an imported file's skills may stand, relative to its folder. */
+const skillSources = (name: string): string[] => [
+  `skills/${name}/SKILL.md`,
+  `skills/${name}.md`,
+  `../skills/${name}/SKILL.md`,
+  `../skills/${name}.md`,
+];
+
+const importFile = (terminal: Terminal, file: string, folder: string): void => {
+  const content = readFileSync(file, "utf8");
+  mkdirSync(folder, { recursive: true });
+  const marked = content.includes("yaml-language-server:") ? content : schemaLine + content;
+  writeFileSync(join(folder, "team.yaml"), marked);
+  for (const skill of namedSkills(content)) {
+    const source = skillSources(skill)
+      .map((path) => join(dirname(file), path))
+      .find((path) => existsSync(path));
+    if (source === undefined) {
+      terminal.print(`the skill ${skill} was not found beside ${file}; add skills/${skill}/SKILL.md`);
+      continue;
+    }
+    mkdirSync(join(folder, "skills", skill), { recursive: true });
+    cpSync(source, join(folder, "skills", skill, "SKILL.md"));
+  }
+};
+
+const refusal = (terminal: Terminal, name: string, from: string, file: string | undefined): string | null => {
+  const { root } = terminal;
+  const wrangler = join(root, "wrangler.toml");
+  if (existsSync(teamFolder(root, name))) return `config/${name} exists already; nothing was changed`;
+  if (!existsSync(wrangler)) return "there is no wrangler.toml here; run this in the project's folder";
+  if (hasEnvironment(readFileSync(wrangler, "utf8"), name)) {
+    return `wrangler.toml has an environment ${name} already; nothing was changed`;
+  }
+  if (file !== undefined) return existsSync(file) ? null : `${file} does not exist`;
+  const teams = listTeams(root);
+  return teams.includes(from) ? null : `there is no team ${from} to copy; there are ${teams.join(", ")}`;
+};
+
+/** Refuses, and changes nothing, if the folder or the environment exists. */
+export const newTeam = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+  const name = names[0] ?? "";
+  const from = flags.from ?? "default";
+  const folder = teamFolder(terminal.root, name);
+  const problem = refusal(terminal, name, from, flags.import);
+  if (problem !== null) {
+    terminal.print(problem);
+    return exitCodes.diagnostics;
+  }
+  if (flags.import === undefined) cpSync(teamFolder(terminal.root, from), folder, { recursive: true });
+  else importFile(terminal, flags.import, folder);
+  const wrangler = join(terminal.root, "wrangler.toml");
+  const toml = readFileSync(wrangler, "utf8");
+  writeFileSync(wrangler, `${toml.trimEnd()}\n${environment(name)}`);
+  const { diagnostics, secrets } = await compileFolder(terminal.root, name);
+  printDiagnostics(terminal, diagnostics, false);
+  terminal.print(`made config/${name}/ and [env.${name}] in wrangler.toml. Next:`);
+  for (const secret of ["LIMPET_ADMIN_KEY", ...Object.keys(secrets)]) {
+    terminal.print(`  npx wrangler secret put ${secret} --env ${name}`);
+  }
+  terminal.print(`  npx wrangler dev --env ${name}`);
+  terminal.print(`  npx wrangler deploy --env ${name}`);
+  return hasErrors(diagnostics) ? exitCodes.diagnostics : exitCodes.fine;
+};

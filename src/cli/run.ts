@@ -1,0 +1,56 @@
+import { teamNamePattern } from "../config/files.ts";
+import { build } from "./build.ts";
+import { explain } from "./explain.ts";
+import { newTeam } from "./new-team.ts";
+import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import { exitCodes, parseArguments, usage } from "./usage.ts";
+import { validate } from "./validate.ts";
+
+type Command = (terminal: Terminal, given: Arguments) => Promise<ExitCode>;
+
+const commands: Readonly<Record<string, Command>> = { validate, build, "new-team": newTeam, explain };
+
+/** What is wrong with the names that a command was given, null if nothing is. */
+const namesProblem = ({ command, names, flags }: Arguments): string | null => {
+  if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
+  if (command === "new-team" && names.length !== 1) return "new-team needs one name";
+  if (command === "explain" && flags.kinds !== true && (names.length < 1 || names.length > 2)) {
+    return "explain needs a team, and may name one of its agents";
+  }
+  const teams = command === "explain" ? names.slice(0, 1) : names;
+  const wrong = teams.find((name) => !teamNamePattern.test(name));
+  return wrong === undefined
+    ? null
+    : `"${wrong}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`;
+};
+
+/** Runs `command`; a file that cannot be read or written becomes exit code 3. */
+const guarded = async (command: Command, terminal: Terminal, given: Arguments): Promise<ExitCode> => {
+  try {
+    return await command(terminal, given);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && "syscall" in error)) throw error;
+    terminal.print(error.message);
+    return exitCodes.io;
+  }
+};
+
+/** Runs one command line; the result is the exit code. */
+export const run = async (given: readonly string[], terminal: Terminal): Promise<ExitCode> => {
+  const refuse = (problem: string): ExitCode => {
+    terminal.print(`${problem}\n\n${usage}`);
+    return exitCodes.usage;
+  };
+  const parsed = parseArguments(given);
+  if (!parsed.ok) return refuse(parsed.problem);
+  if (parsed.arguments.flags.help === true) {
+    terminal.print(usage);
+    return exitCodes.fine;
+  }
+  const name = parsed.arguments.command;
+  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined)
+    return refuse(name === undefined ? "no command was given" : `unknown command ${name}`);
+  const problem = namesProblem(parsed.arguments);
+  return problem === null ? guarded(command, terminal, parsed.arguments) : refuse(problem);
+};

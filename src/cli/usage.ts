@@ -1,0 +1,76 @@
+import { parseArgs } from "node:util";
+
+/** Arguments of the command line, and what is printed when they are wrong. */
+
+export const usage = `limpet <command>
+
+  validate [team…] [--strict] [--json]     check teams; all of them by default
+  build <team…> | --all [--json]           check teams and write .limpet/<team>/
+  new-team <name> [--from team] [--import file.yaml]
+                                           make config/<name>/ and its environment in wrangler.toml
+  explain <team> [agent] [--json]          what a team comes to, each value with its origin
+  explain --kinds                          known kinds and built-in toolboxes
+
+Exit codes: 0 fine, 1 diagnostics, 2 usage, 3 files could not be read or written.`;
+
+/** Exit codes of every command. */
+export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3 } as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** What a command works with; tests give their own. */
+export interface Terminal {
+  /** Folder that holds `config/` and `wrangler.toml`. */
+  readonly root: string;
+  readonly print: (line: string) => void;
+}
+
+const options = {
+  strict: { type: "boolean" },
+  json: { type: "boolean" },
+  all: { type: "boolean" },
+  kinds: { type: "boolean" },
+  from: { type: "string" },
+  import: { type: "string" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+export interface Arguments {
+  readonly command: string | undefined;
+  readonly names: readonly string[];
+  readonly flags: {
+    readonly strict?: boolean | undefined;
+    readonly json?: boolean | undefined;
+    readonly all?: boolean | undefined;
+    readonly kinds?: boolean | undefined;
+    readonly from?: string | undefined;
+    readonly import?: string | undefined;
+    readonly help?: boolean | undefined;
+  };
+}
+
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  validate: ["strict", "json"],
+  build: ["all", "json"],
+  "new-team": ["from", "import"],
+  explain: ["kinds", "json"],
+};
+
+export type Parsed =
+  | { readonly ok: true; readonly arguments: Arguments }
+  | { readonly ok: false; readonly problem: string };
+
+/** Reads arguments strictly: an option that the command does not know is a mistake. */
+export const parseArguments = (given: readonly string[]): Parsed => {
+  let parsed;
+  try {
+    parsed = parseArgs({ args: [...given], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    return { ok: false, problem: error instanceof Error ? error.message : "these arguments cannot be read" };
+  }
+  const [command, ...names] = parsed.positionals;
+  const wrong = Object.keys(parsed.values).find(
+    (flag) => flag !== "help" && command !== undefined && !(allowed[command] ?? []).includes(flag),
+  );
+  if (wrong !== undefined) return { ok: false, problem: `${String(command)} does not take --${wrong}` };
+  return { ok: true, arguments: { command, names, flags: { ...parsed.values } } };
+};

@@ -1,0 +1,211 @@
+import { unavailableNames } from "./availability.ts";
+import { windowOf } from "./checks/models.ts";
+import type { Path } from "./diagnostics.ts";
+import type { AgentShape, Draft, Listed } from "./draft.ts";
+import { lanesOf } from "./draft.ts";
+import { effectKinds } from "../effects/schema.ts";
+import { middlewareSchema } from "../agent/schema.ts";
+import { providerKinds } from "../providers/schema.ts";
+import { guardsSchema } from "./agent-schema.ts";
+import { builtInToolboxes, coreTools } from "./known.ts";
+import { at, offsetOf } from "./located.ts";
+import type { Agent, Team } from "./team.ts";
+
+/** What a team comes to, each value with its origin (CF-37). */
+
+/** One line: a value of the compiled team and where it came from. */
+export interface Explained {
+  readonly section: string;
+  readonly key: string;
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/** Where the value at `path` of an agent was written: its line, `defaults`, or nowhere. */
+const originOf = (draft: Draft, path: Path): string => {
+  const own = at(draft.written, path) !== undefined;
+  const [section, , ...rest] = path;
+  const shared = section === "agents" && at(draft.written, ["defaults", ...rest]) !== undefined;
+  if (!own && !shared) return "default";
+  const { line } = draft.place(offsetOf(draft.root, path, "value"));
+  return own ? `line ${line}` : `defaults, line ${line}`;
+};
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The leaves of a value; lists and empty maps are leaves. */
+const leaves = (value: unknown, path: Path): { readonly path: Path; readonly value: unknown }[] =>
+  isMap(value) && Object.keys(value).length > 0
+    ? Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : leaves(item, [...path, key])))
+    : [{ path, value }];
+
+const sectionRows = (draft: Draft, base: Path, section: string, value: unknown): Explained[] =>
+  leaves(value, []).map((leaf) => ({
+    section,
+    key: leaf.path.join("."),
+    value: leaf.value,
+    origin: originOf(draft, [...base, ...leaf.path]),
+  }));
+
+const toolRows = (draft: Draft, base: Path, agent: Agent): Explained[] => {
+  const written = (at(draft.root, [...base, "toolboxes"]) ?? null) !== null;
+  const listed = agent.toolboxes.map(({ name, tools }, index): Explained => {
+    const all = draft.toolboxes.get(name) ?? [];
+    const implied = name === "ask" && at(draft.root, [...base, "toolboxes", index]) === undefined;
+    return {
+      section: "tools",
+      key: name,
+      value: tools ?? all,
+      origin: implied || !written || name === "ask" ? "implied" : originOf(draft, [...base, "toolboxes"]),
+    };
+  });
+  const core = { section: "tools", key: "core", value: coreTools.slice(0, 3), origin: "implied" };
+  return [...listed, core];
+};
+
+const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explained[] => {
+  const base: Path = ["agents", index];
+  return lanesOf(draft, value).flatMap((lane, place) => {
+    const section = place === 0 ? "model" : `fallback ${place}`;
+    const window = windowOf(draft, value, lane);
+    const price = draft.sections.models[lane.model]?.price;
+    const priced = draft.catalogue(lane.provider.value.kind, lane.model).priced;
+    const first = place === 0;
+    return [
+      {
+        section,
+        key: "provider",
+        value: `${lane.provider.value.name} (${lane.provider.value.kind})`,
+        origin: first
+          ? value.provider === undefined
+            ? "first provider"
+            : originOf(draft, [...base, "provider"])
+          : "fallbacks",
+      },
+      {
+        section,
+        key: "model",
+        value: lane.model,
+        origin: first && value.model !== undefined ? originOf(draft, [...base, "model"]) : "provider",
+      },
+      { section, key: "window", value: window.tokens, origin: window.origin },
+      {
+        section,
+        key: "price",
+        value: price ?? (priced ? "catalogue" : null),
+        origin:
+          price === undefined
+            ? priced
+              ? "catalogue"
+              : "not known"
+            : originOf(draft, ["models", lane.model, "price"]),
+      },
+    ];
+  });
+};
+
+const plainKeys = [
+  "prefix",
+  "skills",
+  "max_tokens",
+  "temperature",
+  "top_p",
+  "async",
+  "max_concurrency",
+] as const;
+
+/** Everything about one agent. */
+export const explainAgent = (draft: Draft, team: Team, name: string): Explained[] => {
+  const listed = draft.agents.find(({ value }) => value.name === name);
+  const agent = team.agents.find((one) => one.name === name);
+  if (listed === undefined || agent === undefined) return [];
+  const base: Path = ["agents", listed.index];
+  const effects = agent.effects.map(({ kind, params }, index): Explained => ({
+    section: "effects",
+    key: `${index + 1} ${kind}`,
+    value: params,
+    origin:
+      at(draft.root, [...base, "effects"]) === undefined
+        ? "generated"
+        : originOf(draft, [...base, "effects"]),
+  }));
+  const plain = plainKeys.flatMap((key): Explained[] =>
+    agent[key] === undefined
+      ? []
+      : [{ section: "agent", key, value: agent[key], origin: originOf(draft, [...base, key]) }],
+  );
+  return [
+    ...modelRows(draft, listed),
+    ...plain,
+    ...toolRows(draft, base, agent),
+    ...effects,
+    ...sectionRows(draft, [...base, "guards"], "guards", agent.guards),
+    ...sectionRows(draft, [...base, "options"], "options", agent.options),
+    ...sectionRows(draft, [...base, "delegation"], "delegation", agent.delegation),
+    ...sectionRows(draft, [...base, "permissions"], "permissions", agent.permissions ?? {}),
+    ...sectionRows(draft, [...base, "reasoning"], "reasoning", agent.reasoning ?? {}),
+  ].filter(({ key }) => key !== "");
+};
+
+const teamSections = [
+  "permissions",
+  "egress",
+  "sandbox",
+  "sessions",
+  "limits",
+  "access",
+  "context",
+  "retention",
+  "budgets",
+  "observability",
+  "redaction",
+  "filesystem",
+  "git",
+  "http",
+  "browser",
+  "tasks",
+  "notes",
+  "debug",
+  "models",
+  "default_context_windows",
+] as const;
+
+const hidden = /^(api_key|secret)$|(^|\.)(headers|env)(\.|$)/;
+
+/** Everything that holds for the whole team; values of keys, headers and environments are not shown. */
+export const explainTeam = (draft: Draft, team: Team): Explained[] =>
+  [
+    {
+      section: "team",
+      key: "entry_agent",
+      value: team.entry_agent,
+      origin: draft.sections.entry_agent === undefined ? "first agent" : originOf(draft, ["entry_agent"]),
+    },
+    ...draft.providers.flatMap(({ index, value }) => {
+      const { script: _, name, ...provider } = value;
+      return sectionRows(draft, ["providers", index], `provider ${name}`, provider);
+    }),
+    ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section])),
+  ].map((row) =>
+    hidden.test(row.key) || /headers|env/.test(row.section) ? { ...row, value: "(not shown)" } : row,
+  );
+
+export type Kinds = Readonly<Record<string, Readonly<Record<string, boolean | readonly string[]>>>>;
+
+const available = (names: readonly string[]): Record<string, boolean> =>
+  Object.fromEntries(names.map((name) => [name, !unavailableNames.has(name)]));
+
+/** Known kinds, and built-in toolboxes with their tools; false = not in this release. */
+export const explainKinds = (): Kinds => ({
+  providers: available(providerKinds),
+  effects: Object.fromEntries(effectKinds.map((kind) => [kind, !unavailableNames.has("effects")])),
+  guards: available(Object.keys(guardsSchema.shape)),
+  middleware: available(middlewareSchema.options.map((option) => option.shape.kind.value)),
+  toolboxes: Object.fromEntries(
+    Object.entries(builtInToolboxes).map(([name, tools]) => [
+      name,
+      unavailableNames.has(name) ? false : tools,
+    ]),
+  ),
+});
