@@ -24,12 +24,22 @@ export interface JsonSchema {
 /** Known names by subject (`agents`, `tools`, …); each subject present becomes an enum. */
 export type KnownNames = Readonly<Record<string, readonly string[]>>;
 
+/** Bounds and restrictions that say nothing to an editor. */
+const isNoise = (key: string, value: unknown): boolean =>
+  (key === "maximum" && value === Number.MAX_SAFE_INTEGER) ||
+  (key === "minimum" && value === Number.MIN_SAFE_INTEGER) ||
+  key === "propertyNames";
+
 /** Rewrites every `x-names` marker to an enum of the names, and drops the markers. */
 const withNames = (value: unknown, names: KnownNames): unknown => {
   if (Array.isArray(value)) return value.map((item) => withNames(item, names));
   if (typeof value !== "object" || value === null) return value;
   const { "x-names": subject, ...rest } = value as Record<string, unknown>;
-  const copy = Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, withNames(item, names)]));
+  const copy = Object.fromEntries(
+    Object.entries(rest)
+      .filter(([key, item]) => !isNoise(key, item))
+      .map(([key, item]) => [key, withNames(item, names)]),
+  );
   const known = typeof subject === "string" ? names[subject] : undefined;
   return known === undefined || known.length === 0 ? copy : { ...copy, enum: known };
 };
