@@ -1,8 +1,6 @@
 /** "Did you mean" for unknown names (CF-29). */
 import { nearest } from "../tools/suggest.ts";
 
-export { editDistance, nearest } from "../tools/suggest.ts";
-
 /** `did you mean "x"?` and, of at most twelve, all known names; undefined if there is nothing to say. */
 export const suggestion = (name: string, known: readonly string[]): string | undefined => {
   const near = nearest(name, known);

@@ -181,15 +181,14 @@ export function createExec(wire: Wire): ExecMethods {
     },
     attach: (execId, after, deadline, signal) =>
       followed(wire, null, { execId, after }, { deadline, signal }),
-    poll: async (execId, after) => {
-      const response = await wire.send({ method: "GET", path: `/exec/${execId}?after=${after}&wait=0` });
+    poll: async (execId, reader) => {
+      const query = `reader=${encodeURIComponent(reader)}`;
+      const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` });
       const events: ExecEvent[] = [];
-      let seq = after;
       for await (const event of eventsOf(response, AbortSignal.timeout(grace))) {
-        seq = seqOf(event) ?? seq;
         if (event.type !== "start") events.push(event);
       }
-      return { events, seq };
+      return events;
     },
     kill: async (execId) => {
       await wire.send({ method: "DELETE", path: `/exec/${execId}` });

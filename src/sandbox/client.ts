@@ -55,6 +55,7 @@ export function createSandbox(fetcher: Fetcher, id: string, options: SandboxOpti
     json(wire.send({ method: "GET", path: "/capabilities" }));
   return {
     id,
+    as: (actor) => createSandbox(fetcher, id, { ...options, actor }),
     capabilities,
     instance: async () => {
       if (wire.instance() === null) await capabilities();

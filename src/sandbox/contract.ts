@@ -146,16 +146,11 @@ export interface ChangeOutcome {
   readonly message?: string;
 }
 
-/** Where a command stands that `poll` asked about. */
-export interface ExecSnapshot {
-  readonly events: readonly ExecEvent[];
-  /** Sequence of the last event seen; pass it as `after` next time. */
-  readonly seq: number;
-}
-
 /** One session's sandbox, as one thread sees it. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
   readonly id: string;
+  /** The same sandbox as another thread sees it: changes by others after `actor` last saw a file are conflicts for it (TB-12). */
+  as(actor: string): Sandbox;
   /** Names the sandbox's memory of commands: new whenever that is lost (TB-29). */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;
@@ -165,8 +160,8 @@ export interface Sandbox {
   start(request: ExecRequest, signal: AbortSignal): Promise<void>;
   /** Replays events after `seq` `after`, then live until `deadline` (milliseconds since the epoch); `exec_unknown` if this sandbox never saw the id. */
   attach(execId: string, after: number, deadline: number, signal: AbortSignal): AsyncIterable<ExecEvent>;
-  /** Events after `after` that are there now, without waiting. */
-  poll(execId: string, after: number): Promise<ExecSnapshot>;
+  /** Events that no earlier reader was given, without waiting; the same reader gets the same ones again, and what is new. */
+  poll(execId: string, reader: string): Promise<readonly ExecEvent[]>;
   /** Ends a command; one that ended already, or was never seen, stays as it is. */
   kill(execId: string): Promise<void>;
   read(path: string, range?: { readonly offset: number; readonly length: number }): Promise<Uint8Array>;

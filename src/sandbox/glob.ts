@@ -114,3 +114,7 @@ export function globMatcher(pattern: string, options: GlobOptions = {}): (text: 
 /** Whether the whole text matches. `*` stays within a path segment, `**` crosses them; `a/**` does not match `a`. */
 export const globMatch = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
   globMatcher(pattern, options)(text);
+
+/** A pattern that matches exactly this text. */
+export const escapeGlob = (text: string): string =>
+  text.replaceAll(/[\\*?[]/g, (character) => `\\${character}`);

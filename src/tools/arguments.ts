@@ -15,21 +15,31 @@ const invalid = (sentence: string): ParsedArguments => ({
   error: toolError("invalid_arguments", sentence),
 });
 
-/** Nesting of a JSON text, without parsing it. */
-const depthOf = (json: string): number => {
-  let depth = 0;
-  let most = 0;
-  let inString = false;
-  for (let index = 0; index < json.length; index++) {
-    const character = json[index];
-    if (inString) {
-      if (character === "\\") index += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === "{" || character === "[") most = Math.max(most, ++depth);
-    else if (character === "}" || character === "]") depth -= 1;
+/** What is wrong with a JSON text before it is parsed: nested too deeply, or a key twice in one object. */
+const structureProblem = (json: string): string | null => {
+  const keys: (Set<string> | null)[] = [];
+  for (const [text, isKey] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[[\]{}]/gs)) {
+    if (text === "{" || text === "[") keys.push(text === "{" ? new Set() : null);
+    else if (text === "}" || text === "]") keys.pop();
+    else if (isKey !== undefined) {
+      const key = text.slice(0, text.lastIndexOf('"') + 1);
+      if (keys.at(-1)?.has(key) === true) return `have the key ${key.slice(0, 100)} twice in one object`;
+      keys.at(-1)?.add(key);
+    }
+    if (keys.length > deepest) return `are nested deeper than ${deepest} levels`;
   }
-  return most;
+  return null;
+};
+
+/** Renames the other spellings that a tool accepts; both spellings at once stay, and are refused as unknown. */
+const withAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
+  if (aliases === undefined || typeof value !== "object" || value === null || Array.isArray(value))
+    return value;
+  const renamed = Object.entries(value).map(([key, each]) => {
+    const name = Object.hasOwn(aliases, key) ? aliases[key] : undefined;
+    return [name !== undefined && !Object.hasOwn(value, name) ? name : key, each] as const;
+  });
+  return Object.fromEntries(renamed);
 };
 
 const parse = (json: string): { readonly value: unknown } | { readonly reason: string } => {
@@ -41,18 +51,21 @@ const parse = (json: string): { readonly value: unknown } | { readonly reason: s
 };
 
 /** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. Empty text counts as {}. */
-export const parseArguments = (tool: Pick<Tool, "name" | "params">, raw: string): ParsedArguments => {
+export const parseArguments = (
+  tool: Pick<Tool, "name" | "params" | "aliases">,
+  raw: string,
+): ParsedArguments => {
   const json = raw.trim() === "" ? "{}" : raw;
   if (json.length > longest)
     return invalid(`the arguments of ${tool.name} are longer than 1 MiB; send less at once`);
-  if (depthOf(json) > deepest)
-    return invalid(`the arguments of ${tool.name} are nested deeper than ${deepest} levels`);
+  const structure = structureProblem(json);
+  if (structure !== null) return invalid(`the arguments of ${tool.name} ${structure}`);
   const parsed = parse(json);
   if ("reason" in parsed)
     return invalid(
       `the arguments of ${tool.name} are not valid JSON (${parsed.reason}); send the whole object again`,
     );
-  const result = tool.params.safeParse(parsed.value);
+  const result = tool.params.safeParse(withAliases(parsed.value, tool.aliases));
   if (result.success) return { ok: true, args: result.data };
   const problems = result.error.issues
     .slice(0, 5)

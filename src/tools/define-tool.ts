@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
 
@@ -68,6 +68,8 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly name: string;
   readonly description: string;
   readonly params: P;
+  /** Other spellings of parameters that models use: spelling → parameter. Accepted, not declared. */
+  readonly aliases?: Readonly<Record<string, string>>;
   readonly safety?: Safety | ((args: z.output<P>) => Safety);
   readonly workspace?: WorkspaceUse;
   readonly cache?: boolean;
@@ -101,4 +103,41 @@ export interface Toolbox {
   readonly name: string;
   readonly description: string;
   readonly tools: readonly Tool[];
+}
+
+const defaultTimeout = 60_000;
+const defaultLimit = 32_000;
+
+/** The JSON Schema 2020-12 of a tool's parameters, as models are told it. */
+function schemaOf(name: string, params: z.ZodObject): Json {
+  const { $schema: _, ...schema } = z.toJSONSchema(params, { target: "draft-2020-12", io: "input" });
+  for (const [field, shape] of Object.entries(params.shape)) {
+    if (!(shape as z.ZodType).meta()?.description) {
+      throw new Error(`tool ${name}: the parameter ${field} has no description`);
+    }
+  }
+  return schema as Json;
+}
+
+/** Makes a tool. Arguments reach its functions only after `params` accepted them; defaults and names are checked here. */
+export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
+  const { name, description, params, safety, timeout, subject, run, ...rest } = definition;
+  if (!/^[A-Za-z][\w-]{0,63}$/.test(name)) throw new Error(`"${name}" is no tool name`);
+  if (description.length === 0 || description.length > 1024) {
+    throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
+  }
+  const typed = (args: unknown): z.output<P> => args as z.output<P>;
+  return {
+    ...rest,
+    name,
+    description,
+    params,
+    limit: definition.limit ?? defaultLimit,
+    schema: schemaOf(name, params),
+    safety: (args) => (typeof safety === "function" ? safety(typed(args)) : (safety ?? "unsafe")),
+    timeout: (args, command) =>
+      typeof timeout === "function" ? timeout(typed(args), command) : (timeout ?? defaultTimeout),
+    subject: (args) => subject?.(typed(args)) ?? [name],
+    run: async (args, context) => run(typed(args), context),
+  };
 }

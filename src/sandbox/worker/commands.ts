@@ -59,6 +59,8 @@ export interface Commands {
   /** Starts a command, or attaches to the one with this id and body. */
   readonly start: (request: CommandRequest) => void;
   readonly view: (execId: string, after: number) => CommandView;
+  /** Where a poll by this reader begins: behind what other readers were given, or where it began before. */
+  readonly position: (execId: string, reader: string) => number;
   readonly kill: (execId: string) => void;
   /** Ends all commands and waits until they are gone. */
   readonly stop: () => Promise<void>;
@@ -76,6 +78,9 @@ interface StoredCommand {
   readonly exit_code: number | null;
   readonly reason: ExecReason | null;
   readonly truncated: number;
+  readonly reader: string | null;
+  readonly read_from: number;
+  readonly read_to: number;
 }
 
 export interface CommandHost {
@@ -206,6 +211,9 @@ function begin(
   host.waitUntil(command.finished);
 }
 
+const unknown = (execId: string): Error =>
+  failure("exec_unknown", `no command with the id ${execId} is known here`);
+
 function end(command: LiveCommand | undefined): void {
   if (command === undefined) return;
   command.reason ??= "killed";
@@ -230,9 +238,22 @@ export function createCommands(host: CommandHost): Commands {
         return { output, last: command.log.last(), end: command.end, changed: command.changed.promise };
       }
       const known = stored(disk, execId);
-      if (known === undefined)
-        throw failure("exec_unknown", `no command with the id ${execId} is known here`);
+      if (known === undefined) throw unknown(execId);
       return storedView(disk, execId, known, after);
+    },
+    position: (execId, reader) => {
+      const known = stored(disk, execId);
+      if (known === undefined) throw unknown(execId);
+      const from = known.reader === reader ? known.read_from : known.read_to;
+      const to = live.get(execId)?.log.last() ?? storedView(disk, execId, known, from).last;
+      if (known.reader !== reader || to !== known.read_to) {
+        const values = [reader, from, to, execId] as const;
+        disk.database.all(
+          "UPDATE commands SET reader = ?, read_from = ?, read_to = ? WHERE exec_id = ?",
+          ...values,
+        );
+      }
+      return from;
     },
     kill: (execId) => end(live.get(execId)),
     stop: async () => {

@@ -28,7 +28,9 @@ const tables = `
   -- Commands by their start-once id; body is the hash of the request (TB-29).
   CREATE TABLE IF NOT EXISTS commands (
     exec_id TEXT PRIMARY KEY, body TEXT NOT NULL, started_at INTEGER NOT NULL,
-    ended_at INTEGER, exit_code INTEGER, reason TEXT, truncated INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+    ended_at INTEGER, exit_code INTEGER, reason TEXT, truncated INTEGER NOT NULL DEFAULT 0,
+    -- The reader that polled last, and the events it was given: those after read_from up to read_to.
+    reader TEXT, read_from INTEGER NOT NULL DEFAULT 0, read_to INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS outputs (exec_id TEXT NOT NULL, seq INTEGER NOT NULL, stream TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (exec_id, seq)) WITHOUT ROWID;
   -- Answers to keyed file changes.
   CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;

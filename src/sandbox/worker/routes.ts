@@ -195,6 +195,11 @@ const numberQuery = (context: Context, name: string): number | undefined => {
 
 function attach(workspace: Workspace, context: Context): Response {
   const execId = context.req.param("exec_id") ?? "";
+  const reader = context.req.query("reader");
+  if (reader !== undefined) {
+    const from = workspace.commands.position(execId, reader);
+    return eventStream(follow(workspace.commands, { execId, after: from, wait: 0 }));
+  }
   const after = numberQuery(context, "after") ?? 0;
   return eventStream(follow(workspace.commands, { execId, after, wait: numberQuery(context, "wait") }));
 }

@@ -1,0 +1,153 @@
+import { escapeGlob, globMatch } from "../sandbox/glob.ts";
+import { folderOf } from "../sandbox/paths.ts";
+import type { Safety } from "./define-tool.ts";
+
+/** What a run may do (TB-6, TB-7): a pure function of the call, the rules of team and agent, and the live grants. */
+
+export type Preset = "sandboxed" | "ask" | "open" | "locked";
+export type Action = "allow" | "ask" | "deny";
+
+export interface PermissionRule {
+  /** Name or glob of tools. */
+  readonly tool: string;
+  readonly match?: string | undefined;
+  readonly action: Action;
+  /** Date after which it no longer holds. */
+  readonly expires?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** A remembered approval: covers `ask`, never `deny`. */
+export interface PermissionGrant {
+  readonly id: string;
+  readonly tool: string;
+  readonly pattern: string;
+}
+
+export interface Policy {
+  readonly preset: Preset;
+  readonly rules: readonly PermissionRule[];
+  readonly grants: readonly PermissionGrant[];
+}
+
+export interface PermissionCall {
+  readonly tool: string;
+  readonly toolbox: string;
+  /** What patterns are matched against: paths, a command line, a URL; all must be allowed. */
+  readonly subjects: readonly string[];
+  readonly safety: Safety;
+  /** Set for calls that reach a host: whether `egress.allow` lists it. */
+  readonly host?: "listed" | "other";
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface Verdict {
+  readonly verdict: Action;
+  /** The rule, grant or preset that decided. */
+  readonly by: string;
+  readonly reason?: string;
+}
+
+type Column = "free" | "workspace" | "listed_host" | "other_host" | "foreign";
+
+const presets: Readonly<Record<Preset, Readonly<Record<Column, Action>>>> = {
+  sandboxed: { free: "allow", workspace: "allow", listed_host: "allow", other_host: "ask", foreign: "ask" },
+  ask: { free: "allow", workspace: "ask", listed_host: "ask", other_host: "ask", foreign: "ask" },
+  open: { free: "allow", workspace: "allow", listed_host: "allow", other_host: "allow", foreign: "allow" },
+  locked: { free: "allow", workspace: "deny", listed_host: "deny", other_host: "deny", foreign: "deny" },
+};
+
+const storeToolboxes = ["ask", "core", "agents", "state", "tasks", "notes"];
+const workspaceToolboxes = ["filesystem", "search", "exec", "git"];
+const hostToolboxes = ["http", "browser"];
+
+function columnOf(call: PermissionCall): Column {
+  if (storeToolboxes.includes(call.toolbox)) return "free";
+  if (hostToolboxes.includes(call.toolbox)) return call.host === "listed" ? "listed_host" : "other_host";
+  if (call.safety === "read") return "free";
+  return workspaceToolboxes.includes(call.toolbox) ? "workspace" : "foreign";
+}
+
+/** Whether a pattern covers a subject. In command lines `/` is no separator, and a final ` *` may be missing. */
+function covers(call: PermissionCall, pattern: string, subject: string): boolean {
+  if (call.toolbox !== "exec") return globMatch(pattern, subject);
+  const free = { segments: false };
+  return (
+    globMatch(pattern, subject, free) ||
+    (pattern.endsWith(" *") && globMatch(pattern.slice(0, -2), subject, free))
+  );
+}
+
+/** Shell text cannot be matched safely: a pattern other than `*` restricts every shell call and allows none. */
+function applies(call: PermissionCall, rule: PermissionRule, subject: string): boolean {
+  if (!globMatch(rule.tool, call.tool, { segments: false })) return false;
+  if (rule.expires !== undefined && Date.parse(rule.expires) <= call.now) return false;
+  if (rule.match === undefined || rule.match === "*") return true;
+  return call.tool === "exec_shell" ? rule.action !== "allow" : covers(call, rule.match, subject);
+}
+
+const described = (rule: PermissionRule): string =>
+  `rule ${rule.action} ${rule.tool}${rule.match === undefined ? "" : ` ${rule.match}`}`;
+
+const byRule = (rule: PermissionRule): Verdict => ({
+  verdict: rule.action,
+  by: described(rule),
+  ...(rule.reason === undefined ? {} : { reason: rule.reason }),
+});
+
+function grantFor(policy: Policy, call: PermissionCall, subject: string): PermissionGrant | undefined {
+  return policy.grants.find(
+    ({ tool, pattern }) => tool === call.tool && (pattern === "*" || covers(call, pattern, subject)),
+  );
+}
+
+function verdictOn(policy: Policy, call: PermissionCall, subject: string): Verdict {
+  const matching = policy.rules.filter((rule) => applies(call, rule, subject));
+  const ruled = (action: Action): PermissionRule | undefined =>
+    matching.find((rule) => rule.action === action);
+  const deny = ruled("deny");
+  if (deny !== undefined) return byRule(deny);
+  const found = ruled("ask") ?? ruled("allow");
+  const verdict: Verdict =
+    found === undefined
+      ? { verdict: presets[policy.preset][columnOf(call)], by: `preset ${policy.preset}` }
+      : byRule(found);
+  if (verdict.verdict !== "ask") return verdict;
+  const grant = grantFor(policy, call, subject);
+  return grant === undefined ? verdict : { verdict: "allow", by: `grant ${grant.id}` };
+}
+
+const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
+
+/** The verdict on a call: per subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the strictest counts. */
+export function verdict(policy: Policy, call: PermissionCall): Verdict {
+  const subjects = call.subjects.length === 0 ? [call.tool] : call.subjects;
+  return subjects
+    .map((subject) => verdictOn(policy, call, subject))
+    .reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
+}
+
+function sharedFolder(subjects: readonly string[]): string {
+  const [first = [], ...others] = subjects.map((subject) => folderOf(subject).split("/"));
+  const differs = first.findIndex((segment, index) => others.some((other) => other[index] !== segment));
+  return (differs < 0 ? first : first.slice(0, differs)).join("/");
+}
+
+/** What an approval of this call may remember (TB-8): program and first argument, host, folder or tool; null if nothing fits. */
+export function rememberable(
+  call: PermissionCall,
+): { readonly tool: string; readonly pattern: string } | null {
+  const { tool, toolbox, subjects } = call;
+  const [subject = ""] = subjects;
+  if (tool === "exec_run")
+    return { tool, pattern: `${escapeGlob(subject.split(" ").slice(0, 2).join(" "))} *` };
+  if (hostToolboxes.includes(toolbox)) {
+    const origin = /^[a-z]+:\/\/[^/]+/.exec(subject)?.[0];
+    return origin === undefined ? null : { tool, pattern: `${escapeGlob(origin)}/**` };
+  }
+  if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return { tool, pattern: "*" };
+  const folder = sharedFolder(subjects);
+  if (folder !== "" && folder !== ".") return { tool, pattern: `${escapeGlob(folder)}/**` };
+  return subjects.length === 1 ? { tool, pattern: escapeGlob(subject) } : null;
+}

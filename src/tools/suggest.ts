@@ -1,0 +1,33 @@
+/** Nearest names, for "did you mean". */
+
+/** Insertions, deletions, replacements and swaps of neighbours between two texts. */
+export const editDistance = (a: string, b: string): number => {
+  const swapped = (i: number, j: number): boolean =>
+    i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+  const get = (row: readonly number[], index: number): number => row[index] ?? Infinity;
+  let older: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = get(previous, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const best = Math.min(get(previous, j) + 1, get(row, j - 1) + 1, replaced);
+      row.push(swapped(i, j) ? Math.min(best, get(older, j - 2) + 1) : best);
+    }
+    older = previous;
+    previous = row;
+  }
+  return get(previous, b.length);
+};
+
+/** The known name nearest to `name`, if at most two edits or a third of its length away. */
+export const nearest = (name: string, known: readonly string[]): string | null => {
+  if (name.length > 100) return null;
+  const limit = Math.max(2, Math.floor(name.length / 3));
+  const ranked = known
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= limit)
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance <= limit && distance < candidate.length)
+    .sort((a, b) => a.distance - b.distance);
+  return ranked[0]?.candidate ?? null;
+};

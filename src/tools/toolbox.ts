@@ -1,0 +1,99 @@
+import type { Tool, Toolbox } from "./define-tool.ts";
+import { nearest } from "./suggest.ts";
+
+/** One entry of an agent's `toolboxes`: no `tools` means all, `[]` none (TB-4). */
+export interface ToolboxEntry {
+  readonly name: string;
+  readonly tools?: readonly string[] | undefined;
+}
+
+/** A tool and the toolbox it came from. */
+export interface SelectedTool {
+  readonly tool: Tool;
+  readonly toolbox: string;
+}
+
+export interface SelectionProblem {
+  readonly code: "unknown_toolbox" | "unknown_tool" | "duplicate_name" | "name_conflict";
+  /** Path below `toolboxes`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+export interface Selection {
+  readonly tools: readonly SelectedTool[];
+  readonly problems: readonly SelectionProblem[];
+}
+
+const didYouMean = (name: string, known: readonly string[]): string => {
+  const near = nearest(name, known);
+  return near === null ? "" : `; did you mean "${near}"?`;
+};
+
+function chosen(
+  entry: ToolboxEntry,
+  box: Toolbox,
+  index: number,
+): { tools: Tool[]; problems: SelectionProblem[] } {
+  const names = box.tools.map((tool) => tool.name);
+  const unknown = (entry.tools ?? []).flatMap((name, place): SelectionProblem[] =>
+    names.includes(name)
+      ? []
+      : [
+          {
+            code: "unknown_tool",
+            path: [index, "tools", place],
+            message: `the toolbox ${box.name} has no tool "${name}"${didYouMean(name, names)}`,
+          },
+        ],
+  );
+  const tools = box.tools.filter((tool) => entry.tools?.includes(tool.name) ?? true);
+  return { tools, problems: unknown };
+}
+
+/**
+ * The tools of an agent: those of its entries in their order, then those of the `implicit` toolboxes that it does
+ * not list. Unknown names, a toolbox twice and two tools of one name are problems (TB-4).
+ */
+export function selectTools(
+  entries: readonly ToolboxEntry[],
+  available: readonly Toolbox[],
+  implicit: readonly string[] = ["ask", "core"],
+): Selection {
+  const problems: SelectionProblem[] = [];
+  const tools: SelectedTool[] = [];
+  const listed = new Set<string>();
+  const owners = new Map<string, string>();
+  const unlisted = implicit
+    .filter((name) => !entries.some((entry) => entry.name === name))
+    .map((name): ToolboxEntry => ({ name }));
+  [...entries, ...unlisted].forEach((entry, index) => {
+    const report = (code: SelectionProblem["code"], message: string): void => {
+      problems.push({ code, path: [index], message });
+    };
+    const box = available.find((toolbox) => toolbox.name === entry.name);
+    if (listed.has(entry.name))
+      return report("duplicate_name", `the toolbox "${entry.name}" stands here twice`);
+    listed.add(entry.name);
+    if (box === undefined) {
+      const known = available.map((toolbox) => toolbox.name);
+      return report("unknown_toolbox", `there is no toolbox "${entry.name}"${didYouMean(entry.name, known)}`);
+    }
+    const selection = chosen(entry, box, index);
+    problems.push(...selection.problems);
+    for (const tool of selection.tools) {
+      const owner = owners.get(tool.name);
+      if (owner !== undefined) {
+        report("name_conflict", `the toolboxes ${owner} and ${box.name} both have a tool "${tool.name}"`);
+        continue;
+      }
+      owners.set(tool.name, box.name);
+      tools.push({ tool, toolbox: box.name });
+    }
+  });
+  return { tools, problems };
+}
+
+/** The error text for a call of a tool that does not exist, with the nearest name (SE-15). */
+export const unknownTool = (name: string, known: readonly string[]): string =>
+  `there is no tool "${name.slice(0, 100)}"${didYouMean(name, known) || "; use one of the declared tools"}`;
