@@ -1,6 +1,6 @@
 import { digestOf, randomBytes, toBase32, toHex } from "../engine/access/encoding.ts";
 import type { RequestContext, Router } from "./context.ts";
-import { problemKinds } from "./problems.ts";
+import { problemKinds } from "../agent/problem-body.ts";
 import type { ProblemCode } from "../agent/problem.ts";
 
 /** One JSON line per request (RE-12), without content: no query, no texts, the tenant as a hash (RE-14). */

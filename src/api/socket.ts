@@ -5,7 +5,8 @@ import { fieldsOf } from "./body.ts";
 import { checkTokenOrigin } from "./credentials.ts";
 import type { RequestContext, SessionRequest } from "./context.ts";
 import { limits, times } from "./limits.ts";
-import { problemBody, problemKinds, problemOf } from "./problems.ts";
+import { problemBody, problemKinds } from "../agent/problem-body.ts";
+import { problemOf } from "./problems.ts";
 import { connect } from "./watch.ts";
 
 /**

@@ -30,10 +30,10 @@ function receiptOf(text: string): Receipt {
 /** Seconds to wait, and the body without them: waiting is the request's business, not the input's. */
 function splitWait(body: Fields, unasked: number): { readonly wait: number; readonly input: Fields } {
   const { wait = unasked, ...input } = body;
-  if (typeof wait === "number" && Number.isInteger(wait) && wait >= 0 && wait <= limits.wait_seconds) {
+  if (typeof wait === "number" && wait >= 0 && wait <= limits.wait_seconds) {
     return { wait, input };
   }
-  const message = `is a whole number of seconds from 0 to ${limits.wait_seconds}.`;
+  const message = `is a number of seconds from 0 to ${limits.wait_seconds}.`;
   return refuse("invalid_request", `/wait: ${message}`, {
     errors: [{ pointer: "/wait", code: "out_of_range", message }],
   });

@@ -1,1 +1,5 @@
-export const script = "";
+import { connectionScript } from "./connection.ts";
+import { viewScript } from "./view.ts";
+
+/** The page's program: how it stays connected, and what it shows. */
+export const script = `"use strict";\n${connectionScript}\n${viewScript}`;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SessionCall } from "../../src/agent/rpc.ts";
-import { problemKinds } from "../../src/api/problems.ts";
+import { problemKinds } from "../../src/agent/problem-body.ts";
 import { derivedSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
 import { accepted, anId, operator, problemOf, setUp } from "./harness.ts";

@@ -1,0 +1,125 @@
+/**
+ * The page's connection: a WebSocket that resumes after the last event it applied (AP-23), acknowledges what it
+ * got (AP-22), and sends unanswered commands again under their ids (AP-6).
+ */
+export const connectionScript = String.raw`
+const firstDelay = 250;
+const longestDelay = 10_000;
+const pingEvery = 15_000;
+const pongWithin = 10_000;
+const framesPerAck = 100;
+const subprotocolToken = /^[A-Za-z0-9._~+-]+$/;
+
+/** Opens a session's stream. on: frame(frame), state(name, text). */
+function connect(session, key, on) {
+  let socket = null;
+  let last = 0;
+  let failures = 0;
+  let received = 0;
+  let timer = 0;
+  let ended = false;
+  const pending = new Map();
+
+  const state = (name, text) => on.state(name, text ?? name);
+  const transmit = (frame) => socket.send(JSON.stringify(frame));
+
+  function open() {
+    clearTimeout(timer);
+    state("connecting");
+    received = 0;
+    const address = new URL("/v1/sessions/" + session + "/ws", location.href);
+    address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+    const byProtocol = key !== "" && subprotocolToken.test(key);
+    const made = new WebSocket(address, byProtocol ? ["limpet.v1", "bearer." + key] : ["limpet.v1"]);
+    socket = made;
+    made.addEventListener("open", () => {
+      if (key !== "" && !byProtocol) transmit({ type: "auth", token: key });
+      transmit({ type: "hello", after: last, deltas: "all" });
+      for (const frame of pending.values()) transmit(frame);
+      watchPulse(made);
+    });
+    made.addEventListener("message", ({ data }) => {
+      if (made === socket) receive(JSON.parse(data));
+    });
+    made.addEventListener("close", ({ code }) => {
+      if (made === socket) closed(code);
+    });
+  }
+
+  function watchPulse(made) {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      transmit({ type: "ping" });
+      timer = setTimeout(() => {
+        made.close();
+        if (made === socket) closed(1006);
+      }, pongWithin);
+    }, pingEvery);
+  }
+
+  function closed(code) {
+    clearTimeout(timer);
+    socket = null;
+    if (ended) return;
+    if (code === 4401) return state("failed", "the key was refused");
+    if (code === 4403 || code === 4404 || code === 4410 || code === 4426) {
+      return state("failed", "closed for good (" + code + ")");
+    }
+    const delay = Math.random() * Math.min(longestDelay, firstDelay * 2 ** failures);
+    failures += 1;
+    state("waiting", "reconnecting");
+    timer = setTimeout(open, delay);
+  }
+
+  /** Each durable event is applied once and in order; a gap means that the stream must begin again. */
+  function inOrder(frame) {
+    if (frame.type === "snapshot") last = frame.snapshot.seq;
+    if (frame.type !== "event") return true;
+    const { seq } = frame.event;
+    if (seq <= last) return false;
+    if (seq > last + 1) {
+      socket.close();
+      return false;
+    }
+    last = seq;
+    return true;
+  }
+
+  function receive(message) {
+    const frames = Array.isArray(message) ? message : [message];
+    for (const frame of frames) {
+      if (frame.type === "live") {
+        failures = 0;
+        state("live");
+      }
+      if (frame.type === "result" || frame.type === "error") pending.delete(frame.id);
+      if (inOrder(frame)) on.frame(frame);
+    }
+    if (socket === null || socket.readyState !== WebSocket.OPEN) return;
+    const before = received;
+    received += frames.length;
+    if (Math.floor(before / framesPerAck) !== Math.floor(received / framesPerAck)) {
+      transmit({ type: "ack", frames: received });
+    }
+    watchPulse(socket);
+  }
+
+  addEventListener("online", () => {
+    if (socket === null && !ended) open();
+  });
+  open();
+  return {
+    /** Sends a command now, or after the next connect; it is repeated until it was answered. */
+    command(frame) {
+      const id = crypto.randomUUID();
+      pending.set(id, { ...frame, id });
+      if (socket?.readyState === WebSocket.OPEN) transmit(pending.get(id));
+    },
+    close() {
+      ended = true;
+      clearTimeout(timer);
+      socket?.close();
+    },
+  };
+}
+`;

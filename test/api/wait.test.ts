@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+import type { SessionCall, SessionReply } from "../../src/agent/rpc.ts";
+import { accepted, anId, setUp } from "./harness.ts";
+import { event, socketDouble } from "./socket-double.ts";
+import type { SocketDouble } from "./socket-double.ts";
+
+/** Waiting for the run that answers an input (AP-18). */
+
+const S = `/v1/sessions/${anId()}`;
+const run = { id: "run_1", state: "completed" };
+const answers: Record<string, SessionReply> = {
+  send: accepted({ input: "in_1", status: "applied", run: "run_1", seq: 5 }, { status: 202 }),
+  run: accepted(run),
+  get: accepted({ status: "running", waiting_for: [] }),
+};
+
+async function sending(replies: Record<string, SessionReply> = {}, path = `${S}/messages`, wait?: number) {
+  const harness = setUp();
+  const socket: SocketDouble = socketDouble();
+  const perform = ({ op }: SessionCall) => replies[op] ?? answers[op] ?? accepted(null);
+  const session = await harness.session(anId(), perform);
+  session.fetch = async () => socket.response;
+  const answer = harness.call("POST", path, { content: "hi", ...(wait === undefined ? {} : { wait }) });
+  return { ...harness, socket, answer, calls: session.calls };
+}
+
+test("AP-18: with wait the answer is 200 with the run once it ended, and the socket is closed", async () => {
+  const { socket, answer, calls } = await sending({}, `${S}/messages`, 300);
+  await socket.received(1);
+  expect(socket.sent[0]).toMatchObject({ type: "hello", after: 5, deltas: "none" });
+  socket.say({ type: "welcome" }, { type: "live", seq: 5 });
+  socket.say(event(6, "run_end", {}, "run_0"));
+  socket.say(event(7, "run_end", {}, "run_1"));
+  const response = await answer;
+  expect([response.status, await response.json()]).toEqual([200, run]);
+  expect(socket.isClosed()).toBe(true);
+  expect(calls.map(({ op, params }) => [op, params])).toEqual([
+    ["send", { content: "hi" }],
+    ["run", { run: "run_1" }],
+  ]);
+});
+
+test("AP-1 AP-18: POST to a session waits by itself", async () => {
+  for (const path of [S, S.replace("/v1", "")]) {
+    const { socket, answer } = await sending({}, path);
+    await socket.received(1);
+    socket.say({ type: "welcome" }, event(6, "run_end", {}, "run_1"));
+    expect((await answer).status).toBe(200);
+  }
+});
+
+test("AP-18: without wait, and with wait 0, the receipt comes at once", async () => {
+  for (const wait of [undefined, 0]) {
+    const { socket, answer } = await sending({}, `${S}/messages`, wait);
+    const response = await answer;
+    expect(response.status).toBe(202);
+    expect(await response.json()).toMatchObject({ input: "in_1", run: "run_1" });
+    expect(socket.sent).toEqual([]);
+  }
+});
+
+test("AP-18: a queued input is followed to the run that it joins, not the one it found", async () => {
+  const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
+  const { socket, answer, calls } = await sending({ send: queued }, `${S}/messages`, 60);
+  await socket.received(1);
+  socket.say({ type: "welcome" }, { type: "live", seq: 9 });
+  socket.say(event(10, "run_end", {}, "run_1"), event(11, "input_applied", { input: "in_9" }, "run_2"));
+  socket.say(event(12, "run_end", {}, "run_2"), event(13, "input_applied", { input: "in_2" }, "run_3"));
+  socket.say(event(14, "run_end", {}, "run_3"));
+  expect((await answer).status).toBe(200);
+  expect(calls.at(-1)?.params).toEqual({ run: "run_3" });
+});
+
+test("AP-18: 202 when only an ask can go on, now or from the start", async () => {
+  const asking = accepted({ status: "waiting", waiting_for: [{ kind: "ask", ask: "a1" }] });
+  const later = await sending({ get: asking }, `${S}/messages`, 60);
+  await later.socket.received(1);
+  later.socket.say({ type: "welcome" }, { type: "live", seq: 5 });
+  later.socket.say(event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"));
+  expect((await later.answer).status).toBe(202);
+  const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
+  const before = await sending({ get: asking, send: queued }, `${S}/messages`, 60);
+  await before.socket.received(1);
+  before.socket.say({ type: "welcome" }, { type: "live", seq: 9 });
+  expect((await before.answer).status).toBe(202);
+});
+
+test("AP-18: a wait for time, or one already over in the replay, does not end the waiting", async () => {
+  const { socket, answer, calls } = await sending({}, `${S}/messages`, 60);
+  await socket.received(1);
+  socket.say(event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"), { type: "live", seq: 7 });
+  socket.say(event(8, "run_waiting", { on: [{ kind: "retry" }] }, "run_1"));
+  socket.say(event(9, "run_end", {}, "run_1"));
+  expect((await answer).status).toBe(200);
+  expect(calls.filter(({ op }) => op === "get")).toHaveLength(2);
+});
+
+test("AP-18: 202 when the input comes back, the time is over, or the session hangs up", async () => {
+  for (const type of ["input_returned", "input_withdrawn"]) {
+    const { socket, answer } = await sending({}, `${S}/messages`, 60);
+    await socket.received(1);
+    socket.say(event(6, type, { input: "other" }), event(7, type, { input: "in_1" }));
+    expect((await answer).status).toBe(202);
+  }
+  const hung = await sending({}, `${S}/messages`, 60);
+  await hung.socket.received(1);
+  hung.socket.end(1012);
+  expect((await hung.answer).status).toBe(202);
+  const timed = await sending({}, `${S}/messages`, 0.05);
+  expect((await timed.answer).status).toBe(202);
+  expect(timed.socket.isClosed()).toBe(true);
+});
+
+test("AP-18: a refused input is refused before any waiting", async () => {
+  const busy: SessionReply = { ok: false, problem: { code: "session_busy", detail: "a run is active" } };
+  const { answer, socket } = await sending({ send: busy }, S);
+  expect((await answer).status).toBe(409);
+  expect(socket.sent).toEqual([]);
+});
+
+test("AP-6: a replayed input that was waited for is marked", async () => {
+  const replayed = accepted(
+    { input: "in_1", status: "applied", run: "run_1", seq: 5 },
+    { status: 202, replayed: true },
+  );
+  const { socket, answer } = await sending({ send: replayed }, S);
+  await socket.received(1);
+  socket.say(event(6, "run_end", {}, "run_1"));
+  const response = await answer;
+  expect([response.status, response.headers.get("Idempotent-Replayed")]).toEqual([200, "true"]);
+});
