@@ -62,9 +62,17 @@ interface Thinking {
   readonly on: boolean;
 }
 
+/** Models with a budget refuse to think on in a tool loop whose last reply began without thinking of theirs. */
+const mayThink = ({ messages, model }: ModelRequest, { provider }: Target): boolean => {
+  if (messages.at(-1)?.role !== "tool") return true;
+  const first = messages.findLast(({ role }) => role === "assistant")?.parts[0];
+  return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
+};
+
 /** Reasoning with a budget of its own, which counts to `max_tokens` (MO-10). */
-const withBudget = (request: ModelRequest, { maxOutput }: Target): Thinking => {
-  const wanted = budgetOf(request);
+const withBudget = (request: ModelRequest, target: Target): Thinking => {
+  const { maxOutput } = target;
+  const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
   const plain = Math.min(request.maxTokens, maxOutput);
   if (wanted === undefined) return { maxTokens: plain, on: false };
   const maxTokens = Math.min(request.maxTokens + wanted, maxOutput);
@@ -147,47 +155,63 @@ const sampling = (request: ModelRequest, target: Target, thinking: boolean, drop
   return out;
 };
 
-interface Turn {
-  role: "user" | "assistant";
-  results: string[];
-  others: string[];
-}
-
-const close = ({ role, results, others }: Turn): string =>
-  `{"role":"${role}","content":[${results.concat(others).join(",")}]}`;
-
 /** Marks a message's last block if it is one of the two that carry a breakpoint (MO-12). */
 const marked = (fragment: Fragment, cache: string): Fragment => {
-  if (!fragment.markable) return fragment;
+  if (!fragment.markable || cache === "") return fragment;
   if (fragment.others === "") return { ...fragment, results: mark(fragment.results, cache) };
   return { ...fragment, others: mark(fragment.others, cache) };
 };
 
-/** All messages: those of one role merged, the results of a user turn first, nothing empty, a user's turn last (MO-8). */
+const joined = (one: string, other: string): string =>
+  one === "" || other === "" ? one + other : `${one},${other}`;
+
+type WireRole = "user" | "assistant";
+
+/** Gathers turns: messages of one role merged, the results of a user turn first, nothing empty (MO-8). */
+const createTurns = () => {
+  let text = "";
+  let role: WireRole | undefined;
+  let results = "";
+  let others = "";
+  const close = (): void => {
+    if (role !== undefined) text = joined(text, `{"role":"${role}","content":[${joined(results, others)}]}`);
+    results = "";
+    others = "";
+  };
+  const add = (next: WireRole, fragment: Pick<Fragment, "results" | "others">): void => {
+    if (fragment.results === "" && fragment.others === "") return;
+    if (role !== next) {
+      close();
+      role = next;
+    }
+    results = joined(results, fragment.results);
+    others = joined(others, fragment.others);
+  };
+  return {
+    add,
+    role: () => role,
+    end: () => {
+      close();
+      return text;
+    },
+  };
+};
+
+/** All messages, a user's turn last. */
 const messagesText = (request: ModelRequest, target: Target, instruction: string | undefined): string => {
   const cache = breakpoint(request);
   const serialise = fragments(request, target);
   const newest = request.messages.at(-1)?.id;
-  const turns: string[] = [];
-  let turn: Turn | undefined;
-  const add = (role: Turn["role"], results: string, others: string): void => {
-    if (results === "" && others === "") return;
-    if (turn?.role !== role) {
-      if (turn !== undefined) turns.push(close(turn));
-      turn = { role, results: [], others: [] };
-    }
-    if (results !== "") turn.results.push(results);
-    if (others !== "") turn.others.push(others);
-  };
+  const turns = createTurns();
   for (const message of request.messages) {
-    const plain = serialise(message);
-    const last = message.id === newest || message.id === request.previousNewest;
-    const { results, others } = last ? marked(plain, cache) : plain;
-    add(message.role === "assistant" ? "assistant" : "user", results, others);
+    const { id, role } = message;
+    const fragment = serialise(message);
+    const last = id === newest || id === request.previousNewest;
+    turns.add(role === "assistant" ? "assistant" : "user", last ? marked(fragment, cache) : fragment);
   }
-  if (instruction !== undefined) add("user", "", `{"type":"text","text":${quote(instruction)}}`);
-  else if (turn?.role !== "user") add("user", "", '{"type":"text","text":"Continue."}');
-  return turns.concat(turn === undefined ? [] : close(turn)).join(",");
+  const say = instruction ?? (turns.role() === "user" ? undefined : "Continue.");
+  if (say !== undefined) turns.add("user", { results: "", others: `{"type":"text","text":${quote(say)}}` });
+  return turns.end();
 };
 
 /** A request of the Messages API (MO-8 to MO-12). What may change from turn to turn stands behind the messages. */

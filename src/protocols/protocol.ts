@@ -1,5 +1,6 @@
 import type { Json } from "../chat/message.ts";
 import type { Effort, ModelEvent, ModelRequest } from "../model/completer.ts";
+import type { Capabilities } from "../model/model-rows.ts";
 import type { SchemaDialect } from "./json-schema.ts";
 import type { Frame } from "./sse.ts";
 
@@ -19,17 +20,6 @@ export interface Traits {
   readonly openaiFields: boolean;
   /** Calls carry Google's thought signatures, which must go back (MO-16). */
   readonly thoughtSignatures: boolean;
-}
-
-/** What a model can do (MO-7), in the words of the team file. */
-export interface Capabilities {
-  readonly images: boolean;
-  readonly documents: boolean;
-  readonly strict_schema: boolean;
-  readonly reasoning: "none" | "budget" | "adaptive" | "effort";
-  readonly reasoning_off: boolean;
-  readonly sampling: boolean;
-  readonly forced_tool_with_reasoning: boolean;
 }
 
 /** The model that a request is for, as a protocol needs to know it. */

@@ -1,15 +1,16 @@
+import { describeModel, priceOf } from "../model/catalogue.ts";
+import type { ModelOverride } from "../model/catalogue.ts";
 import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
 import { startDeadlines } from "../model/deadlines.ts";
 import type { Deadlines } from "../model/deadlines.ts";
 import { modelError } from "../model/failure.ts";
 import type { Origin } from "../model/failure.ts";
-import type { Price } from "../model/prices.ts";
 import { holdUntil } from "../model/rate-headers.ts";
 import { anthropicMessages } from "../protocols/anthropic-messages.ts";
 import { checkStream, faultsOf, maxErrorBody, readReply, sendFailure } from "../protocols/attempt.ts";
 import { openAiChat } from "../protocols/openai-chat.ts";
-import type { Capabilities, Protocol, Target } from "../protocols/protocol.ts";
+import type { Protocol, Target } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress.ts";
 import { readCapped } from "../tools/egress-body.ts";
 import { endpoint } from "./address.ts";
@@ -18,28 +19,17 @@ import type { ProviderConfig } from "./schema.ts";
 import { reveal } from "./secrets.ts";
 import type { SecretReader } from "./secrets.ts";
 
-/** What is known about the model (MO-7, MO-36). */
-export interface ModelFacts {
-  readonly maxOutput: number;
-  readonly capabilities: Capabilities;
-  readonly price: (answered: string) => Price | null;
-}
-
 export interface WireOptions {
   readonly profile: Profile;
-  readonly config: Pick<
-    ProviderConfig,
-    "name" | "base_url" | "api_key" | "auth" | "headers" | "timeouts" | "compat"
-  >;
+  readonly config: ProviderConfig;
   readonly model: string;
-  readonly facts: ModelFacts;
+  readonly override: ModelOverride | undefined;
   readonly secret: SecretReader;
   readonly egress: Egress;
   readonly now: () => number;
   /** Path of the provider in the team file, for errors. */
   readonly field: string;
-  /** Parameters of a request that the model does not take (MO-7). */
-  readonly onDropped?: (parameters: readonly string[]) => void;
+  readonly onDropped: ((parameters: readonly string[]) => void) | undefined;
 }
 
 /** Greatest request of either API (MO-8). */
@@ -150,7 +140,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   return collect(readReply(body, decoder, faults, deadlines), {
     request,
     provider: origin.provider,
-    price: options.facts.price,
+    price: (answered) => priceOf(options.profile.kind, answered, options.override),
     startedAt,
     now,
     signal: deadlines.signal,
@@ -159,16 +149,23 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   });
 };
 
+/** The model as its protocol needs to know it: catalogue, team and provider together (MO-7, MO-18). */
+const targetOf = ({ profile, config, model, override }: WireOptions): Target => {
+  const { capabilities, max_output: maxOutput, efforts } = describeModel(profile.kind, model, override);
+  const traits = profile.traits(config);
+  return {
+    provider: config.name,
+    maxOutput,
+    capabilities: { ...capabilities, images: capabilities.images || config.compat.images },
+    traits: { ...traits, efforts: efforts ?? traits.efforts },
+  };
+};
+
 /** A model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError` (MO-1). */
 export const createWireCompleter = (options: WireOptions): Completer => {
-  const { profile, config, model, facts } = options;
+  const { config, model } = options;
   const provider = config.name;
-  const target: Target = {
-    provider,
-    capabilities: facts.capabilities,
-    maxOutput: facts.maxOutput,
-    traits: profile.traits(config),
-  };
+  const target = targetOf(options);
   const fetch = createFetch(options, { provider, model });
   return {
     provider,
@@ -176,7 +173,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
     complete: async (request, { signal, onDelta }) => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);
-      const protocol = protocols[profile.protocol];
+      const protocol = protocols[options.profile.protocol];
       try {
         return await run({ options, protocol, target, fetch, origin, request, deadlines }, onDelta);
       } finally {

@@ -1,0 +1,141 @@
+import { createEgress } from "../../src/tools/egress.ts";
+import { createCompleter } from "../../src/providers/index.ts";
+import type { CompleterOptions } from "../../src/providers/index.ts";
+import { providerSchema } from "../../src/providers/schema.ts";
+import type { ProviderConfig } from "../../src/providers/schema.ts";
+import type { Message, Part } from "../../src/chat/message.ts";
+import { ModelError } from "../../src/model/error.ts";
+import type { ModelFailure } from "../../src/model/error.ts";
+import type { Completer, Completion, ItemDelta, ModelRequest } from "../../src/model/completer.ts";
+import type { FakeProvider } from "./fake-provider.ts";
+import type { Kind } from "./fake-provider-check.ts";
+
+/** The model that each kind is asked for in tests. */
+export const models: Readonly<Record<Kind, string>> = {
+  anthropic: "claude-sonnet-5-5",
+  openai: "gpt-6.1-sol",
+  grok: "grok-4.7",
+  gemini: "gemini-3.8-pro",
+  compatible: "local-1",
+};
+
+const kindNames: Readonly<Record<Kind, string>> = {
+  anthropic: "anthropic",
+  openai: "openai",
+  grok: "grok",
+  gemini: "gemini",
+  compatible: "openai-compatible",
+};
+
+/** A provider section as the team file would give it. */
+export const configOf = (kind: Kind, fields: Record<string, unknown> = {}): ProviderConfig =>
+  providerSchema.parse({
+    name: kind,
+    kind: kindNames[kind],
+    model: models[kind],
+    api_key: "${KEY}",
+    ...fields,
+  }) as ProviderConfig;
+
+/** Resolves `${NAME}` from a record. */
+export const secretsOf =
+  (values: Readonly<Record<string, string>>): CompleterOptions["secret"] =>
+  (text, field) =>
+    text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
+      const value = values[name];
+      if (value === undefined)
+        throw new Error(`${field}: secret ${name} is not set (wrangler secret put ${name})`);
+      return value;
+    });
+
+/** A completer for a fake provider on loopback. */
+export const completerFor = (
+  fake: FakeProvider,
+  kind: Kind,
+  fields: Record<string, unknown> = {},
+  options: Partial<CompleterOptions> = {},
+): Completer =>
+  createCompleter({
+    config: configOf(kind, { base_url: fake.url(kind), ...fields }),
+    secret: secretsOf({ KEY: "sk-canary-key" }),
+    egress: createEgress({
+      allow: [],
+      deny: [],
+      ports: [],
+      allow_http: false,
+      privateAllow: [`127.0.0.1:${fake.port}`],
+    }),
+    field: "providers[0]",
+    ...options,
+  });
+
+let made = 0;
+
+export const message = (
+  role: Message["role"],
+  parts: readonly Part[] | string,
+  fields: Partial<Message> = {},
+): Message => {
+  made += 1;
+  return {
+    id: `msg_${made}`,
+    pos: made,
+    role,
+    origin: role === "user" ? "human" : role === "assistant" ? "agent" : "system",
+    parts: typeof parts === "string" ? [{ type: "text", text: parts }] : parts,
+    at: 0,
+    tokens: 10,
+    ...fields,
+  };
+};
+
+/** A tool's result message. */
+export const result = (call: string, name: string, text: string, status: "ok" | "error" = "ok"): Message =>
+  message("tool", [{ type: "tool_result", call, name, status, content: [{ type: "text", text }] }]);
+
+export const requestOf = (kind: Kind, fields: Partial<ModelRequest> = {}): ModelRequest => ({
+  model: models[kind],
+  system: "You help.",
+  messages: [message("user", "Hi.")],
+  tools: [],
+  toolChoice: "auto",
+  maxTokens: 16_384,
+  cache: { mode: "auto", ttl: "5m" },
+  media: () => "aGVsbG8=",
+  context: {
+    session: "s_1",
+    agent: "guide",
+    thread: "main",
+    run: "r_1",
+    turn: 1,
+    call: 0,
+    attempt: 1,
+    purpose: "turn",
+  },
+  ...fields,
+});
+
+export interface Outcome {
+  readonly completion?: Completion;
+  readonly failure?: ModelFailure;
+  readonly deltas: readonly ItemDelta[];
+}
+
+/** One attempt, its deltas, and how it ended; errors that are no `ModelError` pass. */
+export const attempt = async (
+  completer: Completer,
+  request: ModelRequest,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Outcome> => {
+  const deltas: ItemDelta[] = [];
+  try {
+    const completion = await completer.complete(request, {
+      signal,
+      onDelta: (more) => void deltas.push(...more),
+    });
+    return { completion, deltas };
+  } catch (error) {
+    if (error instanceof ModelError) return { failure: error.failure, deltas };
+    throw error;
+  }
+};
