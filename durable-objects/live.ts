@@ -21,12 +21,16 @@ export interface Live {
 }
 
 export interface LiveParts {
-  readonly storage: DurableObjectStorage;
+  readonly storage: Pick<DurableObjectStorage, "sql" | "transactionSync">;
+  /** Number of this isolate: never that of an earlier one of this session. */
+  readonly epoch: number;
   readonly engine: Engine;
   readonly watchers: Watchers;
   readonly clock: Clock;
   readonly items: Items;
   readonly gates: Gates;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   readonly failed: (error: unknown) => void;
   /** Runs in the transaction of each commit. */
   readonly committing: () => void;
@@ -38,13 +42,13 @@ const isUnchanged = (draft: Draft, state: Session): boolean =>
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
-  const epoch = Date.now();
+  const epoch = parts.epoch;
   let before = stored;
   let state = initial;
   const media = (blob: string): string => loadBlob(storage.sql, blob) ?? "";
 
   const momentOf = (session: () => Session): Moment => ({
-    now: Date.now(),
+    now: parts.now(),
     epoch,
     random: randomBits,
     fraction: Math.random,
@@ -77,7 +81,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
 
   const host: Host = {
     epoch,
-    now: () => Date.now(),
+    now: parts.now,
     read: () => state,
     agent: (name) => engine.agent(name, state),
     update,

@@ -150,6 +150,8 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   #create(engine: Engine, stored: Session | null, initial: Session): Live {
     const parts = {
       storage: this.ctx.storage,
+      epoch: Date.now(),
+      now: Date.now,
       engine,
       watchers: this.#watchers,
       clock: this.#clock,

@@ -49,16 +49,14 @@ export const createSocketDesk = ({ watchers, items, archive, perform, session }:
   const head = (): number => session()?.head ?? 0;
 
   const itemStates = (): readonly Json[] =>
-    items
-      .open()
-      .map(({ id, kind, thread, attempt, text }) => ({
-        type: "item_state",
-        item: id,
-        kind,
-        thread,
-        attempt,
-        text,
-      }));
+    items.open().map(({ id, kind, thread, attempt, text }) => ({
+      type: "item_state",
+      item: id,
+      kind,
+      thread,
+      attempt,
+      text,
+    }));
 
   const reject = (socket: WebSocket, problem: Problem, id?: string): void =>
     watchers.send(socket, [JSON.stringify({ type: "error", ...(id === undefined ? {} : { id }), problem })]);

@@ -1,11 +1,13 @@
-import type { Json, Part } from "../chat/message.ts";
+import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Rules } from "../agent/commands/command.ts";
 import type { Session } from "../agent/state.ts";
+import type { Team } from "../config/team.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 
 /** A compiled team made runnable: what sessions ask of it. Built once per isolate and revision. */
 export interface Engine {
+  readonly team: Team;
   /** Revision of the definition this engine runs (CF-31). */
   readonly revision: string;
   /** The definition as stored for sessions that pin it. */
@@ -15,7 +17,13 @@ export interface Engine {
   readonly agent: (name: string, session: Session) => Agent;
   readonly sandbox: (session: Session) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
-  readonly toolsOf: (agent: string) => readonly { readonly name: string; readonly toolbox: string; readonly description: string; readonly safety: string }[];
+  readonly toolsOf: (
+    agent: string,
+  ) => readonly {
+    readonly name: string;
+    readonly toolbox: string;
+    readonly description: string;
+    readonly safety: string;
+  }[];
   readonly windowOf: (provider: string, model: string) => number;
-  readonly describe: () => Json;
 }

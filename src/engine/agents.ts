@@ -1,0 +1,167 @@
+import { missingAgent } from "../agent/agent.ts";
+import type { Agent, BoundTool, RunLimits } from "../agent/agent.ts";
+import type { ClientTool, Session } from "../agent/state.ts";
+import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { estimateRequest } from "../chat/tokens.ts";
+import { globMatch } from "../sandbox/glob.ts";
+import type { Toolbox } from "../tools/define-tool.ts";
+import { selectTools } from "../tools/toolbox.ts";
+import { judge } from "./judge.ts";
+import { lanesOf } from "./lanes.ts";
+import type { MakeCompleter } from "./lanes.ts";
+import { outputProblems } from "./output-check.ts";
+import { buildLightPrompt, buildPrompt } from "./prompt.ts";
+
+/** Builds running agents from a compiled team; each is made once per isolate and kind of session. */
+
+export interface AgentParts {
+  readonly team: Team;
+  readonly toolboxes: readonly Toolbox[];
+  readonly make: MakeCompleter;
+  readonly now: () => number;
+}
+
+const smallest = (...values: (number | null | undefined)[]): number | null => {
+  const given = values.filter((value) => value !== null && value !== undefined);
+  return given.length === 0 ? null : Math.min(...given);
+};
+
+const nano = (usd: number | null): number | null => (usd === null ? null : Math.round(usd * 1e9));
+
+/** The smallest of the agent's and the team's bounds rules (EF-37). */
+const limitsOf = (team: Team, agent: AgentConfig): RunLimits => {
+  const own = agent.guards.budget;
+  const { run } = team.budgets;
+  const timeouts = agent.middleware.flatMap((each) =>
+    each.kind === "timeout" ? [each.params.duration] : [],
+  );
+  return {
+    maxIterations: agent.options.max_iterations,
+    maxTokens: smallest(own.max_tokens, run.max_tokens),
+    maxCost: nano(smallest(own.max_cost_usd, run.max_cost_usd)),
+    maxToolCalls: smallest(own.max_tool_calls, run.max_tool_calls),
+    maxModelMs: smallest(own.max_duration, run.max_duration),
+    timeoutMs: smallest(...timeouts),
+  };
+};
+
+const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
+  ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
+
+/** The effective tools of an agent (AG-19): its toolboxes after whitelists, below the session's ceiling. */
+export const toolsOf = (
+  parts: AgentParts,
+  agent: AgentConfig,
+  ceiling: readonly string[] | null,
+): ReadonlyMap<string, BoundTool> => {
+  if (agent.options.tool_access.trim() !== "") return new Map();
+  const { tools } = selectTools(agent.toolboxes, parts.toolboxes);
+  return new Map(
+    tools.filter(({ tool }) => withinCeiling(tool.name, ceiling)).map((bound) => [bound.tool.name, bound]),
+  );
+};
+
+const clientSpecs = (tools: readonly ClientTool[]): Agent["specs"] =>
+  tools.map(({ name, description, params }) => ({ name, description, schema: params }));
+
+const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalTimeout"> => {
+  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
+  const { timeout, on_timeout } = team.limits.asks;
+  return {
+    asks: { timeoutMs: Math.min(timeout, agent.options.question_timeout), onTimeout: on_timeout },
+    approvalTimeout: (by) => {
+      const rule = rules.find(
+        (each) =>
+          by === `rule ${each.action} ${each.tool}${each.match === undefined ? "" : ` ${each.match}`}`,
+      );
+      return { timeoutMs: rule?.ask_timeout ?? timeout, onTimeout: rule?.on_timeout ?? "deny" };
+    },
+  };
+};
+
+const promptsOf = (team: Team, agent: AgentConfig, specs: Agent["specs"]): Agent["system"] => {
+  const whole = buildPrompt(team, agent);
+  const light = buildLightPrompt(team, agent);
+  const tools = estimateRequest({ system: "", messages: [], tools: specs });
+  return (facts) => {
+    const { text, tokens } = facts.light ? light : whole;
+    return { text, tokens: tokens + tools };
+  };
+};
+
+const formatOf = (agent: AgentConfig): Agent["responseFormat"] => {
+  const { response_format: type, response_schema: schema } = agent.options;
+  if (type === undefined) return null;
+  return { type, ...(schema === undefined ? {} : { schema }) };
+};
+
+type Variant = Pick<Session, "model" | "tools" | "clientTools">;
+
+const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Agent => {
+  const { team } = parts;
+  const tools = toolsOf(parts, agent, variant.tools);
+  const disabled = agent.options.tool_access.trim() !== "";
+  const clientTools = disabled ? [] : variant.clientTools;
+  const own = [...tools.values()].map(({ tool: { name, description, schema } }) => ({
+    name,
+    description,
+    schema,
+  }));
+  const specs = [...own, ...clientSpecs(clientTools)];
+  const known = new Set(parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)));
+  const format = formatOf(agent);
+  const judged = { team, agent, tools, clientTools, known, now: parts.now };
+  return {
+    name: agent.name,
+    missing: false,
+    prefix: agent.prefix,
+    description: agent.description,
+    lanes: lanesOf(team, agent, variant.model, parts.make),
+    tools,
+    specs,
+    toolsDisabled: disabled,
+    system: promptsOf(team, agent, specs),
+    limits: limitsOf(team, agent),
+    ...asksOf(team, agent),
+    commandTimeout: {
+      default: agent.options.command_timeout / 1_000,
+      max: agent.options.max_command_timeout / 1_000,
+    },
+    outputLimits: agent.options.tool_output_limits,
+    cacheResults: agent.options.cache_tool_results,
+    onInterrupt: agent.options.on_interrupt,
+    writablePaths: agent.options.writable_paths ?? null,
+    responseFormat: format,
+    warningThreshold: agent.options.context_window_warning_threshold,
+    checkOutput: (text, schema) =>
+      outputProblems(
+        text,
+        schema === null ? (format?.type ?? null) : "json_schema",
+        schema ?? format?.schema ?? null,
+      ),
+    judge: (call, grants) => judge(judged, call, grants),
+  };
+};
+
+/** Finds or builds agents: plain sessions share one, a session with its own tools or ceiling has its own. */
+export const createAgents = (parts: AgentParts): ((name: string, session: Variant) => Agent) => {
+  const shared = new Map<string, Agent>();
+  const special = new WeakMap<object, Map<string, Agent>>();
+  const shelf = ({ tools, clientTools }: Variant): Map<string, Agent> => {
+    if (tools === null && clientTools.length === 0) return shared;
+    const owner = clientTools.length > 0 ? clientTools : (tools ?? clientTools);
+    const known = special.get(owner) ?? new Map<string, Agent>();
+    special.set(owner, known);
+    return known;
+  };
+  return (name, session) => {
+    const key = session.model === null ? name : `${name} ${session.model}`;
+    const agents = shelf(session);
+    const known = agents.get(key);
+    if (known !== undefined) return known;
+    const config = parts.team.agents.find((each) => each.name === name);
+    const built = config === undefined ? missingAgent(name) : buildAgent(parts, config, session);
+    agents.set(key, built);
+    return built;
+  };
+};

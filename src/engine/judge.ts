@@ -1,0 +1,100 @@
+import type { Agent as RunningAgent, BoundTool } from "../agent/agent.ts";
+import type { CallPlan, ClientTool, Grant } from "../agent/state.ts";
+import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { parseArguments } from "../tools/arguments.ts";
+import { rememberable, verdict } from "../tools/permission.ts";
+import type { PermissionCall, Policy } from "../tools/permission.ts";
+import { unknownTool } from "../tools/toolbox.ts";
+
+/** The one function of what a call may do (TB-6, SE-15): asked when a reply is stored and again when an approval comes in. */
+
+type Judged = Parameters<RunningAgent["judge"]>[0];
+
+const refusal = (text: string, status: "error" | "denied", by: string): CallPlan => ({
+  toolbox: "",
+  safety: "unsafe",
+  workspace: "none",
+  terminal: false,
+  verdict: status === "denied" ? "deny" : "allow",
+  by,
+  remember: null,
+  refusal: { status, text },
+});
+
+const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Policy => ({
+  preset: agent.permissions?.preset ?? team.permissions.preset,
+  rules: [...team.permissions.rules, ...(agent.permissions?.rules ?? [])],
+  grants: grants.filter(({ scope, agent: owner }) => scope === "session" || owner === agent.name),
+});
+
+const textOf = (output: { readonly content: unknown }): string =>
+  typeof output.content === "string" ? output.content : "invalid_arguments";
+
+export interface JudgeParts {
+  readonly team: Team;
+  readonly agent: AgentConfig;
+  readonly tools: ReadonlyMap<string, BoundTool>;
+  readonly clientTools: readonly ClientTool[];
+  /** Names of every tool that exists, whoever may use it. */
+  readonly known: ReadonlySet<string>;
+  readonly now: () => number;
+}
+
+const decided = (
+  policy: Policy,
+  call: PermissionCall,
+  plan: Omit<CallPlan, "verdict" | "by" | "remember">,
+): CallPlan => {
+  const found = verdict(policy, call);
+  const decision = { ...plan, verdict: found.verdict, by: found.by, remember: rememberable(call) };
+  if (found.verdict !== "deny") return decision;
+  const why = found.reason === undefined ? "" : `: ${found.reason}`;
+  return {
+    ...decision,
+    refusal: { status: "denied", text: `denied: a rule forbids this call (${found.by})${why}` },
+  };
+};
+
+/** A client tool runs at its owner's side, who decides there; only a rule can add a question or forbid it. */
+const judgeClient = (policy: Policy, { name, safety }: ClientTool, now: number): CallPlan => {
+  const call = { tool: name, toolbox: "client", subjects: [name], safety, now };
+  return decided({ ...policy, preset: "open" }, call, {
+    toolbox: "client",
+    safety,
+    workspace: "none",
+    terminal: false,
+    client: true,
+  });
+};
+
+const invalidText = {
+  truncated: "truncated: the reply ended before this call was complete. Send it again.",
+  too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
+};
+
+/** The plan of a call: its class, its verdict, or why it is refused. */
+export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[]): CallPlan => {
+  const { name } = call;
+  if (call.invalid === "truncated" || call.invalid === "too_many")
+    return refusal(invalidText[call.invalid], "error", "reply");
+  const client = parts.clientTools.find((tool) => tool.name === name);
+  const policy = policyOf(parts.team, parts.agent, grants);
+  if (client !== undefined) return judgeClient(policy, client, parts.now());
+  const bound = parts.tools.get(name);
+  if (bound === undefined) {
+    return parts.known.has(name)
+      ? refusal(`not_permitted: ${parts.agent.name} may not use ${name}`, "denied", "toolboxes")
+      : refusal(`unknown_tool: ${unknownTool(name, [...parts.tools.keys()])}`, "error", "toolboxes");
+  }
+  const { tool, toolbox } = bound;
+  const parsed = parseArguments(tool, call.args);
+  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
+  const safety = tool.safety(parsed.args);
+  const permission = { tool: name, toolbox, subjects: tool.subject(parsed.args), safety, now: parts.now() };
+  return decided(policy, permission, {
+    toolbox,
+    safety,
+    workspace: tool.workspace ?? "none",
+    terminal: tool.terminal === true,
+  });
+};

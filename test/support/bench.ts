@@ -1,0 +1,264 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Message } from "../../src/chat/message.ts";
+import { view } from "../../src/chat/view.ts";
+import type { Rules } from "../../src/agent/commands/command.ts";
+import { emptySession } from "../../src/agent/commands/session.ts";
+import type { Delta, StoredEvent } from "../../src/agent/events.ts";
+import { perform } from "../../src/agent/perform.ts";
+import type { Door } from "../../src/agent/perform.ts";
+import type { Operation, Scope, SessionReply } from "../../src/agent/rpc.ts";
+import type { Session } from "../../src/agent/state.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { archiveOf } from "../../durable-objects/archive.ts";
+import { createItems } from "../../durable-objects/items.ts";
+import { createLive } from "../../durable-objects/live.ts";
+import type { Live } from "../../durable-objects/live.ts";
+import { createTables, exists, load } from "../../durable-objects/store.ts";
+import { createStorage, openDatabase } from "./sql.ts";
+import type { FakeStorage } from "./sql.ts";
+
+/** A session on the bench: the real core over the real store, in one process, with a clock that only tests move. */
+
+export const allScopes: readonly Scope[] = [
+  "sessions:read",
+  "sessions:write",
+  "asks:answer",
+  "approvals:decide",
+  "context:read",
+  "usage:read",
+  "tokens:mint",
+];
+
+/** Thrown at a write to cut the power: nothing of that isolate runs on. */
+export class PowerCut extends Error {}
+
+interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+interface Isolate {
+  live: Live | null;
+  readonly storage: FakeStorage;
+  readonly items: ReturnType<typeof createItems>;
+  readonly timers: Set<Timer>;
+  dead: boolean;
+  alarm: number | null;
+  busy: boolean;
+}
+
+export interface Bench {
+  readonly id: string;
+  perform(op: Operation, params?: object, key?: string): SessionReply;
+  /** The value of an operation that must succeed. */
+  ok(op: Operation, params?: object, key?: string): Record<string, never>;
+  send(content: string, more?: object): Record<string, never>;
+  /** Runs until nothing is being worked on. */
+  idle(): Promise<void>;
+  /** Moves the clock and lets what is due happen. */
+  pass(ms: number): Promise<void>;
+  /** Drops the isolate: a new one starts from the rows. */
+  crash(): void;
+  events(): readonly StoredEvent[];
+  types(): readonly string[];
+  chat(): readonly Message[];
+  state(): Session;
+  readonly published: readonly StoredEvent[];
+  readonly deltas: readonly Delta[];
+  /** When the session wants to wake by itself. */
+  alarm(): number | null;
+  now(): number;
+  /** Statements that wrote, so far. */
+  writes(): number;
+  /** Cuts the power before the n-th write from now; null = never. */
+  cutAt(write: number | null): void;
+  rows(table: string): readonly Record<string, unknown>[];
+}
+
+export interface BenchOptions {
+  readonly engine: Engine;
+  readonly id?: string;
+  readonly tenant?: string;
+}
+
+export const openBench = ({
+  engine,
+  id = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
+  tenant = "t1",
+}: BenchOptions): Bench => {
+  const database: DatabaseSync = openDatabase();
+  const published: StoredEvent[] = [];
+  const deltas: Delta[] = [];
+  let now = 1_700_000_000_000;
+  let epoch = 0;
+  let writes = 0;
+  let cut: number | null = null;
+
+  const start = (): Isolate => {
+    epoch += 1;
+    const isolate: Isolate = {
+      live: null,
+      storage: createStorage(database, () => {
+        if (isolate.dead) throw new PowerCut("dead isolate");
+        writes += 1;
+        if (cut !== null && writes >= cut) {
+          isolate.dead = true;
+          cut = null;
+          throw new PowerCut("power cut");
+        }
+      }),
+      items: null as never,
+      timers: new Set(),
+      dead: false,
+      alarm: null,
+      busy: false,
+    };
+    Object.assign(isolate, { items: createItems(isolate.storage.sql, () => now) });
+    return isolate;
+  };
+  let isolate = start();
+
+  const parts = (mine: Isolate) => ({
+    storage: mine.storage,
+    epoch,
+    engine,
+    now: () => now,
+    items: mine.items,
+    watchers: {
+      publish: (lines: readonly string[]) => {
+        for (const line of lines) published.push(JSON.parse(line) as StoredEvent);
+      },
+      show: (shown: readonly Delta[]) => {
+        deltas.push(...shown);
+      },
+    } as never,
+    clock: {
+      rest: (live: boolean, at: number | null) => {
+        mine.busy = live;
+        mine.alarm = at;
+      },
+      after: (ms: number, run: () => void) => {
+        const timer = { at: now + ms, run };
+        mine.timers.add(timer);
+        return { cancel: () => mine.timers.delete(timer) };
+      },
+    } as never,
+    gates: {
+      gate: () => ({
+        reserve: async () => ({ status: "booked" as const, startAt: now }),
+        ended: () => undefined,
+      }),
+      health: () => ({ coolingUntil: 0 }),
+      refresh: () => undefined,
+    },
+    failed: (error: unknown) => {
+      if (!(error instanceof PowerCut)) throw error;
+    },
+    committing: () => {
+      if (!exists(mine.storage.sql)) createTables(mine.storage.sql);
+    },
+  });
+
+  const wake = (): Live | null => {
+    if (isolate.dead) isolate = start();
+    if (isolate.live !== null || !exists(isolate.storage.sql)) return isolate.live;
+    const stored = load(isolate.storage.sql);
+    if (stored === null) return null;
+    isolate.live = createLive(parts(isolate), stored, stored);
+    return isolate.live;
+  };
+
+  const rules: Rules = engine.rules;
+  const doorOf = (mine: Isolate): Door => ({
+    read: () => mine.live?.read() ?? null,
+    archive: () => archiveOf(mine.storage.sql),
+    rules,
+    now: () => now,
+    items: () => [],
+    remove: () => undefined,
+    update: (change) => {
+      const live = mine.live ?? createLive(parts(mine), null, emptySession(id, tenant, rules, now));
+      const result = live.update(change);
+      mine.live = live;
+      return result;
+    },
+  });
+
+  const pump = (): void => {
+    try {
+      wake()?.driver.pump();
+    } catch (error) {
+      if (!(error instanceof PowerCut)) throw error;
+    }
+  };
+
+  const bench: Bench = {
+    id,
+    published,
+    deltas,
+    perform: (op, params = {}, key) => {
+      wake();
+      const principal = { tenant, by: "key1", scopes: allScopes };
+      const reply = perform(doorOf(isolate), {
+        principal,
+        session: id,
+        op,
+        params,
+        ...(key === undefined ? {} : { key }),
+      });
+      pump();
+      return reply;
+    },
+    ok: (op, params, key) => {
+      const reply = bench.perform(op, params, key);
+      if (!reply.ok) throw new Error(`${op} was refused: ${JSON.stringify(reply.problem)}`);
+      return (reply.json === "" ? {} : JSON.parse(reply.json)) as Record<string, never>;
+    },
+    send: (content, more = {}) => bench.ok("send", { content, ...more }),
+    idle: async () => {
+      for (let round = 0; round < 500; round++) {
+        const mine = isolate;
+        if (mine.dead) return;
+        // Streams and tools of this process settle in microtasks and immediates only.
+        await new Promise((resolve) => setImmediate(resolve));
+        if (!mine.busy) return;
+      }
+      throw new Error("the session never came to rest");
+    },
+    pass: async (ms) => {
+      now += ms;
+      for (const timer of [...isolate.timers]) {
+        if (timer.at > now) continue;
+        isolate.timers.delete(timer);
+        timer.run();
+      }
+      pump();
+      await bench.idle();
+    },
+    crash: () => {
+      isolate.dead = true;
+      isolate.live?.driver.stop();
+      isolate = start();
+      pump();
+    },
+    events: () =>
+      archiveOf(createStorage(database).sql)
+        .events({ after: 0, limit: 100_000 })
+        .map((line) => JSON.parse(line) as StoredEvent),
+    types: () => bench.events().map(({ type }) => type),
+    chat: () => view(bench.state().threads["main"]?.chat ?? []).messages,
+    state: () => {
+      const live = wake();
+      if (live === null) throw new Error("there is no session");
+      return live.read();
+    },
+    alarm: () => isolate.alarm,
+    now: () => now,
+    writes: () => writes,
+    cutAt: (write) => {
+      cut = write === null ? null : writes + write;
+    },
+    rows: (table) => database.prepare(`SELECT * FROM ${table}`).all() as Record<string, unknown>[],
+  };
+  return bench;
+};

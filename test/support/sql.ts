@@ -1,0 +1,47 @@
+import { DatabaseSync } from "node:sqlite";
+
+/** The part of a Durable Object's storage that the store uses, over an in-memory SQLite; `beforeWrite` may throw to cut the power. */
+export interface FakeStorage {
+  readonly sql: SqlStorage;
+  readonly transactionSync: <T>(closure: () => T) => T;
+}
+
+type Value = string | number | null;
+
+const isWrite = (query: string): boolean => /^\s*(INSERT|UPDATE|DELETE|CREATE)/i.test(query);
+
+export const createStorage = (
+  database: DatabaseSync,
+  beforeWrite: () => void = () => undefined,
+): FakeStorage => {
+  const exec = (query: string, ...values: Value[]): unknown => {
+    if (isWrite(query)) beforeWrite();
+    let rows: unknown[] = [];
+    if (values.length === 0 && query.includes(";")) database.exec(query);
+    else rows = database.prepare(query).all(...values);
+    return {
+      toArray: () => rows,
+      one: () => {
+        if (rows.length !== 1) throw new Error(`expected one row, got ${rows.length}`);
+        return rows[0];
+      },
+      [Symbol.iterator]: () => rows[Symbol.iterator](),
+    };
+  };
+  const sql = { exec } as unknown as SqlStorage;
+  const transactionSync = <T>(closure: () => T): T => {
+    database.exec("BEGIN");
+    try {
+      const result = closure();
+      beforeWrite();
+      database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      database.exec("ROLLBACK");
+      throw error;
+    }
+  };
+  return { sql, transactionSync };
+};
+
+export const openDatabase = (): DatabaseSync => new DatabaseSync(":memory:");
