@@ -1,0 +1,51 @@
+import * as z from "zod";
+import { defineTool, type Tool } from "../../tools/define-tool.ts";
+import { toolError } from "../../tools/errors.ts";
+import { nearest } from "../../tools/suggest.ts";
+
+/** A skill with a description, as compiled (AG-38): `files` are the other files of its folder, by relative path. */
+export interface LoadableSkill {
+  readonly name: string;
+  readonly body: string;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const hint = (name: string, known: readonly string[]): string => {
+  const near = nearest(name, known);
+  return near === null ? `there are: ${known.join(", ")}` : `did you mean "${near}"?`;
+};
+
+/** `load_skill` over the skills of an agent; declared only if there are any. */
+export function createLoadSkill(skills: readonly LoadableSkill[]): Tool {
+  return defineTool({
+    name: "load_skill",
+    description: "Loads the instructions of a skill, or one of the files that belong to it.",
+    params: z.strictObject({
+      name: z.string().min(1).max(200).describe("Name of the skill."),
+      file: z
+        .string()
+        .min(1)
+        .max(500)
+        .optional()
+        .describe("A file of the skill, as its instructions list it."),
+    }),
+    safety: "read",
+    workspace: "none",
+    pinned: true,
+    run: ({ name, file }) => {
+      const skill = skills.find((candidate) => candidate.name === name);
+      if (skill === undefined) {
+        const known = skills.map((each) => each.name);
+        return toolError("not_found", `there is no skill "${name}"; ${hint(name, known)}`);
+      }
+      const names = Object.keys(skill.files);
+      if (file === undefined) {
+        return { content: names.length === 0 ? skill.body : `${skill.body}\n\nFiles: ${names.join(", ")}` };
+      }
+      const text = Object.hasOwn(skill.files, file) ? skill.files[file] : undefined;
+      return text === undefined
+        ? toolError("not_found", `the skill ${name} has no file "${file}"; ${hint(file, names)}`)
+        : { content: text };
+    },
+  });
+}

@@ -1,0 +1,175 @@
+import { SandboxError, type ExecEvent, type ExecRequest, type Sandbox } from "../../sandbox/contract.ts";
+import { base32, sha256 } from "../../sandbox/sha256.ts";
+import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
+import { toolError } from "../../tools/errors.ts";
+import { sandboxed, sandboxOf } from "../sandbox-call.ts";
+
+/** A command as a tool call asks for it. `timeout` in seconds. */
+export interface Command {
+  readonly argv: readonly string[];
+  readonly cwd: string | undefined;
+  readonly timeout: number | undefined;
+  readonly stdin: string | undefined;
+  readonly background: boolean;
+  readonly okCodes: readonly number[];
+}
+
+interface Bounds {
+  readonly default: number;
+  readonly max: number;
+}
+
+type ExitEvent = Extract<ExecEvent, { type: "exit" }>;
+
+/** Milliseconds a tool call gets beyond its command: to reattach, and to end it. */
+const margin = 30_000;
+
+const secondsOf = (timeout: number | undefined, bounds: Bounds): number =>
+  Math.min(timeout ?? bounds.default, bounds.max);
+
+/** The deadline of a call that runs a command (SE-16). */
+export const commandDeadline = (timeout: number | undefined, bounds: Bounds): number =>
+  secondsOf(timeout, bounds) * 1000 + margin;
+
+/** The start-once id of a call's command (TB-16). */
+export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
+
+function requestOf(command: Command, context: ToolContext): ExecRequest {
+  return {
+    argv: command.argv,
+    execId: execIdOf(context.key),
+    timeoutMs: secondsOf(command.timeout, context.commandTimeout) * 1000,
+    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...(command.stdin === undefined ? {} : { stdin: command.stdin }),
+    ...(context.writablePaths === undefined ? {} : { writablePaths: context.writablePaths }),
+  };
+}
+
+/** What became of a call that was interrupted: its command runs or ran, it never arrived, or nobody knows (TB-29). */
+async function whereabouts(
+  sandbox: Sandbox,
+  context: ToolContext,
+): Promise<"known" | "not_started" | "unknown"> {
+  const noted = context.memo.get();
+  if (context.attempt === 1 || typeof noted !== "string") return "not_started";
+  const deadline = Date.now() + margin;
+  try {
+    for await (const _ of sandbox.attach(execIdOf(context.key), 0, deadline, context.signal)) break;
+    return "known";
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.code !== "exec_unknown") throw error;
+    return (await sandbox.instance()) === noted ? "not_started" : "unknown";
+  }
+}
+
+const unknownOutcome: ToolOutput = {
+  ...toolError(
+    "unknown",
+    "the sandbox lost this command. Its outcome is unknown: check before repeating it.",
+  ),
+  status: "unknown",
+};
+
+/** Collects a command's output as text and shows it as it comes. */
+async function collect(
+  events: AsyncIterable<ExecEvent>,
+  show: (text: string) => void,
+): Promise<{ stdout: string; stderr: string; exit: ExitEvent | null }> {
+  const streams = {
+    stdout: { text: "", decoder: new TextDecoder() },
+    stderr: { text: "", decoder: new TextDecoder() },
+  };
+  let exit: ExitEvent | null = null;
+  for await (const event of events) {
+    if (event.type === "exit") exit = event;
+    if (event.type !== "stdout" && event.type !== "stderr") continue;
+    const stream = streams[event.type];
+    const text = stream.decoder.decode(event.data, { stream: true });
+    stream.text += text;
+    if (text !== "") show(text);
+  }
+  const rest = (stream: { text: string; decoder: TextDecoder }): string =>
+    stream.text + stream.decoder.decode();
+  return { stdout: rest(streams.stdout), stderr: rest(streams.stderr), exit };
+}
+
+const sentences = {
+  timeout: (ms: number) => `timeout: the command was ended after ${Math.round(ms / 1000)} s.`,
+  killed: () => "cancelled: the command was ended.",
+  limit: () => "limit: the command met a limit of the sandbox.",
+} as const;
+
+/** Output, `[stderr]`, `[exit N]` (TB-16), behind a sentence where the command did not end by itself. */
+export function resultText(
+  output: { readonly stdout: string; readonly stderr: string },
+  exitCode: number,
+): string {
+  const parts = [
+    output.stdout,
+    output.stderr === "" ? "" : `[stderr]\n${output.stderr}`,
+    `[exit ${exitCode}]`,
+  ];
+  return parts
+    .filter((part) => part !== "")
+    .map((part) => part.replace(/\n$/, ""))
+    .join("\n");
+}
+
+function outcome(
+  output: { readonly stdout: string; readonly stderr: string },
+  exit: ExitEvent | null,
+  okCodes: readonly number[],
+): ToolOutput {
+  if (exit === null || exit.reason === "lost") return unknownOutcome;
+  const text = resultText(output, exit.exitCode);
+  const details = { exit_code: exit.exitCode, reason: exit.reason, duration_ms: exit.durationMs };
+  if (exit.reason === "exited") return { content: text, isError: !okCodes.includes(exit.exitCode), details };
+  return { content: `${sentences[exit.reason](exit.durationMs)}\n${text}`, isError: true, details };
+}
+
+/** Events of the call's command: started now, or found again. */
+function eventsOf(
+  sandbox: Sandbox,
+  request: ExecRequest,
+  context: ToolContext,
+  known: boolean,
+): AsyncIterable<ExecEvent> {
+  const deadline = Math.min(context.deadline, Date.now() + (request.timeoutMs ?? 0) + margin / 3);
+  return known
+    ? sandbox.attach(request.execId, 0, deadline, context.signal)
+    : sandbox.exec(request, context.signal);
+}
+
+async function foreground(
+  sandbox: Sandbox,
+  request: ExecRequest,
+  context: ToolContext,
+  run: { known: boolean; okCodes: readonly number[] },
+) {
+  const end = (): void => {
+    sandbox.kill(request.execId).catch(() => undefined);
+  };
+  context.signal.addEventListener("abort", end, { once: true });
+  try {
+    const { exit, ...output } = await collect(eventsOf(sandbox, request, context, run.known), context.show);
+    return outcome(output, exit, run.okCodes);
+  } finally {
+    context.signal.removeEventListener("abort", end);
+  }
+}
+
+/** Runs the command of a call: once, whatever interrupts the call, with its whole outcome (TB-16, TB-29). */
+export function runCommand(command: Command, context: ToolContext): Promise<ToolOutput> {
+  return sandboxed(async () => {
+    const sandbox = sandboxOf(context);
+    const found = await whereabouts(sandbox, context);
+    if (found === "unknown") return unknownOutcome;
+    const request = requestOf(command, context);
+    const known = found === "known";
+    if (!known) context.memo.set(await sandbox.instance());
+    if (!command.background)
+      return foreground(sandbox, request, context, { known, okCodes: command.okCodes });
+    if (!known) await sandbox.start(request, context.signal);
+    return { content: JSON.stringify({ exec_id: request.execId }) };
+  });
+}

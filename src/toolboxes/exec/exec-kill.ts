@@ -1,0 +1,30 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import type { ExecEvent } from "../../sandbox/contract.ts";
+import { sandboxed, sandboxOf } from "../sandbox-call.ts";
+import { execIdParameter } from "./parameters.ts";
+import { stateOf } from "./snapshot.ts";
+
+/** Milliseconds in which a killed command must be gone. */
+const killTime = 10_000;
+
+export const execKill = defineTool({
+  name: "exec_kill",
+  description: "Ends a background command with all its children and tells how it ended.",
+  params: z.strictObject({ exec_id: execIdParameter }),
+  safety: "idempotent",
+  workspace: "none",
+  subject: ({ exec_id }) => [exec_id],
+  run: ({ exec_id }, context) =>
+    sandboxed(async () => {
+      const sandbox = sandboxOf(context);
+      await sandbox.kill(exec_id);
+      const events: ExecEvent[] = [];
+      const until = Date.now() + killTime;
+      for await (const event of sandbox.attach(exec_id, 0, until, context.signal)) {
+        if (event.type === "exit") events.push(event);
+      }
+      const { state, exit_code } = stateOf(events);
+      return { content: JSON.stringify({ state, exit_code }) };
+    }),
+});

@@ -1,0 +1,46 @@
+import * as z from "zod";
+import {
+  defineTool,
+  parked,
+  type Parked,
+  type ToolContext,
+  type ToolOutput,
+} from "../../tools/define-tool.ts";
+import { sandboxed, sandboxOf } from "../sandbox-call.ts";
+import { execIdParameter } from "./parameters.ts";
+import { pollInterval, stateOf } from "./snapshot.ts";
+
+/** When the wait of this call ends; counted from its first start, over every time it was parked. */
+function waitEnd(wait: number, context: ToolContext): number {
+  const noted = context.memo.get();
+  if (typeof noted === "number") return noted;
+  const end = context.now() + wait * 1000;
+  context.memo.set(end);
+  return end;
+}
+
+export const execPoll = defineTool({
+  name: "exec_poll",
+  description: "Tells whether a background command still runs and what it printed since the last poll.",
+  params: z.strictObject({
+    exec_id: execIdParameter,
+    wait: z.number().min(0).max(600).default(0).describe("Seconds to wait for output or the end."),
+  }),
+  safety: "read",
+  workspace: "none",
+  poll: true,
+  limit: 30_000,
+  subject: ({ exec_id }) => [exec_id],
+  run: async ({ exec_id, wait }, context): Promise<ToolOutput | Parked> => {
+    let until: number | null = null;
+    const output = await sandboxed(async () => {
+      const state = stateOf(await sandboxOf(context).poll(exec_id, context.key));
+      const quiet = state.state === "running" && state.stdout === "" && state.stderr === "";
+      if (quiet && wait > 0 && context.now() < waitEnd(wait, context)) {
+        until = Math.min(context.now() + pollInterval, waitEnd(wait, context));
+      }
+      return { content: JSON.stringify(state) };
+    });
+    return until === null ? output : parked({ on: "exec", until });
+  },
+});

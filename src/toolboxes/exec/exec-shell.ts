@@ -1,0 +1,22 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { commandDeadline, runCommand } from "./command.ts";
+import { commandParameters } from "./parameters.ts";
+
+export const execShell = defineTool({
+  name: "exec_shell",
+  description: "Runs a script with sh -c and returns its output and exit code.",
+  params: z.strictObject({
+    script: z.string().min(1).describe("The script."),
+    ...commandParameters,
+  }),
+  safety: "reattach",
+  workspace: "write",
+  limit: 30_000,
+  timeout: ({ timeout }, bounds) => commandDeadline(timeout, bounds),
+  subject: () => ["*"],
+  run: ({ script, cwd, timeout, background }, context) => {
+    const argv = ["sh", "-c", script];
+    return runCommand({ argv, cwd, timeout, stdin: undefined, background, okCodes: [0] }, context);
+  },
+});

@@ -1,0 +1,55 @@
+import { SandboxError, type Sandbox } from "../../sandbox/contract.ts";
+import type { ToolOutput } from "../../tools/define-tool.ts";
+import { toolError } from "../../tools/errors.ts";
+
+export const longestText = 10 * 1024 * 1024;
+
+export type FileText =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "binary"; readonly type: string; readonly size: number }
+  | { readonly kind: "error"; readonly error: ToolOutput };
+
+const signatures: readonly (readonly [string, readonly number[]])[] = [
+  ["image/png", [0x89, 0x50, 0x4e, 0x47]],
+  ["image/jpeg", [0xff, 0xd8, 0xff]],
+  ["image/gif", [0x47, 0x49, 0x46, 0x38]],
+  ["application/pdf", [0x25, 0x50, 0x44, 0x46]],
+  ["application/zip", [0x50, 0x4b, 0x03, 0x04]],
+  ["application/gzip", [0x1f, 0x8b]],
+];
+
+const typeOf = (bytes: Uint8Array): string =>
+  signatures.find(([, signature]) => signature.every((byte, index) => bytes[index] === byte))?.[0] ??
+  "application/octet-stream";
+
+async function firstBytes(sandbox: Sandbox, path: string): Promise<Uint8Array> {
+  try {
+    return await sandbox.read(path, { offset: 0, length: longestText + 1 });
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === "range") return new Uint8Array();
+    throw error;
+  }
+}
+
+function decoded(bytes: Uint8Array): string | null {
+  if (bytes.subarray(0, 8192).includes(0)) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** A file as text, if it is UTF-8 text of at most 10 MiB. */
+export async function readText(sandbox: Sandbox, path: string): Promise<FileText> {
+  const bytes = await firstBytes(sandbox, path);
+  if (bytes.length > longestText) {
+    const sentence = `${path} is larger than ${longestText} bytes; search it or print a part with a command`;
+    return { kind: "error", error: toolError("too_large", sentence) };
+  }
+  const text = decoded(bytes);
+  return text === null ? { kind: "binary", type: typeOf(bytes), size: bytes.length } : { kind: "text", text };
+}
+
+export const binaryNote = (path: string, file: { readonly type: string; readonly size: number }): string =>
+  `${path} is a binary file: ${file.type}, ${file.size} bytes.`;

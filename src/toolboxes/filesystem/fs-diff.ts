@@ -1,0 +1,16 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+export const fsDiff = defineTool({
+  name: "fs_diff",
+  description: "Compares two text files as a unified diff with three lines of context.",
+  params: z.strictObject({ file_a: pathParameter("First file"), file_b: pathParameter("Second file") }),
+  safety: "read",
+  workspace: "read",
+  cache: true,
+  subject: ({ file_a, file_b }) => [subjectPath(file_a), subjectPath(file_b)],
+  run: ({ file_a, file_b }, context) =>
+    sandboxed(async () => ({ content: await sandboxOf(context).diff(file_a, file_b) })),
+});

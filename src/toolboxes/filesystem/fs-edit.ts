@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { change, subjectPath } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+export const fsEdit = defineTool({
+  name: "fs_edit",
+  description:
+    "Replaces a text that occurs exactly once in a file. An empty old_text creates the file with new_text as its content.",
+  params: z.strictObject({
+    path: pathParameter("File to edit"),
+    old_text: z
+      .string()
+      .describe("The text to replace, exactly as it stands in the file; it must occur once."),
+    new_text: z.string().default("").describe("What takes its place; omitted: the text is removed."),
+  }),
+  safety: "idempotent",
+  workspace: "write",
+  subject: ({ path }) => [subjectPath(path)],
+  run: (args, context) => change(context, "edit", args, () => `Edited ${args.path}.`),
+});

@@ -1,0 +1,23 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+const most = 2000;
+
+export const fsList = defineTool({
+  name: "fs_list",
+  description: "Lists the entries of a folder, sorted by name, with type and size.",
+  params: z.strictObject({ path: pathParameter("Folder to list").default(".") }),
+  safety: "read",
+  workspace: "read",
+  cache: true,
+  subject: ({ path }) => [subjectPath(path)],
+  run: ({ path }, context) =>
+    sandboxed(async () => {
+      const entries = await sandboxOf(context).list(path);
+      const shown = entries.slice(0, most).map(({ name, type, size }) => ({ name, type, size }));
+      const rest = entries.length > most ? `\n${entries.length - most} more entries are not shown.` : "";
+      return { content: JSON.stringify(shown) + rest };
+    }),
+});

@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { change, subjectPath } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+const hunk = z.strictObject({
+  old_text: z.string().min(1).describe("The text to replace; it must occur once when its turn comes."),
+  new_text: z.string().default("").describe("What takes its place; omitted: the text is removed."),
+});
+
+export const fsPatch = defineTool({
+  name: "fs_patch",
+  description: "Makes several replacements in one file, in order: all of them or none.",
+  params: z.strictObject({
+    path: pathParameter("File to edit"),
+    hunks: z
+      .array(hunk)
+      .min(1)
+      .max(100)
+      .describe("Replacements, each applied to what the one before it left."),
+  }),
+  safety: "idempotent",
+  workspace: "write",
+  subject: ({ path }) => [subjectPath(path)],
+  run: (args, context) =>
+    change(context, "patch", args, () => `Made ${args.hunks.length} replacements in ${args.path}.`),
+});

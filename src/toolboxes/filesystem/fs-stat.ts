@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+export const fsStat = defineTool({
+  name: "fs_stat",
+  description: "Tells size, mode, time of change and, of a file, the SHA-256 of its content.",
+  params: z.strictObject({ path: pathParameter("File or folder") }),
+  safety: "read",
+  workspace: "read",
+  cache: true,
+  subject: ({ path }) => [subjectPath(path)],
+  run: ({ path }, context) =>
+    sandboxed(async () => {
+      const stat = await sandboxOf(context).stat(path);
+      const told = {
+        name: stat.name,
+        size: stat.size,
+        mode: stat.mode.toString(8).padStart(4, "0"),
+        mod_time: new Date(stat.modTime).toISOString(),
+        is_dir: stat.type === "directory",
+        ...(stat.sha256 === undefined ? {} : { sha256: stat.sha256 }),
+      };
+      return { content: JSON.stringify(told) };
+    }),
+});

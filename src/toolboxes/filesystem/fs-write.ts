@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { changed, sandboxOf, subjectPath, writeOptions } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+export const fsWrite = defineTool({
+  name: "fs_write",
+  description: "Writes a whole file and makes missing folders. An existing file is replaced; its mode stays.",
+  params: z.strictObject({
+    path: pathParameter("File to write"),
+    content: z.string().describe("The whole content of the file."),
+  }),
+  safety: "idempotent",
+  workspace: "write",
+  subject: ({ path }) => [subjectPath(path)],
+  run: ({ path, content }, context) =>
+    changed(
+      () => sandboxOf(context).write(path, content, writeOptions(context)),
+      () => `Wrote ${new TextEncoder().encode(content).length} bytes to ${path}.`,
+    ),
+});

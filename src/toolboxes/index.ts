@@ -1,0 +1,61 @@
+import type { Toolbox } from "../tools/define-tool.ts";
+import { askUser } from "./ask/ask-user.ts";
+import { createLoadSkill, type LoadableSkill } from "./core/load-skill.ts";
+import { recall } from "./core/recall.ts";
+import { reportStatus } from "./core/report-status.ts";
+import { execKill } from "./exec/exec-kill.ts";
+import { execPoll } from "./exec/exec-poll.ts";
+import { execRun } from "./exec/exec-run.ts";
+import { execShell } from "./exec/exec-shell.ts";
+import { applyPatch } from "./filesystem/apply-patch.ts";
+import { fsCopy } from "./filesystem/fs-copy.ts";
+import { fsDelete } from "./filesystem/fs-delete.ts";
+import { fsDiff } from "./filesystem/fs-diff.ts";
+import { fsEdit } from "./filesystem/fs-edit.ts";
+import { fsList } from "./filesystem/fs-list.ts";
+import { fsMkdir } from "./filesystem/fs-mkdir.ts";
+import { fsMove } from "./filesystem/fs-move.ts";
+import { fsPatch } from "./filesystem/fs-patch.ts";
+import { fsReadLines } from "./filesystem/fs-read-lines.ts";
+import { fsRead } from "./filesystem/fs-read.ts";
+import { fsStat } from "./filesystem/fs-stat.ts";
+import { fsWrite } from "./filesystem/fs-write.ts";
+import { searchContent } from "./search/search-content.ts";
+import { searchFiles } from "./search/search-files.ts";
+
+/** The built-in toolboxes that need nothing but a call's context. */
+export const toolboxes: readonly Toolbox[] = [
+  { name: "ask", description: "Questions to the person.", tools: [askUser] },
+  {
+    name: "filesystem",
+    description: "Files of the workspace.",
+    tools: [
+      fsRead,
+      fsReadLines,
+      fsList,
+      fsStat,
+      fsDiff,
+      fsWrite,
+      fsEdit,
+      fsPatch,
+      applyPatch,
+      fsDelete,
+      fsMkdir,
+      fsMove,
+      fsCopy,
+    ],
+  },
+  { name: "search", description: "Search in the workspace.", tools: [searchContent, searchFiles] },
+  {
+    name: "exec",
+    description: "Commands in the workspace.",
+    tools: [execRun, execShell, execPoll, execKill],
+  },
+];
+
+/** The implicit toolbox of an agent: `recall` and `report_status`, and `load_skill` if it has skills to load. */
+export const createCoreToolbox = (skills: readonly LoadableSkill[]): Toolbox => ({
+  name: "core",
+  description: "What every agent with tools has.",
+  tools: [recall, reportStatus, ...(skills.length === 0 ? [] : [createLoadSkill(skills)])],
+});

@@ -1,0 +1,91 @@
+import {
+  SandboxError,
+  type ChangeArguments,
+  type ChangeOperation,
+  type ChangeOutcome,
+  type SandboxErrorCode,
+} from "../sandbox/contract.ts";
+import { workspacePath } from "../sandbox/paths.ts";
+import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
+import { toolError, type ToolErrorCode } from "../tools/errors.ts";
+
+/** How tools speak to the sandbox: refusals become error results, changes carry the call's key. */
+
+const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
+  invalid_request: "invalid_arguments",
+  path_outside: "not_permitted",
+  path_not_writable: "not_permitted",
+  workspace_read_not_found: "not_found",
+  exec_unknown: "not_found",
+  conflict: "conflict",
+  exists: "exists",
+  exec_id_reused: "conflict",
+  payload_too_large: "too_large",
+  range: "invalid_arguments",
+  not_unique: "not_unique",
+  no_match: "no_match",
+  limit: "limit",
+  unsupported: "unsupported",
+  exec_transport_error: "unavailable",
+  capacity_exceeded: "unavailable",
+};
+
+/** Runs a call of the sandbox; what it refuses is an error result with its sentence. */
+export async function sandboxed(run: () => Promise<ToolOutput>): Promise<ToolOutput> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof SandboxError) return toolError(codes[error.code], error.message);
+    throw error;
+  }
+}
+
+/** The sandbox as the calling thread sees it. */
+export const sandboxOf = (context: ToolContext) => context.sandbox.as(context.thread);
+
+export const writeOptions = (context: ToolContext) => ({
+  key: context.key,
+  signal: context.signal,
+  ...(context.writablePaths === undefined ? {} : { writablePaths: context.writablePaths }),
+});
+
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof SandboxError && error.code === "exec_transport_error";
+
+/** Repeats a keyed request whose answer got lost: the key makes it happen once. */
+async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await request();
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    return request();
+  }
+}
+
+/** The result of a change: its sentence, and its events. */
+export async function changed(
+  request: () => Promise<ChangeOutcome>,
+  sentence: (outcome: ChangeOutcome) => string,
+): Promise<ToolOutput> {
+  return sandboxed(async () => {
+    const outcome = await insistently(request);
+    return { content: sentence(outcome), changes: outcome.changes };
+  });
+}
+
+/** Performs one of the sandbox's changing operations for a call. */
+export const change = <O extends ChangeOperation>(
+  context: ToolContext,
+  op: O,
+  args: ChangeArguments[O],
+  sentence: (outcome: ChangeOutcome) => string,
+): Promise<ToolOutput> => changed(() => sandboxOf(context).change(op, args, writeOptions(context)), sentence);
+
+/** A path as permission patterns see it; one that leads out stays as it was written, and the sandbox refuses it. */
+export function subjectPath(raw: string): string {
+  try {
+    return workspacePath(raw);
+  } catch {
+    return raw;
+  }
+}

@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+
+export const searchFiles = defineTool({
+  name: "search_files",
+  description:
+    "Finds files by name, newest first. *.ts matches at any depth, src/**/*.ts below src; ignore files are honoured.",
+  params: z.strictObject({
+    pattern: z.string().min(1).max(1000).describe("Glob of names or paths."),
+    directory: z.string().min(1).max(4096).default(".").describe("Folder to search."),
+    max_results: z.int().min(1).max(2000).default(100).describe("Most paths to return."),
+  }),
+  safety: "read",
+  workspace: "read",
+  cache: true,
+  limit: 8_000,
+  subject: ({ directory }) => [subjectPath(directory)],
+  run: (query, context) =>
+    sandboxed(async () => ({ content: JSON.stringify(await sandboxOf(context).searchFiles(query)) })),
+});
