@@ -5,6 +5,7 @@ import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { globMatch } from "../sandbox/glob.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
+import { createCoreToolbox } from "../toolboxes/index.ts";
 import { selectTools } from "../tools/toolbox.ts";
 import { judge } from "./judge.ts";
 import { lanesOf } from "./lanes.ts";
@@ -55,7 +56,8 @@ export const toolsOf = (
   ceiling: readonly string[] | null,
 ): ReadonlyMap<string, BoundTool> => {
   if (agent.options.tool_access.trim() !== "") return new Map();
-  const { tools } = selectTools(agent.toolboxes, parts.toolboxes);
+  const skills = parts.team.skills.filter(({ name, description }) => description !== null && agent.skills.includes(name));
+  const { tools } = selectTools(agent.toolboxes, [...parts.toolboxes, createCoreToolbox(skills)]);
   return new Map(
     tools.filter(({ tool }) => withinCeiling(tool.name, ceiling)).map((bound) => [bound.tool.name, bound]),
   );

@@ -18,8 +18,11 @@ export interface Price extends Rates {
 export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null): number | null => {
   if (price === null) return null;
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
+  const { above } = price;
   const rates: Rates =
-    price.above !== undefined && prompt > price.above.tokens ? { ...price, ...price.above } : price;
+    above !== undefined && prompt > above.tokens
+      ? { ...price, ...above, input: above.input ?? price.input, output: above.output ?? price.output }
+      : price;
   const read = rates.cache_read ?? rates.input * 0.1;
   const write = rates.cache_write ?? rates.input;
   const hourly = Math.min(cacheWrite1h, usage.cacheWrite);

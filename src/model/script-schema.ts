@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { DeepReadonly } from "../schema.ts";
 import { count, mapOf, name, text } from "../schema.ts";
 
 /** Scripts of the scripted provider (MO-39): what a model without a network answers. */
@@ -125,4 +126,4 @@ export const scriptSchema = z.strictObject({
   scenes: z.array(sceneSchema).max(1_000).default([]).describe("Scenes; the first match is played."),
 });
 
-export type Script = z.output<typeof scriptSchema>;
+export type Script = DeepReadonly<z.output<typeof scriptSchema>>;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { DeepReadonly } from "../schema.ts";
 import {
   cacheSchema,
   fallbackSchema,
@@ -93,6 +94,6 @@ export const providerSchema = z.strictObject({
 });
 
 /** A compiled provider: `script` is always the parsed script. */
-export type ProviderConfig = Omit<z.output<typeof providerSchema>, "script"> & {
-  script?: z.output<typeof scriptSchema>;
-};
+export type ProviderConfig = DeepReadonly<
+  Omit<z.output<typeof providerSchema>, "script"> & { script?: z.output<typeof scriptSchema> }
+>;
