@@ -17,7 +17,7 @@ export default defineConfig({
         test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"] },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: "../src/sandbox/worker/wrangler.toml" } })],
+        plugins: [cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` } })],
         test: { name: "sandbox", include: ["test/sandbox/worker/**/*.test.ts"] },
       },
       {

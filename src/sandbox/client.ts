@@ -89,7 +89,7 @@ export function createSandbox(fetcher: Fetcher, id: string, options: SandboxOpti
       return paths;
     },
     destroy: async () => {
-      await wire.send({ method: "DELETE", path: "/" });
+      await wire.send({ method: "DELETE", path: "" });
     },
   };
 }

@@ -80,9 +80,12 @@ export function sha256(input: string | Uint8Array): Uint8Array {
   return result;
 }
 
+/** Lower-case hex. */
+export const hexOf = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /** Lower-case hex of SHA-256. */
-export const sha256Hex = (input: string | Uint8Array): string =>
-  Array.from(sha256(input), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const sha256Hex = (input: string | Uint8Array): string => hexOf(sha256(input));
 
 /** Lower-case base32 (RFC 4648) without padding. */
 export function base32(bytes: Uint8Array): string {

@@ -1,10 +1,11 @@
 import type * as z from "zod";
 import type { ChangeArguments, ChangeOperation, ChangeOutcome, FileChange } from "../contract.ts";
 import { workspacePath } from "../paths.ts";
+import { sha256Hex } from "../sha256.ts";
 import { editText, textOf } from "./edit-text.ts";
 import { fail } from "./errors.ts";
 import { contentOf, hashOf, type Disk, type Entry } from "./files.ts";
-import { existing, existingFile, locate, type Place } from "./locate.ts";
+import { existing, existingFile, locate } from "./locate.ts";
 import { applyHunks, parsePatch, type FilePatch } from "./patch-text.ts";
 import { changeBodies, parseBody } from "./requests.ts";
 import { checkUnseen, saw } from "./seen.ts";
@@ -59,34 +60,37 @@ function checkMatch(disk: Disk, path: string, entry: Entry | null, ifMatch: stri
     fail("conflict", `${path} no longer has the content of If-Match; read it again`);
 }
 
-/** Writes one file as this actor: not over changes it has not seen. */
-function put(disk: Disk, context: ChangeContext, path: string, bytes: Uint8Array): FileChange {
-  const place: Place = locate(disk, path);
-  const before = place.entry?.type === "file" ? contentOf(disk, place.entry) : null;
-  if (place.entry?.type === "directory") fail("conflict", `${path} is a folder; a file cannot replace it`);
-  checkWritable(context.writer, place.path);
-  checkUnseen(disk, context.actor, place.path, place.entry);
-  const written = writeFile(disk, context.writer, path, bytes);
-  saw(disk, context.actor, written.path, written.entry);
-  return {
-    path: written.path,
-    op: before === null ? "create" : "modify",
-    ...diffOf(written.path, before ?? nothing, bytes),
-  };
+/** A file's whole new content. */
+export interface FileContent {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  readonly hash: string;
 }
+
+/** Writes one file as this actor: not over changes it has not seen. */
+function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileContent): FileChange {
+  const { path: physical, entry } = locate(disk, path);
+  if (entry?.type === "directory") fail("conflict", `${path} is a folder; a file cannot replace it`);
+  checkWritable(context.writer, physical);
+  checkUnseen(disk, context.actor, physical, entry);
+  const before = entry === null || entry.size > maxDiffed ? nothing : contentOf(disk, entry);
+  const written = writeFile(disk, context.writer, path, bytes, hash);
+  saw(disk, context.actor, physical, written.entry);
+  const shown = entry !== null && entry.size > maxDiffed ? {} : diffOf(physical, before, bytes);
+  return { path: physical, op: entry === null ? "create" : "modify", ...shown };
+}
+
+const putText = (disk: Disk, context: ChangeContext, path: string, text: string): FileChange => {
+  const bytes = new TextEncoder().encode(text);
+  return put(disk, context, { path, bytes, hash: sha256Hex(bytes) });
+};
 
 /** The whole content of a file (`PUT /file`). */
-export function putContent(
-  disk: Disk,
-  context: ChangeContext,
-  path: string,
-  bytes: Uint8Array,
-): ChangeOutcome {
-  checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
-  return { changes: [put(disk, context, path, bytes)] };
+export function putContent(disk: Disk, context: ChangeContext, content: FileContent): ChangeOutcome {
+  checkMatch(disk, content.path, locate(disk, content.path).entry, context.ifMatch);
+  return { changes: [put(disk, context, content)] };
 }
 
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const readText = (disk: Disk, path: string): string =>
   textOf(path, contentOf(disk, existingFile(disk, path).entry));
 
@@ -95,12 +99,12 @@ function edit(disk: Disk, context: ChangeContext, args: ChangeArguments["edit"])
   if (args.old_text !== "") {
     checkMatch(disk, path, locate(disk, path).entry, context.ifMatch);
     const text = editText(path, readText(disk, path), args.old_text, args.new_text ?? "");
-    return { changes: [put(disk, context, path, encode(text))] };
+    return { changes: [putText(disk, context, path, text)] };
   }
   if (locate(disk, path, false).entry !== null) {
     fail("exists", `${path} exists already; an empty old_text only creates files`);
   }
-  return { changes: [put(disk, context, path, encode(args.new_text ?? ""))] };
+  return { changes: [putText(disk, context, path, args.new_text ?? "")] };
 }
 
 function patch(disk: Disk, context: ChangeContext, args: ChangeArguments["patch"]): ChangeOutcome {
@@ -113,7 +117,7 @@ function patch(disk: Disk, context: ChangeContext, args: ChangeArguments["patch"
     },
     readText(disk, path),
   );
-  return { changes: [put(disk, context, path, encode(text))] };
+  return { changes: [putText(disk, context, path, text)] };
 }
 
 function removal(disk: Disk, context: ChangeContext, path: string, recursive: boolean): FileChange[] {
@@ -140,10 +144,10 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
   if (file.kind === "add") {
     if (locate(disk, file.path, false).entry !== null)
       fail("exists", `${file.path} exists already; update it instead`);
-    return [put(disk, context, file.path, encode(file.content))];
+    return [putText(disk, context, file.path, file.content)];
   }
   const text = readText(disk, file.path);
-  const change = put(disk, context, file.path, encode(applyHunks(file.path, text, file.hunks)));
+  const change = putText(disk, context, file.path, applyHunks(file.path, text, file.hunks));
   if (file.moveTo === undefined) return [change];
   const moved = moveTree(disk, context.writer, {
     source: file.path,

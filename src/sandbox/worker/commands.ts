@@ -4,6 +4,7 @@ import { blob } from "./database.ts";
 import { fail, failure } from "./errors.ts";
 import { freshId, type Disk } from "./files.ts";
 import { existing } from "./locate.ts";
+import { createGatherer } from "./gather.ts";
 import { createOutputLog, type LoggedOutput, type OutputLog } from "./output-log.ts";
 import { runShell, type Stream } from "./shell.ts";
 import type { Writer } from "./tree.ts";
@@ -149,15 +150,17 @@ async function drive(host: CommandHost, request: CommandRequest, live: LiveComma
     live.reason ??= "timeout";
     live.controller.abort();
   }, timeoutMs);
+  const gatherer = createGatherer((stream, bytes) => {
+    live.log.append(stream, bytes);
+    notify(live);
+  });
   const outcome = await runShell(host.disk, {
     ...request,
     timeoutMs,
     signal: live.controller.signal,
-    emit: (stream, bytes) => {
-      live.log.append(stream, bytes);
-      notify(live);
-    },
+    emit: gatherer.add,
   });
+  gatherer.flush();
   clearTimeout(timer);
   const reason = live.reason ?? (outcome.limited ? "limit" : "exited");
   live.end = {

@@ -179,14 +179,20 @@ function replaceContent(disk: Disk, before: Entry, bytes: Uint8Array, changed: P
 }
 
 /** Writes a whole file at a place that `locate` gave, with missing parents. The mode stays; a new file gets 0644. */
-export function putFile(disk: Disk, place: Place, bytes: Uint8Array, writer: string, hash = true): Entry {
+export function putFile(
+  disk: Disk,
+  place: Place,
+  bytes: Uint8Array,
+  writer: string,
+  sha256: string | null,
+): Entry {
   const before = place.entry;
   if (before !== null && before.type !== "file") {
     return fail("conflict", `${place.path} is a folder; a file cannot replace it`);
   }
   const sizeBefore = before?.size ?? 0;
   checkSpace(disk, place.path, bytes.length, sizeBefore);
-  const changed = { size: bytes.length, sha256: hash ? sha256Hex(bytes) : null, writer };
+  const changed = { size: bytes.length, sha256, writer };
   const add = (): Entry => {
     const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer);
     return addEntry(disk, folder, place.missing.at(-1) ?? "", { type: "file", mode: 0o644, ...changed });

@@ -1,8 +1,7 @@
 import type { Stream } from "./shell.ts";
 
-/** Bytes of one event, and of the first and the last part of each stream that are kept (TB-29). */
-const eventBytes = 32 * 1024;
-export const keptBytes = 512 * 1024;
+/** Most bytes of one event. */
+export const eventBytes = 32 * 1024;
 
 export interface LoggedOutput {
   readonly seq: number;

@@ -1,4 +1,5 @@
 import { Hono, type Context } from "hono";
+import { hexOf } from "../sha256.ts";
 import { SandboxError, type ChangeOperation, type FileStat } from "../contract.ts";
 import { workspacePath } from "../paths.ts";
 import { changeOperations, putContent, type ChangeContext } from "./changes.ts";
@@ -97,10 +98,10 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   if (announced > file)
     fail("payload_too_large", `${path} would have ${announced} bytes; a file may have ${file}`);
   const bytes = new Uint8Array(await context.req.arrayBuffer());
+  const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
   const change = changeContext(context, headerPaths(context));
-  const body =
-    keyOf(context) === undefined ? "" : new Uint8Array([...new TextEncoder().encode(`${path}\0`), ...bytes]);
-  const outcome = once(disk, keyOf(context), body, () => putContent(disk, change, path, bytes));
+  const content = { path, bytes, hash };
+  const outcome = once(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
   return Response.json(outcome);
 }
@@ -218,7 +219,7 @@ const unsupported = (what: string) => (): never => fail("unsupported", `the bash
 
 /** All routes of one workspace, under `/v1/sandbox/:id` (TB-28). */
 export function createRoutes(workspace: Workspace): Hono {
-  const app = new Hono().basePath("/v1/sandbox/:id");
+  const app = new Hono({ strict: false }).basePath("/v1/sandbox/:id");
   app.use(async (context, next) => {
     await next();
     context.res.headers.set("Sandbox-Instance", workspace.commands.instance());

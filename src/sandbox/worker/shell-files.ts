@@ -145,7 +145,7 @@ function append(disk: Disk, writer: Writer, path: string, bytes: Uint8Array): vo
   const place = locate(disk, path);
   checkWritable(writer, place.path);
   if (place.entry?.type === "file") extendFile(disk, place.path, place.entry, bytes, writer.name);
-  else writeFile(disk, writer, path, bytes, false);
+  else writeFile(disk, writer, path, bytes, null);
 }
 
 function removeAt(
@@ -167,12 +167,12 @@ function removeAt(
 function writers(disk: Disk, writer: Writer, run: Operator) {
   const linked = (existingPath: string, newPath: string): void => {
     if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
-    writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry), false);
+    writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry), null);
   };
   return {
     writeFile: (path: string, content: FileContent, options?: Encoding) =>
       run(path, "open", (file) => {
-        writeFile(disk, writer, file, bytesOf(content, options), false);
+        writeFile(disk, writer, file, bytesOf(content, options), null);
       }),
     appendFile: (path: string, content: FileContent, options?: Encoding) =>
       run(path, "open", (file) => append(disk, writer, file, bytesOf(content, options))),

@@ -141,7 +141,7 @@ function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
   checkWritable(writer, path);
   const place = locate(disk, path, false);
   if (item.entry.type === "file") {
-    const written = putFile(disk, place, contentOf(disk, item.entry), writer.name);
+    const written = putFile(disk, place, contentOf(disk, item.entry), writer.name, item.entry.sha256);
     putEntry(disk, { ...written, mode: item.entry.mode });
     return;
   }
@@ -168,10 +168,16 @@ export function copyTree(
 }
 
 /** Writes a file after checking its physical path; the place it was written to. */
-export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8Array, hash = true): Found {
+export function writeFile(
+  disk: Disk,
+  writer: Writer,
+  path: string,
+  bytes: Uint8Array,
+  sha256: string | null,
+): Found {
   const place = locate(disk, path);
   checkWritable(writer, place.path);
-  return { path: place.path, entry: putFile(disk, place, bytes, writer.name, hash) };
+  return { path: place.path, entry: putFile(disk, place, bytes, writer.name, sha256) };
 }
 
 /** Makes a link; what it points to is checked whenever it is followed. */

@@ -1,0 +1,10 @@
+/** The pieces one after another. */
+export function concatenated(pieces: readonly Uint8Array[]): Uint8Array {
+  const joint = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));
+  let offset = 0;
+  for (const piece of pieces) {
+    joint.set(piece, offset);
+    offset += piece.length;
+  }
+  return joint;
+}
