@@ -1,3 +1,4 @@
+import { effectKinds } from "../effects/schema.ts";
 import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { at, itemsOf, plain, textOf } from "./located.ts";
@@ -84,7 +85,12 @@ const options: readonly Unavailable[] = [
 ].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
 
 const agents: readonly Unavailable[] = [
-  { path: "agent.effects.*", cannot: "run effects", instead: "remove this effect" },
+  {
+    path: "agent.effects.*",
+    used: (value) => effectKinds.some((kind) => kind === (value as { kind?: unknown } | null)?.kind),
+    cannot: "run effects",
+    instead: "remove this effect",
+  },
   {
     path: "agent.guards.tool_loops",
     used: (value) => value !== false && (value as { enabled?: unknown } | null)?.enabled !== false,

@@ -2,7 +2,7 @@ import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } from "yaml";
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import type { ErrorCode, Place } from "./diagnostics.ts";
 import { placer } from "./place.ts";
-import { decodeText, findUnsafe, maximumBytes, maximumDepth } from "./safety.ts";
+import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 import type { Finding } from "./safety.ts";
 
 /** One YAML file as plain values that know where they were written (CF-8). */
@@ -31,7 +31,6 @@ export interface ReadDocument {
   readonly place: (offset: number) => Place;
 }
 
-const maximumNodes = 10_000;
 const maximumAliases = 100;
 const reservedKeys = new Set(["__proto__", "constructor", "prototype"]);
 const coreTags = new Set(

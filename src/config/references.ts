@@ -60,11 +60,13 @@ const fields = new Set([
   "binding",
 ]);
 
+const opaque = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
+
 /** Whether references are expanded in the text at `path`; in all other places `${` is plain text. */
 export const isReferenceField = (path: Path): boolean => {
   const [section, ...rest] = path;
   if (section === "sandbox" && rest[0] === "env") return false;
-  if (path.includes("script") || path.includes("effects") || path.includes("middleware")) return false;
+  if (path.some((part) => opaque.has(part))) return false;
   const holder = path.findIndex((part) => part === "headers" || part === "env");
   if (holder !== -1) return path.length > holder + 1;
   return fields.has(String(path.at(-1)));

@@ -5,6 +5,7 @@ import type { ErrorCode } from "./diagnostics.ts";
 
 export const maximumBytes = 262_144;
 export const maximumDepth = 32;
+export const maximumNodes = 10_000;
 
 /** A finding at an offset of the text. */
 export interface Finding {
@@ -49,18 +50,21 @@ class DepthCounter {
   #item: number | null = null;
   #fresh = true;
   #column = 0;
+  /** A bracket was closed that had not been opened. */
+  unopened = false;
 
   /** Takes one token and says whether nesting is still within bounds. */
-  take(type: string | null, source: string): boolean {
+  take(type: string, source: string): boolean {
     this.#open(type);
     this.#advance(source);
     return this.#flow + this.#columns.length <= maximumDepth;
   }
 
-  #open(type: string | null): void {
-    this.#flow = Math.max(0, this.#flow + (flowSteps[type ?? ""] ?? 0));
+  #open(type: string): void {
+    this.#flow += flowSteps[type] ?? 0;
+    this.unopened = this.#flow < 0;
     if (this.#flow > 0) return;
-    if (blockIndicators.has(type ?? "")) {
+    if (blockIndicators.has(type)) {
       this.#enter(type === "map-value-ind" ? (this.#item ?? this.#column) : this.#column);
       this.#fresh = true;
     } else if (this.#fresh && type !== "space" && type !== "newline") {
@@ -87,18 +91,28 @@ class DepthCounter {
   }
 }
 
+const nodeTokens: ReadonlySet<string> = new Set([
+  "scalar",
+  "single-quoted-scalar",
+  "double-quoted-scalar",
+  "block-scalar-header",
+  "alias",
+  "anchor",
+  "tag",
+  "flow-seq-start",
+  "flow-map-start",
+]);
+
+/** What every value costs at least one token of: a file with more cannot have fewer values. */
+const tooMany = `the file has more than ${maximumNodes} values, aliases counted as used`;
+
 /** The first reason not to hand `text` to the parser, null if there is none. */
 export const findUnsafe = (text: string): Finding | null => {
   const zero = text.indexOf("\0");
   if (zero !== -1) return { code: "yaml_syntax", offset: zero, message: "a NUL character is not allowed" };
   const depth = new DepthCounter();
-  let offset = 0;
-  let scalar = false;
-  for (const source of new Lexer().lex(text)) {
-    const type: string | null = scalar ? "scalar" : CST.tokenType(source);
-    const control = type === "doc-mode" || type === "flow-error-end" || (type === "scalar" && !scalar);
-    scalar = type === "scalar" && !scalar;
-    if (control) continue;
+  let nodes = 0;
+  for (const { type, source, offset } of tokens(text)) {
     if (type === "directive-line") {
       return { code: "yaml_directive", offset, message: "directives are not allowed; remove this line" };
     }
@@ -106,7 +120,31 @@ export const findUnsafe = (text: string): Finding | null => {
       const message = `collections are nested deeper than ${maximumDepth} levels`;
       return { code: "yaml_depth", offset, message };
     }
-    offset += source.length;
+    if (nodeTokens.has(type)) nodes += 1;
+    if (nodes > 2 * maximumNodes) return { code: "yaml_nodes", offset, message: tooMany };
+    if (depth.unopened) {
+      return { code: "yaml_syntax", offset, message: `this ${source} closes nothing that was opened` };
+    }
   }
   return null;
 };
+
+interface Token {
+  readonly type: string;
+  readonly source: string;
+  readonly offset: number;
+}
+
+/** The lexer's tokens with their offsets; its control tokens, which stand for no text, are left out. */
+function* tokens(text: string): Generator<Token> {
+  let offset = 0;
+  let scalar = false;
+  for (const source of new Lexer().lex(text)) {
+    const type: string = scalar ? "scalar" : (CST.tokenType(source) ?? "scalar");
+    const announced: boolean = type === "scalar" && !scalar;
+    scalar = announced;
+    if (announced || type === "doc-mode" || type === "flow-error-end") continue;
+    yield { type, source, offset };
+    offset += source.length;
+  }
+}

@@ -44,8 +44,10 @@ const explicit = (question: WindowQuestion): Window | null => {
 const byKind = (question: WindowQuestion): Window | null => {
   const { provider, model, default_context_windows: windows, catalogue } = question;
   const known = catalogue(provider.kind, model);
-  const team = Object.hasOwn(windows, provider.kind) ? windows[provider.kind] : undefined;
-  const tokens = team ?? kindWindows[provider.kind];
+  const of = (table: Readonly<Record<string, number>>): number | undefined =>
+    Object.hasOwn(table, provider.kind) ? table[provider.kind] : undefined;
+  const team = of(windows);
+  const tokens = team ?? of(kindWindows);
   if (tokens === undefined) return known === null ? null : { tokens: known, origin: "catalogue" };
   if (known !== null && known < tokens) return { tokens: known, origin: "catalogue" };
   return { tokens, origin: team === undefined ? "kind" : "team" };

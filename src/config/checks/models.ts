@@ -64,7 +64,8 @@ const checkPrices = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
   if (first === undefined) return;
   if (limitsTeamCost(draft)) {
     for (const { provider, model } of unpriced) {
-      const path = ["providers", provider.index, "model"];
+      const own = agent.model === model;
+      const path = own ? ["agents", index, "model"] : ["providers", provider.index, "model"];
       const message = `the price of ${model} is not known, so its calls count in tokens only`;
       draft.report("unpriced_model", path, message, { hint: `set models.${model}.price` });
     }

@@ -1,8 +1,9 @@
 import type { Draft } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
 import { matchesPattern } from "../glob.ts";
-import { at } from "../located.ts";
+import { at, child, itemsOf } from "../located.ts";
 import { suggestion } from "../suggest.ts";
+import { namesOf } from "./names.ts";
 
 /** Skills and providers: known where they are used, used where they are given (CF-25). */
 
@@ -25,7 +26,8 @@ const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
       });
     });
   }
-  for (const name of all) if (!used.has(name)) reportFile(name);
+  const misspelt = [...used].some((name) => !all.includes(name));
+  for (const name of all) if (!used.has(name) && !misspelt) reportFile(name);
 };
 
 /** Reports a skill that no agent knows, at its own file. */
@@ -48,6 +50,9 @@ export const reachableProviders = (draft: Draft): ReadonlySet<string> => {
 
 const checkProviders = (draft: Draft): void => {
   const used = reachableProviders(draft);
+  const known = namesOf(draft, "providers");
+  const misspelt = draft.agents.some(({ value }) => !known.includes(value.provider ?? known[0] ?? ""));
+  if (misspelt) return;
   for (const { index, value } of draft.providers) {
     if (used.has(value.name)) continue;
     draft.report("unused_provider", ["providers", index, "name"], `no agent uses the provider ${value.name}`);
@@ -72,7 +77,9 @@ const checkDelegation = (draft: Draft): void => {
 
 /** Skills, providers and delegation: what leads nowhere. */
 export const checkUsage = (draft: Draft, reportFile: ReportSkill): void => {
-  checkSkills(draft, reportFile);
-  checkProviders(draft);
+  const all = itemsOf(child(draft.root, "agents")).length;
+  const complete = all > 0 && draft.agents.length === all;
+  checkSkills(draft, complete ? reportFile : () => undefined);
+  if (complete) checkProviders(draft);
   checkDelegation(draft);
 };

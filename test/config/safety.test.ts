@@ -1,0 +1,262 @@
+import * as fc from "fast-check";
+import { readFileSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { compileTeam } from "../../src/config/compile.ts";
+import { readDocument } from "../../src/config/document.ts";
+import { plain } from "../../src/config/located.ts";
+import { complaints, compile, team } from "./support.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const value = (yaml: string): unknown => {
+  const { root: node, findings } = readDocument("a.yaml", yaml);
+  expect(findings).toEqual([]);
+  return node === null ? undefined : JSON.parse(JSON.stringify(plain(node)));
+};
+const refusal = (yaml: string): readonly [string, number, number][] => {
+  const { findings, place } = readDocument("a.yaml", yaml);
+  return findings.map(({ code, offset }) => [code, place(offset).line, place(offset).column]);
+};
+
+const bombs: readonly [name: string, yaml: string, code: string][] = [
+  ["100 kB of [", "[".repeat(100_000), "yaml_depth"],
+  ["100 kB of {", "{".repeat(100_000), "yaml_depth"],
+  ["100 kB of - ", "- ".repeat(50_000), "yaml_depth"],
+  ["100 kB of ? ", "? ".repeat(50_000), "yaml_depth"],
+  ["100 kB of a: ", "a: ".repeat(33_000), "yaml_depth"],
+  ["deep block maps", Array.from({ length: 400 }, (_, at) => `${" ".repeat(at)}a:`).join("\n"), "yaml_depth"],
+  ["deep block lists", Array.from({ length: 400 }, (_, at) => `${" ".repeat(at)}-`).join("\n"), "yaml_depth"],
+  ["brackets after an unclosed quote", `a: "${"[".repeat(100_000)}`, "yaml_syntax"],
+  ["20 000 keys", Array.from({ length: 20_000 }, (_, at) => `k${at}: 1`).join("\n"), "yaml_nodes"],
+  ["100 kB of commas", `[${"1,".repeat(50_000)}]`, "yaml_nodes"],
+  [
+    "an alias bomb",
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+      .concat(Array.from({ length: 9 }, (_, at) => `a${at + 1}: &a${at + 1} [${`*a${at}, `.repeat(9)}]`))
+      .join("\n"),
+    "yaml_nodes",
+  ],
+  [
+    "a merge bomb",
+    ["a0: &a0 { k: 1 }"]
+      .concat(
+        Array.from(
+          { length: 40 },
+          (_, at) => `a${at + 1}: &a${at + 1} { k${at}: { <<: *a${at} }, <<: *a${at} }`,
+        ),
+      )
+      .join("\n"),
+    "yaml_nodes",
+  ],
+  ["200 aliases", `a: &a 1\nb: [${"*a, ".repeat(200)}]`, "yaml_alias"],
+  ["an alias in itself", "&a [*a]", "yaml_cycle"],
+  ["an alias in its own key's value", "a: &a { b: { c: *a } }", "yaml_cycle"],
+  ["a function tag", "a: !!js/function 'x'", "yaml_tag"],
+  ["a local tag", "a: !mine x", "yaml_tag"],
+  ["binary", "a: !!binary aGk=", "yaml_tag"],
+  ["a timestamp", "a: !!timestamp 2026-01-01", "yaml_tag"],
+  ["an old version", "%YAML 1.1\n---\na: 1", "yaml_directive"],
+  ["a tag directive", "%TAG ! tag:x,2026:\n---\na: 1", "yaml_directive"],
+  ["two documents", "a: 1\n---\nb: 2", "yaml_documents"],
+  ["a tab as indent", "a:\n\tb: 1", "yaml_syntax"],
+  ["an unclosed quote", 'a: "b', "yaml_syntax"],
+  ["an unclosed list", "a: [1, 2", "yaml_syntax"],
+  ["NUL", "a: \0", "yaml_syntax"],
+  ["not a number", "a: .nan", "invalid_value"],
+  ["infinity", "a: -.inf", "invalid_value"],
+  ["a huge integer", "a: 9007199254740993", "out_of_range"],
+  ["a huge exponent", "a: 1e999", "invalid_value"],
+  ["a number as key", "1: a", "wrong_type"],
+  ["a list as key", "? [a]\n: b", "wrong_type"],
+  ["null as key", "? \n: b", "wrong_type"],
+  ["__proto__", "a: { b: { __proto__: {} } }", "reserved_key"],
+  ["constructor", "constructor: 1", "reserved_key"],
+  ["prototype merged in", "a: &a { prototype: 1 }\nb: { <<: *a }", "reserved_key"],
+  ["the same key twice", "a: 1\nb: 2\na: 3", "duplicate_key"],
+  ["a merge of a text", "a: { <<: x }", "wrong_type"],
+];
+
+for (const [name, yaml, code] of bombs) {
+  test(`CF-7 CF-8: ${name} is ${code}, within two seconds`, async () => {
+    const began = performance.now();
+    const found = refusal(yaml);
+    expect(found.map(([first]) => first)).toEqual([code]);
+    const whole = await complaints(yaml);
+    expect(whole.length).toBeGreaterThan(0);
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+}
+
+test("CF-7: every file of 256 KiB is done within two seconds, whatever it repeats", async () => {
+  const pieces = [
+    "[",
+    "{",
+    "- ",
+    "? ",
+    ": ",
+    "a: ",
+    "&a ",
+    "*a ",
+    "!!str ",
+    '"',
+    "'",
+    "|\n ",
+    "#",
+    "\n",
+    " ",
+    ",",
+    "}",
+  ];
+  for (const piece of [...pieces, "a: b\n", "- a\n", "a:\n - b\n", "'a': ", "[a, ", "{a: ", "é", "💥"]) {
+    const text = piece.repeat(Math.floor(262_144 / new TextEncoder().encode(piece).length));
+    const began = performance.now();
+    await compile(text);
+    expect([piece, performance.now() - began < 2_000]).toEqual([piece, true]);
+  }
+});
+
+test("CF-7: 32 levels are allowed, 33 are not", () => {
+  const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  expect(refusal(nested(32))).toEqual([]);
+  expect(refusal(nested(33))).toEqual([["yaml_depth", 1, 33]]);
+});
+
+test("CF-7: brackets in texts and comments do not nest", () => {
+  const brackets = "[".repeat(100);
+  const yaml = `a: "${brackets}" # ${brackets}\nb: |\n  ${brackets}\nc: '${brackets}'`;
+  expect(value(yaml)).toEqual({ a: brackets, b: `${brackets}\n`, c: brackets });
+});
+
+test("CF-8: yes, no, on, off and 1_000 are texts", () => {
+  expect(value("a: [yes, no, on, off, 1_000, 0x10, 1.5, ~]")).toEqual({
+    a: ["yes", "no", "on", "off", "1_000", 16, 1.5, null],
+  });
+});
+
+test("CF-8: anchors and << mean the same as written out", () => {
+  const short =
+    "base: &base { a: 1, b: { c: 2 } }\nother: { <<: *base, b: 3 }\nlist: { <<: [*base, { d: 4 }] }";
+  expect(value(short)).toEqual({
+    base: { a: 1, b: { c: 2 } },
+    other: { a: 1, b: 3 },
+    list: { a: 1, b: { c: 2 }, d: 4 },
+  });
+});
+
+test("CF-8: a mistake that was merged in is reported at the anchor's text", async () => {
+  const yaml = team({ top: "x-base: &base { rpm: fast }\naccess: { rate_limit: { <<: *base } }" });
+  expect(await complaints(yaml)).toEqual([
+    "config/acme/team.yaml:9:22 error wrong_type access.rate_limit.rpm: expected a number, found a text",
+  ]);
+});
+
+test("CF-9: free maps have no prototype and everything is frozen", async () => {
+  const { team: compiled } = await compile(team({ top: "models: { toString: { alias: t } }" }));
+  expect(Object.getPrototypeOf(compiled?.models)).toBeNull();
+  expect(compiled?.default_context_windows["toString"]).toBeUndefined();
+  const frozen = (item: unknown): boolean =>
+    typeof item !== "object" || item === null || (Object.isFrozen(item) && Object.values(item).every(frozen));
+  expect(frozen(compiled)).toBe(true);
+});
+
+test("CF-28: columns count code points, lines count line breaks of any kind", () => {
+  const { findings, place } = readDocument("a.yaml", 'a: 1\r\n"💥é": { b: 1, b: 2 }\r\n');
+  expect(findings.map(({ offset }) => place(offset))).toEqual([{ file: "a.yaml", line: 2, column: 15 }]);
+});
+
+const shipped = readdirSync(join(root, "config")).flatMap((name) => {
+  const folder = join(root, "config", name);
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".yaml"))
+    .map((path) => ({ path: path.replace(/^.*\//, ""), text: readFileSync(join(folder, path), "utf8") }));
+});
+
+const rich = team({
+  provider: "    fallbacks: [{ provider: main, model: other }]\n    headers: { X-Team: ${TEAM} }",
+  agent: [
+    "    skills: none",
+    "    permissions: { preset: ask, rules: [{ tool: exec_run, match: 'git *', action: allow }] }",
+    "    options: { max_iterations: 5, tool_output_limits: { fs_read: 100 }, writable_paths: ['src/**'] }",
+    "    guards: { budget: { max_tokens: 1000, max_duration: 10m } }",
+    "    middleware: [{ kind: timeout, params: { duration: 5m, count: wall } }]",
+  ].join("\n"),
+  top: "x-a: &a { timeout: 1h }\nlimits: { asks: { <<: *a, on_timeout: { answer: go on } } }\nsandbox: { limits: { disk: 1GiB } }",
+});
+
+const alphabet = [
+  "[",
+  "]",
+  "{",
+  "}",
+  ":",
+  "- ",
+  "\n",
+  "  ",
+  "&a ",
+  "*a",
+  "!!x ",
+  '"',
+  "'",
+  "|",
+  ">",
+  "#",
+  "~",
+  "1e9",
+];
+const mutation = fc.record({
+  at: fc.nat(10_000),
+  remove: fc.nat(12),
+  insert: fc.oneof(
+    fc.constantFrom(
+      ...alphabet,
+      "__proto__",
+      "null",
+      "yes",
+      "\t",
+      "\0",
+      "💥",
+      "%YAML",
+      "---\n",
+      "<<: *a",
+      "${X}",
+    ),
+    fc.string({ maxLength: 8, unit: "grapheme" }),
+  ),
+});
+
+test("CF-9 RE-9: 5 000 mutations of valid files give diagnostics or a team, never an exception", async () => {
+  const originals = [rich, ...shipped.map(({ text }) => text)];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...originals),
+      fc.array(mutation, { minLength: 1, maxLength: 4 }),
+      async (original, mutations) => {
+        let text = original;
+        for (const { at, remove, insert } of mutations) {
+          const place = at % (text.length + 1);
+          text = text.slice(0, place) + insert + text.slice(place + remove);
+        }
+        const files = new Map([
+          ["team.yaml", text],
+          ["scripts/guide.yaml", text],
+        ]);
+        const { team: compiled, diagnostics } = await compileTeam(files, { name: "acme" });
+        const errors = diagnostics.filter(({ severity }) => severity === "error");
+        expect(compiled === null).toBe(errors.length > 0);
+        expect(diagnostics.every(({ line, column }) => line >= 1 && column >= 1)).toBe(true);
+      },
+    ),
+    { numRuns: 5_000, seed: 20_261_121 },
+  );
+}, 120_000);
+
+test("CF-9: any bytes at all give diagnostics", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => {
+      const { team: compiled, diagnostics } = await compile({ "team.yaml": bytes });
+      expect(compiled).toBeNull();
+      expect(diagnostics.length).toBeGreaterThan(0);
+    }),
+    { numRuns: 500, seed: 7 },
+  );
+});

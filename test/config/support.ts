@@ -1,0 +1,42 @@
+import type { CompileOptions, Compiled } from "../../src/config/compile.ts";
+import { compileTeam } from "../../src/config/compile.ts";
+import { formatDiagnostic } from "../../src/config/diagnostics.ts";
+
+/** A team folder as files by path. */
+export type Files = Readonly<Record<string, string | Uint8Array>>;
+
+/** `team.yaml` with one provider and one agent; further keys come behind each, the team's at the end. */
+export const team = (more: { provider?: string; agent?: string; top?: string } = {}): string =>
+  [
+    "providers:",
+    "  - name: main",
+    "    kind: anthropic",
+    "    api_key: ${KEY}",
+    "    model: claude-sonnet-5-5",
+    ...(more.provider === undefined ? [] : [more.provider]),
+    "agents:",
+    "  - name: guide",
+    "    toolboxes: [filesystem]",
+    ...(more.agent === undefined ? [] : [more.agent]),
+    ...(more.top === undefined ? [] : [more.top]),
+    "",
+  ].join("\n");
+
+const prices = { "claude-sonnet-5-5": true } as Readonly<Record<string, boolean>>;
+
+/** Knows one model and its price. */
+export const catalogue: NonNullable<CompileOptions["catalogue"]> = (_, model) => ({
+  window: model === "claude-sonnet-5-5" ? 1_000_000 : null,
+  priced: prices[model] === true,
+});
+
+export const compile = (files: Files | string, options: Partial<CompileOptions> = {}): Promise<Compiled> => {
+  const folder = typeof files === "string" ? { "team.yaml": files } : files;
+  return compileTeam(new Map(Object.entries(folder)), { name: "acme", catalogue, ...options });
+};
+
+/** All diagnostics as they are printed. */
+export const complaints = async (
+  files: Files | string,
+  options: Partial<CompileOptions> = {},
+): Promise<string[]> => (await compile(files, options)).diagnostics.map(formatDiagnostic);
