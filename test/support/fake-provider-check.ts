@@ -241,7 +241,8 @@ const checkCall = (value: unknown, kind: Kind, where: string): string | null => 
 
 const isJsonObject = (text: unknown): boolean => {
   try {
-    return isFields(JSON.parse(String(text)));
+    const value: unknown = JSON.parse(String(text));
+    return isFields(value) && isWellFormed(value);
   } catch {
     return false;
   }
@@ -337,8 +338,15 @@ const checkChat = (body: Fields, kind: Exclude<Kind, "anthropic">): string | nul
   );
 };
 
+/** Lone surrogates are legal in JSON text, but these servers refuse them, also inside arguments. */
+const isWellFormed = (value: unknown): boolean => {
+  if (typeof value === "string") return value.isWellFormed();
+  return typeof value !== "object" || value === null || Object.values(value).every(isWellFormed);
+};
+
 /** The first thing in a request's body that the real API would refuse, or null. */
 export const checkBody = (body: unknown, kind: Kind): string | null => {
   if (!isFields(body)) return "the body is not a JSON object";
+  if (!isWellFormed(body)) return "invalid JSON: no low surrogate in string";
   return kind === "anthropic" ? checkAnthropic(body) : checkChat(body, kind);
 };
