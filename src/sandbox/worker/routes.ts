@@ -95,8 +95,10 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   const path = filePath(context);
   const announced = Number(context.req.header("Content-Length") ?? 0);
   const { file } = disk.limits();
-  if (announced > file)
+  if (announced > file) {
+    await context.req.raw.body?.pipeTo(new WritableStream());
     fail("payload_too_large", `${path} would have ${announced} bytes; a file may have ${file}`);
+  }
   const bytes = new Uint8Array(await context.req.arrayBuffer());
   const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
   const change = changeContext(context, headerPaths(context));
