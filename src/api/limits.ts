@@ -15,6 +15,8 @@ export const limits = {
 /** Milliseconds. */
 export const times = {
   heartbeat: 15_000,
+  /** Between writes to a silent SSE reader: behind a proxy it takes two failed ones to notice that it left. */
+  probe: 3_750,
   socketAuth: 5_000,
   credentialCache: 30_000,
 } as const;
