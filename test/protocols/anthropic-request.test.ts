@@ -201,6 +201,17 @@ test("MO-3 MO-10: reasoning goes back byte-exact to its own model, and to no oth
   ]);
 });
 
+test("MO-3: a kept serialisation is not used for another model", () => {
+  const messages = [
+    message("user", "Go."),
+    message("assistant", [thought("Hm."), { type: "text", text: "So." }]),
+    message("user", "On."),
+  ];
+  expect(build({ messages }).body.messages[1]?.content.length).toBe(2);
+  expect(build({ messages }, {}, "claude-opus-5-5").body.messages[1]?.content.length).toBe(1);
+  expect(build({ messages }).body.messages[1]?.content.length).toBe(2);
+});
+
 test("MO-11: a schema goes as output format in the subset the API takes, an object as an instruction", () => {
   const schema = {
     type: "object",
