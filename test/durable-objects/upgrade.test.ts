@@ -1,0 +1,195 @@
+import { expect, test, vi } from "vitest";
+import type { Principal } from "../../src/agent/rpc.ts";
+import { createRouter } from "../../src/api/index.ts";
+import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
+import type { Team } from "../../src/config/team.ts";
+import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
+import { objectName } from "../../src/engine/access/names.ts";
+import { allScopes } from "../../src/engine/access/scopes.ts";
+
+/** WebSocket upgrades through the router (AP-13, AP-22), in the runtime that has sockets. */
+
+const session = `s_${"a".repeat(26)}`;
+const address = `https://limpet.example/v1/sessions/${session}/ws`;
+const env: RouterEnv = { LIMPET_ADMIN_KEY: "an-admin-key-of-thirty-two-chars" };
+const team = {
+  access: { origins: [], token_ttl: 900_000, rate_limit: { rpm: 600 } },
+  observability: { log_level: "error" },
+  providers: [],
+  agents: [],
+  secrets: [],
+} as unknown as Team;
+
+const principals: Record<string, Principal> = {
+  good: { tenant: "acme", by: "k1", scopes: allScopes },
+  foreign: { tenant: "other", by: "k2", scopes: allScopes },
+  weak: { tenant: "acme", by: "k3", scopes: ["usage:read"] },
+  elsewhere: { tenant: "acme", by: "k4", scopes: allScopes, session: `s_${"b".repeat(26)}` },
+  bound: { tenant: "acme", by: "k5", scopes: allScopes, origin: "https://app.example" },
+};
+
+/** A router over one session of `acme` that says what it was given and echoes what it hears. */
+async function setUp() {
+  const upgrades: Request[] = [];
+  const heard: unknown[] = [];
+  const name = await objectName("acme", session);
+  const ends: WebSocket[] = [];
+  const known: SessionStub = {
+    perform: async () => ({ ok: false, problem: { code: "internal", detail: "" } }),
+    fetch: async (request) => {
+      upgrades.push(request);
+      const pair = new WebSocketPair();
+      pair[1].accept();
+      ends.push(pair[1]);
+      pair[1].addEventListener("message", ({ data }) => {
+        heard.push(data);
+        pair[1].send(`heard ${data}`);
+      });
+      return new Response(null, { status: 101, webSocket: pair[0] });
+    },
+  };
+  const absent: SessionStub = {
+    perform: (call) => known.perform(call),
+    fetch: async () => Response.json({ code: "not_found", detail: "" }, { status: 404 }),
+  };
+  const directory = {
+    authenticate: async (credential: string) => {
+      const principal = principals[credential];
+      return principal === undefined
+        ? { ok: false, problem: { code: "unauthenticated", detail: "unknown" } }
+        : { ok: true, principal };
+    },
+  } as unknown as TeamDirectory;
+  const ctx: RouterContext = {
+    exports: {
+      SessionObject: { getByName: (asked) => (asked === name ? known : absent) },
+      TeamObject: { getByName: () => directory },
+    },
+  };
+  const router = createRouter({ team, toolsOf: () => [], windowOf: () => 0, log: () => undefined });
+  const ask = (headers: Record<string, string> = {}, url = address) =>
+    router.fetch(new Request(url, { headers: { Upgrade: "websocket", ...headers } }), env, ctx);
+  return { ask, upgrades, heard, ends };
+}
+
+/** A client's end: messages and closing as promises. */
+function clientOf(response: Response) {
+  const socket = response.webSocket;
+  if (socket === null) throw new Error(`no socket: ${response.status}`);
+  const messages: string[] = [];
+  let wake = (): void => undefined;
+  socket.addEventListener("message", ({ data }) => {
+    messages.push(String(data));
+    wake();
+  });
+  const closed = new Promise<{ code: number }>((resolve) => socket.addEventListener("close", resolve));
+  socket.accept();
+  const next = async (): Promise<string> => {
+    while (messages.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+    return messages.shift() ?? "";
+  };
+  return { socket, next, closed };
+}
+const auth = (token: string) => JSON.stringify({ type: "auth", token });
+
+test("AP-13: a token in the subprotocol opens the session's own socket; only limpet.v1 is echoed", async () => {
+  const { ask, upgrades } = await setUp();
+  const response = await ask({ "Sec-WebSocket-Protocol": "limpet.v1, bearer.good" });
+  expect(response.status).toBe(101);
+  expect(response.headers.get("Sec-WebSocket-Protocol")).toBe("limpet.v1");
+  expect(response.headers.get("Request-Id")).toMatch(/^req_/);
+  const client = clientOf(response);
+  client.socket.send("hello");
+  expect(await client.next()).toBe("heard hello");
+  const [request] = upgrades;
+  expect(JSON.parse(request?.headers.get("limpet-principal") ?? "")).toEqual(principals["good"]);
+  expect(request?.headers.get("limpet-session")).toBe(session);
+  expect([...(request?.headers ?? [])].join()).not.toContain("bearer");
+  client.socket.close(1000);
+});
+
+test("AP-13: an Authorization header does as well, without a subprotocol in the answer", async () => {
+  const { ask } = await setUp();
+  const response = await ask({ Authorization: "Bearer good" });
+  expect(response.status).toBe(101);
+  expect(response.headers.get("Sec-WebSocket-Protocol")).toBeNull();
+  clientOf(response).socket.close(1000);
+});
+
+test("AP-10: what cannot be upgraded is an HTTP problem", async () => {
+  const { ask, upgrades } = await setUp();
+  const statusOf = async (headers: Record<string, string>, url?: string) => (await ask(headers, url)).status;
+  expect(await statusOf({ "Sec-WebSocket-Protocol": "limpet.v1, bearer.bad" })).toBe(401);
+  expect(await statusOf({ Authorization: "Bearer weak" })).toBe(403);
+  expect(await statusOf({ Authorization: "Bearer foreign" })).toBe(404);
+  expect(await statusOf({ Authorization: "Bearer elsewhere" })).toBe(401);
+  expect(await statusOf({ Authorization: "Bearer bound" })).toBe(403);
+  expect(await statusOf({ Authorization: "Bearer good", Origin: "https://evil.example" })).toBe(403);
+  expect(await statusOf({ Authorization: "Bearer good", "Sec-WebSocket-Protocol": "limpet.v2" })).toBe(426);
+  expect(await statusOf({ Authorization: "Bearer good", Upgrade: "h2c" })).toBe(400);
+  expect(await statusOf({}, `${address}?token=good`)).toBe(400);
+  expect(upgrades).toEqual([]);
+});
+
+test("AP-13: without a credential the first frame is auth; what follows reaches the session in order, both ways", async () => {
+  const { ask, upgrades, heard, ends } = await setUp();
+  const client = clientOf(await ask({ "Sec-WebSocket-Protocol": "limpet.v1" }));
+  client.socket.send(auth("good"));
+  for (const text of ["one", "two", "three"]) client.socket.send(text);
+  expect([await client.next(), await client.next(), await client.next()]).toEqual([
+    "heard one",
+    "heard two",
+    "heard three",
+  ]);
+  client.socket.send("four");
+  expect(await client.next()).toBe("heard four");
+  expect(heard).toEqual(["one", "two", "three", "four"]);
+  expect(JSON.parse(upgrades[0]?.headers.get("limpet-principal") ?? "")).toEqual(principals["good"]);
+  ends[0]?.close(4413, "slow");
+  expect((await client.closed).code).toBe(4413);
+});
+
+test("AP-25: a late credential that opens nothing closes the socket with its code and says why", async () => {
+  const cases = { bad: 4401, weak: 4403, foreign: 4404, elsewhere: 4401, bound: 4403 };
+  for (const [token, code] of Object.entries(cases)) {
+    const { ask, upgrades } = await setUp();
+    const client = clientOf(await ask());
+    client.socket.send(auth(token));
+    expect(JSON.parse(await client.next()), token).toMatchObject({
+      type: "error",
+      problem: { code: expect.any(String), status: expect.any(Number) },
+    });
+    expect((await client.closed).code, token).toBe(code);
+    expect(upgrades).toEqual([]);
+  }
+});
+
+test("AP-25: anything but auth first is a bad frame", async () => {
+  for (const frame of [
+    "{",
+    "[]",
+    '{"type":"hello","after":0}',
+    '{"type":"auth"}',
+    '{"type":"auth","token":7}',
+    new Uint8Array([1]).buffer,
+  ]) {
+    const { ask, upgrades } = await setUp();
+    const client = clientOf(await ask());
+    client.socket.send(frame);
+    expect((await client.closed).code).toBe(4400);
+    expect(upgrades).toEqual([]);
+  }
+});
+
+test("AP-13: the auth frame must come within 5 s", async () => {
+  const { ask } = await setUp();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const client = clientOf(await ask());
+  let closed = false;
+  void client.closed.then(() => (closed = true));
+  await vi.advanceTimersByTimeAsync(4_999);
+  expect(closed).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  expect((await client.closed).code).toBe(4408);
+  vi.useRealTimers();
+});
