@@ -2,7 +2,8 @@ import type { Explained } from "../config/explain.ts";
 import { explainAgent, explainKinds, explainTeam } from "../config/explain.ts";
 import { suggestion } from "../config/suggest.ts";
 import type { Team } from "../config/team.ts";
-import { compileFolder, printDiagnostics } from "./compile.ts";
+import { createEngine } from "../engine/create.ts";
+import { compileFolder, printDiagnostics, toolboxesOf } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
@@ -70,7 +71,11 @@ export const explain = async (terminal: Terminal, { names, flags }: Arguments): 
     return exitCodes.usage;
   }
   const shown = wanted === undefined ? known : [wanted];
-  const agents = shown.map((agent) => ({ agent, rows: explainAgent(draft, team, agent) }));
+  const engine = createEngine({ team, env: {}, toolboxes: await toolboxesOf(terminal.root, name) });
+  const agents = shown.map((agent) => ({
+    agent,
+    rows: explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now()),
+  }));
   const general = wanted === undefined ? explainTeam(draft, team) : [];
   if (json) terminal.print(JSON.stringify({ team: name, revision: team.revision, general, agents }));
   else printRows(terminal, team, general, agents);

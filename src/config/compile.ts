@@ -7,6 +7,7 @@ import { checkNames } from "./checks/names.ts";
 import { checkSettings } from "./checks/settings.ts";
 import { checkTools } from "./checks/tools.ts";
 import { checkUsage } from "./checks/usage.ts";
+import { productCatalogue } from "./catalogue.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { Diagnostic } from "./diagnostics.ts";
 import { arrangeDiagnostics, hasErrors, pathText } from "./diagnostics.ts";
@@ -29,7 +30,7 @@ export interface CompileOptions {
   readonly name: string;
   /** What diagnostics call the folder; omitted: `config/<name>`. */
   readonly folder?: string;
-  /** What is known of models; omitted: nothing. */
+  /** What is known of models; omitted: the product's catalogue. */
   readonly catalogue?: Catalogue;
   /** The loaded `extensions.ts`, if there is one. */
   readonly extensions?: ExtensionModule;
@@ -45,8 +46,6 @@ export interface Compiled {
   /** What the checks saw, for `limpet explain`; null if nothing could be read. */
   readonly draft: Draft | null;
 }
-
-const noCatalogue: Catalogue = () => ({ window: null, priced: false });
 
 const checkAvailability = (draft: Draft): void => {
   for (const { path, which, message, hint } of findUnavailable(draft.written)) {
@@ -68,7 +67,7 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
   const { root, findings, place } = readDocument(report.label("team.yaml"), content);
   for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
   if (root === null) return null;
-  const catalogue = options.catalogue ?? noCatalogue;
+  const catalogue = options.catalogue ?? productCatalogue;
   const draft = readTeam(report, root, place, { skills, catalogue, extensions });
   if (draft !== null) {
     checkUsage(draft, (name) => {

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { ErrorCode, Path, Place, WarningCode } from "./diagnostics.ts";
+import type { Price } from "../model/prices.ts";
 import type { Located } from "./document.ts";
 import type { agentSchema } from "./agent-schema.ts";
 import type { sectionKeys, teamSchema } from "./schema.ts";
@@ -35,7 +36,7 @@ export type Report = (
 /** What the catalogue knows of a model; null = not known. */
 export interface ModelFacts {
   readonly window: number | null;
-  readonly priced: boolean;
+  readonly price: Price | null;
 }
 export type Catalogue = (kind: string, model: string) => ModelFacts;
 

@@ -1,5 +1,5 @@
 import { unavailableNames } from "./availability.ts";
-import { windowOf } from "./checks/models.ts";
+import { priceOfLane, windowOf } from "./checks/models.ts";
 import type { Path } from "./diagnostics.ts";
 import type { AgentShape, Draft, Listed } from "./draft.ts";
 import { lanesOf } from "./draft.ts";
@@ -7,7 +7,10 @@ import { effectKinds } from "../effects/schema.ts";
 import { middlewareSchema } from "../agent/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { guardsSchema } from "./agent-schema.ts";
-import { builtInToolboxes, coreTools } from "./known.ts";
+import { matchesPattern } from "./glob.ts";
+import { builtInToolboxes } from "./known.ts";
+import type { Safety } from "../tools/define-tool.ts";
+import { verdict } from "../tools/permission.ts";
 import { at, offsetOf } from "./located.ts";
 import type { Agent, Team } from "./team.ts";
 
@@ -48,20 +51,24 @@ const sectionRows = (draft: Draft, base: Path, section: string, value: unknown):
     origin: originOf(draft, [...base, ...leaf.path]),
   }));
 
-const toolRows = (draft: Draft, base: Path, agent: Agent): Explained[] => {
-  const written = (at(draft.root, [...base, "toolboxes"]) ?? null) !== null;
-  const listed = agent.toolboxes.map(({ name, tools }, index): Explained => {
-    const all = draft.toolboxes.get(name) ?? [];
-    const implied = name === "ask" && at(draft.root, [...base, "toolboxes", index]) === undefined;
-    return {
-      section: "tools",
-      key: name,
-      value: tools ?? all,
-      origin: implied || !written || name === "ask" ? "implied" : originOf(draft, [...base, "toolboxes"]),
-    };
+/** A tool as the engine's one function of effective tools gives it (CF-26, AG-19). */
+export interface EffectiveTool {
+  readonly name: string;
+  readonly toolbox: string;
+  readonly safety: string;
+}
+
+/** Each tool with its class, and what decides about its calls (TB-5). */
+const toolRows = (team: Team, agent: Agent, tools: readonly EffectiveTool[], now: number): Explained[] => {
+  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
+  const policy = { preset: agent.permissions?.preset ?? team.permissions.preset, rules, grants: [] };
+  return tools.map(({ name, toolbox, safety }) => {
+    const call = { tool: name, toolbox, safety: safety as Safety, subjects: [], now };
+    const { verdict: found, by } = verdict(policy, call);
+    const special = rules.filter(({ tool, match }) => match !== undefined && matchesPattern(tool, name));
+    const except = special.map(({ action, match }) => `; ${action} ${String(match)}`).join("");
+    return { section: "tools", key: `${toolbox}.${name}`, value: `${safety}, ${found}${except}`, origin: by };
   });
-  const core = { section: "tools", key: "core", value: coreTools.slice(0, 3), origin: "implied" };
-  return [...listed, core];
 };
 
 const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explained[] => {
@@ -69,8 +76,8 @@ const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explaine
   return lanesOf(draft, value).flatMap((lane, place) => {
     const section = place === 0 ? "model" : `fallback ${place}`;
     const window = windowOf(draft, value, lane);
-    const price = draft.sections.models[lane.model]?.price;
-    const priced = draft.catalogue(lane.provider.value.kind, lane.model).priced;
+    const price = priceOfLane(draft, lane);
+    const own = at(draft.written, ["models", lane.model, "price"]) !== undefined;
     const first = place === 0;
     return [
       {
@@ -93,13 +100,9 @@ const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explaine
       {
         section,
         key: "price",
-        value: price ?? (priced ? "catalogue" : null),
+        value: price === null ? null : { input: price.input, output: price.output },
         origin:
-          price === undefined
-            ? priced
-              ? "catalogue"
-              : "not known"
-            : originOf(draft, ["models", lane.model, "price"]),
+          price === null ? "not known" : own ? originOf(draft, ["models", lane.model, "price"]) : "catalogue",
       },
     ];
   });
@@ -116,7 +119,13 @@ const plainKeys = [
 ] as const;
 
 /** Everything about one agent. */
-export const explainAgent = (draft: Draft, team: Team, name: string): Explained[] => {
+export const explainAgent = (
+  draft: Draft,
+  team: Team,
+  name: string,
+  tools: readonly EffectiveTool[],
+  now: number,
+): Explained[] => {
   const listed = draft.agents.find(({ value }) => value.name === name);
   const agent = team.agents.find((one) => one.name === name);
   if (listed === undefined || agent === undefined) return [];
@@ -138,7 +147,7 @@ export const explainAgent = (draft: Draft, team: Team, name: string): Explained[
   return [
     ...modelRows(draft, listed),
     ...plain,
-    ...toolRows(draft, base, agent),
+    ...toolRows(team, agent, tools, now),
     ...effects,
     ...sectionRows(draft, [...base, "guards"], "guards", agent.guards),
     ...sectionRows(draft, [...base, "options"], "options", agent.options),

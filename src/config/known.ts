@@ -1,25 +1,17 @@
+import { createCoreToolbox, toolboxes } from "../toolboxes/index.ts";
+
+export type { Toolbox } from "../tools/define-tool.ts";
+
 /** Names that a team file may use: built-in toolboxes and their tools (toolboxes spec §3). */
+
+/** The toolboxes of this release as they are defined. */
+export const builtInToolboxDefinitions = toolboxes;
+
+const built = Object.fromEntries(toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]));
 
 /** Toolbox → its tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
 export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
-  ask: ["ask_user"],
-  filesystem: [
-    "fs_read",
-    "fs_read_lines",
-    "fs_list",
-    "fs_stat",
-    "fs_diff",
-    "fs_write",
-    "fs_edit",
-    "fs_patch",
-    "apply_patch",
-    "fs_delete",
-    "fs_mkdir",
-    "fs_move",
-    "fs_copy",
-  ],
-  search: ["search_content", "search_files"],
-  exec: ["exec_run", "exec_shell", "exec_poll", "exec_kill"],
+  ...built,
   git: ["git_status", "git_diff", "git_log", "git_commit"],
   http: ["http_fetch"],
   browser: [
@@ -58,9 +50,8 @@ export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
 
 /** Tools that every agent has without a toolbox being listed. */
 export const coreTools: readonly string[] = [
-  "recall",
+  ...createCoreToolbox([]).tools.map(({ name }) => name),
   "load_skill",
-  "report_status",
   "task_complete",
   "request_input",
   "handoff",

@@ -508,7 +508,6 @@ export const fixtures: readonly Fixture[] = [
     bad: team({ agent: "    model: mystery", top: "budgets: { run: { max_cost_usd: 2 } }" }),
     says: [
       "team.yaml:9:12 warning unpriced_model agents[0].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
-      "team.yaml:10:1 error not_available budgets: this release cannot hold budgets over runs of a team\n  use guards.budget of the agents",
     ],
     good: team({ agent: "    model: mystery" }),
   },

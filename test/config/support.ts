@@ -22,12 +22,10 @@ export const team = (more: { provider?: string; agent?: string; top?: string } =
     "",
   ].join("\n");
 
-const prices = { "claude-sonnet-5-5": true } as Readonly<Record<string, boolean>>;
-
 /** Knows one model and its price. */
 export const catalogue: NonNullable<CompileOptions["catalogue"]> = (_, model) => ({
   window: model === "claude-sonnet-5-5" ? 1_000_000 : null,
-  priced: prices[model] === true,
+  price: model === "claude-sonnet-5-5" ? { input: 2, output: 10 } : null,
 });
 
 export const compile = (files: Files | string, options: Partial<CompileOptions> = {}): Promise<Compiled> => {

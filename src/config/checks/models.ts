@@ -1,3 +1,4 @@
+import type { Price } from "../../model/prices.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
@@ -47,10 +48,12 @@ const checkWindow = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
   });
 };
 
-const hasPrice = (draft: Draft, lane: Lane): boolean =>
-  (Object.hasOwn(draft.sections.models, lane.model) &&
-    draft.sections.models[lane.model]?.price !== undefined) ||
-  draft.catalogue(lane.provider.value.kind, lane.model).priced;
+/** Price of a lane's model: the team's, else the catalogue's; null if unknown. */
+export const priceOfLane = (draft: Draft, { provider, model }: Lane): Price | null => {
+  const { models } = draft.sections;
+  const own = Object.hasOwn(models, model) ? models[model]?.price : undefined;
+  return own ?? draft.catalogue(provider.value.kind, model).price;
+};
 
 /** Cost limits of the team that the author wrote; the ones by default count tokens only where a price is unknown. */
 const limitsTeamCost = (draft: Draft): boolean =>
@@ -59,7 +62,7 @@ const limitsTeamCost = (draft: Draft): boolean =>
   );
 
 const checkPrices = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
-  const unpriced = lanesOf(draft, agent).filter((lane) => !hasPrice(draft, lane));
+  const unpriced = lanesOf(draft, agent).filter((lane) => priceOfLane(draft, lane) === null);
   const first = unpriced[0];
   if (first === undefined) return;
   if (limitsTeamCost(draft)) {

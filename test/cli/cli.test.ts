@@ -1,0 +1,310 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { run } from "../../src/cli/run.ts";
+import { environment, hasEnvironment } from "../../src/cli/new-team.ts";
+import { team } from "../config/support.ts";
+
+const project = resolve(import.meta.dirname, "../..");
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+interface Place {
+  readonly root: string;
+  readonly write: (path: string, content: string) => void;
+  readonly read: (path: string) => string;
+  readonly call: (...given: string[]) => Promise<{ code: number; lines: string[] }>;
+}
+
+/** A copy of the project's teams in a folder of its own. */
+const place = (): Place => {
+  const root = mkdtempSync(join(tmpdir(), "limpet-cli-"));
+  folders.push(root);
+  cpSync(join(project, "config"), join(root, "config"), { recursive: true });
+  cpSync(join(project, "wrangler.toml"), join(root, "wrangler.toml"));
+  return {
+    root,
+    write: (path, content) => {
+      mkdirSync(join(root, path, ".."), { recursive: true });
+      writeFileSync(join(root, path), content);
+    },
+    read: (path) => readFileSync(join(root, path), "utf8"),
+    call: async (...given) => {
+      const lines: string[] = [];
+      const code = await run(given, { root, print: (line) => lines.push(...line.split("\n")) });
+      return { code, lines };
+    },
+  };
+};
+
+/** Every file below a folder with its content. */
+const snapshot = (folder: string): Record<string, string> =>
+  existsSync(folder)
+    ? Object.fromEntries(
+        readdirSync(folder, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map((entry) => join(entry.parentPath, entry.name))
+          .toSorted()
+          .map((path) => [path, readFileSync(path, "utf8")]),
+      )
+    : {};
+
+test("CF-37 CF-38: the shipped teams pass validate --strict", async () => {
+  const { call, root } = place();
+  expect(await call("validate", "--strict")).toEqual({
+    code: 0,
+    lines: ["assistant is valid", "default is valid"],
+  });
+  expect(existsSync(join(root, ".limpet"))).toBe(false);
+});
+
+test("CF-37: errors end with 1, the first line names the place; --json gives one object a line", async () => {
+  const { call, write } = place();
+  write("config/acme/team.yaml", team({ agent: "    instrutions: Hi" }));
+  const text = await call("validate", "acme");
+  expect(text.code).toBe(1);
+  expect(text.lines[0]).toBe(
+    'config/acme/team.yaml:9:5 error unknown_key agents[0].instrutions: unknown key "instrutions"',
+  );
+  const json = await call("validate", "acme", "--json");
+  expect(json.lines.map((line) => JSON.parse(line) as object)).toEqual([
+    {
+      file: "config/acme/team.yaml",
+      line: 9,
+      column: 5,
+      severity: "error",
+      code: "unknown_key",
+      path: "agents[0].instrutions",
+      message: 'unknown key "instrutions"',
+      hint: 'did you mean "instructions"?',
+    },
+  ]);
+});
+
+test("CF-37: warnings end with 0, and with --strict with 1", async () => {
+  const { call, write } = place();
+  write("config/acme/team.yaml", team({ top: "filesystem: { permissions_file: p }" }));
+  expect((await call("validate", "acme")).code).toBe(0);
+  expect((await call("validate", "acme", "--strict")).code).toBe(1);
+});
+
+test("CF-37: wrong usage ends with 2 and says what is right", async () => {
+  const { call } = place();
+  const wrong = [
+    [],
+    ["nope"],
+    ["build"],
+    ["new-team"],
+    ["new-team", "Bad Name"],
+    ["explain"],
+    ["validate", "--loud"],
+  ];
+  wrong.push(
+    ["build", "default", "--strict"],
+    ["validate", "../default"],
+    ["toString"],
+    ["explain", "default", "nobody"],
+  );
+  for (const given of wrong) {
+    const { code, lines } = await call(...given);
+    expect([given, code, lines.length > 0]).toEqual([given, 2, true]);
+  }
+  expect((await call("--help")).code).toBe(0);
+});
+
+test("CF-37: a team that does not exist is a diagnostic", async () => {
+  const { call } = place();
+  expect(await call("validate", "nobody")).toEqual({
+    code: 1,
+    lines: ["config/nobody/team.yaml:1:1 error file_missing: a team folder needs a team.yaml"],
+  });
+});
+
+test("CF-37: files that cannot be written end with 3", async () => {
+  const { call, write } = place();
+  write(".limpet", "a file where a folder should be");
+  expect((await call("build", "default")).code).toBe(3);
+});
+
+test("CF-2: build writes four files, the same bytes each time", async () => {
+  const { call, root } = place();
+  expect((await call("build", "--all")).code).toBe(0);
+  const first = snapshot(join(root, ".limpet"));
+  expect(Object.keys(first).map((path) => path.slice(root.length + 9))).toEqual(
+    ["assistant", "default"].flatMap((name) =>
+      ["secrets.json", "team.js", "team.schema.json", "worker.js"].map((file) => `${name}/${file}`),
+    ),
+  );
+  expect((await call("build", "--all")).code).toBe(0);
+  expect(snapshot(join(root, ".limpet"))).toEqual(first);
+});
+
+test("CF-2 CF-3: a team with errors keeps its last build; mended it is built again", async () => {
+  const { call, root, read, write } = place();
+  await call("build", "default");
+  const before = snapshot(join(root, ".limpet"));
+  const good = read("config/default/team.yaml");
+  write("config/default/team.yaml", good.replace("agents:", "agnets:"));
+  expect((await call("build", "default")).code).toBe(1);
+  expect(snapshot(join(root, ".limpet"))).toEqual(before);
+  write("config/default/team.yaml", good.replace("max_iterations: 20", "max_iterations: 21"));
+  expect((await call("build", "default")).code).toBe(0);
+  expect(read(".limpet/default/team.js")).toContain('"max_iterations": 21');
+});
+
+test("CF-2: the folder of a build that was killed half-way is not in the way", async () => {
+  const { call, root, write } = place();
+  await call("build", "default");
+  const before = snapshot(join(root, ".limpet"));
+  write(`.limpet/.default-${process.pid}/team.js`, "half");
+  expect((await call("build", "default")).code).toBe(0);
+  expect(snapshot(join(root, ".limpet"))).toEqual(before);
+});
+
+test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async () => {
+  const { call, read, write } = place();
+  const tool = "{ name: 'tide_table', description: 'Tides.', run: () => ({ content: 'low' }) }";
+  write("config/acme/team.yaml", team().replace("[filesystem]", "[{ name: tides, tools: [tide_table] }]"));
+  write(
+    "config/acme/extensions.ts",
+    `export const toolboxes = [{ name: "tides" as string, description: "", tools: [${tool}] }];\n`,
+  );
+  expect(await call("build", "acme")).toEqual({ code: 0, lines: ["built acme into .limpet/acme/"] });
+  expect(read(".limpet/acme/worker.js")).toContain("../../config/acme/extensions.ts");
+  write("config/bad/team.yaml", team());
+  write("config/bad/extensions.ts", "throw new Error('no tides today');\n");
+  expect((await call("validate", "bad")).lines).toEqual([
+    "config/bad/extensions.ts:1:1 error extension_invalid: the file could not be loaded: no tides today",
+  ]);
+  write("config/more/team.yaml", team());
+  write("config/more/extensions.ts", "export const effects = [];\n");
+  expect((await call("validate", "more")).lines).toEqual([
+    "config/more/extensions.ts:1:1 error not_available effects: this release cannot take effects from extensions",
+    "  remove this export",
+  ]);
+});
+
+test("CF-37: new-team copies a team, keeps comments, and the copy is valid", async () => {
+  const { call, read } = place();
+  const before = read("wrangler.toml");
+  const { code, lines } = await call("new-team", "acme", "--from", "assistant");
+  expect(code).toBe(0);
+  expect(lines).toContain("  npx wrangler secret put ANTHROPIC_API_KEY --env acme");
+  expect(read("config/acme/team.yaml")).toBe(read("config/assistant/team.yaml"));
+  expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environment("acme")}`);
+  expect((await call("build", "acme")).code).toBe(0);
+});
+
+test("CF-37: new-team refuses what exists, and nothing changes", async () => {
+  const { call, root, write } = place();
+  write("config/half/readme.txt", "x");
+  const before = snapshot(root);
+  for (const given of [
+    ["assistant"],
+    ["half"],
+    ["acme", "--from", "nobody"],
+    ["acme", "--import", "nothing.yaml"],
+  ]) {
+    expect([given, (await call("new-team", ...given)).code]).toEqual([given, 1]);
+  }
+  expect(snapshot(root)).toEqual(before);
+  await call("new-team", "acme");
+  const made = snapshot(root);
+  expect((await call("new-team", "acme")).code).toBe(1);
+  rmSync(join(root, "config/acme"), { recursive: true });
+  expect((await call("new-team", "acme")).lines).toEqual([
+    "wrangler.toml has an environment acme already; nothing was changed",
+  ]);
+  expect(made["wrangler.toml"]).toBe(snapshot(root)["wrangler.toml"]);
+});
+
+test("CF-37: an environment is found in every notation", () => {
+  expect(
+    [
+      "[env.acme]",
+      '[env."acme"]',
+      "[ env . acme ]",
+      "[env.acme.vars]",
+      "[[env.acme.services]]",
+      "env.acme = {}",
+    ].filter((toml) => !hasEnvironment(toml, "acme")),
+  ).toEqual([]);
+  expect(
+    ["[env.acme2]", "# [env.acme]", "[acme]", 'x = "[env.acme]"'].filter((toml) =>
+      hasEnvironment(toml, "acme"),
+    ),
+  ).toEqual([]);
+});
+
+test("CF-10 CF-37: new-team --import takes over a file of the original with its skills", async () => {
+  const { call, read, root, write } = place();
+  const body = team({ agent: "    skills: [lead-workflow]" }).replaceAll(/^(?=.)/gm, "  ");
+  write(
+    "original/settings/simple.yaml",
+    `template: { name: simple, description: One agent }\nconfig:\n${body}embedded_skills:\n  - name: lead-workflow\n`,
+  );
+  write("original/skills/lead-workflow.md", "---\ndescription: How to lead\n---\nAsk first.\n");
+  const { code, lines } = await call(
+    "new-team",
+    "taken",
+    "--import",
+    join(root, "original/settings/simple.yaml"),
+  );
+  expect([code, lines[0]]).toEqual([0, "made config/taken/ and [env.taken] in wrangler.toml. Next:"]);
+  expect(read("config/taken/team.yaml")).toMatch(/^# yaml-language-server: .*\ntemplate:/);
+  expect(read("config/taken/skills/lead-workflow/SKILL.md")).toContain("Ask first.");
+});
+
+test("CF-37 CF-26: explain shows tools, window, price and every option with its origin", async () => {
+  const { call } = place();
+  const { code, lines } = await call("explain", "default", "guide");
+  const text = lines.map((line) => line.replaceAll(/ +/g, " ").trim());
+  expect(code).toBe(0);
+  expect(text).toContain("window 16000 [provider]");
+  expect(text.some((line) => /^max_iterations 20 \[line \d+\]$/.test(line))).toBe(true);
+  expect(text).toContain("command_timeout 120000 [default]");
+  expect(text).toContain("filesystem.fs_write idempotent, allow; ask drafts/** [preset sandboxed]");
+  expect(text).toContain("ask.ask_user read, allow [preset sandboxed]");
+  const json = await call("explain", "assistant", "--json");
+  const explained = JSON.parse(json.lines[0] ?? "") as { general: { key: string; value: unknown }[] };
+  expect(explained.general.find(({ key }) => key === "api_key")?.value).toBe("(not shown)");
+});
+
+test("CF-37: explain shows what defaults gave, and refuses a team with errors", async () => {
+  const { call, write } = place();
+  write("config/acme/team.yaml", team({ top: "defaults: { options: { max_iterations: 5 } }" }));
+  const { lines } = await call("explain", "acme", "guide");
+  expect(lines.some((line) => /max_iterations\s+5 {2}\[defaults, line 9\]/.test(line))).toBe(true);
+  write("config/acme/team.yaml", "a: 1\n");
+  expect((await call("explain", "acme")).code).toBe(1);
+});
+
+test("CF-37: explain --kinds lists kinds and toolboxes, and what is not in this release", async () => {
+  const { call } = place();
+  const { lines } = await call("explain", "--kinds");
+  expect(lines).toContain("  anthropic");
+  expect(lines).toContain("  search  search_content search_files");
+  expect(lines).toContain("  git  not in this release");
+});
+
+test("CF-37: the program itself validates the shipped teams, offline and quickly", () => {
+  const began = performance.now();
+  const output = execFileSync(process.execPath, [join(project, "src/cli/main.ts"), "validate"], {
+    encoding: "utf8",
+  });
+  expect(output).toContain("default is valid");
+  expect(performance.now() - began).toBeLessThan(3_000);
+});

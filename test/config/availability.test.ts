@@ -1,0 +1,140 @@
+import { expect, test } from "vitest";
+import { unavailable } from "../../src/config/availability.ts";
+import { compile, team } from "./support.ts";
+
+/** A use of each part that this release cannot run yet, by the path that its list names. */
+const uses: Readonly<Record<string, readonly string[]>> = {
+  "providers.*.kind": [
+    team({
+      provider: "  - { name: ai, kind: workers-ai, model: m }",
+      agent: "  - { name: b, provider: ai }",
+    }),
+  ],
+  "mcp_servers.*": [team({ top: "mcp_servers: [{ name: a, url: 'https://a.example/mcp' }]" })],
+  "webhooks.*": [team({ top: "webhooks: [{ name: a, url: 'https://a.example', events: [run_end] }]" })],
+  "schedules.*": [team({ top: "schedules: [{ name: a, cron: '0 8 * * 1', input: Hi }]" })],
+  git: [team({ top: "git: { work_dir: repo }" })],
+  http: [team({ top: "http: { headers: { 'https://a.example': { X: y } } }" })],
+  "browser.endpoint": [team({ top: "browser: { endpoint: 'wss://a.example' }" })],
+  "browser.search_url": [team({ top: "browser: { search_url: 'https://a.example/?q={query}' }" })],
+  "egress.allow": [team({ top: "egress: { allow: [a.example] }" })],
+  "context.external": [team({ top: "context: { external: true }" })],
+  "sessions.revision": [team({ top: "sessions: { revision: follow }" })],
+  "retention.session_days": [team({ top: "retention: { session_days: 3 }" })],
+  "retention.event_days": [team({ top: "retention: { event_days: 3 }" })],
+  "budgets.run.on_exceeded": [team({ top: "budgets: { run: { on_exceeded: ask } }" })],
+  "budgets.session": [team({ top: "budgets: { session: { max_tokens: 3 } }" })],
+  "budgets.tenant": [team({ top: "budgets: { tenant: { max_tokens: 3 } }" })],
+  "budgets.unknown_price": [team({ top: "budgets: { unknown_price: refuse }" })],
+  observability: [team({ top: "observability: { log_level: debug }" })],
+  redaction: [team({ top: "redaction: { names: [x] }" })],
+  "debug.raw": [team({ top: "debug: { raw: events }" })],
+  reflections: [team({ top: "reflections: {}" })],
+  tasks: [team({ top: "tasks: { on_dependency_failure: fail }" })],
+  notes: [team({ top: "notes: { scope: agent }" })],
+  "agent.effects.*": [
+    team({ agent: "    effects: [{ kind: compact }]" }),
+    team({ top: "defaults: { effects: [{ kind: compact }] }" }),
+  ],
+  "agent.guards.tool_loops": [
+    team({ agent: "    guards: { tool_loops: {} }" }),
+    team({ top: "defaults: { guards: { tool_loops: { enabled: true } } }" }),
+  ],
+  "agent.guards.budget.on_exceeded": [
+    team({ agent: "    guards: { budget: { max_tokens: 5, on_exceeded: ask } }" }),
+  ],
+  "agent.delegation": [team({ agent: "    delegation: { inherit: union }" })],
+  "agent.capabilities": [team({ agent: "    capabilities: [{ name: review }]" })],
+  "agent.skills_tags": [team({ agent: "    skills_tags: [a]" })],
+  "agent.estimated_cost": [team({ agent: "    estimated_cost: cheap" })],
+  "agent.max_concurrency": [team({ agent: "    max_concurrency: 2" })],
+  "agent.async": [team({ agent: "    async: true" })],
+  "agent.memory": [team({ agent: "    memory: {}" })],
+  "agent.middleware.*": [team({ agent: "    middleware: [{ kind: timeout, params: { duration: 5m } }]" })],
+  "agent.middleware.*.kind": [
+    team({ agent: "    middleware: [{ kind: recovery }]" }),
+    team({ agent: "    middleware: [{ kind: logger }]" }),
+    team({ agent: "    middleware: [{ kind: output_guardrail, params: { max_length: 5 } }]" }),
+  ],
+  "agent.toolboxes.*": ["git", "http", "browser", "state", "tasks", "notes", "agents"].map((name) =>
+    team().replace("[filesystem]", `[filesystem, ${name}]`),
+  ),
+  "agent.toolboxes.*.name": ["git", "http", "browser", "state", "tasks", "notes", "agents"].map((name) =>
+    team().replace("[filesystem]", `[filesystem, { name: ${name} }]`),
+  ),
+  ...Object.fromEntries(
+    [
+      "max_delegation_depth: 2",
+      "max_handoffs: 1",
+      "context_threshold: 0.5",
+      "context_compaction: auto",
+      "compaction_threshold: 0.5",
+      "warn_iterations: 5",
+      "interaction_mode: interactive",
+      "loop_detection_threshold: 4",
+      "no_progress_turns: 3",
+      "checkpoints: [{ fraction: 0.5, message: Half. }]",
+      "reflect_on_error: true",
+      "verify_after_edit: true",
+      "verify_command: make",
+      "verify_broad_command: make all",
+      "verify_on_breach: true",
+      "plan_before_execute: approve",
+      "localize: true",
+      "working_dir: src",
+    ].map((option) => [
+      `agent.options.${option.split(":")[0] ?? ""}`,
+      [team({ agent: `    options: { ${option} }` }), team({ top: `defaults: { options: { ${option} } }` })],
+    ]),
+  ),
+};
+
+test("CF-30: every part of the list has a use in this test, and every use a part in the list", () => {
+  expect(Object.keys(uses).toSorted()).toEqual([...new Set(unavailable.map(({ path }) => path))].toSorted());
+});
+
+for (const [path, yamls] of Object.entries(uses)) {
+  test(`CF-30: ${path} is one precise not_available`, async () => {
+    for (const yaml of yamls) {
+      const { team: compiled, diagnostics } = await compile(yaml);
+      const found = diagnostics.filter(({ code }) => code === "not_available");
+      expect([yaml, found.length]).toEqual([yaml, 1]);
+      expect(compiled).toBeNull();
+      expect(found[0]?.message).toMatch(/^this release cannot /);
+      expect(found[0]?.hint).toMatch(/^(remove|use|add) /);
+      expect(found[0]?.line).toBeGreaterThan(1);
+      const keys = path
+        .replace("agent.", "")
+        .split(".")
+        .filter((part) => part !== "*" && part !== "kind" && part !== "name");
+      expect(keys.every((key) => found[0]?.path.includes(key))).toBe(true);
+    }
+  });
+}
+
+test("CF-30: what only a default implies, and what says that a part is off, is no use", async () => {
+  const off = team({
+    agent: [
+      "    effects: []",
+      "    delegation: {}",
+      "    capabilities: []",
+      "    async: false",
+      "    max_concurrency: 0",
+      "    middleware: [{ kind: timeout, params: { duration: 5m, count: wall } }]",
+      "    guards: { tool_loops: { enabled: false }, budget: { on_exceeded: stop } }",
+      "    options: { max_handoffs: 0, max_delegation_depth: 0, reflect_on_error: false, localize: false, checkpoints: [] }",
+    ].join("\n"),
+    top: "mcp_servers: []\nwebhooks: []\nschedules: []\ngit: {}\ncontext: { external: false }\nretention: { session_days: off }",
+  });
+  for (const yaml of [off, team()]) {
+    const { diagnostics } = await compile(yaml);
+    expect(diagnostics).toEqual([]);
+  }
+});
+
+test("CF-30: two uses of one part are two diagnostics", async () => {
+  const { diagnostics } = await compile(
+    team({ agent: "    effects: [{ kind: compact }, { kind: reflection }]" }),
+  );
+  expect(diagnostics.map(({ path }) => path)).toEqual(["agents[0].effects[0]", "agents[0].effects[1]"]);
+});
