@@ -17,9 +17,12 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 type Block = Anthropic.Messages.ContentBlockParam;
 type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"], string | undefined>[number];
 
-/** A message's content blocks as JSON texts, joined by commas: tool results, which must lead, and the others. */
+/** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
 export interface Fragment {
   readonly target: string;
+  /** `{"role":…,"content":[…]}` as one flat string; empty if the message has nothing to say. */
+  readonly alone: string;
+  /** Content blocks as JSON texts, joined by commas: tool results, which must lead, and the others. */
   readonly results: string;
   readonly others: string;
   /** Whether the last block may carry a cache breakpoint (MO-12). */
@@ -127,9 +130,21 @@ const build = (message: Message, key: string, request: ModelRequest, target: Tar
     if (lastIsThinking) thinking += 1;
   }
   // Reasoning alone is no message.
-  const visible = others.length > thinking ? others.join(",") : "";
-  const markable = visible === "" ? results.length > 0 : !lastIsThinking;
-  return { target: key, results: results.join(","), others: visible, markable };
+  if (others.length === thinking) others.length = 0;
+  const markable = others.length === 0 ? results.length > 0 : !lastIsThinking;
+  return { target: key, ...assemble(message.role, results, others), markable };
+};
+
+/** One flat turn, and slices of it that share its memory: a body is then a join of few flat strings. */
+const assemble = (role: Message["role"], results: readonly string[], others: readonly string[]) => {
+  const blocks = [...results, ...others].join(",");
+  if (blocks === "") return { alone: "", results: "", others: "" };
+  const head = `{"role":"${role === "assistant" ? "assistant" : "user"}","content":[`;
+  const alone = [head, blocks, "]}"].join("");
+  const led = results.join(",").length;
+  const from = head.length;
+  const rest = led === 0 || others.length === 0 ? from + led : from + led + 1;
+  return { alone, results: alone.slice(from, from + led), others: alone.slice(rest, -2) };
 };
 
 /** The serialiser of one request's messages: each message object is serialised once per target and kept. */
@@ -139,7 +154,7 @@ export const fragments = (request: ModelRequest, target: Target): ((message: Mes
     const known = kept.get(message);
     if (known?.target === key) return known;
     const fragment = build(message, key, request, target);
-    if (fragment.results.length + fragment.others.length <= longestKept) kept.set(message, fragment);
+    if (fragment.alone.length <= longestKept) kept.set(message, fragment);
     return fragment;
   };
 };

@@ -155,46 +155,52 @@ const sampling = (request: ModelRequest, target: Target, thinking: boolean, drop
   return out;
 };
 
-/** Marks a message's last block if it is one of the two that carry a breakpoint (MO-12). */
-const marked = (fragment: Fragment, cache: string): Fragment => {
-  if (!fragment.markable || cache === "") return fragment;
-  if (fragment.others === "") return { ...fragment, results: mark(fragment.results, cache) };
-  return { ...fragment, others: mark(fragment.others, cache) };
-};
+type WireRole = "user" | "assistant";
+type Blocks = Pick<Fragment, "results" | "others">;
 
 const joined = (one: string, other: string): string =>
   one === "" || other === "" ? one + other : `${one},${other}`;
 
-type WireRole = "user" | "assistant";
+const turnText = (role: WireRole, { results, others }: Blocks): string =>
+  `{"role":"${role}","content":[${joined(results, others)}]}`;
 
-/** Gathers turns: messages of one role merged, the results of a user turn first, nothing empty (MO-8). */
+/** A message with a breakpoint in its last block, if that may carry one (MO-12). */
+const marked = (role: WireRole, fragment: Fragment, cache: string): Fragment => {
+  if (!fragment.markable || cache === "") return fragment;
+  const { results, others } = fragment;
+  const blocks =
+    others === "" ? { results: mark(results, cache), others } : { results, others: mark(others, cache) };
+  return { ...fragment, ...blocks, alone: turnText(role, blocks) };
+};
+
+/**
+ * Gathers turns: messages of one role merged, the results of a user turn first, nothing empty (MO-8). The text grows by
+ * concatenation, which copies nothing: a long body is copied once, when it is sent.
+ */
 const createTurns = () => {
-  let text = "";
+  let closed = "";
   let role: WireRole | undefined;
-  let results = "";
-  let others = "";
-  const close = (): void => {
-    if (role !== undefined) text = joined(text, `{"role":"${role}","content":[${joined(results, others)}]}`);
-    results = "";
-    others = "";
-  };
-  const add = (next: WireRole, fragment: Pick<Fragment, "results" | "others">): void => {
-    if (fragment.results === "" && fragment.others === "") return;
-    if (role !== next) {
-      close();
-      role = next;
+  let last = "";
+  let blocks: Blocks = { results: "", others: "" };
+  const add = (next: WireRole, fragment: Fragment): void => {
+    if (fragment.alone === "") return;
+    if (role === next) {
+      const results = joined(blocks.results, fragment.results);
+      blocks = { results, others: joined(blocks.others, fragment.others) };
+      last = turnText(next, blocks);
+      return;
     }
-    results = joined(results, fragment.results);
-    others = joined(others, fragment.others);
+    closed = joined(closed, last);
+    role = next;
+    blocks = fragment;
+    last = fragment.alone;
   };
-  return {
-    add,
-    role: () => role,
-    end: () => {
-      close();
-      return text;
-    },
-  };
+  return { add, role: () => role, text: () => joined(closed, last) };
+};
+
+const sayNow = (text: string): Fragment => {
+  const blocks = { results: "", others: `{"type":"text","text":${quote(text)}}` };
+  return { target: "", ...blocks, alone: turnText("user", blocks), markable: true };
 };
 
 /** All messages, a user's turn last. */
@@ -204,14 +210,15 @@ const messagesText = (request: ModelRequest, target: Target, instruction: string
   const newest = request.messages.at(-1)?.id;
   const turns = createTurns();
   for (const message of request.messages) {
-    const { id, role } = message;
+    const { id } = message;
+    const role = message.role === "assistant" ? "assistant" : "user";
     const fragment = serialise(message);
     const last = id === newest || id === request.previousNewest;
-    turns.add(role === "assistant" ? "assistant" : "user", last ? marked(fragment, cache) : fragment);
+    turns.add(role, last ? marked(role, fragment, cache) : fragment);
   }
-  const say = instruction ?? (turns.role() === "user" ? undefined : "Continue.");
-  if (say !== undefined) turns.add("user", { results: "", others: `{"type":"text","text":${quote(say)}}` });
-  return turns.end();
+  if (instruction !== undefined) turns.add("user", sayNow(instruction));
+  else if (turns.role() !== "user") turns.add("user", sayNow("Continue."));
+  return turns.text();
 };
 
 /** A request of the Messages API (MO-8 to MO-12). What may change from turn to turn stands behind the messages. */
@@ -233,11 +240,10 @@ export const buildAnthropic = (request: ModelRequest, target: Target): WireReque
     }),
     ...sampling(request, target, on, dropped),
   };
-  const head = [
-    `"model":${quote(request.model)}`,
-    tools.length === 0 ? "" : `"tools":[${mark(tools.map(toolText).join(","), cache)}]`,
-    isVisible(system) ? `"system":[${mark(`{"type":"text","text":${quote(system)}}`, cache)}]` : "",
-    `"messages":[${messagesText(request, target, instruction)}]`,
-  ].filter((piece) => piece !== "");
-  return { body: `{${head.join(",")},${JSON.stringify(tail).slice(1)}`, dropped };
+  const toolList = tools.map(toolText).join(",");
+  let body = `{"model":${quote(request.model)}`;
+  if (toolList !== "") body += `,"tools":[${mark(toolList, cache)}]`;
+  if (isVisible(system)) body += `,"system":[${mark(`{"type":"text","text":${quote(system)}}`, cache)}]`;
+  body += `,"messages":[${messagesText(request, target, instruction)}],${JSON.stringify(tail).slice(1)}`;
+  return { body, dropped };
 };

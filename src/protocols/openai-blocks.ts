@@ -151,7 +151,9 @@ export const fragments = (request: ModelRequest, target: Target): ((message: Mes
   return (message) => {
     const known = kept.get(message);
     if (known?.target === key) return known;
-    const fragment = build(message, key, request, target);
+    const built = build(message, key, request, target);
+    // Joined, so that each is one flat string and a body a join of few.
+    const fragment = { ...built, messages: [built.messages, ""].join("") };
     if (fragment.messages.length + fragment.media.length <= longestKept) kept.set(message, fragment);
     return fragment;
   };

@@ -81,28 +81,33 @@ const cacheKey = ({ context }: ModelRequest): string => {
   return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
 
-/** All messages; the media of a block of results follow it as one user message (MO-14). A user's turn is last. */
+const joined = (one: string, other: string): string =>
+  one === "" || other === "" ? one + other : `${one},${other}`;
+
+/**
+ * All messages; the media of a block of results follow it as one user message (MO-14). A user's turn is last. The text
+ * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
+ */
 const messagesText = (request: ModelRequest, target: Target): string => {
   const serialise = fragments(request, target);
   const system = systemText(request, target);
-  const out = isVisible(system) ? [`{"role":"${target.traits.systemRole}","content":${quote(system)}}`] : [];
-  let media: string[] = [];
+  let out = isVisible(system) ? `{"role":"${target.traits.systemRole}","content":${quote(system)}}` : "";
+  let media = "";
   let last = "assistant";
   const flush = (): void => {
-    if (media.length > 0) out.push(`{"role":"user","content":[${media.join(",")}]}`);
-    media = [];
+    if (media !== "") out = joined(out, `{"role":"user","content":[${media}]}`);
+    media = "";
   };
   for (const message of request.messages) {
     const fragment = serialise(message);
     if (message.role !== "tool") flush();
     if (fragment.messages === "") continue;
-    out.push(fragment.messages);
-    if (fragment.media !== "") media.push(fragment.media);
+    out = joined(out, fragment.messages);
+    media = joined(media, fragment.media);
     last = message.role;
   }
   flush();
-  if (last === "assistant") out.push('{"role":"user","content":"Continue."}');
-  return out.join(",");
+  return last === "assistant" ? joined(out, '{"role":"user","content":"Continue."}') : out;
 };
 
 const tailOf = (request: ModelRequest, target: Target, dropped: string[]): Tail => {
@@ -127,10 +132,7 @@ export const buildOpenAi = (request: ModelRequest, target: Target): WireRequest 
   const dropped: string[] = [];
   const tail = tailOf(request, target, dropped);
   const tools = request.tools.map((tool) => toolText(tool, target.traits.schema)).join(",");
-  const head = [
-    `"model":${quote(request.model)}`,
-    ...(tools === "" ? [] : [`"tools":[${tools}]`]),
-    `"messages":[${messagesText(request, target)}]`,
-  ];
-  return { body: `{${head.join(",")},${JSON.stringify(tail).slice(1)}`, dropped };
+  const head = `{"model":${quote(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`}`;
+  const body = `${head},"messages":[${messagesText(request, target)}],${JSON.stringify(tail).slice(1)}`;
+  return { body, dropped };
 };
