@@ -26,16 +26,16 @@ export const unwrap = (root: Located): Wrapped => {
 
 const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-type Twice = (key: string, offset: number) => void;
+type Twice = (path: Path, offset: number) => void;
 
 /** `historySize` becomes `history_size`; both spellings of one key are reported through `twice`. */
-const snakeKeys = (node: Located, depth: number, twice: Twice): Located => {
+const snakeKeys = (node: Located, path: Path, depth: number, twice: Twice): Located => {
   if (node.kind !== "map" || depth === 0) return node;
   const entries = new Map<string, Entry>();
   for (const [key, entry] of node.entries) {
     const name = /^[a-z]+([A-Z][a-z]*)+$/.test(key) ? snake(key) : key;
-    if (entries.has(name)) twice(name, entry.keyAt);
-    else entries.set(name, { ...entry, node: snakeKeys(entry.node, depth - 1, twice) });
+    if (entries.has(name)) twice([...path, name], entry.keyAt);
+    else entries.set(name, { ...entry, node: snakeKeys(entry.node, [...path, name], depth - 1, twice) });
   }
   return { ...node, entries };
 };
@@ -47,17 +47,17 @@ const mapEntry = (node: Located, key: string, change: (node: Located) => Located
     : withEntries(node, new Map([[key, { ...entry, node: change(entry.node) }]]));
 };
 
-const mapItems = (node: Located, change: (item: Located) => Located): Located =>
+const mapItems = (node: Located, change: (item: Located, index: number) => Located): Located =>
   node.kind === "list" ? { ...node, items: node.items.map(change) } : node;
 
 /** Takes the camel-case spellings of guard keys (CF-15). */
 export const canonicalGuards = (body: Located, twice: Twice): Located => {
-  const guards = (agent: Located): Located => mapEntry(agent, "guards", (node) => snakeKeys(node, 2, twice));
-  return mapEntry(
-    mapEntry(body, "agents", (agents) => mapItems(agents, guards)),
-    "defaults",
-    guards,
+  const guards = (agent: Located, path: Path): Located =>
+    mapEntry(agent, "guards", (node) => snakeKeys(node, [...path, "guards"], 2, twice));
+  const listed = mapEntry(body, "agents", (agents) =>
+    mapItems(agents, (agent, index) => guards(agent, ["agents", index])),
   );
+  return mapEntry(listed, "defaults", (defaults) => guards(defaults, ["defaults"]));
 };
 
 const mergedKeys: Readonly<Record<string, number>> = { options: 1, delegation: 1, reasoning: 1, guards: 2 };

@@ -101,9 +101,10 @@ export const readTeam = (
     return null;
   }
   if (prefix.length > 0) checkWrapper(file, onFile, around.skills);
-  const written = canonicalGuards(raw, (key, offset) =>
-    folder.add("duplicate_setting", place(offset), key, `both spellings of ${key} are written`),
-  );
+  const written = canonicalGuards(raw, (path, offset) => {
+    const message = `both spellings of ${String(path.at(-1))} are written`;
+    folder.add("duplicate_setting", place(offset), pathText([...prefix, ...path]), message);
+  });
   const onWritten = shapeReport(reporter(folder, place, written, prefix));
   parseLeniently(listsSchema, onlyKeys(written, listNames), [], onWritten);
   const rest = withoutKeys(written, listNames);

@@ -160,7 +160,7 @@ test("CF-15: the original's camel-case spellings are synonyms, both at once are 
     team({ agent: `    guards: { tool_loops: { enabled: false, ${inner} } }` });
   expect((await agentOf(guards("historySize: 40"))).guards.tool_loops.history_size).toBe(40);
   expect(await complaints(guards("historySize: 40, history_size: 30"))).toEqual([
-    "config/acme/team.yaml:9:62 error duplicate_setting history_size: both spellings of history_size are written",
+    "config/acme/team.yaml:9:62 error duplicate_setting agents[0].guards.tool_loops.history_size: both spellings of history_size are written",
   ]);
 });
 
@@ -323,3 +323,166 @@ test("CF-12: an MCP server has exactly one of url and command, and no built-in's
     "config/acme/team.yaml:12:13 error invalid_value mcp_servers[2].name",
   ]);
 });
+
+/** Every key that a file of the original may have, with values of our own. */
+const original = `
+providers:
+  - name: default
+    kind: anthropic
+    api_key: \${KEY}
+    model: claude-sonnet-5-5
+    context_window: 190000
+    max_tokens: 8000
+    rate_limit: { input_tpm: 90000, output_tpm: 40000, rpm: 50, max_retries: 2, base_delay: "2s" }
+    batch: { enabled: true, collect_window: 1s, poll_interval: 5s, timeout: 1h, max_batch_size: 10 }
+  - { name: spare, kind: openai, api_key: "\${SPARE}", model: gpt-6.1-sol }
+mcp_servers:
+  - { name: web, command: mcp-web, args: [-v] }
+  - { name: data, url: "https://mcp.example.com/mcp?token=\${DATA}&groups=a" }
+agents:
+  - name: maker
+    description: Makes things
+    instructions: Make things. Charge $5.
+    provider: default
+    prefix: "🔨"
+    toolboxes: [filesystem, { name: git, tools: [git_status] }, http, browser, state, tasks, notes, web, data]
+    skills: [making]
+    effects:
+      - { kind: trim_tool_results, params: { max_result_length: 400, preserve_recent: 3 } }
+      - { kind: compact, params: { threshold: 0.75 } }
+      - { kind: loop_detect, params: { threshold: 3, window_size: 6 } }
+      - { kind: sliding_window, params: { threshold: 0.7, recent_zone: 8, medium_zone: 8, trim_length: 150 } }
+      - { kind: observation_mask, params: { threshold: 0.5, recent_window: 8 } }
+      - { kind: reflection, params: { failure_threshold: 3 } }
+      - { kind: progress, params: { interval: 4 } }
+      - { kind: stall_detect, params: { window: 6, similarity_threshold: 0.8 } }
+      - { kind: time_budget, params: { max_duration: 10m } }
+      - { kind: token_budget, params: { max_tokens: 100000, warn_threshold: 0.7 } }
+      - { kind: offload, params: { threshold: 0.5, min_result_len: 2000, recent_window: 6 } }
+      - { kind: tool_scope, params: { exclude: [fs_delete] } }
+    options:
+      max_iterations: 90
+      warn_iterations: 80
+      max_delegation_depth: 2
+      max_handoffs: 1
+      context_threshold: 0.8
+      interaction_mode: auto
+      question_timeout: 1h
+    skills_tags: [making]
+    estimated_cost: medium
+    max_concurrency: 2
+entry_agent: maker
+default_context_windows: { anthropic: 180000, custom-llm: 64000 }
+filesystem: { permissions_file: perms.yaml }
+git: { work_dir: /repo }
+browser: { headless: false }
+context: { max_external_file_size: 1000 }
+`;
+
+test("CF-18: a file with every key of the original is understood; what means nothing here is said", async () => {
+  const { diagnostics } = await compile({ "team.yaml": original, "skills/making/SKILL.md": "Make." });
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  expect([...new Set(errors.map(({ code }) => code))]).toEqual(["not_available"]);
+  const warnings = diagnostics.filter(({ severity }) => severity === "warning");
+  expect(warnings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+    "key_ignored providers[0].batch.enabled",
+    "unused_provider providers[1].name",
+    "needs_sandbox_process mcp_servers[0].command",
+    "delegation_impossible agents[0].options.max_delegation_depth",
+    "key_ignored agents[0].options.context_threshold",
+    "key_ignored filesystem.permissions_file",
+    "key_ignored git.work_dir",
+    "key_ignored browser.headless",
+  ]);
+});
+
+const refusals: readonly [name: string, yaml: string, place: string][] = [
+  [
+    "CF-11: a compatible server needs an address",
+    team().replace("kind: anthropic", "kind: openai-compatible"),
+    "2:5 error missing_key providers[0].base_url",
+  ],
+  [
+    "CF-25: an address has a scheme that providers speak",
+    team({ provider: "    base_url: wss://a.example" }),
+    "6:15 error invalid_url providers[0].base_url",
+  ],
+  [
+    "MO-39: a scripted provider needs a script",
+    team().replace("kind: anthropic", "kind: scripted"),
+    "2:5 error missing_key providers[0].script",
+  ],
+  [
+    "MO-39: only a scripted provider has a script",
+    team({ provider: "    script: { script: 1, replies: [{ reply: [{ text: hi }] }] }" }),
+    "6:5 error exclusive_keys providers[0].script",
+  ],
+  [
+    "MO-39: a scene that leads nowhere",
+    team({
+      provider: "    script: { script: 1, start: b, scenes: [{ name: a, reply: [{ text: hi }] }] }",
+    }).replace("kind: anthropic", "kind: scripted"),
+    "6:33 error script_invalid providers[0].script.start",
+  ],
+  [
+    "MO-39: a wrong key in an inline script",
+    team({ provider: "    script: { script: 1, scens: [], replies: [{}] }" }).replace(
+      "kind: anthropic",
+      "kind: scripted",
+    ),
+    "6:26 error script_invalid providers[0].script.scens",
+  ],
+  [
+    "TB-7: shell text takes no pattern",
+    team({ top: "permissions: { rules: [{ tool: exec_shell, match: 'git *', action: allow }] }" }),
+    "9:51 error invalid_value permissions.rules[0].match",
+  ],
+  [
+    "CF-14: a schema format needs its schema",
+    team({ agent: "    options: { response_format: json_schema }" }),
+    "9:16 error missing_key agents[0].options.response_schema",
+  ],
+  [
+    "CF-25: a schema within 16 levels",
+    team({
+      agent: `    options: { response_schema: ${"{ not: ".repeat(17)}{}${" }".repeat(17)} }`,
+    }),
+    "9:33 error invalid_schema agents[0].options.response_schema",
+  ],
+  [
+    "CF-25: a schema that compiles",
+    team({ agent: "    options: { response_schema: { type: nonsense } }" }),
+    "9:33 error invalid_schema agents[0].options.response_schema",
+  ],
+  [
+    "AP-15: an origin has no path",
+    team({ top: "access: { origins: ['https://a.example/x'] }" }),
+    "9:21 error invalid_url access.origins[0]",
+  ],
+  [
+    "AP-13: a browser token lives at most an hour",
+    team({ top: "access: { token_ttl: 2h }" }),
+    "9:22 error out_of_range access.token_ttl",
+  ],
+  [
+    "CF-10: a list of 33 providers is too long",
+    `providers:\n${Array.from({ length: 33 }, (_, at) => `  - { name: p${at}, kind: openai, model: m }`).join("\n")}\nagents: [{ name: a }]\n`,
+    "2:3 error out_of_range providers",
+  ],
+  [
+    "MO-38: an alias names one thing",
+    team({ top: "models: { m: { alias: main } }" }),
+    "9:23 error duplicate_name models.m.alias",
+  ],
+  [
+    "TB-4: a toolbox stands in the list once",
+    team().replace("[filesystem]", "[filesystem, { name: filesystem, tools: [] }]"),
+    "8:29 error duplicate_name agents[0].toolboxes[1]",
+  ],
+];
+for (const [name, yaml, place] of refusals) {
+  test(name, async () => {
+    const errors = (await complaints(yaml)).filter((line) => line.includes(" error "));
+    expect(errors.map((line) => line.replace("config/acme/team.yaml:", "").split(": ")[0])).toEqual([place]);
+  });
+}

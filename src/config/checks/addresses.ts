@@ -6,17 +6,16 @@ import { isReferenceField, referencesIn } from "../references.ts";
 /** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
 
 /** Why a text is no absolute http address, null if it is one or consists of a reference. */
-export const addressProblem = (text: string): string | null => {
+export const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   if (/^\$\{\w+\}/.test(text)) return null;
   const url = URL.parse(text.replaceAll(/\$\{[^}]*\}/g, "x"));
-  if (url === null || !/^(https?|wss?):$/.test(url.protocol))
-    return "write an absolute http or https address";
+  if (url === null || !schemes.test(url.protocol)) return "write an absolute http or https address";
   return url.username === "" && url.password === "" ? null : "an address must not contain a user or password";
 };
 
 const checkAddresses = (draft: Draft): void => {
-  const check = (path: Path, text: string | undefined): void => {
-    const problem = text === undefined ? null : addressProblem(text);
+  const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
+    const problem = text === undefined ? null : addressProblem(text, schemes);
     if (problem !== null) draft.report("invalid_url", path, problem);
   };
   for (const { index, value } of draft.providers) {
@@ -28,7 +27,7 @@ const checkAddresses = (draft: Draft): void => {
     }
   }
   for (const { index, value } of draft.servers) check(["mcp_servers", index, "url"], value.url);
-  check(["browser", "endpoint"], draft.sections.browser.endpoint);
+  check(["browser", "endpoint"], draft.sections.browser.endpoint, /^(https?|wss?):$/);
 };
 
 /** Names of all references, by the paths of the fields that use them. */
