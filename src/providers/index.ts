@@ -42,7 +42,13 @@ export const createCompleter = (options: CompleterOptions): Completer => {
   const now = options.now ?? (() => Date.now());
   if (config.kind === "scripted") {
     if (config.script === undefined) throw new Error(`provider ${config.name}: scripted needs a script`);
-    return createScriptedCompleter(config.script, { provider: config.name, model, now });
+    const price = override?.price;
+    return createScriptedCompleter(config.script, {
+      provider: config.name,
+      model,
+      now,
+      ...(price === undefined ? {} : { price: () => price }),
+    });
   }
   const profile = [...extensions, ...profiles].find(({ kind }) => kind === config.kind);
   if (profile === undefined) throw new Error(`provider ${config.name}: unknown kind ${config.kind}`);
