@@ -6,9 +6,9 @@ import type { WorkspaceObject } from "./object.ts";
 
 export { WorkspaceObject } from "./object.ts";
 
-/** The object's namespace; the platform types `exports` for one Worker only, and this project has two. */
-const workspaces = (exports as unknown as { WorkspaceObject: DurableObjectNamespace<WorkspaceObject> })
-  .WorkspaceObject;
+/** The objects' namespace, there once requests are; the platform types `exports` for one Worker only, and this project has two. */
+const workspaces = (): DurableObjectNamespace<WorkspaceObject> =>
+  (exports as unknown as { WorkspaceObject: DurableObjectNamespace<WorkspaceObject> }).WorkspaceObject;
 
 const refuse = (error: string, status: 400 | 404): Response =>
   Response.json({ error, code: "invalid_request" }, { status });
@@ -22,7 +22,14 @@ app.post("/v1/sandbox", () =>
 app.all("/v1/sandbox/:id/*", async (context) => {
   const id = context.req.param("id");
   if (!/^[a-z2-7]{1,128}$/.test(id)) return refuse("a sandbox id is base32 of at most 128 characters", 400);
-  return workspaces.getByName(id).fetch(context.req.raw);
+  try {
+    return await workspaces().getByName(id).fetch(context.req.raw);
+  } catch {
+    return Response.json(
+      { error: "the sandbox was interrupted", code: "exec_transport_error" },
+      { status: 502 },
+    );
+  }
 });
 app.notFound(() => refuse("no such route", 404));
 

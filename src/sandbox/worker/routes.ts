@@ -96,7 +96,6 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   const announced = Number(context.req.header("Content-Length") ?? 0);
   const { file } = disk.limits();
   if (announced > file) {
-    await context.req.raw.body?.pipeTo(new WritableStream());
     fail("payload_too_large", `${path} would have ${announced} bytes; a file may have ${file}`);
   }
   const bytes = new Uint8Array(await context.req.arrayBuffer());
@@ -224,6 +223,7 @@ export function createRoutes(workspace: Workspace): Hono {
   const app = new Hono({ strict: false }).basePath("/v1/sandbox/:id");
   app.use(async (context, next) => {
     await next();
+    if (!context.req.raw.bodyUsed) await context.req.raw.body?.pipeTo(new WritableStream());
     context.res.headers.set("Sandbox-Instance", workspace.commands.instance());
   });
   app.onError((error) => {

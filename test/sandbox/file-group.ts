@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import { sha256Hex } from "../../src/sandbox/sha256.ts";
+import type { Fetcher } from "../../src/sandbox/wire.ts";
+import { bench, codeOf, everything, freshKey } from "./bench.ts";
+
+/** Whole files: bytes, ranges, If-Match, keys, conflicts, limits. */
+export function fileGroup(connect: () => Fetcher): void {
+  test("TB-28: bytes come back as they went in; ranges give their part", async () => {
+    const { put, sandbox, raw } = bench(connect);
+    const bytes = crypto.getRandomValues(new Uint8Array(60_000));
+    await put("deep/in/file.bin", bytes);
+    expect(await sandbox.read("/workspace/deep/in/file.bin")).toEqual(bytes);
+    expect(await sandbox.read("deep/in/file.bin", { offset: 100, length: 50 })).toEqual(
+      bytes.slice(100, 150),
+    );
+    const part = await raw("GET", "/file/workspace/deep/in/file.bin", { headers: { Range: "bytes=-10" } });
+    expect([part.status, part.headers.get("Content-Range")]).toEqual([206, "bytes 59990-59999/60000"]);
+    expect(await codeOf(sandbox.read("deep/in/file.bin", { offset: 60_000, length: 1 }))).toBe("range");
+    expect(await codeOf(sandbox.read("deep/in/missing"))).toBe("workspace_read_not_found");
+  });
+
+  test("TB-33: 32 MiB can be written and read; one byte more is refused whole", async () => {
+    const { sandbox } = bench(connect);
+    const bytes = new Uint8Array(32 * 1024 * 1024);
+    for (let index = 0; index < bytes.length; index += 65_536) bytes.set([index >> 16, 7, 9], index);
+    await sandbox.write("big.bin", bytes, { key: freshKey() });
+    const tail = await sandbox.read("big.bin", { offset: bytes.length - 70_000, length: 70_000 });
+    expect(sha256Hex(tail)).toBe(sha256Hex(bytes.subarray(bytes.length - 70_000)));
+    expect((await sandbox.stat("big.bin")).size).toBe(bytes.length);
+    const more = sandbox.write("big.bin", new Uint8Array(bytes.length + 1), { key: freshKey() });
+    expect(await codeOf(more)).toBe("payload_too_large");
+    expect((await sandbox.stat("big.bin")).size).toBe(bytes.length);
+  });
+
+  test("TB-28: If-Match writes only over the content it names", async () => {
+    const { put, sandbox, text } = bench(connect);
+    await put("a", "one");
+    const { sha256 = "" } = await sandbox.stat("a");
+    expect(sha256).toBe(sha256Hex("one"));
+    await sandbox.write("a", "two", { key: freshKey(), ifMatch: sha256 });
+    expect(await codeOf(sandbox.write("a", "three", { key: freshKey(), ifMatch: sha256 }))).toBe("conflict");
+    expect(await text("a")).toBe("two");
+  });
+
+  test("TB-12: a key works once; the repetition gets the same answer; another request with it is refused", async () => {
+    const { put, sandbox, text } = bench(connect);
+    await put("a", "x");
+    const key = freshKey();
+    const edit = { path: "a", old_text: "x", new_text: "xx" };
+    const first = await sandbox.change("edit", edit, { key });
+    expect(await sandbox.change("edit", edit, { key })).toEqual(first);
+    expect(await text("a")).toBe("xx");
+    expect(await codeOf(sandbox.change("edit", { ...edit, new_text: "y" }, { key }))).toBe("conflict");
+    const written = await sandbox.write("b", "1", { key: "once" });
+    expect(await sandbox.write("b", "1", { key: "once" })).toEqual(written);
+    expect(await codeOf(sandbox.write("b", "2", { key: "once" }))).toBe("conflict");
+  });
+
+  test("TB-12: 20 parallel writes to one path leave one of the 20", async () => {
+    const { sandbox, text } = bench(connect);
+    const contents = Array.from({ length: 20 }, (_, index) => `${index}`.repeat(1000));
+    await Promise.all(contents.map((content) => sandbox.write("race", content, { key: freshKey() })));
+    expect(contents).toContain(await text("race"));
+  });
+
+  test("TB-12: a change by another thread or a command since the last look is a conflict that names who", async () => {
+    const { sandbox, run, text } = bench(connect);
+    const one = sandbox.as("one");
+    const two = sandbox.as("two");
+    await one.write("a", "1\n", { key: freshKey() });
+    await two.write("a", "2\n", { key: freshKey() });
+    const blind = one.write("a", "3\n", { key: freshKey() });
+    await expect(blind).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("thread two"),
+    });
+    await one.read("a");
+    await one.write("a", "3\n", { key: freshKey() });
+    await run("echo more >> a");
+    const over = one.change("edit", { path: "a", old_text: "3", new_text: "4" }, { key: freshKey() });
+    await expect(over).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringContaining("command"),
+    });
+    expect(await text("a")).toBe("3\nmore\n");
+  });
+
+  test("TB-33: over the disk's limit a write fails whole, in commands too", async () => {
+    const { raw, sandbox, run } = bench(connect);
+    await raw("PUT", "", { body: JSON.stringify({ limits: { disk: 1000, file: 800 } }) });
+    await sandbox.write("a", "x".repeat(700), { key: freshKey() });
+    expect(await codeOf(sandbox.write("b", "x".repeat(400), { key: freshKey() }))).toBe("limit");
+    expect(await codeOf(sandbox.write("a", "x".repeat(801), { key: freshKey() }))).toBe("payload_too_large");
+    expect((await run("cp a c")).code).not.toBe(0);
+    await sandbox.change("delete", { path: "a" }, { key: freshKey() });
+    await sandbox.write("b", "x".repeat(400), { key: freshKey() });
+    expect(Object.keys(await everything(sandbox))).toEqual(["b"]);
+  });
+}

@@ -1,0 +1,90 @@
+import { expect, test } from "vitest";
+import type { Fetcher } from "../../src/sandbox/wire.ts";
+import { bench, codeOf } from "./bench.ts";
+
+/** search/content and search/files. */
+export function searchGroup(connect: () => Fetcher): void {
+  test("TB-15: ★ search finds text in a non-ASCII file, with whole characters", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("docs/日本.txt", `${"é".repeat(9000)}\nGrüße, 世界!\n`);
+    const hits = await sandbox.searchContent({ pattern: "世.!" });
+    expect(hits).toEqual({
+      matches: [{ path: "docs/日本.txt", line: 2, content: "Grüße, 世界!" }],
+      total: 1,
+      truncated: false,
+    });
+    expect((await sandbox.searchContent({ pattern: "GRÜSSE|grüße", ignore_case: true })).total).toBe(1);
+  });
+
+  test("TB-15: ignore files count, .git and node_modules and binaries are skipped, long lines cut", async () => {
+    const { put, sandbox } = bench(connect);
+    const paths = [
+      "src/a.ts",
+      "node_modules/m/a.ts",
+      ".git/objects/a.ts",
+      "build/a.ts",
+      "src/gen/a.ts",
+      "src/keep.log",
+      "src/b.log",
+      "sub/only/a.ts",
+    ];
+    for (const path of paths) await put(path, "needle\n");
+    await put(".gitignore", "build/\n*.log\n!keep.log\n");
+    await put("src/.gitignore", "/gen\n");
+    await put("sub/.ignore", "only\n");
+    await put("bin", Uint8Array.from([...new TextEncoder().encode("needle"), 0, 1]));
+    await put("long.txt", `${"x".repeat(2000)}needle\n`);
+    const found = (await sandbox.searchContent({ pattern: "needle" })).matches;
+    expect(found.map(({ path }) => path).sort()).toEqual(["long.txt", "src/a.ts", "src/keep.log"]);
+    expect(found.find(({ path }) => path === "long.txt")?.content.length).toBe(501);
+    const inside = await sandbox.searchContent({ pattern: "needle", directory: "src/gen" });
+    expect(inside.total).toBe(1);
+  });
+
+  test("TB-15: context, literal, glob and bounds", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("a.txt", "1\n2\na.c\n4\n5\n");
+    await put("b.md", "abc\n".repeat(50));
+    const literal = await sandbox.searchContent({ pattern: "a.c", literal: true, context_lines: 1 });
+    expect(literal.matches).toEqual([{ path: "a.txt", line: 3, content: "a.c", context: ["2", "a.c", "4"] }]);
+    const bounded = await sandbox.searchContent({ pattern: "a.c", max_results: 10 });
+    expect([bounded.matches.length, bounded.total, bounded.truncated]).toEqual([10, 51, true]);
+    expect((await sandbox.searchContent({ pattern: "a.c", glob: "*.txt" })).total).toBe(1);
+    expect(await codeOf(sandbox.searchContent({ pattern: "(" }))).toBe("invalid_request");
+    expect(await codeOf(sandbox.searchContent({ pattern: "x", directory: "nope" }))).toBe(
+      "workspace_read_not_found",
+    );
+    expect(await codeOf(sandbox.searchContent({ pattern: "x", directory: "../up" }))).toBe("path_outside");
+  });
+
+  test("TB-15: a catastrophic pattern is linear", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("evil.txt", `${"a".repeat(20_000)}!\n`);
+    const started = Date.now();
+    expect((await sandbox.searchContent({ pattern: "(a+)+$" })).total).toBe(0);
+    expect((await sandbox.searchContent({ pattern: "(a|a)*b" })).total).toBe(0);
+    expect(Date.now() - started).toBeLessThan(4000);
+  });
+
+  test("TB-15: ★ ** works in names, newest files come first", async () => {
+    const { put, run, sandbox } = bench(connect);
+    await put("src/a.ts", "1");
+    await put("src/deep/er/b.ts", "2");
+    await put("c.ts", "3");
+    await put("src/d.js", "4");
+    await run("touch -d 2030-01-03 src/deep/er/b.ts; touch -d 2030-01-02 src/a.ts; touch -d 2030-01-01 c.ts");
+    expect(await sandbox.searchFiles({ pattern: "**/*.ts" })).toEqual([
+      "src/deep/er/b.ts",
+      "src/a.ts",
+      "c.ts",
+    ]);
+    expect(await sandbox.searchFiles({ pattern: "*.ts" })).toEqual(["src/deep/er/b.ts", "src/a.ts", "c.ts"]);
+    expect(await sandbox.searchFiles({ pattern: "src/**/*.ts" })).toEqual(["src/deep/er/b.ts", "src/a.ts"]);
+    expect(await sandbox.searchFiles({ pattern: "src/*.ts" })).toEqual(["src/a.ts"]);
+    expect(await sandbox.searchFiles({ pattern: "*.ts", directory: "src/deep" })).toEqual([
+      "src/deep/er/b.ts",
+    ]);
+    expect(await sandbox.searchFiles({ pattern: "*", max_results: 1 })).toHaveLength(1);
+    expect(await sandbox.searchFiles({ pattern: "nothing" })).toEqual([]);
+  });
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import type { Fetcher } from "../../src/sandbox/wire.ts";
+import { bench, freshKey } from "./bench.ts";
+
+/** Capabilities, settings, errors, and the end of a sandbox. */
+export function serviceGroup(connect: () => Fetcher): void {
+  test("TB-28: every answer names its instance, the same until the memory of commands is lost", async () => {
+    const { raw, run, sandbox, put } = bench(connect);
+    const instance = await sandbox.instance();
+    expect(instance).not.toBe("");
+    await run("true");
+    for (const response of [
+      await raw("GET", "/running"),
+      await raw("GET", "/file/workspace/none"),
+      await raw("POST", "/exec", { body: "{}" }),
+    ]) {
+      expect(response.headers.get("Sandbox-Instance")).toBe(instance);
+    }
+    await put("a", "x");
+    expect((await raw("DELETE", "")).status).toBe(204);
+    expect((await raw("GET", "/running")).headers.get("Sandbox-Instance")).not.toBe(instance);
+    expect((await raw("GET", "/file/workspace/a")).status).toBe(404);
+  });
+
+  test("TB-36: a capability that is not claimed answers 501", async () => {
+    const { raw, sandbox } = bench(connect);
+    const { processes, git, persistent, egress } = await sandbox.capabilities();
+    const statusOf = async (method: string, path: string, body = "{}"): Promise<number> =>
+      (await raw(method, path, method === "GET" ? {} : { body })).status;
+    if (!git) expect(await statusOf("POST", "/git/status")).toBe(501);
+    if (!processes) {
+      expect(await statusOf("PUT", "/mcp/server")).toBe(501);
+      expect(await statusOf("POST", "/mcp/server")).toBe(501);
+      expect(await statusOf("GET", "/mcp/server")).toBe(501);
+    }
+    if (persistent) {
+      expect(await statusOf("POST", "/persist")).toBe(501);
+      expect(await statusOf("POST", "/hydrate")).toBe(501);
+    }
+    if (egress === "none") {
+      expect(await statusOf("PUT", "", '{"egress":["example.com"]}')).toBe(501);
+      expect(await statusOf("PUT", "", '{"credentials":[{"host":"h","headers":{}}]}')).toBe(501);
+    }
+    expect(await statusOf("POST", "/fs/unheard-of")).toBe(501);
+    expect(await statusOf("POST", "/search/unheard-of")).toBe(501);
+  });
+
+  test("TB-32: without egress no command reaches a network", async () => {
+    const { run, sandbox } = bench(connect);
+    const { egress } = await sandbox.capabilities();
+    if (egress === "open") return;
+    const { stdout, code } = await run("curl -s -m 2 http://127.0.0.1:1/ && echo reached");
+    expect([stdout, code === 0]).toEqual(["", false]);
+  });
+
+  test("TB-28: settings are idempotent and name a field that is wrong", async () => {
+    const { raw } = bench(connect);
+    const body = JSON.stringify({ limits: { wall: 60_000 }, env: { A: "1" } });
+    expect([(await raw("PUT", "", { body })).status, (await raw("PUT", "", { body })).status]).toEqual([
+      204, 204,
+    ]);
+    const wrong = await raw("PUT", "", { body: '{"limits":{"wall":"soon"}}' });
+    expect(wrong.status).toBe(400);
+    expect(await wrong.json()).toMatchObject({ error: expect.stringContaining("limits.wall") });
+  });
+
+  test("TB-28: errors are JSON with a sentence and a code, and name no host path", async () => {
+    const { raw } = bench(connect);
+    const cases = [
+      ["GET", "/nowhere", undefined, 404],
+      ["POST", "/fs/stat", "not json", 400],
+      ["POST", "/fs/stat", "{}", 400],
+      ["POST", "/fs/edit", '{"path":"a","old_text":"x","extra":1}', 400],
+      ["GET", "/exec/unknown?after=0", undefined, 404],
+      ["GET", "/exec/unknown?after=x", undefined, 400],
+      ["PUT", "/file/workspace/%E0%A4", "x", 400],
+    ] as const;
+    for (const [method, path, body, status] of cases) {
+      const response = await raw(method, path, body === undefined ? {} : { body });
+      expect([path, response.status]).toEqual([path, status]);
+      const text = await response.text();
+      expect(JSON.parse(text)).toEqual({ error: expect.any(String), code: expect.any(String) });
+      expect(text).not.toMatch(/\.ts:|at \w+ \(/);
+    }
+  });
+
+  test("TB-33: the wall limit ends a command whose own time-out is longer", async () => {
+    const { raw, run } = bench(connect);
+    await raw("PUT", "", { body: JSON.stringify({ limits: { wall: 1000, processes: 1 } }) });
+    const [first, second] = await Promise.all([
+      run("sleep 30", { timeoutMs: 60_000 }),
+      run("true", { execId: freshKey() }).then(
+        () => "ran",
+        (error: { code: string }) => error.code,
+      ),
+    ]);
+    expect(first.reason).toBe("timeout");
+    expect(second).toBe("limit");
+  });
+}
