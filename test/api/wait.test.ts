@@ -14,10 +14,15 @@ const answers: Record<string, SessionReply> = {
   get: accepted({ status: "running", waiting_for: [] }),
 };
 
-async function sending(replies: Record<string, SessionReply> = {}, path = `${S}/messages`, wait?: number) {
+type Replies = Readonly<Record<string, SessionReply | (() => SessionReply)>>;
+
+async function sending(replies: Replies = {}, path = `${S}/messages`, wait?: number) {
   const harness = setUp();
   const socket: SocketDouble = socketDouble();
-  const perform = ({ op }: SessionCall) => replies[op] ?? answers[op] ?? accepted(null);
+  const perform = ({ op }: SessionCall) => {
+    const reply = replies[op] ?? answers[op] ?? accepted(null);
+    return typeof reply === "function" ? reply() : reply;
+  };
   const session = await harness.session(anId(), perform);
   session.fetch = async () => socket.response;
   const answer = harness.call("POST", path, { content: "hi", ...(wait === undefined ? {} : { wait }) });
@@ -85,14 +90,27 @@ test("AP-18: 202 when only an ask can go on, now or from the start", async () =>
   expect((await before.answer).status).toBe(202);
 });
 
-test("AP-18: a wait for time, or one already over in the replay, does not end the waiting", async () => {
+test("AP-18: a wait for time does not end the waiting", async () => {
   const { socket, answer, calls } = await sending({}, `${S}/messages`, 60);
   await socket.received(1);
-  socket.say(event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"), { type: "live", seq: 7 });
-  socket.say(event(8, "run_waiting", { on: [{ kind: "retry" }] }, "run_1"));
+  socket.say({ type: "live", seq: 5 }, event(6, "run_waiting", { on: [{ kind: "retry" }] }, "run_1"));
   socket.say(event(9, "run_end", {}, "run_1"));
   expect((await answer).status).toBe(200);
-  expect(calls.filter(({ op }) => op === "get")).toHaveLength(2);
+  expect(calls.map(({ op }) => op)).toEqual(["send", "get", "run"]);
+});
+
+test("AP-18: an ask in the replay counts only if it is still open once the stream is live", async () => {
+  let live = false;
+  const get = () =>
+    live ? accepted({ status: "running" }) : accepted({ status: "waiting", waiting_for: [{ kind: "ask" }] });
+  const { socket, answer } = await sending({ get }, `${S}/messages`, 60);
+  await socket.received(1);
+  socket.say(event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"));
+  await new Promise(setImmediate);
+  live = true;
+  socket.say(event(7, "run_resumed", {}, "run_1"), { type: "live", seq: 7 });
+  socket.say(event(8, "run_end", {}, "run_1"));
+  expect((await answer).status).toBe(200);
 });
 
 test("AP-18: 202 when the input comes back, the time is over, or the session hangs up", async () => {
