@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { readTeamFiles } from "../../src/config/files.ts";
+import { resolve } from "node:path";
+import { compileTeam } from "../../src/config/compile.ts";
+import type { Team } from "../../src/config/team.ts";
+import { toolboxes } from "../../src/toolboxes/index.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const shipped = async (name: string): Promise<Team> => {
+  const { team, diagnostics } = await compileTeam(readTeamFiles(root, name), { name });
+  expect(diagnostics).toEqual([]);
+  if (team === null) throw new Error("the team was not built");
+  return team;
+};
+
+test("CF-39: default needs no secret and no network, has prices, a window of 16 000 and a budget of 1 USD", async () => {
+  const team = await shipped("default");
+  expect(team.secrets).toEqual([]);
+  expect(team.providers.map(({ kind, context_window }) => [kind, context_window])).toEqual([
+    ["scripted", 16_000],
+  ]);
+  expect(team.models["tour-1"]?.price).toEqual({ input: 3, output: 15 });
+  expect(team.agents.map(({ name, guards }) => [name, guards.budget.max_cost_usd])).toEqual([["guide", 1]]);
+});
+
+test("CF-39: every call of the guide's script is one that its tools accept", async () => {
+  const { providers, agents } = await shipped("default");
+  const listed = new Set(agents[0]?.toolboxes.map(({ name }) => name));
+  const tools = toolboxes.filter(({ name }) => listed.has(name)).flatMap((box) => box.tools);
+  const scenes = providers[0]?.script?.scenes ?? [];
+  const calls = scenes.flatMap(({ reply }) => reply.flatMap((piece) => ("call" in piece ? [piece] : [])));
+  expect(calls.length).toBeGreaterThan(6);
+  for (const { call, args } of calls) {
+    const tool = tools.find(({ name }) => name === call);
+    expect([call, tool?.params.safeParse({ ...args }).success]).toEqual([call, true]);
+  }
+});
+
+test("CF-39: the menu names every scene that a word begins, and every other scene follows one", async () => {
+  const script = (await shipped("default")).providers[0]?.script;
+  const scenes = script?.scenes ?? [];
+  const menu = scenes.find(({ name }) => name === script?.start)?.reply[0];
+  const text = menu !== undefined && "text" in menu ? JSON.stringify(menu.text) : "";
+  const words = scenes.flatMap(({ when }) => when.input?.words ?? []);
+  expect(words).toEqual(["hello", "files", "run", "ask", "approve", "retry", "json", "slow"]);
+  expect(words.filter((word) => !text.includes(`**${word}**`))).toEqual([]);
+  const later = scenes.filter(({ when, name }) => when.input === undefined && name !== script?.start);
+  expect(later.filter(({ when }) => when.after === undefined || when.last?.tool === undefined)).toEqual([]);
+});
+
+test("CF-41: assistant has one agent on a real model, ten turns and the generated effects", async () => {
+  const team = await shipped("assistant");
+  expect(team.secrets).toEqual(["ANTHROPIC_API_KEY"]);
+  expect(team.agents).toHaveLength(1);
+  const [agent] = team.agents;
+  expect(agent?.toolboxes.map(({ name }) => name)).toEqual(["ask", "filesystem", "exec", "search"]);
+  expect(agent?.options.max_iterations).toBe(10);
+  expect(agent?.effects.map(({ kind }) => kind)).toEqual(["trim_tool_results", "compact"]);
+});
+
+test("CF-41: each commented provider of assistant is right once it is swapped in", async () => {
+  const files = readTeamFiles(root, "assistant");
+  const yaml = new TextDecoder().decode(files.get("team.yaml") as Uint8Array);
+  const blocks = [...yaml.matchAll(/^ {2}# - name: default\n(?: {2}# {3}.*\n)+/gm)].map(([block]) => block);
+  expect(blocks).toHaveLength(4);
+  const current = /^ {2}- name: default\n(?: {4}.*\n)+/m;
+  for (const block of blocks) {
+    const swapped = yaml.replace(current, block.replaceAll(/^ {2}# /gm, "  "));
+    const { team, diagnostics } = await compileTeam(new Map([["team.yaml", swapped]]), { name: "assistant" });
+    expect([block, diagnostics]).toEqual([block, []]);
+    expect(team?.secrets).toHaveLength(1);
+  }
+});
