@@ -1,6 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Message } from "../../src/chat/message.ts";
-import { view } from "../../src/chat/view.ts";
+import type { Agent } from "../../src/agent/agent.ts";
+import type { ModelRequest } from "../../src/model/completer.ts";
+import { isValid } from "../../src/chat/view.ts";
 import type { Rules } from "../../src/agent/commands/command.ts";
 import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Delta, StoredEvent } from "../../src/agent/events.ts";
@@ -63,6 +65,8 @@ export interface Bench {
   types(): readonly string[];
   chat(): readonly Message[];
   state(): Session;
+  /** Every model request that left, in order. */
+  readonly requests: readonly ModelRequest[];
   readonly published: readonly StoredEvent[];
   readonly deltas: readonly Delta[];
   /** When the session wants to wake by itself. */
@@ -81,12 +85,42 @@ export interface BenchOptions {
   readonly tenant?: string;
 }
 
+/** The same engine, telling of every request that leaves; one that no provider would take fails the test (SE-6). */
+const observed = (engine: Engine, requests: ModelRequest[]): Engine => {
+  const known = new Map<Agent, Agent>();
+  const watch = (agent: Agent): Agent => ({
+    ...agent,
+    lanes: agent.lanes.map((lane) => ({
+      ...lane,
+      completer: {
+        ...lane.completer,
+        complete: (request, options) => {
+          requests.push(request);
+          if (!isValid(request.messages)) throw new Error(`invalid request: ${JSON.stringify(request.messages)}`);
+          return lane.completer.complete(request, options);
+        },
+      },
+    })),
+  });
+  return {
+    ...engine,
+    agent: (name, session) => {
+      const agent = engine.agent(name, session);
+      const watched = known.get(agent) ?? watch(agent);
+      known.set(agent, watched);
+      return watched;
+    },
+  };
+};
+
 export const openBench = ({
-  engine,
+  engine: given,
   id = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
   tenant = "t1",
 }: BenchOptions): Bench => {
   const database: DatabaseSync = openDatabase();
+  const requests: ModelRequest[] = [];
+  const engine = observed(given, requests);
   const published: StoredEvent[] = [];
   const deltas: Delta[] = [];
   let now = 1_700_000_000_000;
@@ -152,6 +186,7 @@ export const openBench = ({
       refresh: () => undefined,
     },
     failed: (error: unknown) => {
+      mine.live?.driver.stop();
       if (!(error instanceof PowerCut)) throw error;
     },
     committing: () => {
@@ -196,6 +231,7 @@ export const openBench = ({
     id,
     published,
     deltas,
+    requests,
     perform: (op, params = {}, key) => {
       wake();
       const principal = { tenant, by: "key1", scopes: allScopes };
@@ -217,11 +253,11 @@ export const openBench = ({
     send: (content, more = {}) => bench.ok("send", { content, ...more }),
     idle: async () => {
       for (let round = 0; round < 500; round++) {
+        if (isolate.dead) pump();
         const mine = isolate;
-        if (mine.dead) return;
         // Streams and tools of this process settle in microtasks and immediates only.
         await new Promise((resolve) => setImmediate(resolve));
-        if (!mine.busy) return;
+        if (!mine.busy && !mine.dead) return;
       }
       throw new Error("the session never came to rest");
     },
@@ -246,7 +282,7 @@ export const openBench = ({
         .events({ after: 0, limit: 100_000 })
         .map((line) => JSON.parse(line) as StoredEvent),
     types: () => bench.events().map(({ type }) => type),
-    chat: () => view(bench.state().threads["main"]?.chat ?? []).messages,
+    chat: () => bench.state().threads["main"]?.chat ?? [],
     state: () => {
       const live = wake();
       if (live === null) throw new Error("there is no session");

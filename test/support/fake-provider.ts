@@ -146,7 +146,9 @@ const stream = async (
   for (const bytes of resplit(framesOf(reply, request, seed), reply.split)) {
     if (request.closed()) return;
     const part = bytes.subarray(0, Math.max(0, limit - sent));
-    if (part.byteLength > 0) await write(response, part);
+    // Unpaced frames are not awaited one by one, so that the network may join them as it does for a fast provider.
+    const written = part.byteLength > 0 ? write(response, part) : undefined;
+    if (reply.delay !== undefined || reply.split !== undefined) await written;
     sent += part.byteLength;
     if (sent >= limit) break;
     if (reply.delay !== undefined) await sleep(reply.delay);
