@@ -67,7 +67,7 @@ export async function connect(context: SessionRequest): Promise<WebSocket> {
   const response = await repeat(() => stub().fetch(upgrade(context)), true);
   if (response.webSocket !== null && response.webSocket !== undefined) return response.webSocket;
   const body: unknown = await response.json().catch(() => null);
-  throw new ProblemError(response.status === 404 ? { code: "not_found", detail: "" } : readProblem(body));
+  throw new ProblemError(readProblem(body));
 }
 
 const isFrame = (value: unknown): value is Frame =>

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { SessionCall, SessionReply } from "../../src/agent/rpc.ts";
+import { objectName } from "../../src/engine/access/names.ts";
 import { accepted, anId, setUp } from "./harness.ts";
 import { event, socketDouble } from "./socket-double.ts";
 import type { SocketDouble } from "./socket-double.ts";
@@ -13,6 +14,14 @@ const answers: Record<string, SessionReply> = {
   run: accepted(run),
   get: accepted({ status: "running", waiting_for: [] }),
 };
+
+/** Resolves after everything that was under way, hashing an object's name included. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) {
+    await new Promise(setImmediate);
+    await objectName("default", anId());
+  }
+}
 
 type Replies = Readonly<Record<string, SessionReply | (() => SessionReply)>>;
 
@@ -106,7 +115,7 @@ test("AP-18: an ask in the replay counts only if it is still open once the strea
   const { socket, answer } = await sending({ get }, `${S}/messages`, 60);
   await socket.received(1);
   socket.say(event(6, "run_waiting", { on: [{ kind: "ask" }] }, "run_1"));
-  await new Promise(setImmediate);
+  await settled();
   live = true;
   socket.say(event(7, "run_resumed", {}, "run_1"), { type: "live", seq: 7 });
   socket.say(event(8, "run_end", {}, "run_1"));
