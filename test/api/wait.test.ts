@@ -86,7 +86,10 @@ test("AP-18: a queued input is followed to the run that it joins, not the one it
 });
 
 test("AP-18: 202 when only an ask can go on, now or from the start", async () => {
-  const asking = accepted({ status: "waiting", waiting_for: [{ kind: "ask", ask: "a1" }] });
+  const asking = accepted({
+    status: "waiting",
+    waiting_for: [{ kind: "thread" }, { kind: "ask", ask: "a1" }],
+  });
   const later = await sending({ get: asking }, `${S}/messages`, 60);
   await later.socket.received(1);
   later.socket.say({ type: "welcome" }, { type: "live", seq: 5 });
