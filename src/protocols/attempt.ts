@@ -9,6 +9,7 @@ import { EgressError } from "../tools/egress.ts";
 import { readCapped } from "../tools/egress-body.ts";
 import { createByteGuard } from "./byte-guard.ts";
 import type { Decoder, Faults } from "./protocol.ts";
+import { createGatherer } from "./gather.ts";
 import { createSseParser } from "./sse.ts";
 import type { Frame } from "./sse.ts";
 
@@ -17,9 +18,6 @@ export const maxErrorBody = 64 * 1024;
 
 /** How long the usage chunk behind the end of a reply is awaited (MO-15), in milliseconds. */
 const usageWait = 5_000;
-
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
-type Read = ReadableStreamReadResult<Uint8Array>;
 
 /** Makes the errors of one attempt's stream. */
 export const faultsOf = (origin: Origin, headers: Headers, now: () => number): Faults => ({
@@ -68,6 +66,9 @@ const hasError = (body: string): boolean => {
   }
 };
 
+/** Types that a failure may name; others could quote what a header says. */
+const namedTypes = new Set(["text/html", "text/plain", "application/json", "text/event-stream"]);
+
 /** Refuses an answer of status 200 that is no event stream: an error in JSON by what it says, the rest as not understood (MO-19). */
 export const checkStream = async (
   response: Response,
@@ -78,30 +79,9 @@ export const checkStream = async (
   const { bytes } = await readCapped(response.body, maxErrorBody);
   const body = new TextDecoder().decode(bytes);
   if (hasError(body)) throw faults.inBand(body);
-  const what = /^[a-z0-9.+-]{1,40}\/[a-z0-9.+-]{1,60}$/.test(type) ? type : "no content type";
+  const what = namedTypes.has(type) ? type : "another content type";
   throw faults.broken(`${what} instead of text/event-stream`);
 };
-
-/** Ends a body that was read to its logical end: a server that closes now keeps its connection usable. */
-const release = (reader: Reader): void => {
-  const cancel = (): void => void reader.cancel().catch(() => undefined);
-  const timer = setTimeout(cancel, 1_000);
-  const last = reader.read().then(
-    ({ done }) => (done ? undefined : cancel()),
-    () => undefined,
-  );
-  void last.finally(() => clearTimeout(timer));
-};
-
-/** A read, or the end of the stream once `ms` have passed. */
-const readWithin = (reader: Reader, ms: number): Promise<Read> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve({ done: true, value: undefined }), ms);
-    reader
-      .read()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer));
-  });
 
 interface Batch {
   readonly events: ModelEvent[];
@@ -109,10 +89,10 @@ interface Batch {
   readonly error?: unknown;
 }
 
-const decode = (decoder: Decoder, frames: readonly Frame[]): Batch => {
+const decode = (decoder: Decoder, lots: Iterable<readonly Frame[]>): Batch => {
   const events: ModelEvent[] = [];
   try {
-    for (const frame of frames) decoder.frame(frame, events);
+    for (const frames of lots) for (const frame of frames) decoder.frame(frame, events);
     return { events };
   } catch (error) {
     return { events, error };
@@ -130,43 +110,43 @@ const isWhole = ({ data }: Frame): boolean => {
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
+/** Milliseconds between two batches of a fast stream: shorter than a frame of a screen. */
+const batchInterval = 8;
+
 /**
- * The events of a reply, one batch per network read (MO-2): bytes counted (MO-20), frames parsed, deadlines told.
- * The SDKs' own iteration of a stream is not used: it makes a promise chain of each delta, logs broken frames, and
- * takes a cut stream for a whole one.
+ * The events of a reply in batches (MO-2): bytes counted (MO-20), frames parsed, deadlines told. The SDKs send the
+ * request, but their iteration of the stream is not used: it takes a cut stream for a whole one, logs broken frames, and
+ * costs more for each delta (measured 2.5 µs) than parsing and collecting in batches (2.1 µs).
  */
 export async function* readReply(
   body: ReadableStream<Uint8Array>,
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read">,
+  interval = batchInterval,
 ): AsyncGenerator<readonly ModelEvent[]> {
-  const reader = body.getReader();
+  const gatherer = createGatherer(body, interval);
   const guard = createByteGuard();
   const parser = createSseParser();
-  let whole = false;
+  const parse = (chunk: Uint8Array): readonly Frame[] => {
+    const broken = guard(chunk);
+    if (broken !== null) throw faults.broken(`the ${broken} is longer than its limit`);
+    return parser.feed(chunk);
+  };
+  const parseEach = function* (chunks: readonly Uint8Array[]): Generator<readonly Frame[]> {
+    for (const chunk of chunks) yield parse(chunk);
+  };
   try {
     while (decoder.state() !== "done") {
-      const { done, value } = await (decoder.state() === "open"
-        ? reader.read()
-        : readWithin(reader, usageWait));
-      if (done) {
-        // A last frame without its blank line counts; one that was cut off is left to the missing end.
-        const rest = decode(decoder, parser.end().filter(isWhole));
-        if (rest.events.length > 0) yield rest.events;
-        if (rest.error !== undefined) throw rest.error;
-        return;
-      }
-      const broken = guard(value);
-      if (broken !== null) throw faults.broken(`the ${broken} is longer than its limit`);
-      const batch = decode(decoder, parser.feed(value));
-      deadlines.read(batch.events.some(isContent));
+      const chunks = await gatherer.next(decoder.state() === "open" ? undefined : usageWait);
+      // A last frame without its blank line counts; one that was cut off is left to the missing end.
+      const batch = decode(decoder, chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks));
+      if (chunks !== null) deadlines.read(batch.events.some(isContent));
       if (batch.events.length > 0) yield batch.events;
       if (batch.error !== undefined) throw batch.error;
+      if (chunks === null) return;
     }
-    whole = true;
   } finally {
-    if (whole) release(reader);
-    else await reader.cancel().catch(() => undefined);
+    await gatherer.stop(decoder.state() === "done");
   }
 }

@@ -47,7 +47,7 @@ const setUp = (recording: Recording) => {
   const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
   return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
     const decoder = protocol.decoder(request, target, faults);
-    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} });
+    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} }, 0);
     try {
       const completion = await collect(batches, {
         request,
