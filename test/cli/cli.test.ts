@@ -7,6 +7,7 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -148,8 +149,10 @@ test("CF-2: build writes four files, the same bytes each time", async () => {
       ["secrets.json", "team.js", "team.schema.json", "worker.js"].map((file) => `${name}/${file}`),
     ),
   );
+  const written = Object.keys(first).map((path) => statSync(path).ino);
   expect((await call("build", "--all")).code).toBe(0);
   expect(snapshot(join(root, ".limpet"))).toEqual(first);
+  expect(Object.keys(first).map((path) => statSync(path).ino)).toEqual(written);
 });
 
 test("CF-2 CF-3: a team with errors keeps its last build; mended it is built again", async () => {

@@ -3,6 +3,9 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import { readDocument } from "../../src/config/document.ts";
+import { shapeIssues } from "../../src/config/issues.ts";
+import { plain } from "../../src/config/located.ts";
 import { formatDiagnostics } from "../../src/config/diagnostics.ts";
 import { buildFiles, productSchema } from "../../src/config/emit.ts";
 import { teamJsonSchema } from "../../src/config/json-schema.ts";
@@ -270,6 +273,16 @@ test("CF-28: values of keys, headers and env are never printed", async () => {
   expect(text).not.toContain(canary);
 });
 
+test("CF-28: a wrong value below headers, env or a key is not repeated, elsewhere it is", () => {
+  const yaml = "headers: { X: canary }\nplain: { X: canary }\n";
+  const { root: node } = readDocument("a.yaml", yaml);
+  if (node === null) throw new Error("the file was not read");
+  const wrong = z.strictObject({ X: z.enum(["a", "b"]) });
+  const found = z.strictObject({ headers: wrong, plain: wrong }).safeParse(plain(node));
+  const messages = shapeIssues(found.error?.issues ?? [], [], node).map(({ message }) => message);
+  expect(messages).toEqual(["this value is not allowed here", '"canary" is not allowed here']);
+});
+
 test("CF-29: a near name is suggested, and all names if they are few", () => {
   expect(nearest("git_staus", ["git_status", "git_diff"])).toBe("git_status");
   expect(nearest("Filesystem", ["filesystem"])).toBe("filesystem");
@@ -356,10 +369,10 @@ test("CF-2: the same input gives the same bytes, and the module holds the very t
 });
 
 test("CF-2: the worker names its team's extensions only if there are some", async () => {
-  const plain = buildFiles(await compile(team()), false)?.get("worker.js") ?? "";
+  const simple = buildFiles(await compile(team()), false)?.get("worker.js") ?? "";
   const extended = buildFiles(await compile(team()), true)?.get("worker.js") ?? "";
-  expect(plain).toContain('from "../../src/index.ts"');
-  expect(plain).not.toContain("extensions");
+  expect(simple).toContain('from "../../src/index.ts"');
+  expect(simple).not.toContain("extensions");
   expect(extended).toContain('import * as extensions from "../../config/acme/extensions.ts"');
   expect(extended).toContain("createLimpet(team, extensions)");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { globProblem, parseDuration, size } from "../../src/schema.ts";
+import { duration, globProblem, parseDuration, size } from "../../src/schema.ts";
 import type { Team } from "../../src/config/team.ts";
 import { complaints, compile, team } from "./support.ts";
 
@@ -169,6 +169,7 @@ test("CF-16 ★: durations, sizes and zeros mean what they say", () => {
     90_000, 5_400_000, 500, 90_000, 86_400_000, 0,
   ]);
   expect(["", "5", "5 s", "s", "-1s", "1w", "1e3s", " 1s"].map(parseDuration)).toEqual(Array(8).fill(null));
+  expect(duration().safeParse(`${"9".repeat(20)}d`).success).toBe(false);
   expect(["1KiB", "32MiB", "1GiB", 7, 0].map((value) => size().parse(value))).toEqual([
     1_024, 33_554_432, 1_073_741_824, 7, 0,
   ]);
