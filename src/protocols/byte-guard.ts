@@ -1,5 +1,5 @@
 /** Greatest sizes of a streamed reply in bytes (MO-20). */
-export const byteLimits = { line: 4 * 1024 * 1024, reply: 32 * 1024 * 1024 } as const;
+const byteLimits = { line: 4 * 1024 * 1024, reply: 32 * 1024 * 1024 } as const;
 
 const newline = 10;
 

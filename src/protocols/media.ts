@@ -6,7 +6,7 @@ const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"
 const maxImage = 5 * 1024 * 1024;
 
 /** A stored blob's base64, or an address. */
-export type Source = { readonly base64: string } | { readonly url: string };
+type Source = { readonly base64: string } | { readonly url: string };
 
 export type Media =
   | {

@@ -1,5 +1,5 @@
 /** A piece of a reply's text, told apart into reasoning and answer. */
-export interface Piece {
+interface Piece {
   readonly type: "text" | "reasoning";
   readonly text: string;
 }

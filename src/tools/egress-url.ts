@@ -22,7 +22,7 @@ const closedSuffixes = [...closedNames].map((name) => `.${name}`);
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /** Whether a host matches a list of exact names and `*.` patterns. */
-export const matchesHost = (patterns: readonly string[], host: string): boolean =>
+const matchesHost = (patterns: readonly string[], host: string): boolean =>
   patterns.some((pattern) => {
     const wanted = pattern.toLowerCase().replace(/\.$/, "");
     return wanted.startsWith("*.") ? host.endsWith(wanted.slice(1)) : host === wanted;

@@ -14,7 +14,7 @@ export class EgressError extends Error {
   }
 }
 
-export interface EgressInit {
+interface EgressInit {
   readonly method?: string;
   readonly headers?: HeadersInit;
   readonly body?: string | Uint8Array<ArrayBuffer>;

@@ -2,7 +2,7 @@ import { signatureFor } from "./fake-provider-check.ts";
 import type { Kind } from "./fake-provider-check.ts";
 
 /** A piece of a reply, in the model's order. */
-export type Piece =
+type Piece =
   | { readonly text: string }
   | { readonly reasoning: string; readonly redacted?: boolean }
   | { readonly call: string; readonly id?: string; readonly args?: unknown; readonly rawArgs?: string }

@@ -19,7 +19,7 @@ export type Expected =
   | { readonly error: string };
 
 /** First line of a recording: what it is, which deviations apply, and how it must be read. */
-export interface Header {
+interface Header {
   readonly name: string;
   readonly kind: Kind;
   readonly compat?: { readonly [key: string]: Json };
@@ -28,7 +28,7 @@ export interface Header {
 }
 
 /** A network read: milliseconds since the request, and its bytes as text or base64. */
-export type Chunk =
+type Chunk =
   | { readonly at: number; readonly text: string }
   | { readonly at: number; readonly base64: string };
 
@@ -40,7 +40,7 @@ export interface Recording extends Header {
 export const writeRecording = ({ chunks, ...header }: Recording): string =>
   [header, ...chunks].map((line) => `${JSON.stringify(line)}\n`).join("");
 
-export const readRecording = (text: string): Recording => {
+const readRecording = (text: string): Recording => {
   const [header, ...chunks] = text
     .split("\n")
     .filter((line) => line !== "")
