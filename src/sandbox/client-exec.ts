@@ -2,8 +2,8 @@ import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type S
 import { EventParser, type ServerEvent } from "./sse.ts";
 import { unlessAborted, type Wire } from "./wire.ts";
 
-/** Milliseconds that a command gets beyond its own time-out before its outcome counts as unknown (TB-29). */
-const grace = 10_000;
+/** Milliseconds that a poll may take. */
+const pollTime = 10_000;
 const defaultTimeout = 120_000;
 /** Milliseconds before each attempt to connect; the last one repeats. */
 const pauses = [0, 0, 50, 200, 1000, 2000];
@@ -102,6 +102,8 @@ interface Position {
 }
 interface Bounds {
   readonly deadline: number;
+  /** Milliseconds for one last look after the deadline. */
+  readonly lastLook: number;
   readonly signal: AbortSignal;
 }
 
@@ -109,54 +111,68 @@ const seqOf = (event: ExecEvent): number | null => ("seq" in event ? event.seq :
 
 const pauseBefore = (attempt: number): number => pauses[Math.min(attempt, pauses.length - 1)] ?? 0;
 
-/** What a failed connection means: try again, send the command again since it never arrived, or its outcome is gone. */
-function afterFailure(
+type Start = (signal: AbortSignal) => Promise<Response>;
+
+/** How the next connection is made: by sending the command, or by attaching to it (null). */
+interface Connection {
+  readonly start: Start | null;
+}
+
+/** After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. */
+function reconnection(
   error: unknown,
-  sent: { readonly first: boolean; readonly sameMemory: boolean },
-): "again" | "restart" | "gone" {
-  if (!(error instanceof SandboxError) || isTransport(error)) return "again";
-  if (error.code !== "exec_unknown" || sent.first) throw error;
-  return sent.sameMemory ? "restart" : "gone";
+  sent: { readonly start: Start | null; readonly first: boolean; readonly sameMemory: boolean },
+): Connection | null {
+  if (!(error instanceof SandboxError) || isTransport(error)) return { start: null };
+  if (error.code !== "exec_unknown" || sent.first || sent.start === null) throw error;
+  return sent.sameMemory ? { start: sent.start } : null;
 }
 
 /**
- * Follows a command over any number of connections until `exit`; without one before the deadline it just ends.
- * `start` sends the command; without it the command is one that was sent before.
+ * Follows a command over any number of connections until `exit`; without one before the deadline, and a last look
+ * behind it, it just ends. `start` sends the command; without it the command is one that was sent before.
  */
 async function* followed(
   wire: Wire,
-  start: (() => Promise<Response>) | null,
+  start: Start | null,
   { execId, after }: Position,
-  { deadline, signal }: Bounds,
+  { deadline, lastLook, signal }: Bounds,
 ): AsyncGenerator<ExecEvent> {
   let seen = after;
-  let connect = start;
+  let connection: Connection | null = { start };
+  let until = deadline;
   const memory = wire.instance();
-  for (let attempt = 0; Date.now() < deadline; attempt++) {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(deadline - Date.now())]);
-    const attach = (): Promise<Response> =>
-      wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: bounded });
+  for (let attempt = 0; connection !== null; attempt++) {
+    if (Date.now() >= until) {
+      if (until !== deadline || lastLook === 0) return;
+      until = Date.now() + lastLook;
+      connection = { start: null };
+    }
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(Math.max(until - Date.now(), 0))]);
+    const attach: Start = (within) =>
+      wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within });
     try {
       await pause(pauseBefore(attempt), bounded);
-      const response = await (connect ?? attach)();
+      const response = await (connection.start ?? attach)(bounded);
       for await (const event of eventsOf(response, bounded)) {
         seen = seqOf(event) ?? seen;
         if (event.type !== "start" || attempt === 0) yield event;
         if (event.type === "exit") return;
       }
-      connect = null;
+      connection = { start: null };
     } catch (error) {
       signal.throwIfAborted();
-      const sent = { first: attempt === 0 || start === null, sameMemory: memory === wire.instance() };
-      const then = afterFailure(error, sent);
-      if (then === "gone") return;
-      connect = then === "restart" ? start : null;
+      const sameMemory = memory === wire.instance() && until === deadline;
+      connection = reconnection(error, { start, first: attempt === 0, sameMemory });
     }
   }
 }
 
-/** The command side of a sandbox's client: one stream per command, whatever happens to its connections. */
-export function createExec(wire: Wire): ExecMethods {
+/**
+ * The command side of a sandbox's client: one stream per command, whatever happens to its connections.
+ * `grace`: milliseconds that a command gets beyond its time-out before its outcome counts as unknown (TB-29).
+ */
+export function createExec(wire: Wire, grace: number): ExecMethods {
   const post = (request: ExecRequest, signal: AbortSignal): Promise<Response> =>
     wire.send({
       method: "POST",
@@ -168,8 +184,9 @@ export function createExec(wire: Wire): ExecMethods {
   return {
     exec: async function* (request, signal) {
       const deadline = Date.now() + (request.timeoutMs ?? defaultTimeout) + grace;
+      const bounds = { deadline, lastLook: grace / 2, signal };
       const position = { execId: request.execId, after: 0 };
-      for await (const event of followed(wire, () => post(request, signal), position, { deadline, signal })) {
+      for await (const event of followed(wire, (bounded) => post(request, bounded), position, bounds)) {
         yield event;
         if (event.type === "exit") return;
       }
@@ -180,12 +197,12 @@ export function createExec(wire: Wire): ExecMethods {
       await response.body?.cancel();
     },
     attach: (execId, after, deadline, signal) =>
-      followed(wire, null, { execId, after }, { deadline, signal }),
+      followed(wire, null, { execId, after }, { deadline, lastLook: 0, signal }),
     poll: async (execId, reader) => {
       const query = `reader=${encodeURIComponent(reader)}`;
       const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` });
       const events: ExecEvent[] = [];
-      for await (const event of eventsOf(response, AbortSignal.timeout(grace))) {
+      for await (const event of eventsOf(response, AbortSignal.timeout(pollTime))) {
         if (event.type !== "start") events.push(event);
       }
       return events;

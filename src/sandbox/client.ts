@@ -13,6 +13,8 @@ import { createWire, type Fetcher, type Wire } from "./wire.ts";
 export interface SandboxOptions {
   /** The thread that calls: changes by others after it last saw a file are conflicts for it. */
   readonly actor?: string;
+  /** Milliseconds that a command gets beyond its own time-out; absent = 10 000. */
+  readonly graceMs?: number;
 }
 
 const fileRoute = (path: string): string =>
@@ -61,7 +63,7 @@ export function createSandbox(fetcher: Fetcher, id: string, options: SandboxOpti
       if (wire.instance() === null) await capabilities();
       return wire.instance() ?? "";
     },
-    ...createExec(wire),
+    ...createExec(wire, options.graceMs ?? 10_000),
     read: async (path, range) => {
       const headers: Record<string, string> =
         range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };

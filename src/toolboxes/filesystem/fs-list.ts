@@ -8,7 +8,7 @@ const most = 2000;
 export const fsList = defineTool({
   name: "fs_list",
   description: "Lists the entries of a folder, sorted by name, with type and size.",
-  params: z.strictObject({ path: pathParameter("Folder to list").default(".") }),
+  params: z.strictObject({ path: pathParameter("Folder to list").default(".").describe("Folder to list.") }),
   safety: "read",
   workspace: "read",
   cache: true,

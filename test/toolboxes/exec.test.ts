@@ -1,0 +1,163 @@
+import { expect, test } from "vitest";
+import { execIdOf } from "../../src/toolboxes/exec/command.ts";
+import { createLocalWorkspace } from "../sandbox/local.ts";
+import { toolBench } from "./bench.ts";
+
+test("TB-16: stdout, then [stderr], then [exit N]; a code outside ok_codes is an error result", async () => {
+  const { text, call, shown } = toolBench();
+  expect(await text("exec_shell", { script: "echo out; echo err >&2" })).toBe("out\n[stderr]\nerr\n[exit 0]");
+  expect(shown.join("")).toBe("out\nerr\n");
+  expect(await text("exec_run", { command: "sh", args: ["-c", "exit 3"] })).toBe("ERROR [exit 3]");
+  expect(await text("exec_run", { command: "sh", args: ["-c", "exit 3"], ok_codes: [0, 3] })).toBe(
+    "[exit 3]",
+  );
+  expect(await text("exec_run", { command: "cat", stdin: "hé" })).toBe("hé\n[exit 0]");
+  expect(await text("exec_run", { command: "git", args: ["status"] })).toMatch(
+    /^ERROR \[stderr\]\n.*git.*\n\[exit 127\]$/,
+  );
+  expect(await call("exec_run", { command: "true" })).toMatchObject({
+    details: { exit_code: 0, reason: "exited" },
+  });
+});
+
+test("TB-16: a time-out says so, with the output so far; the model's value is clamped", async () => {
+  const { text } = toolBench();
+  const script = "echo before; sleep 1000";
+  expect(await text("exec_shell", { script, timeout: 1 })).toBe(
+    "ERROR timeout: the command was ended after 1 s.\nbefore\n[exit 124]",
+  );
+  const started = Date.now();
+  const commandTimeout = { default: 1, max: 1 };
+  expect(await text("exec_shell", { script, timeout: 600 }, { commandTimeout })).toMatch(/^ERROR timeout: /);
+  expect(Date.now() - started).toBeLessThan(4000);
+});
+
+test("TB-31: writable paths of the agent bind its commands", async () => {
+  const { text } = toolBench();
+  const context = { writablePaths: ["src/**"] };
+  expect(await text("exec_shell", { script: "echo x > src/ok && echo y > other" }, context)).toMatch(
+    /^ERROR .*denied/s,
+  );
+  expect(JSON.parse(await text("fs_list"))).toEqual([{ name: "src", type: "directory", size: 0 }]);
+});
+
+test("SE-31: an abort ends the command in the sandbox", async () => {
+  const { call, sandbox } = toolBench();
+  const abort = new AbortController();
+  const key = "run/aborted";
+  const running = call("exec_run", { command: "sleep", args: ["30"] }, { key, signal: abort.signal });
+  while ((await sandbox.poll(execIdOf(key), "probe").catch(() => null)) === null);
+  abort.abort(new Error("cancelled"));
+  await expect(running).rejects.toThrow("cancelled");
+  const states: string[] = [];
+  for await (const event of sandbox.attach(
+    execIdOf(key),
+    0,
+    Date.now() + 5000,
+    new AbortController().signal,
+  )) {
+    if (event.type === "exit") states.push(event.reason);
+  }
+  expect(states).toEqual(["killed"]);
+});
+
+test("SE-33: a call that was interrupted while its command ran gets the whole outcome; the command ran once", async () => {
+  const { call, text, sandbox, memos } = toolBench();
+  const key = "run/interrupted";
+  const args = { script: "echo x >> log; echo done" };
+  memos.set(key, await sandbox.instance());
+  await sandbox.start(
+    { argv: ["sh", "-c", args.script], execId: execIdOf(key), timeoutMs: 20_000 },
+    new AbortController().signal,
+  );
+  expect(await text("exec_shell", args, { key, attempt: 2 })).toBe("done\n[exit 0]");
+  expect(await text("fs_read", { path: "log" })).toBe("x\n");
+  expect(await call("exec_shell", args, { key, attempt: 3 })).toMatchObject({ content: "done\n[exit 0]" });
+  expect(await text("fs_read", { path: "log" })).toBe("x\n");
+});
+
+test("TB-29: 404 from the instance noted at the start means it never arrived: it starts now", async () => {
+  const { text, sandbox, memos } = toolBench();
+  memos.set("run/never", await sandbox.instance());
+  expect(await text("exec_shell", { script: "echo now" }, { key: "run/never", attempt: 2 })).toBe(
+    "now\n[exit 0]",
+  );
+  expect(await text("exec_shell", { script: "echo too" }, { key: "run/unnoted", attempt: 2 })).toBe(
+    "too\n[exit 0]",
+  );
+});
+
+test("TB-29: another instance, or a command the sandbox lost: unknown, and nothing is started", async () => {
+  let workspace = createLocalWorkspace();
+  const { call, text, sandbox, memos } = toolBench(() => ({ fetch: (request) => workspace.fetch(request) }));
+  const unknown = {
+    status: "unknown",
+    isError: true,
+    content: expect.stringMatching(/^unknown: .*check before repeating/),
+  };
+  memos.set("run/elsewhere", "another-instance");
+  expect(
+    await call("exec_shell", { script: "echo x > f" }, { key: "run/elsewhere", attempt: 2 }),
+  ).toMatchObject(unknown);
+  const key = "run/lost";
+  memos.set(key, await sandbox.instance());
+  const argv = ["sh", "-c", "sleep 30"];
+  await sandbox.start({ argv, execId: execIdOf(key), timeoutMs: 30_000 }, new AbortController().signal);
+  const before = workspace;
+  workspace = workspace.restart();
+  expect(await call("exec_shell", { script: "sleep 30" }, { key, attempt: 2 })).toMatchObject(unknown);
+  expect(await text("fs_list")).toBe("[]");
+  await before.fetch(new Request(`http://s/v1/sandbox/a/exec/${execIdOf(key)}`, { method: "DELETE" }));
+});
+
+test("TB-16: background returns at once; exec_poll tells what is new; exec_kill ends it", async () => {
+  const { text, call, sandbox } = toolBench();
+  const key = "run/background";
+  const started = JSON.parse(
+    await text("exec_shell", { script: "echo one; sleep 30; echo two", background: true }, { key }),
+  ) as { exec_id: string };
+  expect(started).toEqual({ exec_id: execIdOf(key) });
+  const { exec_id } = started;
+  for await (const event of sandbox.attach(exec_id, 0, Date.now() + 5000, new AbortController().signal)) {
+    if (event.type === "stdout") break;
+  }
+  const first = { state: "running", exit_code: null, stdout: "one\n", stderr: "", next_poll_ms: 5000 };
+  expect(JSON.parse(await text("exec_poll", { exec_id }, { key: "run/p1" }))).toEqual(first);
+  expect(JSON.parse(await text("exec_poll", { exec_id }, { key: "run/p1", attempt: 2 }))).toEqual(first);
+  expect(JSON.parse(await text("exec_poll", { exec_id }, { key: "run/p2" }))).toMatchObject({ stdout: "" });
+  const now = 1_000_000;
+  const waiting = await call("exec_poll", { exec_id, wait: 8 }, { key: "run/p3", now: () => now });
+  expect(waiting).toEqual({ parked: { on: "exec", until: now + 5000 } });
+  expect(await call("exec_poll", { exec_id, wait: 8 }, { key: "run/p3", now: () => now + 5000 })).toEqual({
+    parked: { on: "exec", until: now + 8000 },
+  });
+  expect(
+    JSON.parse(await text("exec_poll", { exec_id, wait: 8 }, { key: "run/p3", now: () => now + 8000 })),
+  ).toMatchObject({ state: "running" });
+  expect(JSON.parse(await text("exec_kill", { exec_id }))).toEqual({ state: "killed", exit_code: 143 });
+  expect(JSON.parse(await text("exec_kill", { exec_id }))).toEqual({ state: "killed", exit_code: 143 });
+  expect(JSON.parse(await text("exec_poll", { exec_id, wait: 60 }))).toEqual({
+    state: "killed",
+    exit_code: 143,
+    stdout: "",
+    stderr: "",
+    next_poll_ms: null,
+  });
+  expect(await text("exec_poll", { exec_id: "nope" })).toMatch(/^ERROR not_found: /);
+  expect(await text("exec_kill", { exec_id: "nope" })).toMatch(/^ERROR not_found: /);
+});
+
+test("TB-16: a rerun of a background start starts nothing twice", async () => {
+  const { text, sandbox } = toolBench();
+  const args = { script: "echo x >> log", background: true };
+  const first = await text("exec_shell", args, { key: "run/bg" });
+  for await (const event of sandbox.attach(
+    execIdOf("run/bg"),
+    0,
+    Date.now() + 5000,
+    new AbortController().signal,
+  ))
+    void event;
+  expect(await text("exec_shell", args, { key: "run/bg", attempt: 2 })).toBe(first);
+  expect(await text("fs_read", { path: "log" })).toBe("x\n");
+});
