@@ -10,7 +10,7 @@ interface Bounds {
 }
 
 /** A budget whose absent keys are `bounds`, or no bound. `max_duration` is in milliseconds. */
-export const budgetSchema = (bounds: Bounds = {}) =>
+const budgetSchema = (bounds: Bounds = {}) =>
   z.strictObject({
     max_tokens: orOff(count())
       .prefault(bounds.max_tokens ?? "off")
@@ -27,8 +27,6 @@ export const budgetSchema = (bounds: Bounds = {}) =>
     warn_at: fraction().default(0.8).describe("Share at which a warning is given."),
     on_exceeded: z.enum(["stop", "ask"]).default("stop").describe("End the run, or ask for a raise."),
   });
-
-export type Budget = z.output<ReturnType<typeof budgetSchema>>;
 
 /** `guards.budget` of an agent: `false` in YAML becomes no bound at all. */
 export const guardBudgetSchema = z.union([

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { count, duration, orOff, text } from "../schema.ts";
 
 /** What a question without an answer leads to (SE-28). */
-export const onTimeoutSchema = z.union([
+const onTimeoutSchema = z.union([
   z.enum(["continue", "fail"]),
   z.strictObject({ answer: text(10_000).describe("Text that stands in for the answer.") }),
 ]);

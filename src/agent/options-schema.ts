@@ -116,5 +116,3 @@ export const optionsSchema = z
       issue("response_schema", "missing_key: response_format: json_schema needs a response_schema");
     }
   });
-
-export type Options = z.output<typeof optionsSchema>;

@@ -10,8 +10,8 @@ import type { Skill } from "./team.ts";
 
 export type ProviderShape = z.output<typeof teamSchema>["providers"][number];
 export type AgentShape = z.output<typeof agentSchema>;
-export type ServerShape = z.output<typeof teamSchema>["mcp_servers"][number];
-export type Sections = z.output<z.ZodObject<typeof sectionKeys>>;
+type ServerShape = z.output<typeof teamSchema>["mcp_servers"][number];
+type Sections = z.output<z.ZodObject<typeof sectionKeys>>;
 
 /** An entry with its place in the list that it stands in; entries that could not be used are absent. */
 export interface Listed<T> {
@@ -19,7 +19,7 @@ export interface Listed<T> {
   readonly value: T;
 }
 
-export interface ReportOptions {
+interface ReportOptions {
   /** Which text to point at: the value (default), its key, or the place where something is missing. */
   readonly which?: "key" | "value" | "missing";
   readonly hint?: string | undefined;
@@ -34,7 +34,7 @@ export type Report = (
 ) => void;
 
 /** What the catalogue knows of a model; null = not known. */
-export interface ModelFacts {
+interface ModelFacts {
   readonly window: number | null;
   readonly price: Price | null;
 }

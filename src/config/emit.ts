@@ -33,13 +33,13 @@ const freezing = `const freeze = (value) => {
 `;
 
 /** `team.js`: the compiled team, frozen; references in it are unresolved. */
-export const teamModule = (team: Team): string =>
+const teamModule = (team: Team): string =>
   `// Made by "limpet build ${team.name}". Do not edit.\n${freezing}\nexport default freeze(${literal(team, "")});\n`;
 
 const importLine = (what: string, from: string): string => `import ${what} from ${JSON.stringify(from)};\n`;
 
 /** `worker.js`: hands the team to the factories, and exports their router and classes. */
-export const workerModule = (name: string, extended: boolean): string =>
+const workerModule = (name: string, extended: boolean): string =>
   [
     `// Made by "limpet build ${name}". Do not edit.\n`,
     importLine("{ createLimpet }", "../../src/index.ts"),

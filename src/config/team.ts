@@ -36,11 +36,7 @@ export type Agent = DeepReadonly<
 >;
 
 export type Provider = DeepReadonly<ProviderConfig>;
-export type McpServer = DeepReadonly<z.output<typeof teamSchema>["mcp_servers"][number]>;
-export type Permissions = DeepReadonly<z.output<typeof teamSchema>["permissions"]>;
-export type AgentPermissions = NonNullable<Agent["permissions"]>;
-export type PermissionRule = Permissions["rules"][number];
-export type ModelOverride = DeepReadonly<z.output<typeof teamSchema>["models"][string]>;
+type McpServer = DeepReadonly<z.output<typeof teamSchema>["mcp_servers"][number]>;
 
 type Sections = Omit<
   z.output<typeof teamSchema>,

@@ -1,14 +1,14 @@
 /** Which context window holds for a provider and model (CF-22). */
 
 /** Built-in windows of the kinds whose vendors have one. */
-export const kindWindows: Readonly<Record<string, number>> = {
+const kindWindows: Readonly<Record<string, number>> = {
   anthropic: 200_000,
   openai: 128_000,
   grok: 131_072,
   gemini: 1_048_576,
 };
 
-export const lastResortWindow = 128_000;
+const lastResortWindow = 128_000;
 
 export interface WindowQuestion {
   readonly provider: {

@@ -6,7 +6,7 @@ const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 export const effortSchema = z.enum(efforts);
 
 /** How much a model thinks before it answers (MO-10, MO-14). */
-export const reasoningSchema = z
+const reasoningSchema = z
   .strictObject({
     effort: effortSchema.optional().describe("How hard the model thinks; none switches it off."),
     budget_tokens: count(1_024).optional().describe("Tokens for thinking, instead of an effort."),
@@ -71,7 +71,7 @@ const rates = {
 };
 
 /** Prices in USD per million tokens (MO-36). */
-export const priceSchema = z.strictObject({
+const priceSchema = z.strictObject({
   ...rates,
   above: z
     .strictObject(rates)
@@ -82,7 +82,7 @@ export const priceSchema = z.strictObject({
 });
 
 /** What a model can do (MO-7); a given key overrides the catalogue. */
-export const capabilitiesSchema = z.strictObject({
+const capabilitiesSchema = z.strictObject({
   images: z.boolean().optional().describe("Takes images."),
   documents: z.boolean().optional().describe("Takes documents."),
   strict_schema: z.boolean().optional().describe("Takes a JSON Schema for its answer."),
@@ -99,7 +99,7 @@ export const capabilitiesSchema = z.strictObject({
 });
 
 /** One entry of `models`: what overrides the catalogue. */
-export const modelSchema = z.strictObject({
+const modelSchema = z.strictObject({
   alias: text(64, 1).optional().describe("Another name under which a session may choose this model."),
   context_window: z
     .union([count(), z.literal("auto")])

@@ -25,7 +25,7 @@ export const providerKinds = [
 const forbiddenHeaders = ["host", "content-length", "cookie"];
 
 /** Headers of every request; `${NAME}` references are resolved at use. */
-export const headersSchema = mapOf(z.string()).superRefine((headers, context) => {
+const headersSchema = mapOf(z.string()).superRefine((headers, context) => {
   for (const key of Object.keys(headers)) {
     if (forbiddenHeaders.includes(key.toLowerCase())) {
       context.addIssue({
@@ -40,7 +40,7 @@ export const headersSchema = mapOf(z.string()).superRefine((headers, context) =>
 });
 
 /** Deviations of a compatible server from the OpenAI wire (MO-18). */
-export const compatSchema = z.strictObject({
+const compatSchema = z.strictObject({
   max_tokens_field: z
     .enum(["max_tokens", "max_completion_tokens"])
     .optional()

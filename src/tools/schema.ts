@@ -4,7 +4,7 @@ import { count, duration, mapOf, text } from "../schema.ts";
 const toolPattern = () => text(200, 1);
 
 /** One permission rule (TB-6): deny beats ask beats allow, order means nothing. */
-export const ruleSchema = z
+const ruleSchema = z
   .strictObject({
     tool: toolPattern().describe("Tool name or glob."),
     match: text(1_000, 1)

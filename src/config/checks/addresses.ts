@@ -6,7 +6,7 @@ import { isReferenceField, referencesIn } from "../references.ts";
 /** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
 
 /** Why a text is no absolute http address, null if it is one or consists of a reference. */
-export const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
+const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   if (/^\$\{\w+\}/.test(text)) return null;
   const url = URL.parse(text.replaceAll(/\$\{[^}]*\}/g, "x"));
   if (url === null || !schemes.test(url.protocol)) return "write an absolute http or https address";

@@ -54,7 +54,7 @@ export const readResponseSchema = (given: unknown): ReadSchema => {
 };
 
 /** Whether every object of a schema lists all its properties and no others: what strict modes take. */
-export const isStrictSchema = (schema: Json): boolean => {
+const isStrictSchema = (schema: Json): boolean => {
   if (typeof schema !== "object" || schema === null) return true;
   if (Array.isArray(schema)) return schema.every(isStrictSchema);
   const { type, properties, required, additionalProperties } = schema as { readonly [key: string]: Json };
