@@ -19,6 +19,8 @@ export const createGates = (
   now: () => number,
 ): Gates => {
   const seen = new Map<string, { readonly at: number; readonly rows: readonly HealthRow[] }>();
+  /** Models whose last attempt here failed: their next success is worth telling. */
+  const ailing = new Set<string>();
   const ignore = (): void => undefined;
   return {
     gate: (provider) => ({
@@ -37,10 +39,18 @@ export const createGates = (
       },
       ended: (id, booked, outcome) => {
         const gate = stub(provider);
+        const key = `${provider}/${outcome.model}`;
+        const ill =
+          ailing.has(key) || seen.get(provider)?.rows.some(({ model }) => model === outcome.model) === true;
+        if (outcome.code === "ok") ailing.delete(key);
+        else ailing.add(key);
         if (booked) void gate.settle(id, outcome).catch(ignore);
-        else void gate.report(outcome.model, outcome.code, outcome.exhausted).catch(ignore);
+        else if (outcome.code !== "ok" || ill)
+          void gate.report(outcome.model, outcome.code, outcome.exhausted).catch(ignore);
+        else return;
         seen.delete(provider);
       },
+      release: (id) => void stub(provider).release(id).catch(ignore),
     }),
     health: (provider, model) => {
       const row = seen.get(provider)?.rows.find((each) => each.model === model && !each.available);

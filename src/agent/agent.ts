@@ -1,5 +1,5 @@
 import type { Json } from "../chat/message.ts";
-import type { Completer, ModelRequest, ResponseFormat, ToolSpec } from "../model/completer.ts";
+import type { Completer, ModelRequest, ResponseFormat, ToolSpec, Usage } from "../model/completer.ts";
 import type { ReserveRequest } from "../model/gate.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
@@ -15,6 +15,8 @@ export interface Lane {
   readonly window: number;
   readonly maxOutput: number;
   readonly completer: Completer;
+  /** Price of a call in 10⁻⁹ USD; null if it is not known. */
+  readonly cost: (usage: Usage) => number | null;
   readonly retry: RetryPolicy;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];

@@ -1,6 +1,6 @@
 import type { ModelErrorCode, ModelFailure } from "../model/error.ts";
 import { afterFailure } from "../model/retry.ts";
-import { agentOf, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, changeRun, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import { runFinished } from "./runs.ts";
@@ -30,12 +30,11 @@ export const attemptFailed = (
   const agent = agentOf(draft, threadId);
   const policy = agent.lanes[phase.lanes.current]?.retry ?? { maxRetries: 0, baseDelay: 0, maxWait: 0 };
   const after = afterFailure(failure, phase.lanes, policy, now, fraction);
-  const estimate = failure.billed === true ? estimatedUsage(draft, threadId) : noUsage;
   ledgered(draft, threadId, {
     outcome: failure.code,
-    usage: estimate,
+    usage: failure.usage ?? noUsage,
     estimated: failure.billed === true,
-    cost: null,
+    cost: failure.cost === undefined ? 0 : failure.cost,
   });
   attemptAborted(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
   const again = {
@@ -73,12 +72,6 @@ export const attemptFailed = (
     }
   }
   return { exhausted: after.exhausted };
-};
-
-const estimatedUsage = (draft: Draft, threadId: string): typeof noUsage => {
-  const thread = threadOf(draft, threadId);
-  const input = thread.chat.reduce((sum, { tokens }) => sum + tokens, 0);
-  return { ...noUsage, input, total: input };
 };
 
 /** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */

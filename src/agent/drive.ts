@@ -48,9 +48,32 @@ const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
       }));
   });
 
+/** Places at gates whose attempt still waits for them; the others are given back (MO-29). */
+const createPlaces = (host: Host) => {
+  const places = new Map<
+    string,
+    { readonly attempt: number; readonly provider: string; readonly id: string }
+  >();
+  return {
+    take: (thread: string, attempt: number, provider: string, id: string): void => {
+      places.set(thread, { attempt, provider, id });
+    },
+    review: (session: Session): void => {
+      for (const [thread, { attempt, provider, id }] of places) {
+        const phase = session.threads[thread]?.run?.phase;
+        const taken = phase?.at === "thinking" && phase.attempt === attempt;
+        if (phase?.at === "waiting" && phase.attempt === attempt) continue;
+        if (!taken) host.gate(provider).release(id);
+        places.delete(thread);
+      }
+    },
+  };
+};
+
 export const createDriver = (host: Host): Driver => {
   const live = new Map<string, Work>();
   const cache = createToolCache();
+  const places = createPlaces(host);
   let waiters: (() => void)[] = [];
   let stopped = false;
 
@@ -73,7 +96,7 @@ export const createDriver = (host: Host): Driver => {
   const begin = (intent: Intent): void => {
     const abort = new AbortController();
     live.set(intent.key, { abort });
-    const outside = { host, cache, signal: abort.signal, settle };
+    const outside = { host, cache, signal: abort.signal, settle, placed: places.take };
     const work =
       intent.kind === "think" ? think(outside, intent.thread) : act(outside, intent.thread, intent.call);
     void work
@@ -87,6 +110,7 @@ export const createDriver = (host: Host): Driver => {
 
   const launch = (): void => {
     const session = host.read();
+    places.review(session);
     const intents = intentsOf(session, host.epoch);
     const wanted = new Set(
       intents.filter((intent) => intent.kind === "think" || !intent.stopping).map(({ key }) => key),

@@ -10,6 +10,8 @@ export interface Gate {
   reserve(request: ReserveRequest): Promise<ReserveAnswer>;
   /** Tells how an attempt ended; nothing waits for it. `booked` = it had a place. */
   ended(id: string, booked: boolean, outcome: Settlement): void;
+  /** Gives a place back that is not needed. */
+  release(id: string): void;
 }
 
 /** The whole outside world of the core: storage, clock, watchers, bindings. */

@@ -7,6 +7,8 @@ export interface Outside {
   readonly host: Host;
   readonly cache: ToolCache;
   readonly signal: AbortSignal;
+  /** Remembers a place at a gate, so that it is given back if the attempt never takes it. */
+  readonly placed: (thread: string, attempt: number, provider: string, id: string) => void;
   /** Stores an outcome and everything that follows from it, in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
 }

@@ -100,10 +100,14 @@ const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise
       model,
       message,
     } as const;
-    storeFailure(outside, attempt, id, failure);
+    // Our own limiter says nothing about the provider's health, so the gate is not told.
+    settle((draft) => {
+      if (isCurrent(draft.state, attempt)) attemptFailed(draft, thread.id, failure);
+    });
     return false;
   }
   if (startAt <= now) return true;
+  outside.placed(thread.id, attempt.phase.attempt, lane.provider, id);
   settle((draft) => {
     if (isCurrent(draft.state, attempt)) attemptPlaced(draft, thread.id, startAt, status === "booked");
   });
@@ -124,8 +128,8 @@ const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Compl
     if (isCurrent(draft.state, attempt)) answered(draft, attempt.thread.id, reply);
   });
   const { provider, model, gate } = attempt.lane;
-  if (gate !== null || attempt.phase.attempt > 1)
-    host.gate(provider).ended(id, gate !== null, { model, code: "ok", exhausted: false, usage: reply.usage });
+  const { usage, holdUntil } = reply;
+  host.gate(provider).ended(id, gate !== null, { model, code: "ok", exhausted: false, usage, holdUntil });
 };
 
 const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: ModelFailure): void => {

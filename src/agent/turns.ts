@@ -159,18 +159,25 @@ export const attemptAborted = (
 ): void => {
   const { phase, counters } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
-  emit(
-    draft,
-    threadId,
-    "attempt_aborted",
-    { items: phase.items, code, retry_at: retryAt },
-    { attempt: phase.attempt },
-  );
-  if (code === "interrupted" || code === "cancelled")
-    ledgered(draft, threadId, { outcome: code, usage: noUsage, estimated: true, cost: null });
-  changeCounters(draft, threadId, {
-    modelMs: counters.modelMs + Math.max(0, draft.moment.now - phase.startedAt),
-  });
+  const place = { attempt: phase.attempt };
+  emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
+  if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
+  const spent = Math.max(0, draft.moment.now - phase.startedAt);
+  changeCounters(draft, threadId, { modelMs: counters.modelMs + spent });
+};
+
+/** What an attempt cost whose reply nobody saw: at least its prompt (MO-32). */
+const lostAttempt = (
+  draft: Draft,
+  threadId: string,
+  outcome: "interrupted" | "cancelled",
+  phase: Thinking,
+): void => {
+  const { chat } = threadOf(draft, threadId);
+  const input = chat.reduce((sum, { tokens }) => sum + tokens, 0);
+  const usage = { ...noUsage, input, total: input };
+  const cost = agentOf(draft, threadId).lanes[phase.lanes.current]?.cost(usage) ?? null;
+  ledgered(draft, threadId, { outcome, usage, estimated: true, cost });
 };
 
 /** The results of a reply, in call order, once every call is done (SE-3). */

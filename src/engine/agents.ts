@@ -56,7 +56,9 @@ export const toolsOf = (
   ceiling: readonly string[] | null,
 ): ReadonlyMap<string, BoundTool> => {
   if (agent.options.tool_access.trim() !== "") return new Map();
-  const skills = parts.team.skills.filter(({ name, description }) => description !== null && agent.skills.includes(name));
+  const skills = parts.team.skills.filter(
+    ({ name, description }) => description !== null && agent.skills.includes(name),
+  );
   const { tools } = selectTools(agent.toolboxes, [...parts.toolboxes, createCoreToolbox(skills)]);
   return new Map(
     tools.filter(({ tool }) => withinCeiling(tool.name, ceiling)).map((bound) => [bound.tool.name, bound]),

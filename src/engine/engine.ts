@@ -17,9 +17,7 @@ export interface Engine {
   readonly agent: (name: string, session: Session) => Agent;
   readonly sandbox: (session: Session) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
-  readonly toolsOf: (
-    agent: string,
-  ) => readonly {
+  readonly toolsOf: (agent: string) => readonly {
     readonly name: string;
     readonly toolbox: string;
     readonly description: string;

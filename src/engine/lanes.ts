@@ -2,8 +2,9 @@ import type { Lane } from "../agent/agent.ts";
 import type { Problem } from "../agent/problem.ts";
 import type { Agent as AgentConfig, Provider, Team } from "../config/team.ts";
 import { judgeWindow, resolveWindow } from "../config/window.ts";
-import { describeModel } from "../model/catalogue.ts";
+import { describeModel, priceOf } from "../model/catalogue.ts";
 import type { Completer } from "../model/completer.ts";
+import { costOf } from "../model/prices.ts";
 import { isLimited } from "../model/gate.ts";
 
 /** Which providers and models an agent's turns may go to, in order (MO-27, MO-38). */
@@ -101,6 +102,7 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
     window,
     maxOutput: Math.min(agent.max_tokens ?? provider.max_tokens, known.max_output),
     completer: make(target),
+    cost: (usage) => costOf(usage, 0, priceOf(provider.kind, model, team.models[model])),
     retry: {
       maxRetries: provider.rate_limit.max_retries,
       baseDelay: provider.rate_limit.base_delay,

@@ -96,7 +96,8 @@ const observed = (engine: Engine, requests: ModelRequest[]): Engine => {
         ...lane.completer,
         complete: (request, options) => {
           requests.push(request);
-          if (!isValid(request.messages)) throw new Error(`invalid request: ${JSON.stringify(request.messages)}`);
+          if (!isValid(request.messages))
+            throw new Error(`invalid request: ${JSON.stringify(request.messages)}`);
           return lane.completer.complete(request, options);
         },
       },
@@ -181,6 +182,7 @@ export const openBench = ({
       gate: () => ({
         reserve: async () => ({ status: "booked" as const, startAt: now }),
         ended: () => undefined,
+        release: () => undefined,
       }),
       health: () => ({ coolingUntil: 0 }),
       refresh: () => undefined,
