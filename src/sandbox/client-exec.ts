@@ -111,6 +111,8 @@ const seqOf = (event: ExecEvent): number | null => ("seq" in event ? event.seq :
 
 const pauseBefore = (attempt: number): number => pauses[Math.min(attempt, pauses.length - 1)] ?? 0;
 
+const isNews = (event: ExecEvent, attempt: number): boolean => event.type !== "start" || attempt === 0;
+
 type Start = (signal: AbortSignal) => Promise<Response>;
 
 /** How the next connection is made: by sending the command, or by attaching to it (null). */
@@ -156,7 +158,7 @@ async function* followed(
       const response = await (connection.start ?? attach)(bounded);
       for await (const event of eventsOf(response, bounded)) {
         seen = seqOf(event) ?? seen;
-        if (event.type !== "start" || attempt === 0) yield event;
+        if (isNews(event, attempt)) yield event;
         if (event.type === "exit") return;
       }
       connection = { start: null };

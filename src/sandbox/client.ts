@@ -8,7 +8,7 @@ import type {
   WriteOptions,
 } from "./contract.ts";
 import { workspacePath } from "./paths.ts";
-import { createWire, type Fetcher, type Wire } from "./wire.ts";
+import { createWire, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
 
 export interface SandboxOptions {
   /** The thread that calls: changes by others after it last saw a file are conflicts for it. */
@@ -51,13 +51,16 @@ async function write(
 }
 
 /** The client of one sandbox (TB-28). Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
-export function createSandbox(fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox {
-  const wire = createWire(fetcher, id, options.actor);
+export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
+  viewOf(fetcher, id, options, { instance: null });
+
+function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: WireMemory): Sandbox {
+  const wire = createWire(fetcher, id, options.actor, memory);
   const capabilities = async (): Promise<SandboxCapabilities> =>
     json(wire.send({ method: "GET", path: "/capabilities" }));
   return {
     id,
-    as: (actor) => createSandbox(fetcher, id, { ...options, actor }),
+    as: (actor) => viewOf(fetcher, id, { ...options, actor }, memory),
     capabilities,
     instance: async () => {
       if (wire.instance() === null) await capabilities();

@@ -75,13 +75,22 @@ export async function unlessAborted<Result>(
   }
 }
 
+/** What the views of one sandbox share. */
+export interface WireMemory {
+  instance: string | null;
+}
+
 /** `actor` names the thread whose view of the files counts for conflicts. */
-export function createWire(fetcher: Fetcher, id: string, actor: string | undefined): Wire {
-  let instance: string | null = null;
+export function createWire(
+  fetcher: Fetcher,
+  id: string,
+  actor: string | undefined,
+  memory: WireMemory = { instance: null },
+): Wire {
   const named: Record<string, string> =
     actor === undefined ? {} : { "Sandbox-Actor": encodeURIComponent(actor) };
   return {
-    instance: () => instance,
+    instance: () => memory.instance,
     send: async ({ method, path, body, headers, signal, timeoutMs }) => {
       const timeout = AbortSignal.timeout(timeoutMs ?? requestTimeout);
       const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
@@ -98,7 +107,7 @@ export function createWire(fetcher: Fetcher, id: string, actor: string | undefin
         if (signal?.aborted === true) throw error;
         throw unreachable(timeout.aborted ? "no answer in time" : "the connection failed");
       }
-      instance = response.headers.get("Sandbox-Instance") ?? instance;
+      memory.instance = response.headers.get("Sandbox-Instance") ?? memory.instance;
       if (!response.ok) throw await refusal(response);
       return response;
     },

@@ -1,0 +1,106 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { createOutputLog } from "../../src/sandbox/worker/output-log.ts";
+import { applyHunks, parsePatch } from "../../src/sandbox/worker/patch-text.ts";
+import { linesOf, unifiedDiff } from "../../src/sandbox/worker/unified-diff.ts";
+
+const line = fc.constantFrom("a", "b", "c", "", "long line", "é");
+const fileText = fc
+  .tuple(fc.array(line, { maxLength: 30 }), fc.boolean())
+  .map(([lines, ended]) => (lines.length === 0 ? "" : lines.join("\n") + (ended ? "\n" : "")));
+
+/** Applies a unified diff strictly: every context and removed line must be there. */
+function applied(before: string, diff: string): string {
+  const old = linesOf(before);
+  const result: string[] = [];
+  let at = 0;
+  for (const part of diff.split(/^(?=@@ )/m).slice(1)) {
+    const [header = "", ...body] = linesOf(part);
+    const [, start = "0", count = "1"] = /^@@ -(\d+)(?:,(\d+))? /.exec(header) ?? [];
+    const first = Number(start) - (count === "0" ? 0 : 1);
+    while (at < first) result.push(old[at++] ?? "");
+    body.forEach((entry, index) => {
+      if (entry.startsWith("\\")) return;
+      const cut = body[index + 1]?.startsWith("\\") === true;
+      const text = cut ? entry.slice(1, -1) : entry.slice(1);
+      if (!entry.startsWith("+")) expect(old[at++]).toBe(text);
+      if (!entry.startsWith("-")) result.push(text);
+    });
+  }
+  return [...result, ...old.slice(at)].join("");
+}
+
+test("toolboxes §3: property: a diff applied to the first text gives the second", () => {
+  fc.assert(
+    fc.property(fileText, fileText, (before, after) => {
+      const diff = unifiedDiff("a", "b", before, after);
+      if (before === after) expect(diff).toBe("");
+      else expect(applied(before, diff)).toBe(after);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("toolboxes §3: texts that differ wildly still give a right diff, fast", () => {
+  const before = Array.from({ length: 5000 }, (_, index) => `old ${index}\n`).join("");
+  const after = Array.from({ length: 5000 }, (_, index) => `new ${index}\n`).join("");
+  const started = performance.now();
+  expect(applied(before, unifiedDiff("a", "b", before, after))).toBe(after);
+  expect(performance.now() - started).toBeLessThan(2000);
+});
+
+const updateOf = (body: string) => {
+  const [file] = parsePatch(`*** Begin Patch\n*** Update File: f\n${body}\n*** End Patch`);
+  return file?.kind === "update" ? file.hunks : [];
+};
+const apply = (text: string, body: string): string => applyHunks("f", text, updateOf(body));
+
+test("TB-14: hunks are located in order, by @@ lines, at the end of the file", () => {
+  expect(apply("x\na\ny\na\n", "@@ y\n-a\n+b")).toBe("x\na\ny\nb\n");
+  expect(apply("a\nb\na\n", "@@\n-a\n+z\n*** End of File")).toBe("a\nb\nz\n");
+  expect(apply("one\n", "@@\n+two")).toBe("one\ntwo\n");
+  expect(apply("def f\n  x\ndef g\n  x\n", "@@ def g\n   x\n+  y")).toBe("def f\n  x\ndef g\n  x\n  y\n");
+  expect(
+    apply("class A\n  def f\n    x\nclass B\n  def f\n    x\n", "@@ class B\n@@   def f\n-    x\n+    y"),
+  ).toBe("class A\n  def f\n    x\nclass B\n  def f\n    y\n");
+  expect(apply("1\r\n2\r\n", "@@\n 1\n-2\n+two")).toBe("1\r\ntwo\r\n");
+  expect(apply("no end", "@@\n-no end\n+still none")).toBe("still none");
+  expect(() => apply("a\nb\n", "@@\n-b\n+c\n@@\n-a\n+d")).toThrow(/hunk 2 of f does not fit/);
+  expect(() => apply("a\na\n", "@@\n-a\n+b")).toThrow(/fits at lines 1 and 2/);
+  expect(() => apply("f\n x\nf\n x\n", "@@ f\n- x\n+ y")).toThrow(/fits at lines 2 and 4/);
+});
+
+test("TB-29: of each stream the first and last part are kept, in order, whatever the pieces", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom("stdout", "stderr"), fc.integer({ min: 1, max: 90 })), {
+        maxLength: 40,
+      }),
+      (pieces) => {
+        const log = createOutputLog(100);
+        const whole = { stdout: "", stderr: "" };
+        pieces.forEach(([stream, length], index) => {
+          const text = String.fromCharCode(97 + (index % 26)).repeat(length);
+          whole[stream] += text;
+          log.append(stream, new TextEncoder().encode(text));
+        });
+        const events = log.after(0);
+        expect(events.map(({ seq }) => seq)).toEqual(events.map(({ seq }) => seq).toSorted((a, b) => a - b));
+        for (const stream of ["stdout", "stderr"] as const) {
+          const text = events
+            .filter((event) => event.stream === stream)
+            .map(({ data }) => new TextDecoder().decode(data))
+            .join("");
+          const [head = "", tail] = text.split(/\n\[\d+ bytes omitted\]\n/);
+          if (tail === undefined) expect(head).toBe(whole[stream]);
+          else {
+            expect([whole[stream].startsWith(head), whole[stream].endsWith(tail)]).toEqual([true, true]);
+            expect(head.length).toBeGreaterThan(10);
+            expect(Math.max(head.length, tail.length)).toBeLessThanOrEqual(100);
+            expect(log.truncated()).toBe(true);
+          }
+        }
+      },
+    ),
+  );
+});
