@@ -54,7 +54,17 @@ const rooms: Record<string, readonly string[]> = {
   "src/api": ["src/chat", "src/tools", "src/agent", "src/config", "src/engine", "src/console"],
   "src/cli": ["src/config", "src/engine"],
   "src/console": [],
-  "src/index.ts": ["src/api", "src/agent", "src/config", "src/engine", "durable-objects"],
+  "src/index.ts": [
+    "src/chat",
+    "src/tools",
+    "src/providers",
+    "src/toolboxes",
+    "src/api",
+    "src/agent",
+    "src/config",
+    "src/engine",
+    "durable-objects",
+  ],
 };
 /** Rooms of which another may import types only. */
 const typesOnly: Record<string, readonly string[]> = { "src/api": ["durable-objects"] };
@@ -80,7 +90,7 @@ interface Import {
 
 const sources = ["src", "durable-objects"].flatMap((top) =>
   readdirSync(join(root, top), { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.tsx?$/.test(name))
+    .filter((name) => /\.tsx?$/.test(name) && !name.includes(".wrangler"))
     .map((name) => join(top, name)),
 );
 

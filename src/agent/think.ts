@@ -167,6 +167,26 @@ const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"
   return messages;
 };
 
+const margin = 256;
+const leastOutput = 1_024;
+
+/** Output tokens the request may ask for: what the window leaves beside its estimate (MO-6); null if that is too little to be useful. */
+const roomFor = ({ thread, run, agent, lane }: Attempt): number | null => {
+  if (lane.window === 0) return lane.maxOutput;
+  const prompt = agent.system({ depth: thread.depth, light: run.light }).tokens;
+  const estimate = thread.chat.reduce((sum, { tokens }) => sum + tokens, prompt);
+  const room = lane.window - estimate - margin;
+  return room < leastOutput ? null : Math.min(lane.maxOutput, room);
+};
+
+const overflow = ({ lane }: Attempt): ModelFailure => ({
+  code: "context_overflow",
+  retryable: false,
+  provider: lane.provider,
+  model: lane.model,
+  message: `the history does not fit the model's context window of ${lane.window} tokens`,
+});
+
 /** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
 export const think = async (outside: Outside, threadId: string): Promise<void> => {
   const attempt = attemptAt(outside, threadId);
@@ -175,13 +195,23 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   const id = `${outside.host.read().id}:${threadId}:${run.id}:${run.turn}:${phase.attempt}`;
   const messages = visible(outside, attempt);
   if (messages === null || !(await hasPlace(outside, attempt, id))) return;
+  const maxTokens = roomFor(attempt);
+  if (maxTokens === null) {
+    outside.settle((draft) => {
+      if (isCurrent(draft.state, attempt)) attemptFailed(draft, threadId, overflow(attempt));
+    });
+    return;
+  }
   const stream = openStream(outside.host, threadId, run, phase.attempt);
   let reply: Completion;
   try {
-    reply = await lane.completer.complete(requestOf(outside, attempt, messages), {
-      signal: outside.signal,
-      onDelta: stream.take,
-    });
+    reply = await lane.completer.complete(
+      { ...requestOf(outside, attempt, messages), maxTokens },
+      {
+        signal: outside.signal,
+        onDelta: stream.take,
+      },
+    );
   } catch (error) {
     stream.close();
     storeFailure(

@@ -4,7 +4,9 @@ import type { Session } from "../agent/state.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { definitionOf } from "../config/revision.ts";
 import { createCompleter } from "../providers/index.ts";
+import type { Profile } from "../providers/profile.ts";
 import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
@@ -26,6 +28,8 @@ export interface EngineOptions {
   readonly team: Team;
   readonly env: Bindings;
   readonly toolboxes: readonly Toolbox[];
+  /** Provider kinds of the team's extensions. */
+  readonly profiles?: readonly Profile[];
   readonly now?: () => number;
   /** Absent: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
@@ -41,6 +45,7 @@ const makerOf = ({
   env,
   fetch: given,
   now,
+  profiles = [],
 }: Required<Pick<EngineOptions, "now">> & EngineOptions): MakeCompleter => {
   const egress = createEgress({
     ...team.egress,
@@ -65,6 +70,7 @@ const makerOf = ({
       egress,
       now,
       field,
+      extensions: profiles,
     });
   };
 };
@@ -133,7 +139,7 @@ export const createEngine = (options: EngineOptions): Engine => {
   return {
     team,
     revision: team.revision,
-    definition: JSON.stringify(team),
+    definition: JSON.stringify(definitionOf(team)),
     rules: rulesOf(team, env),
     maxRunningThreads: team.sessions.max_running_threads,
     agent: createAgents(parts),
