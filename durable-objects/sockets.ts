@@ -188,7 +188,10 @@ export const createSocketDesk = ({ watchers, items, archive, perform, session }:
         await handle(socket, frame.data);
       }
     },
-    closed: (socket) => rates.delete(socket),
+    closed: (socket) => {
+      rates.delete(socket);
+      if (socket.readyState === WebSocket.CLOSING) socket.close(1_000); // hibernating sockets do not answer a close themselves
+    },
     removed: (sockets) => {
       for (const socket of sockets) socket.close(closeCodes.deleted, "deleted");
     },
