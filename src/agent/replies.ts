@@ -252,12 +252,23 @@ const follows: Record<Completion["finish"], Follow> = {
   context_full: overflowed,
 };
 
+const sayDropped = (draft: Draft, threadId: string, { dropped = [], model }: Completion): void => {
+  const fresh = dropped
+    .map((name) => `${model}: ${name}`)
+    .filter((name) => !draft.state.dropped.includes(name));
+  if (fresh.length === 0) return;
+  const message = `left out, since the model does not take it: ${fresh.join(", ")}`;
+  emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
+  draft.state = { ...draft.state, dropped: [...draft.state.dropped, ...fresh] };
+};
+
 /** A completed attempt of the current phase; anything else was refused before. */
 export const answered = (draft: Draft, threadId: string, reply: Completion): void => {
   const run = runOf(draft, threadId);
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
   itemsOpened(draft, threadId, openItems(run, attempt, reply));
   accounted(draft, threadId, reply);
+  sayDropped(draft, threadId, reply);
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });

@@ -223,6 +223,8 @@ export interface Session {
   /** Open asks only; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
+  /** Parameters that a model did not take: each is said once (MO-7). */
+  readonly dropped: readonly string[];
   readonly usage: {
     readonly cumulative: Usage;
     readonly cost: number | null;

@@ -106,6 +106,8 @@ export interface Completion {
   readonly requestId?: string;
   /** Until when the provider's rate headers ask later calls to wait (MO-30), milliseconds since the epoch. */
   readonly holdUntil?: number;
+  /** Parameters that were left out since the model does not take them (MO-7). */
+  readonly dropped?: readonly string[];
   readonly firstByteMs: number;
   readonly totalMs: number;
 }

@@ -27,8 +27,6 @@ export interface CompleterOptions {
   readonly now?: () => number;
   /** Path of the section in the team file (`providers[0]`), for errors. */
   readonly field?: string;
-  /** Told the parameters of a request that were left out since the model does not take them (MO-7). */
-  readonly onDropped?: (parameters: readonly string[]) => void;
   /** Provider kinds of the team's extensions. */
   readonly extensions?: readonly Profile[];
 }
@@ -52,6 +50,6 @@ export const createCompleter = (options: CompleterOptions): Completer => {
   }
   const profile = [...extensions, ...profiles].find(({ kind }) => kind === config.kind);
   if (profile === undefined) throw new Error(`provider ${config.name}: unknown kind ${config.kind}`);
-  const { secret, egress, onDropped, field = `providers.${config.name}` } = options;
-  return createWireCompleter({ profile, config, model, override, secret, egress, now, field, onDropped });
+  const { secret, egress, field = `providers.${config.name}` } = options;
+  return createWireCompleter({ profile, config, model, override, secret, egress, now, field });
 };

@@ -110,15 +110,14 @@ const send = async ({
   origin,
   request,
   deadlines,
-}: Attempt): Promise<Response> => {
+}: Attempt): Promise<{ readonly response: Response; readonly dropped: readonly string[] }> => {
   const address = addressOf(options, protocol.path, origin);
   credentials(options, origin);
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
-  if (dropped.length > 0) options.onDropped?.(dropped);
   try {
-    return await protocol.post(address, fetch, body, deadlines.signal);
+    return { response: await protocol.post(address, fetch, body, deadlines.signal), dropped };
   } catch (error) {
     throw sendFailure(error, origin, deadlines.signal, options.now());
   }
@@ -128,7 +127,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   const { options, protocol, target, origin, request, deadlines } = attempt;
   const { now } = options;
   const startedAt = now();
-  const response = await send(attempt);
+  const { response, dropped } = await send(attempt);
   deadlines.headers();
   const { headers } = response;
   const faults = faultsOf(origin, headers, now);
@@ -137,7 +136,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
     throw sendFailure(error, origin, deadlines.signal, now());
   });
   const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
-  return collect(readReply(body, decoder, faults, deadlines), {
+  const completion = await collect(readReply(body, decoder, faults, deadlines), {
     request,
     provider: origin.provider,
     price: (answered) => priceOf(options.profile.kind, answered, options.override),
@@ -147,6 +146,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
     holdUntil: holdUntil(headers, now()),
     ...(onDelta !== undefined && { onDelta }),
   });
+  return dropped.length === 0 ? completion : { ...completion, dropped };
 };
 
 /** The model as its protocol needs to know it: catalogue, team and provider together (MO-7, MO-18). */

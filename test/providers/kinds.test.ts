@@ -165,12 +165,13 @@ test("MO-14: a long tool name comes back as the tool's own", async () => {
   expect(completion?.parts).toMatchObject([{ type: "tool_call", name }]);
 });
 
-test("MO-7: a parameter that the model refuses is not sent and told once per request", async () => {
+test("MO-7: a parameter that the model refuses is not sent, and the completion says so", async () => {
   fake.play(() => ({}));
-  const told: string[] = [];
-  const completer = completerFor(fake, "anthropic", {}, { onDropped: (names) => void told.push(...names) });
-  await attempt(completer, requestOf("anthropic", { temperature: 0.2 }));
-  expect(told).toEqual(["temperature"]);
+  const { completion } = await attempt(
+    completerFor(fake, "anthropic"),
+    requestOf("anthropic", { temperature: 0.2 }),
+  );
+  expect(completion?.dropped).toEqual(["temperature"]);
   expect(fake.requests.at(-1)?.body["temperature"]).toBeUndefined();
 });
 

@@ -79,6 +79,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   threads: { main: mainThread(rules.entryAgent) },
   asks: {},
   grants: [],
+  dropped: [],
   usage: { cumulative: noUsage, cost: 0, calls: 0, estimated: false },
 });
 
