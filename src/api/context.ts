@@ -55,7 +55,7 @@ export interface Router extends Required<RouterDependencies> {
 }
 
 /** What the log line of a request says about it, filled in on its way. */
-export interface RequestNotes {
+interface RequestNotes {
   route: string | null;
   tenant: string | null;
   session: string | null;

@@ -29,7 +29,7 @@ import { routes } from "./routes.ts";
 
 /** The HTTP API: `createRouter` is the whole room's door. */
 
-export type { RouterContext, RouterDependencies, RouterEnv, SessionStub, ToolListing } from "./context.ts";
+export type { RouterContext, RouterDependencies, RouterEnv, SessionStub } from "./context.ts";
 
 /** Who sends this request; null if it holds no credential and is not let in without. */
 async function principalOf(context: RequestContext): Promise<Principal | null> {

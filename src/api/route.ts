@@ -46,7 +46,7 @@ interface SessionRoute extends Address {
   /** An upgrade without credential, which must follow in the first frame. */
   readonly late?: (context: RequestContext, session: string, admit: Admit) => Answer;
 }
-export type Admit = (principal: Authorized["principal"]) => SessionRequest;
+type Admit = (principal: Authorized["principal"]) => SessionRequest;
 export type Route = OpenRoute | TeamRoute | SessionRoute;
 
 interface OperationOptions {

@@ -18,7 +18,7 @@ import { connect } from "./watch.ts";
 const protocol = "limpet.v1";
 
 /** Refuses what is no upgrade to this version; a client that names no subprotocol gets none. */
-export function checkUpgrade(request: Request): void {
+function checkUpgrade(request: Request): void {
   if (request.headers.get("Upgrade")?.toLowerCase() !== "websocket") {
     refuse("invalid_request", "This address takes WebSocket upgrades only.");
   }

@@ -17,7 +17,7 @@ export const wantsStream = (request: Request, query: URLSearchParams): boolean =
   (query.get("live") === "sse" || /\btext\/event-stream\b/.test(request.headers.get("Accept") ?? ""));
 
 /** A frame in SSE's form: durable events alone have an `id`, so that `Last-Event-ID` is a `seq`. */
-export function eventText(frame: Frame): string {
+function eventText(frame: Frame): string {
   const event = eventIn(frame);
   return event === null
     ? `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`

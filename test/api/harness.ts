@@ -30,7 +30,7 @@ const agent = (name: string): Agent =>
   }) as unknown as Agent;
 
 /** The parts of a compiled team that the router reads. */
-export const team = (access: unknown = {}): Team =>
+const team = (access: unknown = {}): Team =>
   ({
     format: 1,
     name: "default",
@@ -146,7 +146,6 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     },
   };
 }
-export type Harness = ReturnType<typeof setUp>;
 
 /** A problem's body without what differs from request to request. */
 export async function problemOf(response: Response): Promise<Record<string, unknown>> {
