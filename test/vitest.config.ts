@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
+    reporters: ["default", "json"],
+    outputFile: { json: ".limpet/test-report.json" },
     projects: [
       {
         test: {
@@ -13,7 +15,7 @@ export default defineConfig({
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: "./support/wrangler.toml" } })],
+        plugins: [cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` } })],
         test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"] },
       },
       {
