@@ -5,7 +5,7 @@ export interface Fetcher {
   fetch(request: Request): Promise<Response>;
 }
 
-export interface WireRequest {
+interface WireRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   /** Path below `/v1/sandbox/:id`. */
   readonly path: string;

@@ -5,7 +5,7 @@ import type { Safety } from "./define-tool.ts";
 /** What a run may do (TB-6, TB-7): a pure function of the call, the rules of team and agent, and the live grants. */
 
 export type Preset = "sandboxed" | "ask" | "open" | "locked";
-export type Action = "allow" | "ask" | "deny";
+type Action = "allow" | "ask" | "deny";
 
 export interface PermissionRule {
   /** Name or glob of tools. */
@@ -18,7 +18,7 @@ export interface PermissionRule {
 }
 
 /** A remembered approval: covers `ask`, never `deny`. */
-export interface PermissionGrant {
+interface PermissionGrant {
   readonly id: string;
   readonly tool: string;
   readonly pattern: string;

@@ -8,12 +8,12 @@ export interface ToolboxEntry {
 }
 
 /** A tool and the toolbox it came from. */
-export interface SelectedTool {
+interface SelectedTool {
   readonly tool: Tool;
   readonly toolbox: string;
 }
 
-export interface SelectionProblem {
+interface SelectionProblem {
   readonly code: "unknown_toolbox" | "unknown_tool" | "duplicate_name" | "name_conflict";
   /** Path below `toolboxes`. */
   readonly path: readonly (string | number)[];

@@ -104,6 +104,25 @@ test("TB-29: a sandbox that never answers is given up after the time-out and its
   expect(outcome).toMatchObject({ reason: "lost", code: -1, stdout: "" });
 });
 
+test("TB-29: a command that turns out at the last look never to have arrived is not started that late", async () => {
+  const workspace = createLocalWorkspace();
+  let posts = 0;
+  const sandbox = createSandbox(
+    {
+      fetch: (asked) => {
+        if (asked.method !== "POST") return workspace.fetch(asked);
+        posts += 1;
+        return new Promise(() => undefined);
+      },
+    },
+    "a",
+    { graceMs: 400 },
+  );
+  await sandbox.instance();
+  const outcome = await collect(sandbox.exec({ ...request(), timeoutMs: 20 }, never));
+  expect([outcome.reason, posts]).toEqual(["lost", 1]);
+});
+
 test("TB-29: a command that hangs silently on the wire is given up too, with what it printed", async () => {
   const workspace = createLocalWorkspace();
   const hanging: Fetcher = {

@@ -9,7 +9,7 @@ import { createOutputLog, type LoggedOutput, type OutputLog } from "./output-log
 import { runShell, type Stream } from "./shell.ts";
 import type { Writer } from "./tree.ts";
 
-export interface CommandRequest {
+interface CommandRequest {
   readonly execId: string;
   readonly argv: readonly string[];
   readonly cwd: string;
@@ -41,7 +41,7 @@ interface LiveCommand {
 }
 
 /** What can be read of a command now. `changed` settles when there is more; null once it has ended. */
-export interface CommandView {
+interface CommandView {
   readonly output: readonly LoggedOutput[];
   /** Sequence of the newest output, kept or not. */
   readonly last: number;

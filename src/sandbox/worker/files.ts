@@ -20,7 +20,7 @@ export interface Disk {
   readonly usage: { bytes: number | null };
 }
 
-export type EntryType = "file" | "directory" | "symlink";
+type EntryType = "file" | "directory" | "symlink";
 
 export interface Entry {
   readonly parent: number;
@@ -99,7 +99,7 @@ function putChunks(disk: Disk, id: number, bytes: Uint8Array, first = 0): void {
 }
 
 /** Bytes that all files take. */
-export function usedBytes(disk: Disk): number {
+function usedBytes(disk: Disk): number {
   if (disk.usage.bytes === null) {
     const [row] = disk.database.all<{ used: number | null }>("SELECT SUM(size) AS used FROM entries");
     disk.usage.bytes = row?.used ?? 0;
@@ -123,7 +123,7 @@ export function atomically<Result>(disk: Disk, change: () => Result): Result {
 }
 
 /** Refuses a file that grows over its limit, or over what the disk has left (TB-33). */
-export function checkSpace(disk: Disk, path: string, size: number, before: number): void {
+function checkSpace(disk: Disk, path: string, size: number, before: number): void {
   const { file, disk: total } = disk.limits();
   if (size > file) fail("payload_too_large", `${path} would have ${size} bytes; a file may have ${file}`);
   if (size > before && usedBytes(disk) - before + size > total) {

@@ -100,10 +100,7 @@ const sentences = {
 } as const;
 
 /** Output, `[stderr]`, `[exit N]` (TB-16), behind a sentence where the command did not end by itself. */
-export function resultText(
-  output: { readonly stdout: string; readonly stderr: string },
-  exitCode: number,
-): string {
+function resultText(output: { readonly stdout: string; readonly stderr: string }, exitCode: number): string {
   const parts = [
     output.stdout,
     output.stderr === "" ? "" : `[stderr]\n${output.stderr}`,

@@ -2,7 +2,7 @@ import { SandboxError, type Sandbox } from "../../sandbox/contract.ts";
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 
-export const longestText = 10 * 1024 * 1024;
+const longestText = 10 * 1024 * 1024;
 
 export type FileText =
   | { readonly kind: "text"; readonly text: string }
