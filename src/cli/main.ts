@@ -2,6 +2,11 @@
 import { resolve } from "node:path";
 import { run } from "./run.ts";
 
+// A reader that has seen enough ("limpet explain … | head") is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
 process.exitCode = await run(process.argv.slice(2), {
   root: resolve(import.meta.dirname, "../.."),
   print: (line) => process.stdout.write(`${line}\n`),
