@@ -6,7 +6,7 @@ export interface Clock {
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
-  /** Also wakes at `at`, or not. */
+  /** Also wakes at `at`, or not; counts from the next `rest`. */
   readonly also: (at: number | null) => void;
 }
 
@@ -31,7 +31,8 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   /** Inside a drive, deadlines need only a timer. */
   const tick = (): void => {
     if (timer !== null) clearTimeout(timer);
-    timer = driving && live && due !== null ? setTimeout(pump, Math.max(0, due - now())) : null;
+    const at = Math.min(due ?? Infinity, extra ?? Infinity);
+    timer = driving && live && at < Infinity ? setTimeout(pump, Math.max(0, at - now())) : null;
   };
 
   return {
@@ -59,7 +60,6 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     },
     also: (at) => {
       extra = at;
-      if (!driving) arm();
     },
   };
 };

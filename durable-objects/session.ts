@@ -2,8 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { emptySession } from "../src/agent/commands/session.ts";
 import { perform } from "../src/agent/perform.ts";
 import type { Door } from "../src/agent/perform.ts";
-import type { Principal, SessionCall, SessionReply, SessionRpc, SessionSummary } from "../src/agent/rpc.ts";
-import { statusOf } from "../src/agent/runs.ts";
+import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/agent/rpc.ts";
 import { changeRun } from "../src/agent/draft.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
@@ -12,6 +11,7 @@ import type { Engine } from "../src/engine/engine.ts";
 import { archiveOf } from "./archive.ts";
 import { createClock } from "./clock.ts";
 import { createGates } from "./gates.ts";
+import { createIndexReport } from "./index-report.ts";
 import { createItems } from "./items.ts";
 import { createLive } from "./live.ts";
 import type { Live } from "./live.ts";
@@ -27,7 +27,6 @@ export interface Engines {
 }
 
 const deadDrives = 3;
-const reportDelay = 2_000;
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
@@ -43,7 +42,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #watchers = createWatchers(this.ctx, (after) =>
     archiveOf(this.#sql).events({ after, limit: 100_000 }),
   );
-  readonly #clock = createClock(this.ctx.storage, Date.now, () => this.#pump());
+  readonly #clock = createClock(this.ctx.storage, Date.now, () => this.#tick());
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
   readonly #desk = createSocketDesk({
     watchers: this.#watchers,
@@ -51,10 +50,16 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     archive: () => archiveOf(this.#sql),
     perform: (call) => this.perform(call),
     session: () => this.#live?.read() ?? null,
+    authenticate: (token) => this.#team().authenticate(token),
   });
+  readonly #index = createIndexReport(
+    () => this.#team(),
+    () => this.#engines.deployed(),
+    this.#clock,
+    Date.now,
+  );
   #live: Live | null = null;
   #struck = false;
-  #reported = "";
 
   constructor(ctx: DurableObjectState, env: unknown, engines: Engines) {
     super(ctx, env);
@@ -98,7 +103,14 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
       this.#pump();
       return live.driver.idle();
     });
-    await this.#report(live.read());
+    await this.#index.flush(live.read());
+  }
+
+  /** A deadline within a drive. */
+  #tick(): void {
+    this.#pump();
+    if (this.#live !== null)
+      void this.#index.flush(this.#live.read()).catch((error: unknown) => this.#failed(error));
   }
 
   #pump(): void {
@@ -169,7 +181,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (!exists(this.#sql)) createTables(this.#sql);
     if (this.#struck) clearStrikes(this.#sql);
     this.#struck = false;
-    this.#clock.also(Date.now() + reportDelay);
+    this.#index.touched();
   }
 
   #door(engine: Engine, call: SessionCall): Door {
@@ -209,42 +221,12 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     return this.#exports.TeamObject.getByName(teamObjectName);
   }
 
-  /** Tells the team's index what changed, once things have been quiet for a moment (AP-5). */
-  async #report(session: Session): Promise<void> {
-    const summary = summaryOf(session);
-    const said = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0 });
-    if (said === this.#reported) return this.#clock.also(null);
-    const engine = this.#engines.deployed();
-    const definition =
-      this.#reported === "" && session.revision === engine.revision
-        ? { revision: engine.revision, json: engine.definition }
-        : undefined;
-    this.#clock.also(null);
-    await this.#team().index(summary, definition);
-    this.#reported = said;
-  }
-
   #remove(): void {
     const session = this.#live?.read();
     this.#live?.driver.stop();
     this.#live = null;
     this.#desk.removed(this.ctx.getWebSockets());
     void this.ctx.storage.deleteAll();
-    if (session !== undefined)
-      this.ctx.waitUntil(this.#team().index({ ...summaryOf(session), status: "deleted" }));
+    if (session !== undefined) this.ctx.waitUntil(this.#index.removed(session));
   }
 }
-
-const summaryOf = (session: Session): SessionSummary => ({
-  id: session.id,
-  tenant: session.tenant,
-  ref: session.ref,
-  agent: session.agent,
-  title: session.title,
-  metadata: session.metadata,
-  status: statusOf(session),
-  revision: session.revision,
-  head_seq: session.head,
-  created_at: session.createdAt,
-  updated_at: session.updatedAt,
-});

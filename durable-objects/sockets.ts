@@ -5,7 +5,8 @@ import { belongsTo } from "../src/agent/commands/session.ts";
 import { clientFrame, closeCodes, eventFrame, passes, streamLimits } from "../src/agent/frames.ts";
 import type { ClientFrame } from "../src/agent/frames.ts";
 import type { Problem } from "../src/agent/problem.ts";
-import type { Operation, Principal, SessionCall, SessionReply } from "../src/agent/rpc.ts";
+import { problemBody, problemKinds } from "../src/agent/problem-body.ts";
+import type { Operation, Principal, SessionCall, SessionReply, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Items } from "./items.ts";
 import type { Watchers } from "./watchers.ts";
@@ -25,9 +26,11 @@ interface Parts {
   readonly archive: () => Archive;
   readonly perform: (call: SessionCall) => Promise<SessionReply>;
   readonly session: () => Session | null;
+  readonly authenticate: TeamRpc["authenticate"];
 }
 
-const refusal = (status: number, problem: Problem): Response => Response.json(problem, { status });
+const refusal = (problem: Problem): Response =>
+  Response.json(problemBody(problem), { status: problemKinds[problem.code].status });
 
 type Command = Extract<ClientFrame, { type: "send" | "withdraw" | "answer" | "cancel" }>;
 
@@ -44,7 +47,14 @@ const callOf = (frame: Command): { readonly op: Operation; readonly params: unkn
   }
 };
 
-export const createSocketDesk = ({ watchers, items, archive, perform, session }: Parts): SocketDesk => {
+export const createSocketDesk = ({
+  watchers,
+  items,
+  archive,
+  perform,
+  session,
+  authenticate,
+}: Parts): SocketDesk => {
   const rates = new WeakMap<WebSocket, { tokens: number; at: number }>();
   const head = (): number => session()?.head ?? 0;
 
@@ -59,7 +69,9 @@ export const createSocketDesk = ({ watchers, items, archive, perform, session }:
     }));
 
   const reject = (socket: WebSocket, problem: Problem, id?: string): void =>
-    watchers.send(socket, [JSON.stringify({ type: "error", ...(id === undefined ? {} : { id }), problem })]);
+    watchers.send(socket, [
+      JSON.stringify({ type: "error", ...(id === undefined ? {} : { id }), problem: problemBody(problem) }),
+    ]);
 
   const bad = (socket: WebSocket, detail: string): void => {
     reject(socket, { code: "invalid_request", detail });
@@ -126,6 +138,16 @@ export const createSocketDesk = ({ watchers, items, archive, perform, session }:
     ]);
   };
 
+  /** A new token for the same tenant and session keeps the socket (AP-13). */
+  const renew = async (socket: WebSocket, token: string): Promise<void> => {
+    const found = await authenticate(token);
+    if (!found.ok) return reject(socket, found.problem);
+    const now = session();
+    if (now === null || !belongsTo(now, found.principal))
+      return watchers.bye(socket, closeCodes.not_found, "not found", head());
+    watchers.change(socket, { principal: found.principal });
+  };
+
   const handle = async (socket: WebSocket, frame: ClientFrame): Promise<void> => {
     switch (frame.type) {
       case "hello":
@@ -143,7 +165,7 @@ export const createSocketDesk = ({ watchers, items, archive, perform, session }:
       case "ping":
         return watchers.send(socket, ['{"type":"pong"}']);
       case "auth":
-        return undefined;
+        return renew(socket, frame.token);
       default:
         return command(socket, frame);
     }
@@ -160,11 +182,11 @@ export const createSocketDesk = ({ watchers, items, archive, perform, session }:
   return {
     open: (ctx, now, principal) => {
       if (now === null || principal === null || !belongsTo(now, principal))
-        return refusal(404, { code: "not_found", detail: "no such session" });
+        return refusal({ code: "not_found", detail: "no such session" });
       if (!principal.scopes.includes("sessions:read"))
-        return refusal(403, { code: "scope_missing", detail: "this needs the scope sessions:read" });
+        return refusal({ code: "scope_missing", detail: "this needs the scope sessions:read" });
       if (ctx.getWebSockets().length >= streamLimits.sockets)
-        return refusal(429, {
+        return refusal({
           code: "too_many_connections",
           detail: `a session takes ${streamLimits.sockets} sockets; close some`,
         });

@@ -103,7 +103,7 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
 const performed = (door: Door, call: SessionCall): Reply => {
   const scope = operationScopes[call.op];
   const { principal, op } = call;
-  const decides = op === "answer" && principal.scopes.includes("approvals:decide");
+  const decides = scope === "asks:answer" && principal.scopes.includes("approvals:decide");
   if (!principal.scopes.includes(scope) && !decides)
     return refuse("scope_missing", `this needs the scope ${scope}`);
   if (op === "create") return created(door, call);

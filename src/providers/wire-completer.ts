@@ -29,7 +29,6 @@ export interface WireOptions {
   readonly now: () => number;
   /** Path of the provider in the team file, for errors. */
   readonly field: string;
-  readonly onDropped: ((parameters: readonly string[]) => void) | undefined;
 }
 
 /** Greatest request of either API (MO-8). */
