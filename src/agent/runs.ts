@@ -127,6 +127,7 @@ export const runFinished = (
     result,
   });
   changeThread(draft, threadId, { run: null, lastRun: run.id });
+  draft.state = { ...draft.state, updatedAt: draft.moment.now };
   if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   const waiting = threadOf(draft, threadId).inbox[0];
   if (waiting !== undefined) runStarted(draft, waiting);
