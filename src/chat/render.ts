@@ -37,6 +37,7 @@ const prefixSteering = (parts: readonly Part[]): readonly Part[] => {
 
 const renderParts = (message: Message): readonly Part[] => {
   if (message.role === "assistant" || message.role === "system") return message.parts;
+  if (message.role === "tool") return message.parts.map(escapePart);
   if (message.marks?.includes("note")) return wrapNote(message);
   // Agents write the task messages of their children in our tags on purpose.
   const parts = message.origin === "agent" ? message.parts : message.parts.map(escapePart);

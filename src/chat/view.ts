@@ -1,4 +1,4 @@
-import type { Message, ToolCallPart, ToolResultPart } from "./message.ts";
+import type { Message, Part, ToolCallPart, ToolResultPart } from "./message.ts";
 import { render } from "./render.ts";
 import { synthesised, textResult } from "./results.ts";
 import { hasContent } from "./text.ts";
@@ -11,6 +11,7 @@ export type RepairKind =
   | "result_orphaned"
   | "result_moved"
   | "message_empty"
+  | "message_mended"
   | "end_added"
   | "start_added";
 
@@ -30,14 +31,39 @@ export interface View {
 export type MissingResult = (call: ToolCallPart) => ToolResultPart;
 const unknownResult: MissingResult = (call) => textResult(call, "unknown", synthesised.unknown);
 
+const noCalls: readonly ToolCallPart[] = [];
+
 export const callsOf = (message: Message): readonly ToolCallPart[] =>
   message.role === "assistant"
     ? message.parts.filter((part): part is ToolCallPart => part.type === "tool_call")
-    : [];
+    : noCalls;
 
 const resultOf = (message: Message | undefined): ToolResultPart | null => {
   const part = message?.role === "tool" ? message.parts[0] : undefined;
   return part?.type === "tool_result" ? part : null;
+};
+
+const partsOfRole: Readonly<Record<Message["role"], readonly Part["type"][]>> = {
+  system: [],
+  user: ["text", "image", "document"],
+  assistant: ["text", "reasoning", "tool_call"],
+  tool: ["tool_result"],
+};
+
+const fits = ({ role }: Message, part: Part): boolean => partsOfRole[role].includes(part.type);
+
+const wellMade = new WeakSet<Message>();
+
+/** Whether a message alone may be sent: visible content, only parts of its role, one result in a tool message. */
+const isWellMade = (message: Message): boolean => {
+  if (wellMade.has(message)) return true;
+  const { role, parts } = message;
+  const made =
+    hasContent(message) &&
+    parts.every((part) => fits(message, part)) &&
+    (role !== "tool" || parts.length === 1);
+  if (made) wellMade.add(message);
+  return made;
 };
 
 /** Index after a complete block that starts at `at`, or -1 if a result is missing or stands elsewhere. */
@@ -48,15 +74,21 @@ const endOfBlock = (chat: readonly Message[], at: number, calls: readonly ToolCa
   return at + 1 + calls.length;
 };
 
-/** Whether a chat may be sent as it stands (SE-6). Call ids are unique since they are made so when a reply is stored. */
+/** Whether a chat may be sent as it stands (SE-6). */
 export const isValid = (chat: readonly Message[]): boolean => {
   if (chat[0]?.role !== "user" || chat.at(-1)?.role === "assistant") return false;
+  if (!chat.every(isWellMade)) return false;
+  const ids = new Set<string>();
   let at = 0;
   while (at < chat.length) {
     const message = chat[at] as Message;
-    if (message.role === "tool" || message.role === "system" || !hasContent(message)) return false;
+    if (message.role === "tool") return false;
     const calls = callsOf(message);
-    at = calls.length === 0 ? at + 1 : endOfBlock(chat, at, calls);
+    for (const { id } of calls) {
+      if (ids.has(id)) return false;
+      ids.add(id);
+    }
+    at = endOfBlock(chat, at, calls);
     if (at < 0) return false;
   }
   return true;
@@ -83,6 +115,22 @@ const continueNote = (near: Message): Message =>
     parts: [{ type: "text", text: "Continue." }],
   });
 
+/** Without parts that its role cannot have, and with call ids that no earlier message has: a second use is renamed (SE-6c). */
+const mended = (message: Message, ids: Set<string>): Message => {
+  let renamed = false;
+  const parts = message.parts
+    .filter((part) => fits(message, part))
+    .map((part) => {
+      if (part.type !== "tool_call") return part;
+      let { id } = part;
+      for (let again = 2; ids.has(id); again++) id = `${part.id}_${again}`;
+      ids.add(id);
+      renamed ||= id !== part.id;
+      return id === part.id ? part : { ...part, id };
+    });
+  return renamed || parts.length < message.parts.length ? { ...message, parts } : message;
+};
+
 /** First result of each call in stored order; later ones and those without a call are repairs. */
 const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string, Message> => {
   const known = new Set(chat.flatMap((message) => callsOf(message).map((call) => call.id)));
@@ -93,20 +141,23 @@ const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string
     if (result === null || !known.has(result.call))
       repairs.push({ kind: "result_orphaned", message: message.id });
     else if (results.has(result.call)) repairs.push({ kind: "result_repeated", message: message.id });
-    else results.set(result.call, message);
+    else results.set(result.call, isWellMade(message) ? message : { ...message, parts: [result] });
   }
   return results;
 };
 
-const arrange = (chat: readonly Message[], missing: MissingResult, repairs: Repair[]): Message[] => {
+const arrange = (stored: readonly Message[], missing: MissingResult, repairs: Repair[]): Message[] => {
+  const ids = new Set<string>();
+  const chat = stored.map((message) => (message.role === "tool" ? message : mended(message, ids)));
   const results = collectResults(chat, repairs);
   const shown: Message[] = [];
   for (const [index, message] of chat.entries()) {
-    if (message.role === "tool" || message.role === "system") continue;
+    if (message.role === "tool") continue;
     if (!hasContent(message)) {
       repairs.push({ kind: "message_empty", message: message.id });
       continue;
     }
+    if (message !== stored[index]) repairs.push({ kind: "message_mended", message: message.id });
     shown.push(message);
     const calls = callsOf(message);
     const inPlace = endOfBlock(chat, index, calls) >= 0;
@@ -118,6 +169,18 @@ const arrange = (chat: readonly Message[], missing: MissingResult, repairs: Repa
     }
   }
   return shown;
+};
+
+/** A user message first, and no answer last. */
+const bounded = (shown: Message[], head: Message, first: Message | null, repairs: Repair[]): void => {
+  if (shown[0]?.role !== "user") {
+    repairs.push({ kind: "start_added", message: head.id });
+    shown.unshift(first ?? continueNote(head));
+  }
+  const last = shown.at(-1);
+  if (last?.role !== "assistant") return;
+  repairs.push({ kind: "end_added", message: last.id });
+  shown.push(continueNote(last));
 };
 
 /**
@@ -134,14 +197,6 @@ export const view = (
   const shown = arrange(chat, missing, repairs);
   const head = shown[0] ?? chat[0] ?? first;
   if (head === null || head === undefined) return { messages: [], repairs };
-  if (shown[0]?.role !== "user") {
-    repairs.push({ kind: "start_added", message: head.id });
-    shown.unshift(first ?? continueNote(head));
-  }
-  const last = shown.at(-1);
-  if (last?.role === "assistant") {
-    repairs.push({ kind: "end_added", message: last.id });
-    shown.push(continueNote(last));
-  }
+  bounded(shown, head, first, repairs);
   return { messages: shown.map(render), repairs };
 };
