@@ -1,0 +1,58 @@
+import type { RouterContext, RouterEnv } from "../../../src/api/index.ts";
+import type { Team } from "../../../src/config/team.ts";
+import { streamLimits } from "../../../src/agent/frames.ts";
+import { createLimpet } from "../../../src/index.ts";
+import type { Extensions } from "../../../src/index.ts";
+
+/** The product as the bench runs it: as many sockets as are measured, and, with `BENCH_COUNT`, rows counted. */
+
+interface Counts {
+  rows: number;
+  statements: number;
+  alarms: number;
+}
+
+const counts: Counts = { rows: 0, statements: 0, alarms: 0 };
+let isCounting = false;
+
+interface Cursor {
+  readonly rowsWritten: number;
+}
+
+/** Counts what the classes of this isolate write, from the platform's own cursors. */
+const countWrites = (storage: DurableObjectStorage): void => {
+  if (isCounting) return;
+  isCounting = true;
+  const sql = Object.getPrototypeOf(storage.sql) as { exec: (...args: never[]) => Cursor };
+  const { exec } = sql;
+  sql.exec = function counted(this: unknown, ...args: never[]) {
+    const cursor = exec.apply(this, args);
+    counts.statements += 1;
+    counts.rows += cursor.rowsWritten;
+    return cursor;
+  };
+  const whole = Object.getPrototypeOf(storage) as { setAlarm: (...args: never[]) => unknown };
+  const { setAlarm } = whole;
+  whole.setAlarm = function counted(this: unknown, ...args: never[]) {
+    counts.alarms += 1;
+    return setAlarm.apply(this, args);
+  };
+};
+
+export const benchWorker = (team: Team, extensions: Extensions) => {
+  Object.assign(streamLimits, { sockets: 64 });
+  const { router, SessionObject, ...classes } = createLimpet(team, extensions);
+  return {
+    ...classes,
+    router: {
+      fetch: (request: Request, env: RouterEnv, ctx: RouterContext): Response | Promise<Response> =>
+        new URL(request.url).pathname === "/_counts" ? Response.json(counts) : router.fetch(request, env, ctx),
+    },
+    SessionObject: class extends SessionObject {
+      constructor(ctx: DurableObjectState, env: unknown) {
+        super(ctx, env);
+        if ((env as { readonly BENCH_COUNT?: string }).BENCH_COUNT === "1") countWrites(ctx.storage);
+      }
+    },
+  };
+};
