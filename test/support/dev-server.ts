@@ -1,0 +1,198 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+/** `wrangler dev` as a user runs it, on storage that outlives it: to be killed at any moment and started again. */
+
+export const root = resolve(import.meta.dirname, "../..");
+const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
+
+/** Keeps wrangler off the network and quiet. */
+export const quiet = {
+  WRANGLER_SEND_METRICS: "false",
+  CLOUDFLARE_CF_FETCH_ENABLED: "false",
+  NO_UPDATE_NOTIFIER: "1",
+  NO_COLOR: "1",
+  CI: "1",
+};
+
+const running = new Set<number>();
+const killGroup = (pid: number): void => {
+  running.delete(pid);
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // The group is gone already.
+  }
+};
+process.on("exit", () => {
+  for (const pid of running) killGroup(pid);
+});
+
+/** A process in a group of its own, so that one signal ends all that it started. */
+export interface Group {
+  readonly child: ChildProcess;
+  /** All it has printed. */
+  readonly output: () => string;
+  /** Exit code; null after a signal. */
+  readonly ended: Promise<number | null>;
+  /** SIGKILL to the group; resolves when its leader is gone. */
+  readonly kill: () => Promise<void>;
+}
+
+export interface GroupOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onOutput?: (all: string) => void;
+}
+
+export const startGroup = (command: string, args: readonly string[], options: GroupOptions = {}): Group => {
+  const child = spawn(command, args, {
+    cwd: options.cwd ?? root,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...quiet, ...options.env },
+  });
+  const { pid } = child;
+  if (pid !== undefined) running.add(pid);
+  let said = "";
+  const take = (chunk: Buffer): void => {
+    said += chunk.toString("utf8");
+    options.onOutput?.(said);
+  };
+  child.stdout.on("data", take);
+  child.stderr.on("data", take);
+  const ended = new Promise<number | null>((done, fail) => {
+    child.once("error", fail);
+    child.once("exit", (code) => {
+      if (pid !== undefined) running.delete(pid);
+      done(code);
+    });
+  });
+  const kill = async (): Promise<void> => {
+    if (pid !== undefined) killGroup(pid);
+    await ended;
+  };
+  return { child, output: () => said, ended, kill };
+};
+
+/** Runs a command to its end; what it printed, or an error with it. */
+export const runCommand = async (
+  command: string,
+  args: readonly string[],
+  options: GroupOptions = {},
+): Promise<string> => {
+  const group = startGroup(command, args, options);
+  const code = await group.ended;
+  if (code === 0) return group.output();
+  throw new Error(`${command} ${args.join(" ")} ended with ${code}:\n${group.output()}`);
+};
+
+export const runWrangler = (args: readonly string[], options: GroupOptions = {}): Promise<string> =>
+  runCommand(process.execPath, [wrangler, ...args], options);
+
+/** A port of this machine that nothing listens on. */
+export const freePort = (): Promise<number> =>
+  new Promise((done) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => done(port));
+    });
+  });
+
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((done) => {
+    const socket = connect(port, "127.0.0.1");
+    const end = (answer: boolean): void => {
+      socket.destroy();
+      done(answer);
+    };
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
+
+/** Asks again, a moment later each time, until the answer is not null; fails with `what` after `within` milliseconds. */
+export const until = async <T>(
+  what: string,
+  ask: () => Promise<T | null> | T | null,
+  within = 60_000,
+): Promise<T> => {
+  for (const end = Date.now() + within; Date.now() < end;) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+    await new Promise((done) => void setTimeout(done, 25));
+  }
+  throw new Error(`within ${within} ms this did not happen: ${what}`);
+};
+
+export interface DevServerOptions {
+  /** Configuration files, the entry Worker's first. */
+  readonly configs: readonly string[];
+  readonly vars?: Readonly<Record<string, string>>;
+}
+
+export interface DevServer {
+  readonly port: number;
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  /** Milliseconds since the epoch at which it last said that it is ready. */
+  readonly readyAt: () => number;
+  readonly output: () => string;
+  /** SIGKILL of everything it is made of. */
+  readonly kill: () => Promise<void>;
+  /** Starts it again on the same port and storage; no request is sent to it. */
+  readonly start: () => Promise<void>;
+  /** Ends it and removes its storage. */
+  readonly close: () => Promise<void>;
+}
+
+/** Starts a server on a free port and fresh storage, and waits until it says that it is ready. */
+export const startDevServer = async ({ configs, vars = {} }: DevServerOptions): Promise<DevServer> => {
+  const port = await freePort();
+  const storage = mkdtempSync(join(tmpdir(), "limpet-storage-"));
+  const args = [
+    "dev",
+    ...configs.flatMap((config) => ["-c", config]),
+    "--ip=127.0.0.1",
+    `--port=${port}`,
+    "--inspector-port=0",
+    `--persist-to=${storage}`,
+    "--show-interactive-dev-session=false",
+    ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
+  ];
+  let group: Group | null = null;
+  let readyAt = 0;
+  const start = async (): Promise<void> => {
+    const ready = Promise.withResolvers<number>();
+    const started = startGroup(process.execPath, [wrangler, ...args], {
+      onOutput: (all) => /Ready on /.test(all) && ready.resolve(Date.now()),
+    });
+    group = started;
+    const early = started.ended.then((code): never => {
+      throw new Error(`wrangler dev ended with ${code}:\n${started.output()}`);
+    });
+    early.catch(() => undefined);
+    readyAt = await Promise.race([ready.promise, early]);
+  };
+  const kill = async (): Promise<void> => {
+    await group?.kill();
+    await until("the port is free again", async () => ((await isListening(port)) ? null : true));
+  };
+  await start();
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    readyAt: () => readyAt,
+    output: () => group?.output() ?? "",
+    kill,
+    start,
+    close: async () => {
+      await kill();
+      rmSync(storage, { recursive: true, force: true });
+    },
+  };
+};
