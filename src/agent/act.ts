@@ -1,8 +1,7 @@
-import type { ContentPart, ResultStatus } from "../chat/message.ts";
-import { synthesised } from "../chat/results.ts";
+import type { ContentPart } from "../chat/message.ts";
 import { cleanText } from "../chat/text.ts";
 import { parseArguments } from "../tools/arguments.ts";
-import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
+import type { Parked, Tool, ToolOutput } from "../tools/define-tool.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import { toolError } from "../tools/errors.ts";
 import { limitOutput } from "../tools/output.ts";
@@ -10,146 +9,16 @@ import type { BoundTool } from "./agent.ts";
 import { opened } from "./asks.ts";
 import { callPaused } from "./calls.ts";
 import type { Draft } from "./draft.ts";
-import { changeCall } from "./draft.ts";
 import type { Outside } from "./outside.ts";
 import { callEnded, findCall } from "./outcomes.ts";
-import type { Call, Session } from "./state.ts";
+import type { Settlement } from "./outcomes.ts";
+import type { Call } from "./state.ts";
+import { isCurrent, output, runBounded } from "./tool-run.ts";
+import type { Outcome } from "./tool-run.ts";
 
-/** One tool call, from the stored `running` to the stored outcome (SE-15, SE-16). */
-
-type Outcome =
-  | {
-      readonly kind: "output";
-      readonly output: ToolOutput;
-      readonly status: ResultStatus;
-      readonly cached: boolean;
-    }
-  | { readonly kind: "parked"; readonly park: Parked["parked"] };
+/** One tool call, from the stored `running` to the stored outcome (SE-15): cache, tool, limits. */
 
 const defaultLimit = 32_000;
-
-const isCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
-  const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
-  return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
-};
-
-const output = (content: ToolOutput["content"], status: ResultStatus): Outcome => ({
-  kind: "output",
-  output: { content, isError: status !== "ok" },
-  status,
-  cached: false,
-});
-
-/** A thrown error as the model may read it: one line, no stack. */
-const failure = (error: unknown): Outcome => {
-  const message = error instanceof Error ? error.message : String(error);
-  return output(toolError("failed", message.split("\n")[0] ?? "the tool failed").content, "error");
-};
-
-const contextOf = (
-  outside: Outside,
-  threadId: string,
-  call: Call,
-  deadline: number,
-  signal: AbortSignal,
-): ToolContext => {
-  const { host } = outside;
-  const session = host.read();
-  const thread = session.threads[threadId];
-  const agent = host.agent(thread?.agent ?? "");
-  let shown = "";
-  return {
-    callId: call.call.id,
-    key: `${thread?.run?.id}/${call.call.id}`,
-    attempt: call.attempts,
-    signal,
-    deadline,
-    now: () => host.now(),
-    agent: agent.name,
-    thread: threadId,
-    session: session.id,
-    sandbox: host.sandbox(),
-    ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
-    commandTimeout: agent.commandTimeout,
-    recall: (id) => host.recall(id),
-    memo: {
-      get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,
-      set: (memo) =>
-        host.update((draft) => {
-          if (isCurrent(draft.state, threadId, call, host.epoch))
-            changeCall(draft, threadId, call.call.id, { memo });
-        }),
-    },
-    show: (text) => {
-      const off = shown.length;
-      shown += text;
-      host.itemGrew({
-        id: call.call.id,
-        thread: threadId,
-        kind: "tool_output",
-        attempt: call.attempts,
-        text: shown,
-      });
-      host.show([
-        {
-          type: "delta",
-          kind: "tool_output_delta",
-          thread: threadId,
-          item: call.call.id,
-          attempt: call.attempts,
-          off,
-          data: text,
-        },
-      ]);
-    },
-  };
-};
-
-/** Runs a tool under its own deadline and the call's abort; a tool that heeds neither is left behind. */
-const runBounded = async (
-  outside: Outside,
-  threadId: string,
-  call: Call,
-  tool: Tool,
-  args: unknown,
-): Promise<Outcome> => {
-  const { host, signal } = outside;
-  const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
-  const ms = tool.timeout(args, agent.commandTimeout);
-  const abort = new AbortController();
-  const given = Promise.withResolvers<Outcome>();
-  const timer = host.after(ms, () => {
-    abort.abort();
-    given.resolve(
-      output(
-        toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content,
-        "error",
-      ),
-    );
-  });
-  const cancel = (): void => {
-    abort.abort();
-    given.resolve(output(synthesised.cancelledRunning, "cancelled"));
-  };
-  signal.addEventListener("abort", cancel, { once: true });
-  const context = contextOf(outside, threadId, call, host.now() + ms, abort.signal);
-  void Promise.try(() => tool.run(args, context)).then(
-    (result) => given.resolve(outcomeOf(result)),
-    (error: unknown) => given.resolve(failure(error)),
-  );
-  try {
-    return await given.promise;
-  } finally {
-    timer.cancel();
-    signal.removeEventListener("abort", cancel);
-  }
-};
-
-const outcomeOf = (result: ToolOutput | Parked): Outcome => {
-  if ("parked" in result) return { kind: "parked", park: result.parked };
-  const status = result.status ?? (result.isError === true ? "error" : "ok");
-  return { kind: "output", output: result, status, cached: false };
-};
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
@@ -164,14 +33,14 @@ const withCache = async (
   const enabled = host.agent(host.read().threads[threadId]?.agent ?? "").cacheResults && tool.cache === true;
   const key = enabled ? `${tool.name} ${canonicalJson(args)}` : "";
   const hit = enabled ? cache.get(key) : undefined;
-  if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cached: true };
+  if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
   if (changesWorkspace(tool)) cache.clear();
   const before = cache.epoch();
   const outcome = await runBounded(outside, threadId, call, tool, args);
   if (changesWorkspace(tool)) cache.clear();
-  else if (enabled && outcome.kind === "output" && outcome.status === "ok")
-    cache.put(key, outcome.output, before);
-  return outcome;
+  if (!enabled || outcome.kind === "parked") return outcome;
+  if (outcome.status === "ok") cache.put(key, outcome.output, before);
+  return { ...outcome, cache: "miss" };
 };
 
 const contentParts = (content: ToolOutput["content"]): readonly ContentPart[] =>
@@ -202,6 +71,36 @@ const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
     : [{ type: "text", text: "(no output)" }];
 };
 
+/** An output as it is stored: cleaned, told of an approver's change, cut to its limit. */
+const settlementOf = (
+  draft: Draft,
+  call: Call,
+  { output: { content, details, changes, statusText }, status, cache }: Extract<Outcome, { kind: "output" }>,
+  limit: number,
+): Settlement => {
+  const prefix: readonly ContentPart[] =
+    call.edited === null
+      ? []
+      : [{ type: "text", text: `[arguments changed by the approver: ${call.edited}]` }];
+  const parts = limited(draft, clean([...prefix, ...contentParts(content)]), limit);
+  const { now } = draft.moment;
+  const { id, name } = call.call;
+  return {
+    result: { type: "tool_result", call: id, name, status, ...parts },
+    durationMs: cache === "hit" ? 0 : Math.max(0, now - (call.startedAt ?? now)),
+    cached: cache === "hit",
+    ...(cache === "miss" ? { missed: true } : {}),
+    ...(details === undefined ? {} : { details }),
+    ...(changes === undefined ? {} : { changes }),
+    ...(statusText === undefined ? {} : { statusText }),
+  };
+};
+
+const parkedOn = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {
+  if (park.on === "ask") opened(draft, threadId, call, "question", { question: park.question });
+  else callPaused(draft, threadId, call.call.id, park.on, park.until);
+};
+
 const store = (
   outside: Outside,
   threadId: string,
@@ -211,34 +110,15 @@ const store = (
 ): void => {
   const { host, settle } = outside;
   const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
-  const { name } = call.call;
+  const { id, name } = call.call;
+  const limit = agent.outputLimits[name] ?? bound?.tool.limit ?? defaultLimit;
   settle((draft) => {
-    const { now } = draft.moment;
-    const current = findCall(draft.state.threads[threadId]?.run ?? null, call.call.id);
+    const current = findCall(draft.state.threads[threadId]?.run ?? null, id);
     if (current === null || !isCurrent(draft.state, threadId, call, host.epoch)) return;
-    if (outcome.kind === "parked") {
-      if (outcome.park.on === "ask")
-        opened(draft, threadId, current, "question", { question: outcome.park.question });
-      else callPaused(draft, threadId, call.call.id, outcome.park.on, outcome.park.until);
-      return;
-    }
-    const limit = agent.outputLimits[name] ?? bound?.tool.limit ?? defaultLimit;
-    const { details, changes, statusText } = outcome.output;
-    const prefix: readonly ContentPart[] =
-      call.edited === null
-        ? []
-        : [{ type: "text", text: `[arguments changed by the approver: ${call.edited}]` }];
-    const parts = limited(draft, clean([...prefix, ...contentParts(outcome.output.content)]), limit);
-    callEnded(draft, threadId, call.call.id, {
-      result: { type: "tool_result", call: call.call.id, name, status: outcome.status, ...parts },
-      durationMs: outcome.cached ? 0 : Math.max(0, now - (call.startedAt ?? now)),
-      cached: outcome.cached,
-      ...(details === undefined ? {} : { details }),
-      ...(changes === undefined ? {} : { changes }),
-      ...(statusText === undefined ? {} : { statusText }),
-    });
+    if (outcome.kind === "parked") parkedOn(draft, threadId, current, outcome.park);
+    else callEnded(draft, threadId, id, settlementOf(draft, current, outcome, limit));
   });
-  host.itemsClosed([call.call.id]);
+  host.itemsClosed([id]);
 };
 
 /** Runs the call that the state says is running. */

@@ -6,7 +6,7 @@ import type { Draft } from "./draft.ts";
 import type { WaitReason } from "./events.ts";
 import { next } from "./next.ts";
 import type { Step } from "./next.ts";
-import { concluded } from "./replies.ts";
+import { concluded } from "./follows.ts";
 import { runFinished } from "./runs.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
@@ -102,19 +102,20 @@ const resumed = (draft: Draft, threadId: string, by: string): void => {
 /** A run whose agent is not deployed waits for a day, then fails (CF-34). Answers whether the thread may go on. */
 const agentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
-  if (!agentOf(draft, threadId).missing) {
+  const { missing } = agentOf(draft, threadId);
+  if (missing === null) {
     if (run.missingSince !== null) changeRun(draft, threadId, { missingSince: null });
     return true;
   }
   if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
   const since = run.missingSince ?? draft.moment.now;
   if (draft.moment.now >= since + missingLimit) {
-    const error = `agent ${threadOf(draft, threadId).agent} is not part of this deployment`;
+    const error = `this deployment lacks ${missing}`;
     runFinished(draft, threadId, { state: "failed", reason: "config_changed", error });
     return false;
   }
   if (run.missingSince !== null) return false;
-  emit(draft, threadId, "run_waiting", { on: [{ kind: "config", until: since + missingLimit }] });
+  emit(draft, threadId, "run_waiting", { on: [{ kind: "config", missing, until: since + missingLimit }] });
   changeRun(draft, threadId, { missingSince: since, waitingShown: true });
   return false;
 };
@@ -126,7 +127,7 @@ export const advanced = (draft: Draft, threadId: string, by: string): void => {
     if (step.do === "rest") return;
     if (step.do === "wait") return waited(draft, threadId);
     if (!agentPresent(draft, threadId, step)) return;
-    resumed(draft, threadId, by);
+    if (step.do !== "finish") resumed(draft, threadId, by);
     switch (step.do) {
       case "finish":
         runFinished(draft, threadId, step);

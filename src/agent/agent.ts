@@ -42,7 +42,8 @@ export interface RunLimits {
 
 export interface Agent {
   readonly name: string;
-  readonly missing: boolean;
+  /** What this deployment lacks to run it (CF-34), as a list in words; null if nothing. */
+  readonly missing: string | null;
   readonly prefix: string;
   readonly description: string;
   readonly lanes: readonly Lane[];
@@ -58,6 +59,7 @@ export interface Agent {
   readonly limits: RunLimits;
   readonly asks: {
     readonly timeoutMs: number;
+    readonly questionTimeoutMs: number;
     readonly onTimeout: "continue" | "fail" | { readonly answer: string };
   };
   readonly approvalTimeout: (rule: string) => {
@@ -91,9 +93,9 @@ export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "mo
 export type Agents = (name: string) => Agent;
 
 /** Stands in for an agent that the deployment took away: it can do nothing, and its runs wait. */
-export const missingAgent = (name: string): Agent => ({
+export const missingAgent = (name: string, missing: string): Agent => ({
   name,
-  missing: true,
+  missing,
   prefix: "🤖",
   description: "",
   lanes: [],
@@ -109,7 +111,7 @@ export const missingAgent = (name: string): Agent => ({
     maxModelMs: null,
     timeoutMs: null,
   },
-  asks: { timeoutMs: 86_400_000, onTimeout: "continue" },
+  asks: { timeoutMs: 86_400_000, questionTimeoutMs: 86_400_000, onTimeout: "continue" },
   approvalTimeout: () => ({ timeoutMs: 86_400_000, onTimeout: "deny" }),
   commandTimeout: { default: 120_000, max: 600_000 },
   outputLimits: {},

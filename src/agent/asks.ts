@@ -47,8 +47,9 @@ export const opened = (
 };
 
 const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]): number => {
-  const agent = agentOf(draft, threadId);
-  return kind === "approval" ? agent.approvalTimeout(call.plan.by).timeoutMs : agent.asks.timeoutMs;
+  const { approvalTimeout, asks } = agentOf(draft, threadId);
+  if (kind === "approval") return approvalTimeout(call.plan.by).timeoutMs;
+  return kind === "question" ? asks.questionTimeoutMs : asks.timeoutMs;
 };
 
 const close = (

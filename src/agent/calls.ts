@@ -1,3 +1,4 @@
+import type { ToolResultPart } from "../chat/message.ts";
 import { synthesised, textResult } from "../chat/results.ts";
 import { opened } from "./asks.ts";
 import {
@@ -16,7 +17,7 @@ import type { Call } from "./state.ts";
 
 /** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
 
-const reruns = 3;
+const mostReruns = 3;
 
 /** Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. */
 export const callsStarted = (draft: Draft, threadId: string, ids: readonly string[]): void => {
@@ -46,6 +47,7 @@ const startCall = (draft: Draft, threadId: string, call: Call): void => {
   }
   if (call.attempts === 0) emitStart(draft, threadId, call);
   if (plan.client === true) {
+    countCall(draft, threadId);
     opened(draft, threadId, call, "client_tool", {
       client_tool: { tool: call.call.name, input: inputOf(call) },
     });
@@ -106,7 +108,24 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Ends every open call of a thread: what had not started was cancelled or skipped, what ran may have taken effect (SE-8). */
+/** Whether a steer skips an open call: it has not begun, or waits for a person (SE-25). */
+const isSkipped = ({ status, attempts, parkedOn }: Call): boolean =>
+  status === "planned" ? attempts === 0 : parkedOn === "ask";
+
+/** Whether the tool of an open call has seen it; one that only asked a question has done nothing. */
+const hasActed = (draft: Draft, { status, attempts, parkedOn, ask }: Call): boolean => {
+  if (status === "running") return true;
+  const asked = parkedOn === "ask" && draft.state.asks[ask ?? ""]?.kind !== "approval";
+  return attempts > 0 && !asked;
+};
+
+const endingOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
+  if (!hasActed(draft, call)) return textResult(call.call, how, synthesised[how]);
+  if (how === "skipped") return textResult(call.call, "unknown", synthesised.unknown);
+  return textResult(call.call, "cancelled", synthesised.cancelledRunning);
+};
+
+/** Ends open calls of a thread: what had not started was cancelled or skipped, what ran may have taken effect (SE-8). */
 export const openCallsEnded = (
   draft: Draft,
   threadId: string,
@@ -114,16 +133,11 @@ export const openCallsEnded = (
   which: "all" | "unstarted",
 ): void => {
   for (const call of callsOfRun(threadOf(draft, threadId).run)) {
-    const running = call.status === "running";
-    if (call.status === "done" || (running && which === "unstarted")) continue;
+    if (call.status === "done" || (call.status === "running" && which === "unstarted")) continue;
+    if (how === "skipped" && !isSkipped(call)) continue;
+    const result = endingOf(draft, call, how);
     if (call.ask !== null && call.status === "parked") askDropped(draft, threadId, call.ask);
-    const text = running ? synthesised.cancelledRunning : synthesised[how];
-    const status = running ? "cancelled" : how;
-    callEnded(draft, threadId, call.call.id, {
-      result: textResult(call.call, status, text),
-      durationMs: 0,
-      cached: false,
-    });
+    callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
   }
 };
 
@@ -143,8 +157,8 @@ export const callsRecovered = (draft: Draft, threadId: string): void => {
   for (const call of callsOfRun(runOf(draft, threadId))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
     const rule = agent.onInterrupt[call.call.name] ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
-    if (rule === "rerun" && call.attempts <= reruns) {
-      changeCall(draft, threadId, call.call.id, { status: "planned", approved: true });
+    if (rule === "rerun" && call.reruns < mostReruns) {
+      changeCall(draft, threadId, call.call.id, { status: "planned", reruns: call.reruns + 1 });
     } else if (rule === "ask") {
       changeCall(draft, threadId, call.call.id, {
         status: "planned",

@@ -3,9 +3,12 @@ import { clockTicked, nextDeadline } from "./advance.ts";
 import { callsOfRun } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Host } from "./host.ts";
+import type { Outside } from "./outside.ts";
+import { createPlaces } from "./places.ts";
 import type { Call, Session } from "./state.ts";
 import { think } from "./think.ts";
 import { createToolCache } from "./tool-cache.ts";
+import { attemptId } from "./turns.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {
@@ -15,10 +18,6 @@ export interface Driver {
   idle(): Promise<void>;
   /** Drops all work without storing anything: the state has moved on elsewhere. */
   stop(): void;
-}
-
-interface Work {
-  readonly abort: AbortController;
 }
 
 /** Work that the state says this isolate is doing. */
@@ -36,7 +35,7 @@ const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
   Object.values(session.threads).flatMap(({ id, run }): readonly Intent[] => {
     if (run === null) return [];
     if (run.phase.at === "thinking" && run.phase.epoch === epoch)
-      return [{ key: `${id}:${run.id}:${run.turn}:${run.phase.attempt}`, kind: "think", thread: id }];
+      return [{ key: `${id}:${attemptId(run, run.phase.attempt)}`, kind: "think", thread: id }];
     return callsOfRun(run)
       .filter((call) => call.status === "running" && call.epoch === epoch)
       .map((call) => ({
@@ -48,41 +47,64 @@ const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
       }));
   });
 
-/** Places at gates whose attempt still waits for them; the others are given back (MO-29). */
-const createPlaces = (host: Host) => {
-  const places = new Map<
-    string,
-    { readonly attempt: number; readonly provider: string; readonly id: string }
-  >();
-  return {
-    take: (thread: string, attempt: number, provider: string, id: string): void => {
-      places.set(thread, { attempt, provider, id });
-    },
-    review: (session: Session): void => {
-      for (const [thread, { attempt, provider, id }] of places) {
-        const phase = session.threads[thread]?.run?.phase;
-        const taken = phase?.at === "thinking" && phase.attempt === attempt;
-        if (phase?.at === "waiting" && phase.attempt === attempt) continue;
-        if (!taken) host.gate(provider).release(id);
-        places.delete(thread);
-      }
-    },
-  };
-};
+/** Works in progress by their keys, each with the two ways to end it. */
+interface Works {
+  readonly size: () => number;
+  readonly has: (key: string) => boolean;
+  readonly add: (key: string) => Pick<Outside, "signal" | "gone">;
+  readonly done: (key: string) => void;
+  /** Ends what is not wanted any more, and asks to end what is being stopped. */
+  readonly review: (intents: readonly Intent[]) => void;
+  readonly drop: () => void;
+  readonly idle: () => Promise<void>;
+}
 
-export const createDriver = (host: Host): Driver => {
-  const live = new Map<string, Work>();
-  const cache = createToolCache();
-  const places = createPlaces(host);
+const createWorks = (): Works => {
+  const live = new Map<string, { readonly stop: AbortController; readonly gone: AbortController }>();
   let waiters: (() => void)[] = [];
-  let stopped = false;
-
   const release = (): void => {
     if (live.size > 0) return;
     const done = waiters;
     waiters = [];
     for (const wake of done) wake();
   };
+  return {
+    size: () => live.size,
+    has: (key) => live.has(key),
+    add: (key) => {
+      const work = { stop: new AbortController(), gone: new AbortController() };
+      live.set(key, work);
+      return { signal: work.stop.signal, gone: work.gone.signal };
+    },
+    done: (key) => {
+      live.delete(key);
+      release();
+    },
+    review: (intents) => {
+      const wanted = new Map(intents.map((intent) => [intent.key, intent]));
+      for (const [key, { stop, gone }] of live) {
+        const intent = wanted.get(key);
+        if (intent === undefined || (intent.kind === "act" && intent.stopping)) stop.abort();
+        if (intent === undefined) gone.abort();
+      }
+    },
+    drop: () => {
+      for (const { stop, gone } of live.values()) {
+        stop.abort();
+        gone.abort();
+      }
+      live.clear();
+      release();
+    },
+    idle: () => (live.size === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+  };
+};
+
+export const createDriver = (host: Host): Driver => {
+  const works = createWorks();
+  const cache = createToolCache();
+  const places = createPlaces(host);
+  let stopped = false;
 
   /** An outcome is stored together with everything that follows from it. */
   const settle = (change: (draft: Draft) => void): void => {
@@ -94,17 +116,14 @@ export const createDriver = (host: Host): Driver => {
   };
 
   const begin = (intent: Intent): void => {
-    const abort = new AbortController();
-    live.set(intent.key, { abort });
-    const outside = { host, cache, signal: abort.signal, settle, placed: places.take };
+    const outside = { host, cache, ...works.add(intent.key), settle, placed: places.take };
     const work =
       intent.kind === "think" ? think(outside, intent.thread) : act(outside, intent.thread, intent.call);
     void work
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
-        live.delete(intent.key);
+        works.done(intent.key);
         if (!stopped) launch();
-        release();
       });
   };
 
@@ -112,12 +131,9 @@ export const createDriver = (host: Host): Driver => {
     const session = host.read();
     places.review(session);
     const intents = intentsOf(session, host.epoch);
-    const wanted = new Set(
-      intents.filter((intent) => intent.kind === "think" || !intent.stopping).map(({ key }) => key),
-    );
-    for (const [key, work] of live) if (!wanted.has(key)) work.abort.abort();
-    for (const intent of intents) if (!live.has(intent.key)) begin(intent);
-    host.rest(live.size > 0, nextDeadline(session, host.now()));
+    works.review(intents);
+    for (const intent of intents) if (!works.has(intent.key)) begin(intent);
+    host.rest(works.size() > 0, nextDeadline(session, host.now()));
   };
 
   return {
@@ -126,12 +142,10 @@ export const createDriver = (host: Host): Driver => {
       host.update((draft) => clockTicked(draft, by));
       launch();
     },
-    idle: () => (live.size === 0 ? Promise.resolve() : new Promise((resolve) => waiters.push(resolve))),
+    idle: works.idle,
     stop: () => {
       stopped = true;
-      for (const { abort } of live.values()) abort.abort();
-      live.clear();
-      release();
+      works.drop();
     },
   };
 };

@@ -61,6 +61,8 @@ export interface WaitReason {
   readonly kind: "ask" | "thread" | "exec" | "task" | "time" | "retry" | "budget" | "config";
   readonly ask?: string;
   readonly until?: number;
+  /** `config`: what the deployment lacks. */
+  readonly missing?: string;
 }
 
 /** `run_end.result` (AP-28). */

@@ -100,7 +100,7 @@ const endAsked = (run: Run, facts: Facts): Step | null => {
   if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
   if (run.deadline !== null && facts.now >= run.deadline)
     return finish("failed", "deadline_exceeded", "the run's deadline has passed");
-  return null;
+  return run.cancel === null && run.stop === null ? null : rest;
 };
 
 const nextAct = (calls: readonly Call[], now: number): Step => {

@@ -48,7 +48,9 @@ const people = {
     .enum(["blocking", "auto", "interactive"])
     .default("blocking")
     .describe("How delegated agents ask."),
-  question_timeout: duration({ min: "1s" }).prefault("24h").describe("How long a question stays open."),
+  question_timeout: duration({ min: "1s" })
+    .optional()
+    .describe("How long a question stays open; omitted: limits.asks.timeout."),
 };
 
 const tools = {

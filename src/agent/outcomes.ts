@@ -52,7 +52,7 @@ export const callEnded = (draft: Draft, threadId: string, callId: string, settle
     status: "done",
     until: null,
     parkedOn: null,
-    outcome: { result, durationMs, cached },
+    outcome: { result, durationMs, cached, ...(settlement.missed === true ? { missed: true } : {}) },
   });
   tally(draft, threadId, call, settlement);
 };
@@ -69,6 +69,7 @@ const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlemen
       ? { timings: { ...counters.timings, [name]: (counters.timings[name] ?? 0) + settlement.durationMs } }
       : {}),
     ...(settlement.cached ? { cacheHits: counters.cacheHits + 1 } : {}),
+    ...(settlement.missed === true ? { cacheMisses: counters.cacheMisses + 1 } : {}),
     ...(settlement.changes === undefined ? {} : { files: filesAfter(counters.files, settlement.changes) }),
   });
 };

@@ -6,7 +6,10 @@ import type { ToolCache } from "./tool-cache.ts";
 export interface Outside {
   readonly host: Host;
   readonly cache: ToolCache;
+  /** The work is asked to end. */
   readonly signal: AbortSignal;
+  /** Nobody waits for its outcome any more. */
+  readonly gone: AbortSignal;
   /** Remembers a place at a gate, so that it is given back if the attempt never takes it. */
   readonly placed: (thread: string, attempt: number, provider: string, id: string) => void;
   /** Stores an outcome and everything that follows from it, in one commit. */

@@ -1,4 +1,5 @@
 import { textOf } from "../chat/text.ts";
+import type { Message } from "../chat/message.ts";
 import type { EndReason, RunResult } from "./events.ts";
 import type { RunLimits } from "./agent.ts";
 import { contextTokens } from "./state.ts";
@@ -11,10 +12,22 @@ export const usd = (cost: number | null): number | null => (cost === null ? null
 export const utilizationOf = (thread: Thread, window: number): number =>
   window > 0 ? contextTokens(thread.lastUsage) / window : 0;
 
-const finalText = (thread: Thread, run: Run): string => {
-  const answer = thread.chat.findLast((message) => message.run === run.id && message.role === "assistant");
-  return answer === undefined ? "" : textOf(answer.parts);
+/** The last thing a run said: one message, or all pieces of one that was cut off and went on (SE-13). */
+export const answerOf = (chat: readonly Message[], runId: string): readonly Message[] => {
+  const said = chat.filter(({ run, role }) => run === runId && role === "assistant");
+  const from = said.findLastIndex(
+    ({ marks }, index) => index < said.length - 1 && marks?.includes("truncated") !== true,
+  );
+  return said.slice(from + 1);
 };
+
+/** What a run answered; a run that ended on empty replies answered nothing. */
+const finalText = (thread: Thread, run: Run): string =>
+  run.counters.empty > 0
+    ? ""
+    : answerOf(thread.chat, run.id)
+        .map(({ parts }) => textOf(parts))
+        .join("");
 
 /** `run_end.result` (AP-28): every field on every path, errors included (SE-44). */
 export const resultOf = (

@@ -5,14 +5,34 @@ import { laneAt } from "./agent.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { openCallsEnded } from "./calls.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
-import { resultOf } from "./result.ts";
-import { noCounters, noUsage } from "./state.ts";
-import type { Input, Run, RunRecord, Session, Thread } from "./state.ts";
+import { answerOf, resultOf } from "./result.ts";
+import { noUsage } from "./state.ts";
+import type { Counters, Input, Run, RunRecord, Session, Thread } from "./state.ts";
 import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
 
 /** Transitions of runs: started, cancelled, finished. */
 
 const grace = 5_000;
+
+const noCounters: Counters = {
+  toolCalls: 0,
+  tokens: 0,
+  cost: 0,
+  modelMs: 0,
+  estimated: false,
+  cacheHits: 0,
+  cacheMisses: 0,
+  longestTurnMs: 0,
+  cutCalls: 0,
+  cutText: 0,
+  empty: 0,
+  repairs: 0,
+  deadAttempts: 0,
+  toolRan: false,
+  truncated: false,
+  timings: {},
+  files: { modified: [], created: [], deleted: [] },
+};
 
 /** A run begins with an input of its thread's inbox. */
 export const runStarted = (draft: Draft, input: Input): void => {
@@ -69,9 +89,12 @@ export const runCancelled = (
 ): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  const { mode, reason } = cancel;
-  const returns = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
-  changeRun(draft, threadId, { cancel: { mode, reason, returns, until: draft.moment.now + grace } });
+  const earlier = run.cancel;
+  const mode = earlier?.mode === "now" ? "now" : cancel.mode;
+  const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
+  const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
+  const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + grace;
+  changeRun(draft, threadId, { cancel: { mode, reason: cancel.reason, returns, until } });
   if (mode === "now" && run.phase.at === "thinking") {
     const partial = run.phase.items.map((item) => draft.moment.partial(item)).join("");
     attemptAborted(draft, threadId, "cancelled", null);
@@ -101,7 +124,7 @@ export const runFinished = (
       message: end.error ?? end.reason,
       retryable: isRetryable(end.reason),
     });
-  turnClosed(draft, threadId);
+  turnClosed(draft, threadId, end.state !== "completed");
   for (const input of threadOf(draft, threadId).inbox) {
     if (cancel?.returns.includes(input.id) === true) inputReturned(draft, input, "cancelled");
   }
@@ -142,10 +165,10 @@ const isRetryable = (reason: EndReason): boolean =>
     "storage_error",
   ].includes(reason);
 
-const lastAnswer = (thread: Thread, run: Run): string | null =>
-  thread.chat.findLast(
-    (message) => message.run === run.id && message.role === "assistant" && textOf(message.parts) !== "",
-  )?.id ?? null;
+const lastAnswer = (thread: Thread, run: Run): string | null => {
+  const answer = run.counters.empty > 0 ? undefined : answerOf(thread.chat, run.id).at(-1);
+  return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
+};
 
 const closeOpenWork = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);

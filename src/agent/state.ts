@@ -44,8 +44,10 @@ export interface Call {
   readonly call: ToolCallPart;
   readonly plan: CallPlan;
   readonly status: CallStatus;
-  /** Starts so far; > 1 after a rerun. */
+  /** Starts so far; > 1 after a rerun or a wait. */
   readonly attempts: number;
+  /** Starts that a crash made necessary (SE-33). */
+  readonly reruns: number;
   readonly epoch: number;
   readonly startedAt: number | null;
   /** Parked: when the default applies or the call runs again. */
@@ -65,6 +67,8 @@ export interface CallOutcomeRow {
   readonly result: ToolResultPart;
   readonly durationMs: number;
   readonly cached: boolean;
+  /** The cache was asked and had nothing. */
+  readonly missed?: boolean;
 }
 
 export type Phase =
@@ -274,26 +278,6 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   cacheWrite: a.cacheWrite + b.cacheWrite,
   total: a.total + b.total,
 });
-
-export const noCounters: Counters = {
-  toolCalls: 0,
-  tokens: 0,
-  cost: 0,
-  modelMs: 0,
-  estimated: false,
-  cacheHits: 0,
-  cacheMisses: 0,
-  longestTurnMs: 0,
-  cutCalls: 0,
-  cutText: 0,
-  empty: 0,
-  repairs: 0,
-  deadAttempts: 0,
-  toolRan: false,
-  truncated: false,
-  timings: {},
-  files: { modified: [], created: [], deleted: [] },
-};
 
 /** Tokens of the context that the last call of a thread saw (MO-33). */
 export const contextTokens = (usage: Usage | null): number =>

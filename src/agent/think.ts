@@ -10,6 +10,7 @@ import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { openStream } from "./stream.ts";
+import { attemptId } from "./turns.ts";
 
 /** One model attempt, from the stored intent to the stored outcome. */
 
@@ -36,12 +37,8 @@ const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
 /** Outcomes of another run or attempt are late: they change nothing (SE-31, SE-34). */
 const isCurrent = (session: Session, { thread, run, phase }: Attempt): boolean => {
   const now = session.threads[thread.id]?.run;
-  return (
-    now?.id === run.id &&
-    now.phase.at === "thinking" &&
-    now.phase.attempt === phase.attempt &&
-    now.turn === run.turn
-  );
+  if (now?.phase.at !== "thinking") return false;
+  return attemptId(now, now.phase.attempt) === attemptId(run, phase.attempt);
 };
 
 const requestOf = (
@@ -192,7 +189,7 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   const attempt = attemptAt(outside, threadId);
   if (attempt === null) return;
   const { run, phase, lane } = attempt;
-  const id = `${outside.host.read().id}:${threadId}:${run.id}:${run.turn}:${phase.attempt}`;
+  const id = `${outside.host.read().id}:${threadId}:${attemptId(run, phase.attempt)}`;
   const messages = visible(outside, attempt);
   if (messages === null || !(await hasPlace(outside, attempt, id))) return;
   const maxTokens = roomFor(attempt);

@@ -38,12 +38,14 @@ const attemptOf = (
 ): Pick<Thinking, "attempt" | "lanes" | "booked"> =>
   phase.at === "waiting" ? phase : { attempt: 1, lanes: turnLanes(draft, threadId), booked: false };
 
-/** A counted turn begins: steered inputs join first (SE-12). */
-const turnOpened = (draft: Draft, threadId: string): void => {
+const steersJoined = (draft: Draft, threadId: string): void => {
   for (const input of steersOf(draft, threadId)) {
     changeRun(draft, threadId, { inputs: [...runOf(draft, threadId).inputs, input.id] });
     inputApplied(draft, input, true);
   }
+};
+
+const turnOpened = (draft: Draft, threadId: string): void => {
   const { turn } = runOf(draft, threadId);
   changeRun(draft, threadId, {
     turn: turn + 1,
@@ -57,6 +59,7 @@ const turnOpened = (draft: Draft, threadId: string): void => {
 /** The intent to ask the model, stored before anything leaves (SE-9 row 10). */
 export const thinkingStarted = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
+  if (before.phase.at === "ready") steersJoined(draft, threadId);
   if (before.phase.at === "ready" && !before.repair) turnOpened(draft, threadId);
   const thread = threadOf(draft, threadId);
   const { attempt, lanes, booked } = attemptOf(draft, threadId, before);
@@ -89,8 +92,12 @@ export interface OpenedItem {
   readonly call: { readonly id: string; readonly name: string } | null;
 }
 
+/** Names an attempt within its session; a repair turn is not counted, so its number stands apart. */
+export const attemptId = ({ id, turn, repair, counters }: Run, attempt: number): string =>
+  `${id}.${turn}${repair ? `r${counters.repairs}` : ""}.${attempt}`;
+
 export const itemId = (run: Run, attempt: number, index: number): string =>
-  `${run.id}.${run.turn}.${attempt}.${index}`;
+  `${attemptId(run, attempt)}.${index}`;
 
 /** The stream shows something new of the current attempt (AP-20). */
 export const itemsOpened = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
@@ -115,7 +122,7 @@ export const itemsOpened = (draft: Draft, threadId: string, items: readonly Open
   changeRun(draft, threadId, { phase: { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] } });
 };
 
-/** A ledger row for the attempt of the current phase (MO-33). */
+/** Books the attempt of the current phase: in the ledger, and on the session and its run (MO-33). */
 export const ledgered = (
   draft: Draft,
   threadId: string,
@@ -148,6 +155,16 @@ export const ledgered = (
     estimated: estimated || row.estimated,
   };
   draft.state = { ...draft.state, usage };
+  const { counters } = run;
+  changeRun(draft, threadId, {
+    usage: addUsage(run.usage, row.usage),
+    counters: {
+      ...counters,
+      tokens: counters.tokens + row.usage.total,
+      cost: counters.cost === null || row.cost === null ? null : counters.cost + row.cost,
+      estimated: counters.estimated || row.estimated,
+    },
+  });
 };
 
 /** An attempt ended without a reply: what it showed is void. */
@@ -157,12 +174,13 @@ export const attemptAborted = (
   code: string,
   retryAt: number | null,
 ): void => {
-  const { phase, counters } = runOf(draft, threadId);
+  const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   const place = { attempt: phase.attempt };
   emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
   if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
   const spent = Math.max(0, draft.moment.now - phase.startedAt);
+  const { counters } = runOf(draft, threadId);
   changeCounters(draft, threadId, { modelMs: counters.modelMs + spent });
 };
 
@@ -187,14 +205,17 @@ export const resultsAppended = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** The open turn ends with its metrics; without an open turn nothing happens. */
-export const turnClosed = (draft: Draft, threadId: string): void => {
+/** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events of its own. */
+export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  if (!run.turnOpen) return;
+  if (!run.turnOpen) {
+    if (run.repair) changeRun(draft, threadId, { repair: false, phase: { at: "ready" } });
+    return;
+  }
   const duration = Math.max(0, draft.moment.now - run.turnStartedAt);
   const calls = callsOfRun(run);
-  if (run.reply !== null) {
+  if (run.reply !== null && !brokenOff) {
     emit(draft, threadId, "turn_metrics", {
       provider: run.reply.provider,
       model: run.reply.model,
@@ -203,7 +224,7 @@ export const turnClosed = (draft: Draft, threadId: string): void => {
       estimated: run.reply.estimated,
       utilization: utilizationOf(thread, run.lane.window),
       cache_hits: calls.filter(({ outcome }) => outcome?.cached === true).length,
-      cache_misses: calls.filter(({ outcome }) => outcome?.cached === false).length,
+      cache_misses: calls.filter(({ outcome }) => outcome?.missed === true).length,
       duration_ms: duration,
     });
   }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
+import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import { clockTicked } from "../advance.ts";
 import { askAnswered } from "../asks.ts";
@@ -88,10 +89,13 @@ const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): Ans
   }
 };
 
+const longestOutput = 1_048_576;
+
 const answeredClient = (given: Given): AnswerEffect => {
   if (given.decision !== "result") return invalid("/decision", "a client tool takes result or cancel");
   if (given.output === undefined) return invalid("/output", "give the tool's output");
   const text = typeof given.output === "string" ? given.output : JSON.stringify(given.output);
+  if (utf8Length(text) > longestOutput) return invalid("/output", "longer than 1 MiB; send less");
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 

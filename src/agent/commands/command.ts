@@ -1,11 +1,11 @@
 import * as z from "zod";
-import type { Json } from "../../chat/message.ts";
+import type { ContentPart, Json } from "../../chat/message.ts";
 import type { Draft, KeptAnswer } from "../draft.ts";
 import type { Ask, OnBusy } from "../events.ts";
 import { refuse } from "../problem.ts";
 import type { Problem } from "../problem.ts";
 import type { Principal } from "../rpc.ts";
-import type { Input, RunRecord, Session } from "../state.ts";
+import type { ClientTool, Input, RunRecord, Session } from "../state.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
@@ -48,6 +48,14 @@ export interface Rules {
   readonly modelProblem: (model: string, agent: string) => Problem | null;
   /** Why an agent cannot run in this deployment: a secret is missing (CF-20). */
   readonly agentProblem: (agent: string) => Problem | null;
+  /** Why the session's model cannot take what an input holds (MO-4). */
+  readonly mediaProblem: (
+    parts: readonly ContentPart[],
+    agent: string,
+    model: string | null,
+  ) => Problem | null;
+  /** Why client tools cannot be taken beside the agent's own (TB-38). */
+  readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
   /** Why a JSON Schema cannot be used. */
   readonly schemaProblem: (schema: Json) => string | null;
 }

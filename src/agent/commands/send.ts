@@ -12,6 +12,20 @@ import { contentSchema, storedContent } from "./content.ts";
 
 const waitingInputs = 20;
 
+/** An input's content as it is stored, once it is sure that the session's model takes it (MO-4). */
+const takenContent = (
+  { draft, rules }: WriteContext,
+  threadId: string,
+  content: z.output<typeof contentSchema>,
+): Input["content"] => {
+  const stored = storedContent(draft, content);
+  const { agent } = threadOf(draft, threadId);
+  const problem = rules.mediaProblem(stored, agent, draft.state.model);
+  if (problem === null) return stored;
+  const { code, detail, ...more } = problem;
+  return refuse(code, detail, more);
+};
+
 /** A JSON value. */
 export const jsonSchema: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
@@ -72,7 +86,7 @@ export const accept = (
   const input: Input = {
     id: params.id ?? `in_${draft.state.nextInput}`,
     thread: thread.id,
-    content: storedContent(draft, params.content),
+    content: takenContent(context, thread.id, params.content),
     on_busy: mode,
     sender: params.sender ?? null,
     origin: "human",
@@ -129,7 +143,7 @@ export const editInput: Command = write(editSchema, (context, { input: id, conte
   if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(input.version))
     return refuse("precondition_failed", "the input changed since it was read; read it again");
   const change = {
-    ...(content === undefined ? {} : { content: storedContent(context.draft, content) }),
+    ...(content === undefined ? {} : { content: takenContent(context, input.thread, content) }),
     ...(place === undefined ? {} : { place }),
   };
   return ok(inputChanged(context.draft, input, change) as unknown as Json);

@@ -99,6 +99,8 @@ export const create: Command = write(createSchema, (context, params): Answer => 
   const agent = agentOrRefuse(params.agent ?? rules.entryAgent, rules);
   const model = params.model === undefined ? null : rules.modelProblem(params.model, agent);
   if (model !== null) return refuse(model.code, model.detail);
+  const tools = rules.clientToolProblem(params.client_tools, agent);
+  if (tools !== null) return refuse(tools.code, tools.detail, { errors: tools.errors ?? [] });
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   if (schema !== null) return refuse("output_schema_invalid", `/output_schema: ${schema}`);
   draft.state = {

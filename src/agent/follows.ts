@@ -1,0 +1,187 @@
+import type { ToolCallPart } from "../chat/message.ts";
+import { textResult } from "../chat/results.ts";
+import { textOf } from "../chat/text.ts";
+import type { Completion } from "../model/completer.ts";
+import { agentOf, append, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { steersOf } from "./inputs.ts";
+import { openCallsEnded } from "./calls.ts";
+import { answerOf } from "./result.ts";
+import { runFinished } from "./runs.ts";
+import type { Call } from "./state.ts";
+import { turnClosed } from "./turns.ts";
+
+/** What follows a reply, by how it ended (SE-13, SE-14). */
+
+const inARow = 3;
+const outputRepairs = 2;
+
+const note = (draft: Draft, threadId: string, text: string): void => {
+  append(draft, threadId, {
+    role: "user",
+    origin: "system",
+    sender: "runtime",
+    marks: ["note"],
+    parts: [{ type: "text", text }],
+  });
+};
+
+const fail = (
+  draft: Draft,
+  threadId: string,
+  reason: "output_invalid" | "refusal" | "context_length_exceeded",
+  error: string,
+): void => runFinished(draft, threadId, { state: "failed", reason, error });
+
+/** The run is over unless somebody steered meanwhile (SE-26). */
+export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
+  if (steersOf(draft, threadId).length > 0) turnClosed(draft, threadId);
+  else runFinished(draft, threadId, { state: "completed", reason, error: null });
+};
+
+const anotherTurn = (draft: Draft, threadId: string, text: string): void => {
+  note(draft, threadId, text);
+  turnClosed(draft, threadId);
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+};
+
+const emptied = (draft: Draft, threadId: string): void => {
+  const { counters } = runOf(draft, threadId);
+  const empty = counters.empty + 1;
+  changeCounters(draft, threadId, { empty });
+  if (empty < inARow) anotherTurn(draft, threadId, "Your reply was empty. Answer, or call a tool.");
+  else if (counters.toolRan) concluded(draft, threadId, "end_turn");
+  else fail(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
+};
+
+const cutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+  for (const call of calls) {
+    const text = `truncated: the reply ended before it was complete, so ${call.name} was not run. Send the call again, shorter.`;
+    append(draft, threadId, { role: "tool", origin: "agent", parts: [textResult(call, "error", text)] });
+  }
+  emit(draft, threadId, "error", {
+    code: "output_truncated",
+    message: "a reply with tool calls was cut off; none was run",
+    retryable: true,
+  });
+  const count = runOf(draft, threadId).counters.cutCalls + 1;
+  changeCounters(draft, threadId, { cutCalls: count });
+  if (count >= inARow)
+    fail(draft, threadId, "output_invalid", `${count} replies in a row were cut off inside tool calls`);
+  else turnClosed(draft, threadId);
+};
+
+const cutText = (draft: Draft, threadId: string): void => {
+  const count = runOf(draft, threadId).counters.cutText + 1;
+  changeCounters(draft, threadId, { cutText: count });
+  if (count < inARow) {
+    anotherTurn(
+      draft,
+      threadId,
+      "Your answer was cut off by the length limit. Go on exactly where it stopped.",
+    );
+    return;
+  }
+  changeCounters(draft, threadId, { truncated: true });
+  concluded(draft, threadId, "end_turn");
+};
+
+/** A final text is checked against the run's schema; a violation gets an uncounted repair turn (SE-14). */
+const answeredText = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const agent = agentOf(draft, threadId);
+  const text = answerOf(threadOf(draft, threadId).chat, run.id)
+    .map(({ parts }) => textOf(parts))
+    .join("");
+  const problems = agent.checkOutput(text, run.outputSchema);
+  if (problems.length === 0) {
+    concluded(draft, threadId, "end_turn");
+    return;
+  }
+  if (run.counters.repairs >= outputRepairs) {
+    fail(draft, threadId, "output_invalid", `the answer does not fit the schema: ${problems.join("; ")}`);
+    return;
+  }
+  anotherTurn(
+    draft,
+    threadId,
+    `Your answer does not fit the required schema: ${problems.join("; ")}. Answer again with JSON that fits.`,
+  );
+  changeCounters(draft, threadId, { repairs: run.counters.repairs + 1 });
+  changeRun(draft, threadId, { repair: true });
+};
+
+const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
+  const thread = threadOf(draft, threadId);
+  const agent = agentOf(draft, threadId);
+  const calls = parts.map((call): Call => ({
+    call,
+    plan: agent.judge(call, draft.state.grants, thread.depth),
+    status: "planned",
+    attempts: 0,
+    epoch: 0,
+    startedAt: null,
+    until: null,
+    parkedOn: null,
+    ask: null,
+    edited: null,
+    approved: false,
+    reruns: 0,
+    memo: null,
+    outcome: null,
+  }));
+  changeRun(draft, threadId, { phase: { at: "acting", calls } });
+  const { cancel } = runOf(draft, threadId);
+  if (cancel !== null) openCallsEnded(draft, threadId, "cancelled", "all");
+  else if (steersOf(draft, threadId).some(({ origin }) => origin === "human"))
+    openCallsEnded(draft, threadId, "skipped", "all");
+};
+
+type Follow = (
+  draft: Draft,
+  threadId: string,
+  reply: { readonly calls: readonly ToolCallPart[]; readonly visible: boolean },
+) => void;
+
+const refused =
+  (error: string): Follow =>
+  (draft, threadId, { calls }) => {
+    cutResults(draft, threadId, calls);
+    fail(draft, threadId, "refusal", error);
+  };
+
+const overflowed: Follow = (draft, threadId, { calls }) => {
+  cutResults(draft, threadId, calls);
+  fail(draft, threadId, "context_length_exceeded", "the model's context window is full");
+};
+
+/** Cut off by a limit: nothing of it may be taken for whole. */
+export const cut: Follow = (draft, threadId, { calls, visible }) => {
+  if (calls.length > 0) cutCalls(draft, threadId, calls);
+  else if (!visible) emptied(draft, threadId);
+  else cutText(draft, threadId);
+};
+
+const whole: Follow = (draft, threadId, { calls, visible }) => {
+  if (calls.length > 0) planned(draft, threadId, calls);
+  else if (!visible) emptied(draft, threadId);
+  else answeredText(draft, threadId);
+};
+
+/** What follows a reply, by how it ended (SE-13). */
+export const follows: Record<Completion["finish"], Follow> = {
+  stop: whole,
+  tool_calls: whole,
+  length: cut,
+  paused: cut,
+  refusal: refused("the model refused"),
+  filtered: refused("the provider filtered the answer"),
+  context_full: overflowed,
+};
+
+/** Calls of a reply that is not continued: each has its result, none was run. */
+const cutResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+  const text = "truncated: the reply was not completed; this did not run.";
+  for (const call of calls)
+    append(draft, threadId, { role: "tool", origin: "agent", parts: [textResult(call, "error", text)] });
+};

@@ -1,0 +1,178 @@
+import type { ResultStatus } from "../chat/message.ts";
+import { synthesised } from "../chat/results.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
+import { toolError } from "../tools/errors.ts";
+import { changeCall } from "./draft.ts";
+import type { Outside } from "./outside.ts";
+import { findCall } from "./outcomes.ts";
+import type { Call, Session } from "./state.ts";
+
+/** A tool at work, apart from everything else: its own signal, deadline and error boundary (SE-16). */
+
+/** What a call came to: an output, or a wait. */
+export type Outcome =
+  | {
+      readonly kind: "output";
+      readonly output: ToolOutput;
+      readonly status: ResultStatus;
+      /** What the cache said; null if it was not asked. */
+      readonly cache: "hit" | "miss" | null;
+    }
+  | { readonly kind: "parked"; readonly park: Parked["parked"] };
+
+/** Whether the state still says that this very start of the call is running. */
+export const isCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
+  const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
+  return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
+};
+
+export const output = (content: ToolOutput["content"], status: ResultStatus): Outcome => ({
+  kind: "output",
+  output: { content, isError: status !== "ok" },
+  status,
+  cache: null,
+});
+
+/** A thrown error as the model may read it: one line, no stack. */
+const failure = (error: unknown): Outcome => {
+  const message = error instanceof Error ? error.message : String(error);
+  return output(toolError("failed", message.split("\n")[0] ?? "the tool failed").content, "error");
+};
+
+const contextOf = (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  deadline: number,
+  live: { readonly signal: AbortSignal; readonly ended: boolean },
+): ToolContext => {
+  const { host } = outside;
+  const session = host.read();
+  const thread = session.threads[threadId];
+  const agent = host.agent(thread?.agent ?? "");
+  let shown = "";
+  return {
+    callId: call.call.id,
+    key: `${thread?.run?.id}/${call.call.id}`,
+    attempt: call.attempts,
+    signal: live.signal,
+    deadline,
+    now: () => host.now(),
+    agent: agent.name,
+    thread: threadId,
+    session: session.id,
+    sandbox: host.sandbox(),
+    ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
+    commandTimeout: agent.commandTimeout,
+    recall: (id) => host.recall(id),
+    memo: {
+      get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,
+      set: (memo) =>
+        host.update((draft) => {
+          if (isCurrent(draft.state, threadId, call, host.epoch))
+            changeCall(draft, threadId, call.call.id, { memo });
+        }),
+    },
+    show: (text) => {
+      if (live.ended) return;
+      const off = shown.length;
+      shown += text;
+      host.itemGrew({
+        id: call.call.id,
+        thread: threadId,
+        kind: "tool_output",
+        attempt: call.attempts,
+        text: shown,
+      });
+      host.show([
+        {
+          type: "delta",
+          kind: "tool_output_delta",
+          thread: threadId,
+          item: call.call.id,
+          attempt: call.attempts,
+          off,
+          data: text,
+        },
+      ]);
+    },
+  };
+};
+
+/**
+ * Runs a tool under its own deadline. When the call is cancelled its signal is aborted and it has until the run's end to
+ * say how it ended (SE-31); a tool that heeds neither is left behind.
+ */
+export const runBounded = async (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  tool: Tool,
+  args: unknown,
+): Promise<Outcome> => {
+  const { host, signal, gone } = outside;
+  const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
+  const ms = tool.timeout(args, agent.commandTimeout);
+  const abort = new AbortController();
+  const given = Promise.withResolvers<Outcome>();
+  const end = (outcome: Outcome): void => {
+    abort.abort();
+    given.resolve(outcome);
+  };
+  const timer = host.after(ms, () => end(timedOut(tool, ms)));
+  const stop = (): void => abort.abort();
+  const drop = (): void => end(cancelled);
+  signal.addEventListener("abort", stop, { once: true });
+  gone.addEventListener("abort", drop, { once: true });
+  const live = { signal: abort.signal, ended: false };
+  const context = contextOf(outside, threadId, call, host.now() + ms, live);
+  void Promise.try(() => tool.run(args, context))
+    .then(outcomeOf)
+    .then(given.resolve, (error: unknown) => given.resolve(failure(error)));
+  try {
+    const outcome = await given.promise;
+    return signal.aborted && !isSuccess(outcome) ? cancelled : outcome;
+  } finally {
+    live.ended = true;
+    timer.cancel();
+    signal.removeEventListener("abort", stop);
+    gone.removeEventListener("abort", drop);
+  }
+};
+
+const cancelled: Outcome = output(synthesised.cancelledRunning, "cancelled");
+
+const timedOut = (tool: Tool, ms: number): Outcome =>
+  output(
+    toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content,
+    "error",
+  );
+
+const isSuccess = (outcome: Outcome): boolean => outcome.kind === "output" && outcome.status === "ok";
+
+const longestDetails = 65_536;
+
+/** Whether a value can be stored as it is; false for a cycle or a bigint. */
+const isStorable = (value: unknown): boolean => {
+  try {
+    return typeof JSON.stringify(value) === "string";
+  } catch {
+    return false;
+  }
+};
+
+/** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON (TB-1, SE-16). */
+const outcomeOf = (result: ToolOutput | Parked): Outcome => {
+  if (!isStorable(result) || typeof result !== "object") return notUsable("no JSON");
+  if ("parked" in result) return { kind: "parked", park: result.parked };
+  const { content, details } = result;
+  if (typeof content !== "string" && !Array.isArray(content)) return notUsable("neither text nor parts");
+  if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)
+    return notUsable("details of more than 64 KiB");
+  const status = result.status ?? (result.isError === true ? "error" : "ok");
+  return { kind: "output", output: result, status, cache: null };
+};
+
+const notUsable = (what: string): Outcome =>
+  output(toolError("failed", `the tool gave back ${what}`).content, "error");
