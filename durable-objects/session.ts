@@ -8,6 +8,7 @@ import type { Session } from "../src/agent/state.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import { teamObjectName } from "../src/engine/access/names.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import type { Engines } from "../src/engine/engines.ts";
 import { archiveOf } from "./archive.ts";
 import { createClock } from "./clock.ts";
 import { createGates } from "./gates.ts";
@@ -19,12 +20,6 @@ import type { ProviderGate } from "./provider-gate.ts";
 import { createSocketDesk } from "./sockets.ts";
 import { clearStrikes, createTables, exists, load, migrate, strike } from "./store.ts";
 import { createWatchers } from "./watchers.ts";
-
-/** Builds the engine of the deployed team, or of a revision that a session pins. */
-export interface Engines {
-  readonly deployed: () => Engine;
-  readonly pinned: (revision: string, definition: string) => Engine;
-}
 
 const deadDrives = 3;
 

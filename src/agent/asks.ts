@@ -4,7 +4,7 @@ import { agentOf, changeCall, changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
 import { callEnded, findCall } from "./outcomes.ts";
-import type { Call } from "./state.ts";
+import type { Call, CallPlan } from "./state.ts";
 
 /** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
 
@@ -74,18 +74,15 @@ const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): voi
   });
 };
 
+/** An approved call may start. */
+const cleared = { status: "planned", approved: true, ask: null, until: null, parkedOn: null } as const;
+
 /** What an ask's call gets when nobody answers (SE-28). */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
   const agent = agentOf(draft, ask.thread);
   if (ask.kind === "approval") {
     if (agent.approvalTimeout(ask.approval?.rule ?? "").onTimeout === "approve") {
-      changeCall(draft, ask.thread, ask.call, {
-        status: "planned",
-        approved: true,
-        ask: null,
-        until: null,
-        parkedOn: null,
-      });
+      changeCall(draft, ask.thread, ask.call, cleared);
       return "approve";
     }
     settle(draft, ask, "denied", "denied: nobody approved this call in time.");
@@ -120,7 +117,8 @@ export const askExpired = (draft: Draft, ask: Ask): void => {
 /** A checked answer: what the call gets, or that it may start. */
 export type AnswerEffect =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
-  | { readonly do: "start"; readonly edited: string | null }
+  /** The call may run, as written or as the approver changed it. */
+  | { readonly do: "start"; readonly edited: { readonly args: string; readonly plan: CallPlan } | null }
   | { readonly do: "default" };
 
 /** The first valid answer to an open ask (SE-29); `body` is kept to tell a repeat from a second answer. */
@@ -146,12 +144,8 @@ export const askAnswered = (
       return;
     case "start":
       changeCall(draft, ask.thread, ask.call, {
-        status: "planned",
-        approved: true,
-        edited: effect.edited,
-        ask: null,
-        until: null,
-        parkedOn: null,
+        ...cleared,
+        ...(effect.edited === null ? {} : { edited: effect.edited.args, plan: effect.edited.plan }),
       });
       return;
     case "default":

@@ -5,9 +5,11 @@ import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { globMatch } from "../sandbox/glob.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
+import { coreTools } from "../config/known.ts";
 import { createCoreToolbox } from "../toolboxes/index.ts";
 import { selectTools } from "../tools/toolbox.ts";
 import { judge } from "./judge.ts";
+import { lacksOf } from "./lacks.ts";
 import { lanesOf } from "./lanes.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import { outputProblems } from "./output-check.ts";
@@ -16,8 +18,11 @@ import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 /** Builds running agents from a compiled team; each is made once per isolate and kind of session. */
 
 export interface AgentParts {
+  /** With its model ids resolved. */
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
+  /** Provider kinds that this deployment speaks. */
+  readonly kinds: readonly string[];
   readonly make: MakeCompleter;
   readonly now: () => number;
 }
@@ -72,7 +77,11 @@ const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalT
   const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
   const { timeout, on_timeout } = team.limits.asks;
   return {
-    asks: { timeoutMs: Math.min(timeout, agent.options.question_timeout), onTimeout: on_timeout },
+    asks: {
+      timeoutMs: timeout,
+      questionTimeoutMs: agent.options.question_timeout ?? timeout,
+      onTimeout: on_timeout,
+    },
     approvalTimeout: (by) => {
       const rule = rules.find(
         (each) =>
@@ -112,12 +121,15 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     schema,
   }));
   const specs = [...own, ...clientSpecs(clientTools)];
-  const known = new Set(parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)));
+  const known = new Set([
+    ...parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
+    ...coreTools,
+  ]);
   const format = formatOf(agent);
   const judged = { team, agent, tools, clientTools, known, now: parts.now };
   return {
     name: agent.name,
-    missing: false,
+    missing: null,
     prefix: agent.prefix,
     description: agent.description,
     lanes: lanesOf(team, agent, variant.model, parts.make),
@@ -147,6 +159,17 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
   };
 };
 
+/** The agent, or its stand-in if the definition or the deployment lacks it or what it needs (CF-34). */
+const agentOf = (parts: AgentParts, name: string, variant: Variant): Agent => {
+  const config = parts.team.agents.find((each) => each.name === name);
+  if (config === undefined) return missingAgent(name, `agent ${name}`);
+  const lacks = lacksOf(parts, config);
+  return lacks.length > 0 ? missingAgent(name, lacks.join(", ")) : buildAgent(parts, config, variant);
+};
+
+/** Built agents that one isolate keeps: sessions that name their own models must not fill it. */
+const mostKept = 256;
+
 /** Finds or builds agents: plain sessions share one, a session with its own tools or ceiling has its own. */
 export const createAgents = (parts: AgentParts): ((name: string, session: Variant) => Agent) => {
   const shared = new Map<string, Agent>();
@@ -163,8 +186,8 @@ export const createAgents = (parts: AgentParts): ((name: string, session: Varian
     const agents = shelf(session);
     const known = agents.get(key);
     if (known !== undefined) return known;
-    const config = parts.team.agents.find((each) => each.name === name);
-    const built = config === undefined ? missingAgent(name) : buildAgent(parts, config, session);
+    const built = agentOf(parts, name, session);
+    if (agents.size >= mostKept) agents.clear();
     agents.set(key, built);
     return built;
   };

@@ -1,11 +1,9 @@
-import type { Rules } from "../agent/commands/command.ts";
-import type { Problem } from "../agent/problem.ts";
 import type { Session } from "../agent/state.ts";
 import { estimateTokens } from "../chat/tokens.ts";
-import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
+import type { TokenFamily } from "../chat/tokens.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { definitionOf } from "../config/revision.ts";
-import { createCompleter } from "../providers/index.ts";
+import { createCompleter, profiles as builtInProfiles } from "../providers/index.ts";
 import type { Profile } from "../providers/profile.ts";
 import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
@@ -15,14 +13,15 @@ import { createEgress } from "../tools/egress.ts";
 import { createAgents, toolsOf } from "./agents.ts";
 import type { AgentParts } from "./agents.ts";
 import type { Engine } from "./engine.ts";
-import { modelProblem, windowOf } from "./lanes.ts";
 import type { MakeCompleter } from "./lanes.ts";
-import { schemaProblem } from "./output-check.ts";
+import { overrideOf, providerOf, windowOf } from "./models.ts";
+import { rulesOf } from "./rules.ts";
+import { textOf, withModels, withSecrets } from "./secrets.ts";
+import type { Bindings } from "./secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
 
-/** Bindings and variables of the Worker, by name. */
-export type Bindings = Readonly<Record<string, unknown>>;
+export type { Bindings } from "./secrets.ts";
 
 export interface EngineOptions {
   readonly team: Team;
@@ -35,80 +34,37 @@ export interface EngineOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-const textOf = (env: Bindings, name: string): string | null => {
-  const value = env[name];
-  return typeof value === "string" && value !== "" ? value : null;
-};
+const privateEgress = (env: Bindings): readonly string[] =>
+  (textOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
 
-const makerOf = ({
-  team,
-  env,
-  fetch: given,
-  now,
-  profiles = [],
-}: Required<Pick<EngineOptions, "now">> & EngineOptions): MakeCompleter => {
+/** Makes completers for `team`, whose model ids are resolved. */
+const makerOf = (
+  { env, fetch: given, profiles = [] }: EngineOptions,
+  team: Team,
+  now: () => number,
+): MakeCompleter => {
   const egress = createEgress({
     ...team.egress,
-    privateAllow: (textOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
-      .split(",")
-      .map((each) => each.trim())
-      .filter((each) => each !== ""),
+    privateAllow: privateEgress(env),
     fetch: given ?? ((input, init) => fetch(input, init)),
   });
-  const secret = (text: string, field: string): string => {
-    const resolved = resolveReferences(text, (name) => textOf(env, name));
-    if (resolved.ok) return resolved.value;
-    throw new Error(missingReference(field, resolved.missing[0] ?? "", team.name));
-  };
-  return ({ provider, model }) => {
-    const field = `providers[${team.providers.indexOf(provider)}]`;
-    return createCompleter({
-      config: provider,
-      model,
-      override: team.models[model],
-      secret,
-      egress,
-      now,
-      field,
-      extensions: profiles,
-    });
-  };
-};
-
-/** A secret that a session of this agent needs and that is not set (CF-20). */
-const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
-  const index = team.providers.findIndex(({ name }) => name === agent.provider);
-  const provider = team.providers[index];
-  if (provider === undefined) return null;
-  const texts = { api_key: provider.api_key, base_url: provider.base_url, model: provider.model };
-  for (const [key, text] of [...Object.entries(texts), ...Object.entries(provider.headers)]) {
-    const missing = referencesIn(text ?? "").names.find((name) => textOf(env, name) === null);
-    if (missing === undefined) continue;
-    return {
-      code: "config_incomplete",
-      detail: missingReference(`providers[${index}].${key}`, missing, team.name),
-    };
-  }
-  return null;
-};
-
-const rulesOf = (team: Team, env: Bindings): Rules => {
-  const agentOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
-  return {
-    onBusy: team.sessions.on_busy,
-    interactive: team.sessions.interactive,
-    entryAgent: team.entry_agent,
-    agentNames: team.agents.map(({ name }) => name),
-    revision: team.revision,
-    modelProblem: (model, name) => {
-      const agent = agentOf(name);
-      return agent === undefined ? null : modelProblem(team, model, agent);
-    },
-    agentProblem: (name) => {
-      const agent = agentOf(name);
-      return agent === undefined ? null : agentProblem(team, env, agent);
-    },
-    schemaProblem,
+  return (target) => {
+    const { provider, model } = target;
+    return withSecrets(team, env, target, (secret) =>
+      createCompleter({
+        config: provider,
+        model,
+        override: overrideOf(team, model),
+        secret,
+        egress,
+        now,
+        field: `providers[${team.providers.indexOf(provider)}]`,
+        extensions: profiles,
+      }),
+    );
   };
 };
 
@@ -129,22 +85,29 @@ const sandboxesOf = (team: Team, env: Bindings): ((session: Session) => Sandbox)
   return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id));
 };
 
+/** How images are counted: by the family of the team's first provider (MO-34). */
+const familyOf = ({ providers }: Team): TokenFamily => {
+  const kind = providers[0]?.kind ?? "";
+  return kind === "anthropic" || kind === "gemini" ? kind : "openai-chat";
+};
+
 /** Builds the engine of a team. Nothing here touches the network; completers load their SDK at the first call. */
 export const createEngine = (options: EngineOptions): Engine => {
-  const { team, env, toolboxes } = options;
+  const { env, toolboxes, profiles = [] } = options;
   const now = options.now ?? (() => Date.now());
-  const parts: AgentParts = { team, toolboxes, now, make: makerOf({ ...options, now }) };
-  const family = (team.providers[0]?.kind ?? "") === "anthropic" ? "anthropic" : "openai-chat";
+  const team = withModels(options.team, env);
+  const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
+  const parts: AgentParts = { team, toolboxes, kinds, now, make: makerOf(options, team, now) };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
-    team,
+    team: options.team,
     revision: team.revision,
-    definition: JSON.stringify(definitionOf(team)),
-    rules: rulesOf(team, env),
+    definition: JSON.stringify(definitionOf(options.team)),
+    rules: rulesOf({ team, env, tools: (agent) => toolsOf(parts, agent, null) }),
     maxRunningThreads: team.sessions.max_running_threads,
     agent: createAgents(parts),
     sandbox: sandboxesOf(team, env),
-    estimate: (content, media) => estimateTokens(content, { family, media }),
+    estimate: (content, media) => estimateTokens(content, { family: familyOf(team), media }),
     toolsOf: (name) => {
       const agent = configOf(name);
       if (agent === undefined) return [];
@@ -156,7 +119,7 @@ export const createEngine = (options: EngineOptions): Engine => {
       }));
     },
     windowOf: (name, model) => {
-      const provider = team.providers.find((each) => each.name === name);
+      const provider = providerOf(team, name);
       return provider === undefined ? 0 : windowOf(team, { provider, model });
     },
   };

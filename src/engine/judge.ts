@@ -1,6 +1,7 @@
 import type { Agent as RunningAgent, BoundTool } from "../agent/agent.ts";
 import type { CallPlan, ClientTool, Grant } from "../agent/state.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { clientArguments } from "./client-tools.ts";
 import { parseArguments } from "../tools/arguments.ts";
 import { rememberable, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
@@ -55,10 +56,13 @@ const decided = (
   };
 };
 
-/** A client tool runs at its owner's side, who decides there; only a rule can add a question or forbid it. */
-const judgeClient = (policy: Policy, { name, safety }: ClientTool, now: number): CallPlan => {
+/** A client tool is judged like any custom tool, its arguments by its own schema (TB-38). */
+const judgeClient = (policy: Policy, client: ClientTool, args: string, now: number): CallPlan => {
+  const { name, safety } = client;
+  const parsed = clientArguments(client, args);
+  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
   const call = { tool: name, toolbox: "client", subjects: [name], safety, now };
-  return decided({ ...policy, preset: "open" }, call, {
+  return decided(policy, call, {
     toolbox: "client",
     safety,
     workspace: "none",
@@ -79,7 +83,7 @@ export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[])
     return refusal(invalidText[call.invalid], "error", "reply");
   const client = parts.clientTools.find((tool) => tool.name === name);
   const policy = policyOf(parts.team, parts.agent, grants);
-  if (client !== undefined) return judgeClient(policy, client, parts.now());
+  if (client !== undefined) return judgeClient(policy, client, call.args, parts.now());
   const bound = parts.tools.get(name);
   if (bound === undefined) {
     return parts.known.has(name)

@@ -14,9 +14,11 @@ const depthOf = (value: Json): number =>
 const withoutPatterns = (value: Json): Json => {
   if (Array.isArray(value)) return value.map((each: Json) => withoutPatterns(each));
   if (typeof value !== "object" || value === null) return value;
+  const open = "patternProperties" in value && typeof value["patternProperties"] === "object";
   const kept = Object.entries(value).filter(
     ([key, each]) =>
-      !(typeof each === "string" && (key === "pattern" || key === "format")) && key !== "patternProperties",
+      !(typeof each === "string" && (key === "pattern" || key === "format")) &&
+      !(open && (key === "patternProperties" || key === "additionalProperties")),
   );
   return Object.fromEntries(kept.map(([key, each]) => [key, withoutPatterns(each)]));
 };
@@ -44,7 +46,8 @@ export const schemaProblem = (schema: Json): string | null => {
 
 const compiled = new WeakMap<object, z.ZodType>();
 
-const validatorOf = (schema: object): z.ZodType => {
+/** The checker of a JSON Schema that `schemaProblem` accepted; made once per schema object. */
+export const validatorOf = (schema: object): z.ZodType => {
   const known = compiled.get(schema) ?? compile(schema as Json);
   compiled.set(schema, known);
   return known;
@@ -67,10 +70,11 @@ export const outputProblems = (
   if (format === null && schema === null) return [];
   const parsed = parse(text.trim());
   if (parsed === null) return ["the answer is not JSON"];
-  if (typeof parsed.value !== "object" || parsed.value === null) {
-    if (schema === null) return ["the answer is not a JSON object"];
+  if (schema === null || typeof schema !== "object") {
+    const isObject =
+      typeof parsed.value === "object" && parsed.value !== null && !Array.isArray(parsed.value);
+    return isObject ? [] : ["the answer is not a JSON object"];
   }
-  if (schema === null || typeof schema !== "object") return [];
   const result = validatorOf(schema).safeParse(parsed.value);
   if (result.success) return [];
   return result.error.issues

@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toolError } from "./errors.ts";
 
@@ -52,7 +53,7 @@ const parse = (json: string): { readonly value: unknown } | { readonly reason: s
 
 /** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. Empty text counts as {}. */
 export const parseArguments = (
-  tool: Pick<Tool, "name" | "params" | "aliases">,
+  tool: Pick<Tool, "name" | "aliases"> & { readonly params: z.ZodType },
   raw: string,
 ): ParsedArguments => {
   const json = raw.trim() === "" ? "{}" : raw;

@@ -7,10 +7,11 @@ import { askAnswered } from "../asks.ts";
 import type { AnswerEffect } from "../asks.ts";
 import { agentOf, threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
+import type { QuestionSpec } from "../../tools/define-tool.ts";
 import type { Ask } from "../events.ts";
 import { findCall } from "../outcomes.ts";
 import { refuse } from "../problem.ts";
-import type { Call, Grant } from "../state.ts";
+import type { Call, CallPlan, Grant } from "../state.ts";
 import { ok, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
 import { jsonSchema } from "./send.ts";
@@ -26,69 +27,74 @@ const answerSchema = z.strictObject({
   message: wellFormed(4_096).optional(),
   remember: z.enum(["once", "session", "agent"]).optional(),
 });
-type Given = z.output<typeof answerSchema>;
+type Given = Omit<z.output<typeof answerSchema>, "ask">;
 
 const invalid = (pointer: string, message: string): never =>
   refuse("answer_invalid", `${pointer}: ${message}`, {
     errors: [{ pointer, code: "answer_invalid", message }],
   });
 
-const answeredQuestion = (ask: Ask, given: Given): AnswerEffect => {
-  if (given.decision !== "answer") return invalid("/decision", "a question takes answer or cancel");
-  const question = ask.question;
-  const selections = given.selections ?? [];
-  const options = question?.options ?? [];
-  const said = given.text === undefined ? selections : [...selections, given.text];
-  if (said.length === 0 || said.every((text) => !/\S/.test(text)))
-    return invalid("/text", "give a text or selections");
-  const unknown = selections.find((choice) => !options.includes(choice));
-  if (unknown !== undefined && options.length > 0)
-    return invalid("/selections", `choose among: ${options.join(", ")}`);
-  if (question?.strict === true && given.text !== undefined && !options.includes(given.text))
-    return invalid("/text", `only these answers are allowed: ${options.join(", ")}`);
-  const most = question?.multi_select === true ? (question.max_selections ?? 64) : 1;
-  if (said.length > most) return invalid("/selections", `at most ${most} may be chosen`);
+/** What is wrong with an answer to a question; null if it fits. */
+const questionProblem = (
+  { options, strict, multi_select, max_selections }: QuestionSpec,
+  { text, selections = [] }: Given,
+): { readonly pointer: string; readonly message: string } | null => {
+  const said = text === undefined ? selections : [...selections, text];
+  if (said.every((each) => !/\S/.test(each)))
+    return { pointer: "/text", message: "give a text or selections" };
+  const listed = options.join(", ");
+  if (options.length > 0 && !selections.every((choice) => options.includes(choice)))
+    return { pointer: "/selections", message: `choose among: ${listed}` };
+  if (strict && text !== undefined && !options.includes(text))
+    return { pointer: "/text", message: `only these answers are allowed: ${listed}` };
+  const most = multi_select ? (max_selections ?? 64) : 1;
+  return said.length > most ? { pointer: "/selections", message: `at most ${most} may be chosen` } : null;
+};
+
+const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
+  if (given.decision !== "answer" || question === undefined)
+    return invalid("/decision", "a question takes answer or cancel");
+  const problem = questionProblem(question, given);
+  if (problem !== null) return invalid(problem.pointer, problem.message);
+  const { text, selections = [] } = given;
+  const said = text === undefined ? selections : [...selections, text];
   return {
     do: "settle",
     status: "ok",
-    text: question?.multi_select === true ? JSON.stringify(said) : said.join("\n"),
+    text: question.multi_select ? JSON.stringify(said) : said.join("\n"),
   };
 };
 
-const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): AnswerEffect => {
-  switch (given.decision) {
-    case "deny":
-      return {
-        do: "settle",
-        status: "denied",
-        text: `denied: ${given.message ?? "the person did not approve this call"}`,
-      };
-    case "approve": {
-      const plan = agentOf(draft, ask.thread).judge(
-        call.call,
-        draft.state.grants,
-        threadOf(draft, ask.thread).depth,
-      );
-      if (plan.verdict === "deny")
-        return { do: "settle", status: "denied", text: `denied: a rule forbids this call (${plan.by})` };
-      return { do: "start", edited: null };
-    }
-    case "edit": {
-      if (given.input === undefined) return invalid("/input", "give the changed arguments");
-      const edited = JSON.stringify(given.input);
-      const plan = agentOf(draft, ask.thread).judge(
-        { name: call.call.name, args: edited },
-        draft.state.grants,
-        threadOf(draft, ask.thread).depth,
-      );
-      if (plan.refusal !== undefined) return invalid("/input", plan.refusal.text);
-      return { do: "start", edited };
-    }
-    default:
-      return invalid("/decision", "an approval takes approve, deny, edit or cancel");
-  }
+/** The verdict again, on the newest rules and grants, and on the arguments as they would run. */
+const judged = (draft: Draft, ask: Ask, call: Call, args: string): CallPlan => {
+  const { depth } = threadOf(draft, ask.thread);
+  return agentOf(draft, ask.thread).judge({ name: call.call.name, args }, draft.state.grants, depth);
 };
 
+const approved = (draft: Draft, ask: Ask, call: Call): AnswerEffect => {
+  const plan = judged(draft, ask, call, call.call.args);
+  return plan.verdict === "deny"
+    ? { do: "settle", status: "denied", text: `denied: a rule forbids this call (${plan.by})` }
+    : { do: "start", edited: null };
+};
+
+const edited = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerEffect => {
+  if (input === undefined) return invalid("/input", "give the changed arguments");
+  const args = JSON.stringify(input);
+  const plan = judged(draft, ask, call, args);
+  if (plan.refusal !== undefined) return invalid("/input", plan.refusal.text);
+  return { do: "start", edited: { args, plan } };
+};
+
+const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): AnswerEffect => {
+  const { decision, message = "the person did not approve this call" } = given;
+  if (decision === "deny") return { do: "settle", status: "denied", text: `denied: ${message}` };
+  if (decision === "approve") return approved(draft, ask, call);
+  if (decision === "edit") return edited(draft, ask, call, given.input);
+  return invalid("/decision", "an approval takes approve, deny, edit or cancel");
+};
+
+/** Bytes of a client tool's output (TB-38). */
 const longestOutput = 1_048_576;
 
 const answeredClient = (given: Given): AnswerEffect => {
@@ -112,8 +118,7 @@ const effectOf = (draft: Draft, ask: Ask, given: Given): AnswerEffect => {
 /** A repeat of the answer that won is 200 again, any other comes too late (SE-29). */
 const closedAnswer = (ask: Ask, given: Given): Answer => {
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
-  const { ask: _, ...body } = given;
-  if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(body))
+  if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
     return ok(ask as unknown as Json);
   return refuse("ask_already_resolved", "another answer came first");
 };
@@ -138,11 +143,7 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
   for (const other of Object.values(draft.state.asks)) {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
     if (other.kind !== "approval" || waiting === null) continue;
-    const plan = agentOf(draft, other.thread).judge(
-      waiting.call,
-      draft.state.grants,
-      threadOf(draft, other.thread).depth,
-    );
+    const plan = judged(draft, other, waiting, waiting.call.args);
     if (plan.verdict === "allow")
       askAnswered(
         draft,
@@ -155,21 +156,25 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
   }
 };
 
-export const answer: Command = write(answerSchema, (context, given) => {
-  const { draft, archive, principal } = context;
-  const ask = draft.state.asks[given.ask] ?? archive.ask(given.ask);
-  if (ask === null) return refuse("not_found", "no such ask");
-  const approval = ask.kind === "approval" || ask.kind === "authorization" || ask.kind === "budget";
-  if (!principal.scopes.includes(approval ? "approvals:decide" : "asks:answer"))
-    return refuse("scope_missing", `this needs the scope ${approval ? "approvals:decide" : "asks:answer"}`);
+const deciding: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
+
+/** The ask that an answer names, if its sender may answer asks of that kind (AP-13). */
+const askFor = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
+  const ask = draft.state.asks[id] ?? archive.ask(id) ?? refuse("not_found", "no such ask");
+  const scope = deciding.includes(ask.kind) ? "approvals:decide" : "asks:answer";
+  return principal.scopes.includes(scope) ? ask : refuse("scope_missing", `this needs the scope ${scope}`);
+};
+
+export const answer: Command = write(answerSchema, (context, { ask: id, ...given }) => {
+  const { draft, principal } = context;
+  const ask = askFor(context, id);
   if (ask.status !== "open") return closedAnswer(ask, given);
   if (ask.expires_at <= draft.moment.now)
     return refuse("ask_expired", "the ask expired; its default was applied");
-  const { ask: _, ...body } = given;
   const effect = effectOf(draft, ask, given);
-  askAnswered(draft, ask, given.decision, principal.by, body as Json, effect);
+  askAnswered(draft, ask, given.decision, principal.by, given as Json, effect);
   const scope = given.remember ?? "once";
   if (effect.do === "start" && scope !== "once") remembered(context, ask, scope);
   clockTicked(draft, "ask");
-  return ok(draft.asks.find(({ id }) => id === ask.id) as unknown as Json);
+  return ok(draft.asks.find((each) => each.id === id) as unknown as Json);
 });

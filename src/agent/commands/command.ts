@@ -133,7 +133,7 @@ export const wellFormed = (max: number): z.ZodString =>
   z
     .string()
     .max(max)
-    .refine((text) => text.isWellFormed(), "must be well-formed Unicode") as z.ZodString;
+    .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
 
 /** The session's `seq` once this draft is stored. */
 export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { clockTicked } from "../advance.ts";
 import { threadOf } from "../draft.ts";
+import type { OnBusy } from "../events.ts";
 import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
 import { refuse } from "../problem.ts";
 import { runCancelled, runRecord, runStarted } from "../runs.ts";
@@ -27,7 +28,7 @@ const takenContent = (
 };
 
 /** A JSON value. */
-export const jsonSchema: z.ZodType<Json> = z.json() as z.ZodType<Json>;
+export const jsonSchema: z.ZodType<Json> = z.json();
 
 export const inputSchema = z.strictObject({
   id: z
@@ -63,15 +64,12 @@ const receipt = (input: Input, run: string | null, seq: number): Json => ({
 const statusAfter = ({ draft }: WriteContext, input: Input): Input =>
   draft.inputs.findLast(({ id }) => id === input.id) ?? input;
 
-/** Stores an input and starts, steers or ends runs as its mode says (SE-23, SE-24). */
-export const accept = (
-  context: WriteContext,
-  params: z.output<typeof inputSchema>,
-): { readonly input: Input; readonly run: string | null } => {
-  const { draft, rules } = context;
+type Params = z.output<typeof inputSchema>;
+
+/** Why an input cannot be taken, as a refusal; nothing is stored then. */
+const admitted = ({ draft, rules, archive }: WriteContext, params: Params, mode: OnBusy): Thread => {
   const thread = draft.state.threads[params.thread];
   if (thread === undefined) return refuse("not_found", "/thread: no such thread");
-  const mode = params.on_busy ?? rules.onBusy;
   if (thread.id !== "main" && mode !== "steer")
     return refuse("invalid_request", "/on_busy: a child thread only takes steer");
   if (thread.run !== null && mode === "reject") return busy(thread);
@@ -81,12 +79,24 @@ export const accept = (
     });
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   if (problem !== null) return refuse("output_schema_invalid", `/output_schema: ${problem}`);
-  if (params.id !== undefined && context.archive.input(params.id) !== null)
+  const waits = thread.inbox.some(({ id }) => id === params.id);
+  if (params.id !== undefined && (waits || archive.input(params.id) !== null))
     return refuse("idempotency_key_reused", "/id: an input has this id");
+  return thread;
+};
+
+/** Stores an input and starts, steers or ends runs as its mode says (SE-23, SE-24). */
+export const accept = (
+  context: WriteContext,
+  params: Params,
+): { readonly input: Input; readonly run: string | null } => {
+  const { draft, rules } = context;
+  const mode = params.on_busy ?? rules.onBusy;
+  const thread = admitted(context, params, mode);
   const input: Input = {
     id: params.id ?? `in_${draft.state.nextInput}`,
     thread: thread.id,
-    content: takenContent(context, thread.id, params.content),
+    content: storedContent(draft, params.content),
     on_busy: mode,
     sender: params.sender ?? null,
     origin: "human",

@@ -1,0 +1,47 @@
+import type { BoundTool } from "../agent/agent.ts";
+import type { Problem } from "../agent/problem.ts";
+import type { ClientTool } from "../agent/state.ts";
+import { parseArguments } from "../tools/arguments.ts";
+import type { ParsedArguments } from "../tools/arguments.ts";
+import { schemaProblem, validatorOf } from "./output-check.ts";
+
+/** Tools that the caller of a session brings along (TB-38). */
+
+/** Arguments of a client tool against its own JSON Schema (TB-2). */
+export const clientArguments = ({ name, params }: ClientTool, raw: string): ParsedArguments =>
+  parseArguments({ name, params: validatorOf(params as object) }, raw);
+
+interface FieldProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+const problemOf = (tool: ClientTool, taken: readonly string[]): FieldProblem | null => {
+  if (taken.includes(tool.name))
+    return { field: "name", message: `there is a tool ${tool.name} already; choose another name` };
+  const message = schemaProblem(tool.params);
+  if (message !== null) return { field: "params", message };
+  const { type } = tool.params as { readonly type?: unknown };
+  if (type === "object") return null;
+  return { field: "params/type", message: "arguments are an object: write type: object" };
+};
+
+/** Why the client tools of a create cannot be taken: a name clashes, or a schema cannot be used; null if they can. */
+export const clientToolProblem = (
+  given: readonly ClientTool[],
+  tools: ReadonlyMap<string, BoundTool>,
+): Problem | null => {
+  for (const [index, tool] of given.entries()) {
+    const before = given.slice(0, index).map(({ name }) => name);
+    const problem = problemOf(tool, [...tools.keys(), ...before]);
+    if (problem === null) continue;
+    const pointer = `/client_tools/${index}/${problem.field}`;
+    const { message } = problem;
+    return {
+      code: "invalid_request",
+      detail: `${pointer}: ${message}`,
+      errors: [{ pointer, code: "client_tool", message }],
+    };
+  }
+  return null;
+};

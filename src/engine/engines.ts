@@ -1,0 +1,50 @@
+import { missingAgent } from "../agent/agent.ts";
+import type { Json } from "../chat/message.ts";
+import { withDefinition } from "../config/revision.ts";
+import { createEngine } from "./create.ts";
+import type { EngineOptions } from "./create.ts";
+import type { Engine } from "./engine.ts";
+
+/** The engine of the deployed team, and those of the revisions that older sessions pin (CF-32, CF-33). */
+export interface Engines {
+  readonly deployed: () => Engine;
+  /** `definition` is what the session's creation stored. */
+  readonly pinned: (revision: string, definition: string) => Engine;
+}
+
+/** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait (CF-34). */
+const unavailable = (engine: Engine, revision: string, missing: string): Engine => ({
+  ...engine,
+  revision,
+  agent: (name) => missingAgent(name, missing),
+});
+
+const parse = (definition: string): Json => {
+  try {
+    return JSON.parse(definition) as Json;
+  } catch {
+    return null;
+  }
+};
+
+/** Builds each engine once: old definitions run with the deployed team's connections and code. */
+export const createEngines = (options: EngineOptions): Engines => {
+  const deployed = createEngine(options);
+  const known = new Map<string, Engine>();
+  const build = (revision: string, definition: string): Engine => {
+    const parsed = parse(definition);
+    if (parsed === null) return unavailable(deployed, revision, `a readable revision ${revision}`);
+    const found = withDefinition(options.team, revision, parsed);
+    return found.ok
+      ? createEngine({ ...options, team: found.team })
+      : unavailable(deployed, revision, found.missing.join(", "));
+  };
+  return {
+    deployed: () => deployed,
+    pinned: (revision, definition) => {
+      const engine = known.get(revision) ?? build(revision, definition);
+      known.set(revision, engine);
+      return engine;
+    },
+  };
+};

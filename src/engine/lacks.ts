@@ -1,0 +1,41 @@
+import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { Toolbox } from "../tools/define-tool.ts";
+import { providerOf } from "./models.ts";
+
+/** What a definition needs and this deployment lacks (CF-34). */
+
+export interface Deployment {
+  readonly team: Team;
+  readonly toolboxes: readonly Toolbox[];
+  /** Provider kinds that can be spoken to. */
+  readonly kinds: readonly string[];
+}
+
+const lackedProvider = ({ team, kinds }: Deployment, name: string): readonly string[] => {
+  const provider = providerOf(team, name);
+  if (provider === undefined) return [`provider ${name}`];
+  return kinds.includes(provider.kind) ? [] : [`provider kind ${provider.kind}`];
+};
+
+const lackedTools = (
+  { toolboxes }: Deployment,
+  { name, tools = [] }: AgentConfig["toolboxes"][number],
+): readonly string[] => {
+  const box = toolboxes.find((each) => each.name === name);
+  if (box === undefined) return name === "core" ? [] : [`toolbox ${name}`];
+  return tools
+    .filter((tool) => !box.tools.some((each) => each.name === tool))
+    .map((tool) => `tool ${tool} of toolbox ${name}`);
+};
+
+/** Providers, fallbacks, toolboxes and tools of an agent that are not there, each once. */
+export const lacksOf = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
+  const provider = providerOf(deployment.team, agent.provider);
+  const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
+  const providers = [agent.provider, ...fallbacks.map((each) => each.provider)];
+  const found = [
+    ...providers.flatMap((name) => lackedProvider(deployment, name)),
+    ...agent.toolboxes.flatMap((entry) => lackedTools(deployment, entry)),
+  ];
+  return [...new Set(found)];
+};

@@ -1,0 +1,46 @@
+import type { Rules } from "../agent/commands/command.ts";
+import type { Problem } from "../agent/problem.ts";
+import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { BoundTool } from "../agent/agent.ts";
+import { clientToolProblem } from "./client-tools.ts";
+import { firstTarget, mediaProblem, modelProblem } from "./models.ts";
+import { schemaProblem } from "./output-check.ts";
+import { unsetSecret } from "./secrets.ts";
+import type { Bindings } from "./secrets.ts";
+
+/** What a team's definition says about the commands of its sessions. */
+
+interface RuleParts {
+  /** With its model ids resolved. */
+  readonly team: Team;
+  readonly env: Bindings;
+  readonly tools: (agent: AgentConfig) => ReadonlyMap<string, BoundTool>;
+}
+
+/** A secret that a session of this agent needs and that is not set (CF-20). */
+const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
+  const target = firstTarget(team, agent, null);
+  const unset = target === null ? null : unsetSecret(team, env, target);
+  return unset === null ? null : { code: "config_incomplete", detail: unset };
+};
+
+export const rulesOf = ({ team, env, tools }: RuleParts): Rules => {
+  const byName = new Map(team.agents.map((agent) => [agent.name, agent]));
+  /** Asks of an agent that exists; callers check the name before. */
+  const ask = <T>(name: string, question: (agent: AgentConfig) => T | null): T | null => {
+    const agent = byName.get(name);
+    return agent === undefined ? null : question(agent);
+  };
+  return {
+    onBusy: team.sessions.on_busy,
+    interactive: team.sessions.interactive,
+    entryAgent: team.entry_agent,
+    agentNames: [...byName.keys()],
+    revision: team.revision,
+    modelProblem: (model, name) => ask(name, (agent) => modelProblem(team, env, model, agent)),
+    agentProblem: (name) => ask(name, (agent) => agentProblem(team, env, agent)),
+    mediaProblem: (parts, name, model) => ask(name, (agent) => mediaProblem(team, agent, model, parts)),
+    clientToolProblem: (given, name) => ask(name, (agent) => clientToolProblem(given, tools(agent))),
+    schemaProblem,
+  };
+};

@@ -1,0 +1,114 @@
+import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
+import type { Provider, Team } from "../config/team.ts";
+import type { Completer } from "../model/completer.ts";
+import { modelError } from "../model/failure.ts";
+
+/** Values of `${NAME}` references (CF-20): read at use from text bindings and Secrets Store bindings. */
+
+/** Bindings and variables of the Worker, by name. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
+interface StoredSecret {
+  get(): Promise<string>;
+}
+
+const isStored = (value: unknown): value is StoredSecret =>
+  typeof value === "object" && value !== null && typeof (value as { get?: unknown }).get === "function";
+
+/** A text binding; unset, empty and other bindings are null. */
+export const textOf = (env: Bindings, name: string): string | null => {
+  const value = Object.hasOwn(env, name) ? env[name] : undefined;
+  return typeof value === "string" && value !== "" ? value : null;
+};
+
+const isSet = (env: Bindings, name: string): boolean => textOf(env, name) !== null || isStored(env[name]);
+
+/** The first reference of a text that nothing is bound to; null if there is none. */
+const unsetIn = (env: Bindings, text: string): string | null =>
+  referencesIn(text).names.find((name) => !isSet(env, name)) ?? null;
+
+/** Texts of a provider that its requests need, by their key below the provider. */
+const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [string, string])[] => [
+  ...(api_key === undefined ? [] : [["api_key", api_key] as const]),
+  ...(base_url === undefined ? [] : [["base_url", base_url] as const]),
+  ...Object.entries(headers).map(([name, value]) => [`headers.${name}`, value] as const),
+];
+
+/** The sentence about a secret that calls of a provider's model need and that is not set; null if all are. */
+export const unsetSecret = (
+  team: Team,
+  env: Bindings,
+  { provider, model }: { readonly provider: Provider; readonly model: string },
+): string | null => {
+  const field = `providers[${team.providers.indexOf(provider)}]`;
+  for (const [key, text] of [...textsOf(provider), ["model", model] as const]) {
+    const name = unsetIn(env, text);
+    if (name !== null) return missingReference(`${field}.${key}`, name, team.name);
+  }
+  return null;
+};
+
+const expanded = (env: Bindings, text: string): string => {
+  const resolved = resolveReferences(text, (name) => textOf(env, name));
+  return resolved.ok ? resolved.value : text;
+};
+
+/** The team with its model ids resolved: they choose windows, prices and capabilities. One that names an unset variable stays as written. */
+export const withModels = (team: Team, env: Bindings): Team => {
+  const model = (given: string): string => expanded(env, given);
+  const lane = <L extends { readonly model?: string | undefined }>(given: L): L =>
+    given.model === undefined ? given : { ...given, model: model(given.model) };
+  return {
+    ...team,
+    providers: team.providers.map((each) => ({ ...lane(each), fallbacks: each.fallbacks.map(lane) })),
+    agents: team.agents.map((each) => ({
+      ...lane(each),
+      ...(each.fallbacks === undefined ? {} : { fallbacks: each.fallbacks.map(lane) }),
+    })),
+  };
+};
+
+/** Reads values of the Secrets Store; one that cannot be read is left out, and so counts as unset. */
+const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map<string, string>> => {
+  const values = new Map<string, string>();
+  await Promise.all(
+    names.map(async (name) => {
+      const stored = env[name];
+      const value = isStored(stored) ? await stored.get().catch(() => "") : "";
+      if (value !== "") values.set(name, value);
+    }),
+  );
+  return values;
+};
+
+/** Gives a text with its references resolved, or throws the sentence about the first that is unset. */
+export type SecretReader = (text: string, field: string) => string;
+
+/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too (CF-32). */
+export const withSecrets = (
+  team: Team,
+  env: Bindings,
+  target: { readonly provider: Provider; readonly model: string },
+  create: (secret: SecretReader) => Completer,
+): Completer => {
+  const { provider, model } = target;
+  const names = new Set(textsOf(provider).flatMap(([, text]) => referencesIn(text).names));
+  let stored: ReadonlyMap<string, string> = new Map();
+  const completer = create((text, field) => {
+    const resolved = resolveReferences(text, (name) => textOf(env, name) ?? stored.get(name));
+    if (resolved.ok) return resolved.value;
+    throw new Error(missingReference(field, resolved.missing[0] ?? "", team.name));
+  });
+  return {
+    ...completer,
+    complete: async (request, options) => {
+      if (unsetIn(env, model) !== null) {
+        const origin = { provider: provider.name, model };
+        throw modelError("auth", origin, unsetSecret(team, env, target) ?? "its model is not set");
+      }
+      const wanted = [...names].filter((name) => isStored(env[name]));
+      if (wanted.length > 0) stored = await fetchStored(env, wanted);
+      return completer.complete(request, options);
+    },
+  };
+};
