@@ -1,5 +1,6 @@
 import type { ModelErrorCode, ModelFailure } from "../model/error.ts";
 import { afterFailure } from "../model/retry.ts";
+import type { AfterFailure } from "../model/retry.ts";
 import { agentOf, changeRun, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
@@ -23,55 +24,50 @@ export const attemptFailed = (
   threadId: string,
   failure: ModelFailure,
 ): { readonly exhausted: boolean } => {
-  const run = runOf(draft, threadId);
-  const { phase } = run;
+  const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return { exhausted: false };
   const { now, fraction } = draft.moment;
-  const agent = agentOf(draft, threadId);
-  const policy = agent.lanes[phase.lanes.current]?.retry ?? { maxRetries: 0, baseDelay: 0, maxWait: 0 };
+  const policy = agentOf(draft, threadId).lanes[phase.lanes.current]?.retry ?? noRetry;
   const after = afterFailure(failure, phase.lanes, policy, now, fraction);
-  ledgered(draft, threadId, {
-    outcome: failure.code,
-    usage: failure.usage ?? noUsage,
-    estimated: failure.billed === true,
-    cost: failure.cost === undefined ? 0 : failure.cost,
-  });
+  const { usage = noUsage, cost = 0, billed = false } = failure;
+  ledgered(draft, threadId, { outcome: failure.code, usage, estimated: billed, cost });
   attemptAborted(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
-  const again = {
-    at: "waiting",
-    attempt: phase.attempt + 1,
-    lanes: after.lanes,
-    booked: false,
-    why: "retry",
-  } as const;
-  switch (after.kind) {
-    case "retry":
-      changeRun(draft, threadId, { phase: { ...again, until: after.at } });
-      break;
-    case "next_lane": {
-      const to = after.lanes.list[after.index];
-      emit(draft, threadId, "provider_failover", {
-        from: `${failure.provider}/${failure.model}`,
-        to: `${to?.provider}/${to?.model}`,
-        code: failure.code,
-      });
-      changeRun(draft, threadId, { phase: { ...again, until: now } });
-      break;
-    }
-    case "fail": {
-      const error =
-        after.retryAt === undefined
-          ? failure.message
-          : `${failure.message} (retry_at ${new Date(after.retryAt).toISOString()})`;
-      changeRun(draft, threadId, { phase: { at: "ready" } });
-      runFinished(draft, threadId, {
-        state: "failed",
-        reason: reasons[after.code] ?? "provider_error",
-        error,
-      });
-    }
-  }
+  if (after.kind === "fail") givenUp(draft, threadId, failure, after);
+  else again(draft, threadId, failure, phase.attempt + 1, after);
   return { exhausted: after.exhausted };
+};
+
+const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
+
+/** Another attempt: later in the same lane, or at once in the next. */
+const again = (
+  draft: Draft,
+  threadId: string,
+  { provider, model, code }: ModelFailure,
+  attempt: number,
+  after: Exclude<AfterFailure, { kind: "fail" }>,
+): void => {
+  const { lanes } = after;
+  const until = after.kind === "retry" ? after.at : draft.moment.now;
+  if (after.kind === "next_lane") {
+    const to = lanes.list[after.index];
+    const names = { from: `${provider}/${model}`, to: `${to?.provider}/${to?.model}` };
+    emit(draft, threadId, "provider_failover", { ...names, code });
+  }
+  changeRun(draft, threadId, {
+    phase: { at: "waiting", attempt, until, lanes, booked: false, why: "retry" },
+  });
+};
+
+const givenUp = (
+  draft: Draft,
+  threadId: string,
+  { message }: ModelFailure,
+  { code, retryAt }: Extract<AfterFailure, { kind: "fail" }>,
+): void => {
+  const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+  runFinished(draft, threadId, { state: "failed", reason: reasons[code] ?? "provider_error", error });
 };
 
 /** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */

@@ -3,7 +3,7 @@ import type { ItemDelta } from "../model/completer.ts";
 import type { Delta, DeltaKind } from "./events.ts";
 import type { Host } from "./host.ts";
 import type { Run } from "./state.ts";
-import { itemId, itemsOpened } from "./turns.ts";
+import { attemptId, itemId, itemsOpened } from "./turns.ts";
 import type { OpenedItem } from "./turns.ts";
 
 /** Live text of one attempt on its way to the watchers: many provider reads become one frame per item (AP-20). */
@@ -30,6 +30,28 @@ const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
   tool_input: "tool_input_delta",
 };
 
+const taken = (items: Map<number, OpenItem>, run: Run, attempt: number, delta: ItemDelta): void => {
+  const { index, kind, data, call } = delta;
+  const known = items.get(index);
+  if (known !== undefined) known.text += data;
+  else
+    items.set(index, {
+      id: itemId(run, attempt, index),
+      kind,
+      call: call ?? null,
+      text: data,
+      sent: 0,
+      opened: false,
+    });
+};
+
+const asOpened = ({ id, kind, call, text }: OpenItem): OpenedItem => ({
+  id,
+  kind,
+  call,
+  preview: kind === "tool_input" ? "" : preview(text),
+});
+
 export const openStream = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
   const items = new Map<number, OpenItem>();
   let timer: { cancel(): void } | null = null;
@@ -39,58 +61,34 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
     const fresh = [...items.values()].filter(({ opened }) => !opened);
     if (fresh.length === 0) return;
     for (const item of fresh) item.opened = true;
-    const opened = fresh.map(({ id, kind, call, text }): OpenedItem => ({
-      id,
-      kind,
-      call,
-      preview: kind === "tool_input" ? "" : preview(text),
-    }));
     host.update((draft) => {
-      const current = draft.state.threads[threadId]?.run;
-      if (current?.id === run.id && current.phase.at === "thinking" && current.phase.attempt === attempt)
-        itemsOpened(draft, threadId, opened);
+      const now = draft.state.threads[threadId]?.run;
+      if (now?.phase.at !== "thinking") return;
+      if (attemptId(now, now.phase.attempt) === attemptId(run, attempt))
+        itemsOpened(draft, threadId, fresh.map(asOpened));
     });
+  };
+
+  const unsent = (item: OpenItem): readonly Delta[] => {
+    const { id, kind, text, sent } = item;
+    if (sent === text.length) return [];
+    item.sent = text.length;
+    host.itemGrew({ id, thread: threadId, kind, attempt, text });
+    const data = text.slice(sent);
+    return [{ type: "delta", kind: deltaKinds[kind], thread: threadId, item: id, attempt, off: sent, data }];
   };
 
   const flush = (): void => {
     timer = null;
     if (closed) return;
     openNew();
-    const deltas: Delta[] = [];
-    for (const item of items.values()) {
-      if (item.sent === item.text.length) continue;
-      const data = item.text.slice(item.sent);
-      deltas.push({
-        type: "delta",
-        kind: deltaKinds[item.kind],
-        thread: threadId,
-        item: item.id,
-        attempt,
-        off: item.sent,
-        data,
-      });
-      item.sent = item.text.length;
-      host.itemGrew({ id: item.id, thread: threadId, kind: item.kind, attempt, text: item.text });
-    }
-    host.show(deltas);
+    host.show([...items.values()].flatMap(unsent));
   };
 
   return {
     take: (deltas) => {
       if (closed) return;
-      for (const { index, kind, data, call } of deltas) {
-        const known = items.get(index);
-        if (known !== undefined) known.text += data;
-        else
-          items.set(index, {
-            id: itemId(run, attempt, index),
-            kind,
-            call: call ?? null,
-            text: data,
-            sent: 0,
-            opened: false,
-          });
-      }
+      for (const delta of deltas) taken(items, run, attempt, delta);
       timer ??= host.after(coalesceMs, flush);
     },
     close: () => {

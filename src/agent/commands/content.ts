@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { ContentPart, ImagePart } from "../../chat/message.ts";
+import type { ContentPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import type { Draft } from "../draft.ts";
 import { refuse } from "../problem.ts";
@@ -40,24 +40,35 @@ type Given = z.output<typeof partSchema>;
 
 const dataUrl = /^data:([a-z0-9.+/-]+);base64,/i;
 
-const storeBytes = (draft: Draft, part: Exclude<Given, { type: "text" }>, index: number): ContentPart => {
-  const raw = part.data ?? "";
-  const typed = dataUrl.exec(raw);
-  const media_type = typed?.[1]?.toLowerCase() ?? part.media_type;
+type Media = Exclude<Given, { type: "text" }>;
+
+/** The media type that a part names itself, or in its data URL. */
+const mediaTypeOf = (part: Media, index: number): string => {
+  const named = dataUrl.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type;
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
-  if (media_type === undefined || !known.includes(media_type))
-    return refuse("unsupported_media_type", `/content/${index}/media_type: use one of ${known.join(", ")}`);
-  const name = part.name === undefined ? {} : { name: part.name };
-  if (part.url !== undefined) return { type: part.type, media_type, url: part.url, ...name } as ImagePart;
-  const data = raw.slice(typed?.[0].length ?? 0).replace(/\s+/g, "");
-  if (data === "" || data.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(data))
-    return refuse("invalid_request", `/content/${index}/data: not base64`, {
-      errors: [{ pointer: `/content/${index}/data`, code: "base64", message: "not base64" }],
-    });
+  return named !== undefined && known.includes(named)
+    ? named
+    : refuse("unsupported_media_type", `/content/${index}/media_type: use one of ${known.join(", ")}`);
+};
+
+const base64Of = ({ data = "" }: Media, index: number): string => {
+  const bytes = data.replace(dataUrl, "").replace(/\s+/g, "");
+  if (bytes.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(bytes)) return bytes;
+  const pointer = `/content/${index}/data`;
+  return refuse("invalid_request", `${pointer}: not base64`, {
+    errors: [{ pointer, code: "base64", message: "not base64" }],
+  });
+};
+
+const storeMedia = (draft: Draft, part: Media, index: number): ContentPart => {
+  const { type, name, url } = part;
+  const fields = { media_type: mediaTypeOf(part, index), ...(name === undefined ? {} : { name }) };
+  if (url !== undefined) return { type, ...fields, url };
+  const text = base64Of(part, index);
   const blob = `m${draft.state.nextBlob}`;
   draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
-  draft.blobs.push({ id: blob, text: data });
-  return { type: part.type, media_type, blob, ...name } as ImagePart;
+  draft.blobs.push({ id: blob, text });
+  return { type, ...fields, blob };
 };
 
 /** The content of an input as it is stored; bytes become blobs of the same commit. */
@@ -67,7 +78,7 @@ export const storedContent = (
 ): readonly ContentPart[] => {
   const parts: readonly Given[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
   const stored = parts.map((part, index): ContentPart =>
-    part.type === "text" ? { type: "text", text: cleanText(part.text) } : storeBytes(draft, part, index),
+    part.type === "text" ? { type: "text", text: cleanText(part.text) } : storeMedia(draft, part, index),
   );
   const blank = stored.every((part) => part.type === "text" && !/\S/.test(part.text));
   return blank ? refuse("invalid_request", "/content: must not be blank") : stored;

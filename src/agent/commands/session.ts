@@ -93,30 +93,38 @@ const agentOrRefuse = (name: string, rules: Rules): string => {
   return problem === null ? name : refuse(problem.code, problem.detail);
 };
 
-/** Creates the session; with `input` its first run starts in the same commit (AP-16). */
-export const create: Command = write(createSchema, (context, params): Answer => {
-  const { draft, rules } = context;
+type Created = z.output<typeof createSchema>;
+
+/** The agent of the new session, if everything that was asked for can be had. */
+const admitted = (rules: Rules, params: Created): string => {
   const agent = agentOrRefuse(params.agent ?? rules.entryAgent, rules);
   const model = params.model === undefined ? null : rules.modelProblem(params.model, agent);
   if (model !== null) return refuse(model.code, model.detail);
   const tools = rules.clientToolProblem(params.client_tools, agent);
   if (tools !== null) return refuse(tools.code, tools.detail, { errors: tools.errors ?? [] });
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
-  if (schema !== null) return refuse("output_schema_invalid", `/output_schema: ${schema}`);
+  return schema === null ? agent : refuse("output_schema_invalid", `/output_schema: ${schema}`);
+};
+
+/** Creates the session; with `input` its first run starts in the same commit (AP-16). */
+export const create: Command = write(createSchema, (context, params): Answer => {
+  const { draft, rules } = context;
+  const agent = admitted(rules, params);
+  const { ref = null, title = null, metadata, interactive = rules.interactive, model = null } = params;
   draft.state = {
     ...draft.state,
     agent,
-    ref: params.ref ?? null,
-    title: params.title ?? null,
-    metadata: params.metadata,
-    interactive: params.interactive ?? rules.interactive,
+    ref,
+    title,
+    metadata,
+    interactive,
+    model,
     tools: params.tools ?? null,
     clientTools: params.client_tools,
-    model: params.model ?? null,
     outputSchema: params.output_schema ?? null,
     threads: { main: mainThread(agent) },
   };
-  const { revision, ref, title, metadata } = draft.state;
+  const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
   if (params.input !== undefined) {
     const input = typeof params.input === "string" ? { content: params.input } : params.input;
