@@ -20,6 +20,7 @@ main = "worker.js"
 compatibility_date = "2026-11-01"
 compatibility_flags = ["global_fetch_strictly_public"]
 send_metrics = false
+keep_names = false
 ${["SessionObject", "TeamObject", "ProviderGate"]
   .map((name) => `[exports.${name}]\ntype = "durable-object"\nstorage = "sqlite"\n`)
   .join("\n")}`;
