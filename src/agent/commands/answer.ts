@@ -97,8 +97,6 @@ const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): Ans
 /** Bytes of a client tool's output (TB-38). */
 const longestOutput = 1_048_576;
 
-const longestOutput = 1_048_576;
-
 const answeredClient = (given: Given): AnswerEffect => {
   if (given.decision !== "result") return invalid("/decision", "a client tool takes result or cancel");
   if (given.output === undefined) return invalid("/output", "give the tool's output");
