@@ -76,6 +76,8 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly terminal?: boolean;
   readonly pinned?: boolean;
   readonly poll?: boolean;
+  /** In extensions: it takes the place of the built-in tool of its name (TB-37). */
+  readonly replaces?: boolean;
   /** Milliseconds; absent = 60 000. */
   readonly timeout?:
     | number

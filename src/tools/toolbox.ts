@@ -53,7 +53,8 @@ function chosen(
 
 /**
  * The tools of an agent: those of its entries in their order, then those of the `implicit` toolboxes that it does
- * not list. Unknown names, a toolbox twice and two tools of one name are problems (TB-4).
+ * not list. Unknown names, a toolbox twice and two tools of one name are problems (TB-4), unless one `replaces` the
+ * other (TB-37).
  */
 export function selectTools(
   entries: readonly ToolboxEntry[],
@@ -83,6 +84,12 @@ export function selectTools(
     problems.push(...selection.problems);
     for (const tool of selection.tools) {
       const owner = owners.get(tool.name);
+      const before = tools.findIndex((each) => each.tool.name === tool.name);
+      if (tool.replaces === true && before >= 0) {
+        tools[before] = { tool, toolbox: box.name };
+        continue;
+      }
+      if (tools[before]?.tool.replaces === true) continue;
       if (owner !== undefined) {
         report("name_conflict", `the toolboxes ${owner} and ${box.name} both have a tool "${tool.name}"`);
         continue;

@@ -112,7 +112,6 @@ test("CF-14: options have the documented defaults", async () => {
     context_threshold: 0.8,
     context_window_warning_threshold: 0.8,
     interaction_mode: "blocking",
-    question_timeout: 86_400_000,
     command_timeout: 120_000,
     max_command_timeout: 600_000,
     loop_detection_threshold: 0,
@@ -122,6 +121,7 @@ test("CF-14: options have the documented defaults", async () => {
     tool_access: "",
   });
   expect(options.writable_paths).toBeUndefined();
+  expect(options.question_timeout).toBeUndefined();
 });
 
 test("CF-14: an absent writable_paths is unbounded, an empty one allows nothing", async () => {

@@ -3,7 +3,6 @@ import type { Message } from "../../src/chat/message.ts";
 import type { Agent } from "../../src/agent/agent.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { isValid } from "../../src/chat/view.ts";
-import type { Rules } from "../../src/agent/commands/command.ts";
 import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Delta, StoredEvent } from "../../src/agent/events.ts";
 import { perform } from "../../src/agent/perform.ts";
@@ -61,6 +60,8 @@ export interface Bench {
   pass(ms: number): Promise<void>;
   /** Drops the isolate: a new one starts from the rows. */
   crash(): void;
+  /** Drops the isolate, and the new one runs another engine: a deploy. */
+  deploy(engine: Engine): void;
   events(): readonly StoredEvent[];
   types(): readonly string[];
   chat(): readonly Message[];
@@ -121,7 +122,7 @@ export const openBench = ({
 }: BenchOptions): Bench => {
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
-  const engine = observed(given, requests);
+  let engine = observed(given, requests);
   const published: StoredEvent[] = [];
   const deltas: Delta[] = [];
   let now = 1_700_000_000_000;
@@ -205,16 +206,15 @@ export const openBench = ({
     return isolate.live;
   };
 
-  const rules: Rules = engine.rules;
   const doorOf = (mine: Isolate): Door => ({
     read: () => mine.live?.read() ?? null,
     archive: () => archiveOf(mine.storage.sql),
-    rules,
+    rules: engine.rules,
     now: () => now,
     items: () => [],
     remove: () => undefined,
     update: (change) => {
-      const live = mine.live ?? createLive(parts(mine), null, emptySession(id, tenant, rules, now));
+      const live = mine.live ?? createLive(parts(mine), null, emptySession(id, tenant, engine.rules, now));
       const result = live.update(change);
       mine.live = live;
       return result;
@@ -278,6 +278,10 @@ export const openBench = ({
       isolate.live?.driver.stop();
       isolate = start();
       pump();
+    },
+    deploy: (next) => {
+      engine = observed(next, requests);
+      bench.crash();
     },
     events: () =>
       archiveOf(createStorage(database).sql)

@@ -1,29 +1,49 @@
 import { compileTeam } from "../../src/config/compile.ts";
 import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
-import type { Bindings } from "../../src/engine/create.ts";
+import type { Bindings, EngineOptions } from "../../src/engine/create.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import type { Profile } from "../../src/providers/profile.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
 
-/** Compiles a team from YAML; a diagnostic fails the test. */
-export const teamOf = async (yaml: string, extra: readonly Toolbox[] = []): Promise<Team> => {
-  const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml]]), { name: "test", extensions: { exports: { toolboxes: extra } } });
+export interface TeamExtras {
+  readonly toolboxes?: readonly Toolbox[];
+  /** Provider kinds of the extensions. */
+  readonly profiles?: readonly Profile[];
+  /** Further files of the team's folder, like `skills/x/SKILL.md`. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Compiles a team from YAML; a diagnostic that is an error fails the test. */
+export const teamOf = async (
+  yaml: string,
+  { toolboxes: extra = [], profiles = [], files = {} }: TeamExtras = {},
+): Promise<Team> => {
+  const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
+    name: "test",
+    extensions: { exports: { toolboxes: extra, providers: profiles } },
+  });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
   return team;
 };
 
-export interface EngineExtras {
-  readonly toolboxes?: readonly Toolbox[];
+export interface EngineExtras extends TeamExtras {
   readonly env?: Bindings;
   readonly now?: () => number;
+  readonly fetch?: typeof globalThis.fetch;
 }
 
-/** An engine from YAML, with the built-in toolboxes and a test's own. */
+/** What an engine of this team is built from, with the built-in toolboxes and a test's own. */
+export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOptions => ({
+  team,
+  env: extras.env ?? {},
+  toolboxes: [...toolboxes, ...(extras.toolboxes ?? [])],
+  profiles: extras.profiles ?? [],
+  ...(extras.now === undefined ? {} : { now: extras.now }),
+  ...(extras.fetch === undefined ? {} : { fetch: extras.fetch }),
+});
+
+/** An engine from YAML. */
 export const engineOf = async (yaml: string, extras: EngineExtras = {}): Promise<Engine> =>
-  createEngine({
-    team: await teamOf(yaml, extras.toolboxes),
-    env: extras.env ?? {},
-    toolboxes: [...toolboxes, ...(extras.toolboxes ?? [])],
-    ...(extras.now === undefined ? {} : { now: extras.now }),
-  });
+  createEngine(engineOptions(await teamOf(yaml, extras), extras));

@@ -1,6 +1,6 @@
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft } from "../draft.ts";
-import { coreTools } from "../known.ts";
+import { builtInToolboxes, coreTools } from "../known.ts";
 import { at } from "../located.ts";
 import { suggestion } from "../suggest.ts";
 import { namesOf } from "./names.ts";
@@ -38,6 +38,9 @@ const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, servers: read
 const toolsOf = (draft: Draft, entry: ToolboxEntry): readonly string[] =>
   (draft.toolboxes.get(entry.name) ?? []).filter((tool) => entry.tools?.includes(tool) ?? true);
 
+/** A tool of an extension that bears a built-in's name either replaces it or was reported with its toolbox (TB-37). */
+const isBuiltIn = (toolbox: string): boolean => Object.hasOwn(builtInToolboxes, toolbox);
+
 const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, servers: readonly string[]): void => {
   const boxes = new Set<string>();
   const owner = new Map<string, string>();
@@ -52,6 +55,7 @@ const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, servers:
     for (const tool of toolsOf(draft, entry)) {
       const other = owner.get(tool);
       if (other === undefined) owner.set(tool, entry.name);
+      else if (isBuiltIn(other) !== isBuiltIn(entry.name)) continue;
       else {
         const message = `the toolboxes ${other} and ${entry.name} both have a tool "${tool}"`;
         draft.report("name_conflict", path, message, { hint: "list the tools you want with tools: [...]" });
