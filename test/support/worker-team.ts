@@ -1,0 +1,144 @@
+import { indent } from "./scripts.ts";
+
+/** The team of the test Worker: one agent per scenario, each with a script of its own. */
+
+interface Part {
+  readonly name: string;
+  /** YAML of the script, without `script` and `pace`. */
+  readonly replies: string;
+  readonly delay?: number;
+  readonly chunk?: number;
+  readonly agent?: string;
+}
+
+const parts: readonly Part[] = [
+  {
+    name: "text",
+    delay: 3,
+    replies: `
+replies:
+  - reply:
+      - reasoning: Let me think about this question for a moment before I answer it.
+      - text: { repeat: "All work and no play makes a dull day. ", times: 12 }
+  - reply: [{ text: "A second answer, short." }]
+  - reply: [{ text: "A third one." }]
+  - reply: [{ text: "A fourth one." }]`,
+  },
+  {
+    name: "tools",
+    replies: `
+replies:
+  - reply:
+      - text: I look, put and fire at once.
+      - { call: look, args: { name: a, ms: 4 } }
+      - { call: put, args: { name: b, ms: 6 } }
+      - { call: fire, args: { name: c, ms: 3 } }
+  - reply: [{ text: "All three are done." }]`,
+  },
+  {
+    name: "ask",
+    replies: `
+replies:
+  - reply: [{ call: ask_user, args: { question: "Which colour?", options: [red, blue] } }]
+  - reply: [{ text: "Thanks for the colour." }]`,
+  },
+  {
+    name: "approve",
+    agent: `
+permissions:
+  rules: [{ tool: fire, action: ask }]`,
+    replies: `
+replies:
+  - reply: [{ call: fire, args: { name: a, ms: 3 } }]
+  - reply: [{ text: "Fired." }]`,
+  },
+  {
+    name: "retry",
+    replies: `
+replies:
+  - fail: [{ status: 529, times: 2 }]
+    reply: [{ text: "Finally an answer." }]`,
+  },
+  {
+    name: "later",
+    replies: `
+replies:
+  - fail: [{ status: 429, retry_after: 2 }]
+    reply: [{ text: "After the wait." }]`,
+  },
+  {
+    name: "broken",
+    delay: 3,
+    replies: `
+replies:
+  - fail: [{ error: truncated_stream, after_chars: 60 }]
+    reply: [{ text: "A text that breaks off in its first attempt and is said whole in the second." }]`,
+  },
+  {
+    name: "long",
+    chunk: 4000,
+    replies: `
+replies:
+  - reply:
+      - text: { repeat: "0123456789", times: 60000 }
+      - { call: print, args: { size: 120000 } }
+  - reply: [{ text: "That was long." }]`,
+  },
+  {
+    name: "slow",
+    delay: 10,
+    replies: `
+replies:
+  - reply: [{ text: { repeat: "Slowly it comes along. ", times: 60 } }]
+  - reply: [{ text: "Then it was over." }]
+  - reply: [{ text: "And again." }]`,
+  },
+  {
+    name: "loop",
+    replies: `
+scenes:
+  - name: again
+    when: { times: 30 }
+    reply: [{ text: "Once more. " }, { call: put, args: { name: round, ms: 1 } }]
+  - name: over
+    reply: [{ text: "Thirty turns are over." }]`,
+  },
+  {
+    name: "held",
+    replies: `
+replies:
+  - reply:
+      - { call: hold, args: { name: a } }
+      - { call: fire, args: { name: b, ms: 1 } }
+  - reply: [{ text: "Let go." }]
+  - reply: [{ text: "And more." }]
+  - reply: [{ text: "And still more." }]`,
+  },
+];
+
+const provider = ({ name, replies, delay = 0, chunk = 24 }: Part): string => `
+- name: ${name}-script
+  kind: scripted
+  model: ${name}-model
+  context_window: 1000000
+  rate_limit: { base_delay: 20ms }
+  script:
+    script: 1
+    pace: { chunk: ${chunk}, delay_ms: ${delay} }
+${indent(replies, 4)}`;
+
+const agent = ({ name, agent: more = "permissions: { preset: open }" }: Part): string => `
+- name: ${name}
+  description: Plays ${name}.
+  provider: ${name}-script
+  toolboxes: [probe, ask]
+  effects: []
+${indent(more, 2)}`;
+
+export const yaml = `
+providers:
+${indent(parts.map(provider).join("\n"), 2)}
+agents:
+${indent(parts.map(agent).join("\n"), 2)}
+access: { rate_limit: { rpm: 1000000 } }
+`;
