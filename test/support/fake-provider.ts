@@ -37,6 +37,8 @@ export interface FakeReply {
   readonly cutAt?: number;
   readonly endAt?: number;
   readonly stallAt?: number;
+  /** With `stallAt`: told when the silence begins. */
+  readonly onStall?: () => void;
   /** With `stallAt`: milliseconds between pings. */
   readonly pingEvery?: number;
   /** Bytes per write; absent: a frame per write. */
@@ -123,6 +125,7 @@ const stall = async (reply: FakeReply, request: FakeRequest, response: ServerRes
   const ping = Buffer.from(
     request.kind === "anthropic" ? 'event: ping\ndata: {"type":"ping"}\n\n' : ": ping\n\n",
   );
+  reply.onStall?.();
   while (!request.closed()) {
     await sleep(reply.pingEvery ?? 20);
     if (reply.pingEvery !== undefined && !request.closed()) await write(response, ping);
