@@ -27,7 +27,10 @@ const killAll = (): void => {
 process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
 
+/** No telemetry and no colours; wrangler's own trace collector would run inside the measured process, and charge by the span. */
 const quiet = {
+  X_LOCAL_OBSERVABILITY: "false",
+  X_LOCAL_EXPLORER: "false",
   WRANGLER_SEND_METRICS: "false",
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
   WRANGLER_LOG_SANITIZE: "true",
