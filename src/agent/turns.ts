@@ -13,6 +13,7 @@ import type { Draft } from "./draft.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { laneAt } from "./agent.ts";
+import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { addUsage, noUsage } from "./state.ts";
@@ -31,12 +32,20 @@ const turnLanes = (draft: Draft, threadId: string): Lanes => {
   );
 };
 
+/** Whether the lanes that a wait was begun with are still the agent's: a model override takes others (MO-38). */
+const sameLanes = ({ list }: Lanes, lanes: Agent["lanes"]): boolean =>
+  list.length === lanes.length &&
+  list.every(({ provider, model }, at) => provider === lanes[at]?.provider && model === lanes[at].model);
+
 const attemptOf = (
   draft: Draft,
   threadId: string,
   { phase }: Run,
-): Pick<Thinking, "attempt" | "lanes" | "booked"> =>
-  phase.at === "waiting" ? phase : { attempt: 1, lanes: turnLanes(draft, threadId), booked: false };
+): Pick<Thinking, "attempt" | "lanes" | "booked"> => {
+  if (phase.at === "waiting" && sameLanes(phase.lanes, agentOf(draft, threadId).lanes)) return phase;
+  const attempt = phase.at === "waiting" ? phase.attempt : 1;
+  return { attempt, lanes: turnLanes(draft, threadId), booked: false };
+};
 
 const steersJoined = (draft: Draft, threadId: string): void => {
   for (const input of steersOf(draft, threadId)) {
