@@ -17,11 +17,15 @@ import { createItems } from "./items.ts";
 import { createLive } from "./live.ts";
 import type { Live } from "./live.ts";
 import type { ProviderGate } from "./provider-gate.ts";
+import { createConnections } from "./connections.ts";
+import { openItems } from "./socket-frames.ts";
 import { createSocketDesk } from "./sockets.ts";
 import { clearStrikes, createTables, exists, load, migrate, strike } from "./store.ts";
 import { createWatchers } from "./watchers.ts";
 
 const deadDrives = 3;
+/** Events that a reader who is behind gets at a time. */
+const pageLines = 200;
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
@@ -34,12 +38,18 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
   readonly #items = createItems(this.#sql, Date.now);
-  readonly #watchers = createWatchers(this.ctx, (after) =>
-    archiveOf(this.#sql).events({ after, limit: 100_000 }),
-  );
+  readonly #connections = createConnections(() => this.#head());
+  readonly #watchers = createWatchers({
+    sockets: () => this.ctx.getWebSockets(),
+    connections: this.#connections,
+    items: this.#items,
+    replay: (after) => archiveOf(this.#sql).events({ after, limit: pageLines }),
+    head: () => this.#head(),
+  });
   readonly #clock = createClock(this.ctx.storage, Date.now, () => this.#tick());
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
   readonly #desk = createSocketDesk({
+    connections: this.#connections,
     watchers: this.#watchers,
     items: this.#items,
     archive: () => archiveOf(this.#sql),
@@ -61,6 +71,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     this.#engines = engines;
     this.#exports = ctx.exports as unknown as Exports;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}'));
+  }
+
+  #head(): number {
+    return this.#live?.read().head ?? 0;
   }
 
   async perform(call: SessionCall): Promise<SessionReply> {
@@ -185,7 +199,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
       archive: () => archiveOf(this.#sql),
       rules: engine.rules,
       now: Date.now,
-      items: () => this.#desk.items(),
+      items: () => openItems(this.#items),
       remove: () => this.#remove(),
       update: (change) => {
         const live =

@@ -1,144 +1,138 @@
-import { eventFrame, messageOf, passes, streamLimits } from "../src/agent/frames.ts";
-import type { CloseCode, Filter } from "../src/agent/frames.ts";
+import { eventFrame, messageOf, passes } from "../src/agent/frames.ts";
+import type { Filter } from "../src/agent/frames.ts";
 import type { Delta } from "../src/agent/events.ts";
-import type { Principal } from "../src/agent/rpc.ts";
+import type { Connections } from "./connections.ts";
+import type { Items } from "./items.ts";
 
-/** What survives hibernation with a socket; `after` is its cursor while it lags, else null: it has seen all. */
-export interface Viewer extends Filter {
-  readonly principal: Principal | null;
-  readonly ready: boolean;
-  readonly after: number | null;
-}
-
-/** Flow of one socket in this isolate: what was sent and not acknowledged yet. */
-interface Flow {
-  frames: number;
-  bytes: number;
-  readonly sizes: { frame: number; bytes: number }[];
-  patience: ReturnType<typeof setTimeout> | null;
-}
-
+/** Feeds the hibernating sockets of a session from committed rows (AP-20 to AP-26). */
 export interface Watchers {
-  readonly viewer: (socket: WebSocket) => Viewer;
-  readonly change: (socket: WebSocket, change: Partial<Viewer>) => void;
-  /** Sends frames regardless of filters; used for replies and replay. */
-  readonly send: (socket: WebSocket, frames: readonly string[]) => void;
+  /** Sends `first`, then the log after `after`, open items and `live`, at the reader's pace (AP-23). */
+  readonly start: (socket: WebSocket, filter: Filter, after: number, first: readonly string[]) => void;
+  /** Another filter from now on; open items are shown anew, since their beginning may have been left out. */
+  readonly filter: (socket: WebSocket, change: Partial<Filter>) => void;
   readonly publish: (lines: readonly string[], head: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
-  readonly bye: (socket: WebSocket, code: CloseCode, reason: string, head: number) => void;
 }
 
-const fresh: Viewer = {
-  principal: null,
-  ready: false,
-  after: null,
-  deltas: "all",
-  types: null,
-  threads: null,
+interface Parts {
+  readonly sockets: () => readonly WebSocket[];
+  readonly connections: Connections;
+  readonly items: Pick<Items, "open">;
+  /** Some lines after a cursor, none if there are no more. */
+  readonly replay: (after: number) => readonly string[];
+  readonly head: () => number;
+}
+
+/** Characters of one message of a replay. */
+const pageCharacters = 262_144;
+
+const deltaKinds = {
+  text: "text_delta",
+  reasoning: "reasoning_delta",
+  tool_input: "tool_input_delta",
+  tool_output: "tool_output_delta",
+} as const;
+
+const wants = ({ deltas, threads }: Filter, kind: Delta["kind"], thread: string): boolean =>
+  (deltas === "all" || (deltas === "text" && kind === "text_delta")) &&
+  (threads === null || threads.includes(thread));
+
+const pageOf = (lines: readonly string[]): readonly string[] => {
+  let characters = 0;
+  const over = lines.findIndex((line) => (characters += line.length) > pageCharacters);
+  return over < 0 ? lines : lines.slice(0, Math.max(1, over));
 };
 
-const wants = ({ deltas, threads }: Filter, delta: Delta | undefined): boolean =>
-  delta !== undefined &&
-  (deltas === "all" || (deltas === "text" && delta.kind === "text_delta")) &&
-  (threads === null || threads.includes(delta.thread));
+const itemStates = ({ items }: Parts, filter: Filter): readonly string[] =>
+  items
+    .open()
+    .filter(({ kind, thread }) => wants(filter, deltaKinds[kind], thread))
+    .map(({ id, kind, thread, attempt, text }) =>
+      JSON.stringify({ type: "item_state", item: id, kind, thread, attempt, text }),
+    );
 
-/** Feeds the hibernating sockets of a session from committed rows (AP-20 to AP-26). `replay` reads lines after a cursor. */
-export const createWatchers = (
-  ctx: DurableObjectState,
-  replay: (after: number) => readonly string[],
-): Watchers => {
-  const viewers = new WeakMap<WebSocket, Viewer>();
-  const flows = new WeakMap<WebSocket, Flow>();
-
-  const viewer = (socket: WebSocket): Viewer => {
-    const known = viewers.get(socket) ?? (socket.deserializeAttachment() as Viewer | null) ?? fresh;
-    viewers.set(socket, known);
-    return known;
-  };
-  const change = (socket: WebSocket, changed: Partial<Viewer>): void => {
-    const next = { ...viewer(socket), ...changed };
-    viewers.set(socket, next);
-    socket.serializeAttachment(next);
-  };
-  const flowOf = (socket: WebSocket): Flow => {
-    const known = flows.get(socket) ?? { frames: 0, bytes: 0, sizes: [], patience: null };
-    flows.set(socket, known);
-    return known;
-  };
-  const post = (socket: WebSocket, message: string | undefined, frames: number): void => {
-    if (message === undefined || socket.readyState !== WebSocket.OPEN) return;
-    const flow = flowOf(socket);
-    flow.frames += frames;
-    flow.bytes += message.length;
-    flow.sizes.push({ frame: flow.frames, bytes: message.length });
-    socket.send(message);
-  };
-  const bye: Watchers["bye"] = (socket, code, reason, head) => {
-    const resume = viewer(socket).after ?? head;
-    post(socket, JSON.stringify({ type: "bye", code, resume_after: resume, retry_ms: 1_000 }), 1);
-    socket.close(code, reason);
-  };
-  /** A reader that fell behind gets no deltas, and events from the log once it has acknowledged (AP-26). */
-  const lag = (socket: WebSocket, after: number): void => {
-    change(socket, { after });
-    post(socket, JSON.stringify({ type: "lag", shed: "deltas", seq: after }), 1);
-    flowOf(socket).patience = setTimeout(() => bye(socket, 4413, "too slow", after), streamLimits.patience);
-  };
-  const isExpired = (socket: WebSocket, head: number): boolean => {
-    const { principal } = viewer(socket);
-    if (principal?.expires === undefined || principal.expires > Date.now()) return false;
-    bye(socket, 4401, "token expired", head);
-    return true;
-  };
-  const postFrames = (socket: WebSocket, frames: readonly string[]): void =>
-    post(socket, messageOf(frames), frames.length);
-  const feed = (socket: WebSocket, lines: readonly string[], whole: string, before: number): void => {
+/** Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. */
+const catchUp = (parts: Parts, socket: WebSocket, first: readonly string[] = []): void => {
+  const { viewer, change, send, isFull } = parts.connections;
+  let frames = first;
+  for (;;) {
     const seen = viewer(socket);
-    if (!seen.ready || seen.after !== null || isExpired(socket, before)) return;
-    if (flowOf(socket).bytes + whole.length > streamLimits.unacked) return lag(socket, before);
-    if (seen.types === null && seen.threads === null) post(socket, whole, lines.length);
-    else postFrames(socket, lines.filter((line) => passes(line, seen)).map(eventFrame));
-  };
+    const lines = pageOf(parts.replay(seen.after ?? parts.head()));
+    const after = (seen.after ?? parts.head()) + lines.length;
+    frames = [...frames, ...lines.filter((line) => passes(line, seen)).map(eventFrame)];
+    if (after >= parts.head() || lines.length === 0) break;
+    change(socket, { after });
+    send(socket, frames);
+    frames = [];
+    if (isFull(socket)) return;
+  }
+  change(socket, { after: null });
+  const live = JSON.stringify({ type: "live", seq: parts.head() });
+  send(socket, [...frames, ...itemStates(parts, viewer(socket)), live]);
+};
 
+/** Whether a socket takes live frames; one that is full gets events from the log later, from `before` on. */
+const isOpen = ({ connections }: Parts, socket: WebSocket, before: number): boolean => {
+  const { ready, after } = connections.viewer(socket);
+  if (!ready || connections.isExpired(socket)) return false;
+  if (!connections.isFull(socket)) return after === null;
+  if (after === null) connections.change(socket, { after: before });
+  return false;
+};
+
+const publish = (parts: Parts, lines: readonly string[], before: number): void => {
+  const { viewer, post, send } = parts.connections;
+  const whole = messageOf(lines.map(eventFrame)) ?? "";
+  for (const socket of parts.sockets()) {
+    if (!isOpen(parts, socket, before)) continue;
+    const seen = viewer(socket);
+    if (seen.types === null && seen.threads === null) post(socket, whole, lines.length);
+    else send(socket, lines.filter((line) => passes(line, seen)).map(eventFrame));
+  }
+};
+
+const show = (parts: Parts, sockets: readonly WebSocket[], deltas: readonly Delta[]): void => {
+  const { viewer, post, send } = parts.connections;
+  const frames = deltas.map((delta) => JSON.stringify(delta));
+  const whole = messageOf(frames) ?? "";
+  for (const socket of sockets) {
+    const seen = viewer(socket);
+    if (seen.deltas === "none" || !isOpen(parts, socket, parts.head())) continue;
+    if (seen.deltas === "all" && seen.threads === null) post(socket, whole, frames.length);
+    else
+      send(
+        socket,
+        frames.filter((_, index) => passesFilter(seen, deltas[index])),
+      );
+  }
+};
+
+const passesFilter = (filter: Filter, delta: Delta | undefined): boolean =>
+  delta !== undefined && wants(filter, delta.kind, delta.thread);
+
+export const createWatchers = (parts: Parts): Watchers => {
+  const { connections } = parts;
   return {
-    viewer,
-    change,
-    bye,
-    send: postFrames,
+    start: (socket, filter, after, first) => {
+      connections.change(socket, { ...filter, ready: true, after });
+      catchUp(parts, socket, first);
+    },
+    filter: (socket, changed) => {
+      connections.change(socket, changed);
+      const seen = connections.viewer(socket);
+      if (seen.ready && seen.after === null) connections.send(socket, itemStates(parts, seen));
+    },
     publish: (lines, head) => {
-      const sockets = ctx.getWebSockets();
-      if (sockets.length === 0 || lines.length === 0) return;
-      const whole = messageOf(lines.map(eventFrame)) ?? "";
-      for (const socket of sockets) feed(socket, lines, whole, head - lines.length);
+      if (lines.length > 0 && parts.sockets().length > 0) publish(parts, lines, head - lines.length);
     },
     show: (deltas) => {
-      const sockets = ctx.getWebSockets();
-      if (sockets.length === 0 || deltas.length === 0) return;
-      const all = deltas.map((delta) => JSON.stringify(delta));
-      const whole = messageOf(all);
-      for (const socket of sockets) {
-        const seen = viewer(socket);
-        if (!seen.ready || seen.after !== null || flowOf(socket).bytes > streamLimits.unacked) continue;
-        if (seen.deltas === "all" && seen.threads === null) post(socket, whole, all.length);
-        else
-          postFrames(
-            socket,
-            all.filter((_, index) => wants(seen, deltas[index])),
-          );
-      }
+      const sockets = deltas.length === 0 ? [] : parts.sockets();
+      if (sockets.length > 0) show(parts, sockets, deltas);
     },
     acknowledged: (socket, frames) => {
-      const flow = flowOf(socket);
-      while (flow.sizes[0] !== undefined && flow.sizes[0].frame <= frames)
-        flow.bytes -= flow.sizes.shift()?.bytes ?? 0;
-      const { after } = viewer(socket);
-      if (after === null || flow.bytes > streamLimits.unacked / 2) return;
-      if (flow.patience !== null) clearTimeout(flow.patience);
-      flow.patience = null;
-      const lines = replay(after);
-      postFrames(socket, lines.filter((line) => passes(line, viewer(socket))).map(eventFrame));
-      change(socket, { after: null });
+      const hasRoom = connections.acknowledged(socket, frames);
+      if (hasRoom && connections.viewer(socket).after !== null) catchUp(parts, socket);
     },
   };
 };

@@ -1,0 +1,139 @@
+import type { Json } from "../src/chat/message.ts";
+import type { Archive } from "../src/agent/commands/command.ts";
+import { snapshotOf } from "../src/agent/commands/queries.ts";
+import { belongsTo } from "../src/agent/commands/session.ts";
+import { closeCodes, streamLimits } from "../src/agent/frames.ts";
+import type { ClientFrame } from "../src/agent/frames.ts";
+import type { Problem } from "../src/agent/problem.ts";
+import { problemBody } from "../src/agent/problem-body.ts";
+import type { Operation, SessionCall, SessionReply, TeamRpc } from "../src/agent/rpc.ts";
+import type { Session } from "../src/agent/state.ts";
+import type { Connections } from "./connections.ts";
+import type { Items } from "./items.ts";
+import type { Watchers } from "./watchers.ts";
+
+/** What the frames of a session's sockets do (AP-22, AP-23). */
+
+export interface FrameParts {
+  readonly connections: Connections;
+  readonly watchers: Watchers;
+  readonly items: Items;
+  readonly archive: () => Archive;
+  readonly perform: (call: SessionCall) => Promise<SessionReply>;
+  readonly session: () => Session | null;
+  readonly authenticate: TeamRpc["authenticate"];
+}
+
+type Hello = Extract<ClientFrame, { type: "hello" }>;
+type Change = Extract<ClientFrame, { type: "set" }>;
+type Command = Extract<ClientFrame, { type: "send" | "withdraw" | "answer" | "cancel" }>;
+
+const callOf = (frame: Command): { readonly op: Operation; readonly params: unknown } => {
+  switch (frame.type) {
+    case "send":
+      return { op: "send", params: frame.input };
+    case "withdraw":
+      return { op: "withdraw", params: { input: frame.input } };
+    case "answer":
+      return { op: "answer", params: { ...frame.answer, ask: frame.ask } };
+    case "cancel":
+      return { op: "cancel", params: frame.cancel };
+  }
+};
+
+export const rejectFrame = (
+  { connections }: FrameParts,
+  socket: WebSocket,
+  problem: Problem,
+  id?: string,
+): void =>
+  connections.send(socket, [
+    JSON.stringify({ type: "error", ...(id === undefined ? {} : { id }), problem: problemBody(problem) }),
+  ]);
+
+/** Open items as a snapshot holds them. */
+export const openItems = (items: Items): Json =>
+  items.open().map(({ id, kind, thread, attempt, text }) => ({ item: id, kind, thread, attempt, text }));
+
+const hello = (parts: FrameParts, socket: WebSocket, frame: Hello): void => {
+  const { connections, watchers, items, archive } = parts;
+  const now = parts.session();
+  if (now === null) return;
+  const { after, deltas } = frame;
+  if (after !== undefined && after > now.head) {
+    const detail = `after: the newest event is ${now.head}`;
+    rejectFrame(parts, socket, { code: "cursor_ahead", detail, meta: { head_seq: now.head } });
+    return connections.bye(socket, closeCodes.bad_frame, "cursor ahead");
+  }
+  const welcome = {
+    type: "welcome",
+    session: now.id,
+    head_seq: now.head,
+    heartbeat_ms: streamLimits.heartbeat,
+    resume: after === undefined ? "snapshot" : "events",
+    v: 1,
+  };
+  const first = [JSON.stringify(welcome)];
+  if (after === undefined) {
+    const snapshot = snapshotOf({ state: now, archive: archive() }, openItems(items));
+    first.push(`{"type":"snapshot","snapshot":${snapshot}}`);
+  }
+  const filter = { deltas, types: frame.types ?? null, threads: frame.threads ?? null };
+  watchers.start(socket, filter, after ?? now.head, first);
+};
+
+const command = async (parts: FrameParts, socket: WebSocket, frame: Command): Promise<void> => {
+  const { connections, perform } = parts;
+  const { principal } = connections.viewer(socket);
+  const now = parts.session();
+  if (principal === null || now === null) return;
+  const reply = await perform({ principal, session: now.id, ...callOf(frame), key: frame.id });
+  if (!reply.ok) return rejectFrame(parts, socket, reply.problem, frame.id);
+  const result = `"seq":${reply.seq},"replayed":${reply.replayed},"result":${reply.json}`;
+  connections.send(socket, [`{"type":"result","id":${JSON.stringify(frame.id)},${result}}`]);
+};
+
+/** A new token for the same tenant and session keeps the socket (AP-13). */
+const renew = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
+  const { connections } = parts;
+  const found = await parts.authenticate(token);
+  if (!found.ok) return rejectFrame(parts, socket, found.problem);
+  const now = parts.session();
+  if (now === null || !belongsTo(now, found.principal))
+    return connections.bye(socket, closeCodes.not_found, "not found");
+  if (!found.principal.scopes.includes("sessions:read"))
+    return connections.bye(socket, closeCodes.forbidden, "scope missing");
+  connections.change(socket, { principal: found.principal });
+};
+
+const refilter = ({ watchers }: FrameParts, socket: WebSocket, { deltas, types, threads }: Change): void =>
+  watchers.filter(socket, {
+    ...(deltas === undefined ? {} : { deltas }),
+    ...(types === undefined ? {} : { types }),
+    ...(threads === undefined ? {} : { threads }),
+  });
+
+/** Does what one checked frame says. */
+export const handleFrame = async (
+  parts: FrameParts,
+  socket: WebSocket,
+  frame: ClientFrame,
+): Promise<void> => {
+  switch (frame.type) {
+    case "hello":
+      return hello(parts, socket, frame);
+    case "ack":
+      return parts.watchers.acknowledged(socket, frame.frames);
+    case "set":
+      return refilter(parts, socket, frame);
+    case "ping":
+      return parts.connections.send(socket, ['{"type":"pong"}']);
+    case "auth":
+      return renew(parts, socket, frame.token);
+    case "send":
+    case "withdraw":
+    case "answer":
+    case "cancel":
+      return command(parts, socket, frame);
+  }
+};
