@@ -8,7 +8,12 @@ import { scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
 
 /** A client that repeats a command under its key until it is answered. */
-const command = (bench: Bench, op: Parameters<Bench["perform"]>[0], params: object, key: string): Record<string, never> => {
+const command = (
+  bench: Bench,
+  op: Parameters<Bench["perform"]>[0],
+  params: object,
+  key: string,
+): Record<string, never> => {
   for (let attempt = 0; attempt < 5; attempt++) {
     try {
       return bench.ok(op, params, key);
@@ -68,7 +73,14 @@ replies:
       command(bench, "send", { id: "i1", content: "Go" }, "i1");
       await settle(bench);
       expect(lastEnd(bench)).toBe("completed:end_turn");
-      expect(bench.chat().map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "tool", "assistant"]);
+      expect(bench.chat().map(({ role }) => role)).toEqual([
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "tool",
+        "assistant",
+      ]);
       const puts = probe.calls.filter(({ tool }) => tool === "put");
       expect(puts.length).toBeGreaterThanOrEqual(1);
       expect(new Set(puts.map(({ key }) => key)).size).toBe(1);
@@ -102,7 +114,7 @@ replies:
   - reply: [{ text: Heard you. }]`,
     play: async (bench, probe) => {
       command(bench, "send", { id: "i1", content: "Go" }, "i1");
-      await bench.idle().catch(() => undefined);
+      await bench.steps();
       command(bench, "send", { id: "i2", content: "Stop that", on_busy: "steer" }, "i2");
       probe.instant = true;
       for (const call of probe.calls) call.finish();
@@ -122,7 +134,7 @@ replies:
   - reply: [{ text: Never said. }]`,
     play: async (bench, probe) => {
       command(bench, "send", { id: "i1", content: "Go" }, "i1");
-      await bench.idle().catch(() => undefined);
+      await bench.steps();
       const state = bench.state().threads["main"];
       command(bench, "cancel", {}, "c1");
       probe.instant = true;
@@ -156,7 +168,10 @@ replies:
 
 const open = async (scenario: Scenario): Promise<{ bench: Bench; probe: Probe }> => {
   const probe = createProbe(scenario.instant ?? true);
-  return { probe, bench: openBench({ engine: await engineOf(scripted(scenario.replies), { toolboxes: [probe.toolbox] }) }) };
+  return {
+    probe,
+    bench: openBench({ engine: await engineOf(scripted(scenario.replies), { toolboxes: [probe.toolbox] }) }),
+  };
 };
 
 const writesOf = async (scenario: Scenario): Promise<number> => {
@@ -167,26 +182,32 @@ const writesOf = async (scenario: Scenario): Promise<number> => {
   return bench.writes();
 };
 
-test.each(scenarios)("RE-P2 RE-P4 SE-33: $name survives a power cut at every single write", async (scenario) => {
-  const total = await writesOf(scenario);
-  expect(total).toBeGreaterThan(10);
-  for (let cut = 1; cut <= total; cut++) {
-    const { bench, probe } = await open(scenario);
-    bench.cutAt(cut);
-    command(bench, "create", {}, "create");
-    await scenario.play(bench, probe);
-    checkInvariants(bench, scenario.inputs, probe);
-  }
-});
+test.each(scenarios)(
+  "RE-P2 RE-P4 SE-33: $name survives a power cut at every single write",
+  async (scenario) => {
+    const total = await writesOf(scenario);
+    expect(total).toBeGreaterThan(10);
+    for (let cut = 1; cut <= total; cut++) {
+      const { bench, probe } = await open(scenario);
+      bench.cutAt(cut);
+      command(bench, "create", {}, "create");
+      await scenario.play(bench, probe);
+      checkInvariants(bench, scenario.inputs, probe);
+    }
+  },
+);
 
-test.each(scenarios)("RE-C39 RE-C40: $name survives two cuts in a row at every pair of neighbouring writes", async (scenario) => {
-  const total = await writesOf(scenario);
-  for (let cut = 1; cut <= total; cut++) {
-    const { bench, probe } = await open(scenario);
-    bench.cutAt(cut);
-    command(bench, "create", {}, "create");
-    bench.cutAt(3);
-    await scenario.play(bench, probe);
-    checkInvariants(bench, scenario.inputs, probe);
-  }
-});
+test.each(scenarios)(
+  "RE-C39 RE-C40: $name survives two cuts in a row at every pair of neighbouring writes",
+  async (scenario) => {
+    const total = await writesOf(scenario);
+    for (let cut = 1; cut <= total; cut++) {
+      const { bench, probe } = await open(scenario);
+      bench.cutAt(cut);
+      command(bench, "create", {}, "create");
+      bench.cutAt(3);
+      await scenario.play(bench, probe);
+      checkInvariants(bench, scenario.inputs, probe);
+    }
+  },
+);

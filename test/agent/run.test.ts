@@ -5,7 +5,11 @@ import { scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
 
 test("SE-46 text: an answer in one turn has the golden order of events", async () => {
-  const bench = openBench({ engine: await engineOf(scripted("replies: [{ reply: [{ text: Hello there. }] }]"), { toolboxes: [createProbe().toolbox] }) });
+  const bench = openBench({
+    engine: await engineOf(scripted("replies: [{ reply: [{ text: Hello there. }] }]"), {
+      toolboxes: [createProbe().toolbox],
+    }),
+  });
   bench.ok("create");
   bench.send("Hi");
   await bench.idle();
@@ -44,7 +48,14 @@ replies:
   bench.send("Go");
   await bench.idle();
   expect(probe.names()).toEqual(["look(a)", "look(b)", "look(c)"]);
-  expect(bench.chat().map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool", "tool", "assistant"]);
+  expect(bench.chat().map(({ role }) => role)).toEqual([
+    "user",
+    "assistant",
+    "tool",
+    "tool",
+    "tool",
+    "assistant",
+  ]);
   expect(bench.types().slice(9)).toEqual([
     "llm_text",
     "llm_tool_prepare",

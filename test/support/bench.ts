@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Message } from "../../src/chat/message.ts";
 import type { Agent } from "../../src/agent/agent.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
-import { isValid } from "../../src/chat/view.ts";
+import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Delta, StoredEvent } from "../../src/agent/events.ts";
 import { perform } from "../../src/agent/perform.ts";
@@ -56,6 +56,12 @@ export interface Bench {
   send(content: string, more?: object): Record<string, never>;
   /** Runs until nothing is being worked on. */
   idle(): Promise<void>;
+  /** Lets whatever can happen now happen, also if work stays under way. */
+  steps(): Promise<void>;
+  /** While true, replies of the model wait at their end, with all their text streamed. */
+  hold: boolean;
+  /** Lets held replies go. */
+  release(): void;
   /** Moves the clock and lets what is due happen. */
   pass(ms: number): Promise<void>;
   /** Drops the isolate: a new one starts from the rows. */
@@ -86,8 +92,23 @@ export interface BenchOptions {
   readonly tenant?: string;
 }
 
+/** What left for the model, and whether its answers are held back. */
+interface Sent {
+  readonly requests: ModelRequest[];
+  readonly invalid: string[];
+  holding: boolean;
+  waiting: (() => void)[];
+}
+
+const held = (sent: Sent, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (!sent.holding) return resolve();
+    sent.waiting.push(resolve);
+    signal.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
+  });
+
 /** The same engine, telling of every request that leaves; one that no provider would take fails the test (SE-6). */
-const observed = (engine: Engine, requests: ModelRequest[]): Engine => {
+const observed = (engine: Engine, sent: Sent): Engine => {
   const known = new Map<Agent, Agent>();
   const watch = (agent: Agent): Agent => ({
     ...agent,
@@ -95,11 +116,13 @@ const observed = (engine: Engine, requests: ModelRequest[]): Engine => {
       ...lane,
       completer: {
         ...lane.completer,
-        complete: (request, options) => {
-          requests.push(request);
-          if (!isValid(request.messages))
-            throw new Error(`invalid request: ${JSON.stringify(request.messages)}`);
-          return lane.completer.complete(request, options);
+        complete: async (request, options) => {
+          sent.requests.push(request);
+          const problem = invalidity(request.messages);
+          if (problem !== null) sent.invalid.push(`${problem} in ${JSON.stringify(request.messages)}`);
+          const reply = await lane.completer.complete(request, options);
+          await held(sent, options.signal);
+          return reply;
         },
       },
     })),
@@ -122,7 +145,8 @@ export const openBench = ({
 }: BenchOptions): Bench => {
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
-  let engine = observed(given, requests);
+  const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
+  let engine = observed(given, sent);
   const published: StoredEvent[] = [];
   const deltas: Delta[] = [];
   let now = 1_700_000_000_000;
@@ -254,14 +278,32 @@ export const openBench = ({
     },
     send: (content, more = {}) => bench.ok("send", { content, ...more }),
     idle: async () => {
-      for (let round = 0; round < 500; round++) {
+      const giveUp = performance.now() + 10_000;
+      while (performance.now() < giveUp) {
         if (isolate.dead) pump();
         const mine = isolate;
-        // Streams and tools of this process settle in microtasks and immediates only.
+        // Streams and tools of this process settle in microtasks and immediates, wires on loopback soon after.
         await new Promise((resolve) => setImmediate(resolve));
+        if (sent.invalid.length > 0) throw new Error(`an invalid request left: ${sent.invalid[0]}`);
         if (!mine.busy && !mine.dead) return;
       }
       throw new Error("the session never came to rest");
+    },
+    get hold() {
+      return sent.holding;
+    },
+    set hold(on) {
+      sent.holding = on;
+    },
+    release: () => {
+      sent.holding = false;
+      for (const wake of sent.waiting.splice(0)) wake();
+    },
+    steps: async () => {
+      for (let round = 0; round < 12; round++) {
+        if (isolate.dead) pump();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     },
     pass: async (ms) => {
       now += ms;
@@ -271,7 +313,8 @@ export const openBench = ({
         timer.run();
       }
       pump();
-      await bench.idle();
+      await bench.steps();
+      if (!sent.holding) await bench.idle();
     },
     crash: () => {
       isolate.dead = true;
@@ -280,7 +323,7 @@ export const openBench = ({
       pump();
     },
     deploy: (next) => {
-      engine = observed(next, requests);
+      engine = observed(next, sent);
       bench.crash();
     },
     events: () =>
