@@ -67,12 +67,11 @@ const begin = async (
   const session = await api.create({ agent });
   const watcher = watchSession(server.url, session);
   await watcher.frame("live");
-  return { id, session, watcher, kills: 0, play: `play ${play} ${id}` } as Case & { readonly play: string };
+  return { id, session, watcher, input: `play ${play} ${id}`, kills: 0 };
 };
 
-const send = async (given: Case): Promise<void> => {
-  const { play } = given as Case & { readonly play: string };
-  const { status } = await api.post(`/v1/sessions/${given.session}/messages`, { content: play });
+const send = async ({ session, input }: Case): Promise<void> => {
+  const { status } = await api.post(`/v1/sessions/${session}/messages`, { content: input });
   expect(status).toBe(202);
 };
 
@@ -225,10 +224,11 @@ test("RE-P1 RE-C3 RE-C15 RE-C16 RE-C25 RE-C28: what was acknowledged before the 
       const all = await api.events(given.session);
       return all.filter(({ type }) => type === "run_end").length === ends ? all : null;
     });
-  for (const each of [created, sent, steered])
-    checkTale(each, await logOf(each, 1), stage.arrivals, killedAt);
-  const steeredLog = JSON.stringify(await api.events(steered.session));
-  expect(steeredLog.split("steering_injected").length - 1, "the steer is applied once").toBe(1);
+  for (const each of [created, sent]) checkTale(each, await logOf(each, 1), stage.arrivals, killedAt);
+  const steeredLog = await logOf(steered, 1);
+  checkSession(steered, steeredLog);
+  expect(steeredLog.filter(({ type }) => type === "steering_injected")).toHaveLength(1);
+  expect(steeredLog.at(-1)?.data).toMatchObject({ state: "completed" });
 
   await until(
     "the queued question is asked",
@@ -251,6 +251,28 @@ test("RE-P1 RE-C3 RE-C15 RE-C16 RE-C25 RE-C28: what was acknowledged before the 
   await post(parked, `asks/${parkedAsk}`, { decision: "answer", text: "go on" });
   checkSession(parked, await logOf(parked, 1));
   checkSession(answered, await logOf(answered, 1));
+});
+
+test("RE-C31: a wait for the model server goes on over a kill: never early, and not from the beginning", async () => {
+  const cases = await Promise.all(agents.map((agent) => begin("later", agent)));
+  await Promise.all(cases.map(send));
+  await Promise.all(cases.map(({ watcher }) => watcher.event("attempt_aborted")));
+  moments += cases.length;
+  const killedAt = await crash(cases);
+  await until("both are answered", () => cases.every(({ id }) => stage.finished.has(id)) || null);
+  for (const each of cases) {
+    const [first, second, ...more] = stage.arrivals.filter(({ id }) => id === each.id).map(({ at }) => at);
+    expect(more).toEqual([]);
+    expect(Number(second) - Number(first)).toBeGreaterThanOrEqual(4000);
+    expect(Number(second)).toBeGreaterThan(killedAt);
+    expect(Number(second) - server.readyAt(), "the rest of the wait, not all of it again").toBeLessThan(4000);
+    const events = await until(`the end of ${each.id}`, async () => {
+      const all = await api.events(each.session);
+      return all.some(({ type }) => type === "run_end") ? all : null;
+    });
+    checkSession(each, events);
+    expect(events.at(-1)?.data).toMatchObject({ state: "completed" });
+  }
 });
 
 test("RE-L11: at least forty moments were hit, and the next model call follows a restart within three seconds", () => {

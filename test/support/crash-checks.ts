@@ -9,6 +9,7 @@ export interface Case {
   readonly id: string;
   readonly session: string;
   readonly watcher: Watcher;
+  readonly input: string;
   /** How often the server was killed while the session was at work. */
   kills: number;
 }
@@ -80,6 +81,9 @@ const outcomesOf = (events: readonly StoredEvent[], tool: string): readonly stri
     .filter((event) => event.type === "tool_call_end" && dataOf(event)["tool"] === tool)
     .map((event) => String(dataOf(event)["outcome"]));
 
+/** SE-33: a call is run again so often, then its outcome is unknown. */
+const mostReruns = 3;
+
 /** I6 and I7: tools by their class. */
 const checkToolCalls = (given: Case, events: readonly StoredEvent[], arrivals: readonly Arrival[]): void => {
   const called = (tool: string): readonly Arrival[] => arrivals.filter((arrival) => arrival.tool === tool);
@@ -88,7 +92,10 @@ const checkToolCalls = (given: Case, events: readonly StoredEvent[], arrivals: r
   expect(["ok", "unknown"]).toContain(fired);
   if (fired === "ok") expect(called("fire")).toHaveLength(1);
   for (const tool of ["look", "put"]) {
-    expect(outcomesOf(events, tool)).toEqual(["ok"]);
+    const lost = called(tool).length > mostReruns;
+    expect([["ok"], ...(lost ? [["unknown"]] : [])], `outcome of ${tool}`).toContainEqual(
+      outcomesOf(events, tool),
+    );
     expect(called(tool).length, `I6: calls of ${tool}`).toBeLessThanOrEqual(1 + given.kills);
   }
   expect(new Set(called("put").map(({ key }) => key)).size, "RE-P5: one key for every attempt").toBe(1);

@@ -37,7 +37,8 @@ export interface Stage {
   readonly close: () => Promise<void>;
 }
 
-const lastTurn = 4;
+/** The turn of each play that gives the final answer. */
+const lastTurns: Readonly<Record<string, number>> = { tale: 4, question: 2, later: 1 };
 
 /** What the model says to `play tale ID`: tools of every class at once, then the unsafe one, then a look at what was done. */
 const tale = (id: string, turn: number, url: string): FakeReply => {
@@ -65,9 +66,17 @@ const tale = (id: string, turn: number, url: string): FakeReply => {
 
 const question = say({ call: "ask_user", args: { question: "Shall I go on?" } });
 
-const replyTo = (request: FakeRequest, url: string): FakeReply => {
+/** Refused once for four seconds. */
+const tooMany: FakeReply = {
+  status: 429,
+  headers: { "retry-after": "4" },
+  body: { error: { type: "rate_limit_error", message: "Too many requests." } },
+};
+
+const replyTo = (request: FakeRequest, url: string, isFirst: boolean): FakeReply => {
   const { play, words, turn } = cueOf(request);
   const id = words[0] ?? "";
+  if (play === "later") return isFirst ? tooMany : say({ text: `At last, ${id}.` });
   if (play === "question") return turn === 1 ? question : say({ text: `Thank you, ${id}.` });
   return tale(id, turn, url);
 };
@@ -109,8 +118,9 @@ export const createStage = async (): Promise<Stage> => {
   const provider = await startFakeProvider(async (request) => {
     const { play, words, turn } = cueOf(request);
     const id = words[0] ?? "";
+    const isFirst = arrivals.every((arrival) => arrival.id !== id);
     arrivals.push({ id, turn, at: request.at });
-    const reply = replyTo(request, url);
+    const reply = replyTo(request, url, isFirst);
     const hold = take(id, (each) => "turn" in each && each.turn === turn);
     if (hold !== null && "turn" in hold) {
       if (hold.at > 0) {
@@ -121,7 +131,8 @@ export const createStage = async (): Promise<Stage> => {
       reached(id);
       return never();
     }
-    if (turn >= (play === "question" ? 2 : lastTurn)) finished.add(id);
+    const isLast = turn >= (lastTurns[play] ?? 1);
+    if (isLast && reply.speech !== undefined) finished.add(id);
     return reply;
   });
   return {
