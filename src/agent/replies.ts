@@ -1,5 +1,5 @@
-import type { Mark, ToolCallPart } from "../chat/message.ts";
-import { hasContent, preview } from "../chat/text.ts";
+import type { Mark, Part, ToolCallPart } from "../chat/message.ts";
+import { cleanText, hasContent, preview } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
 import { agentOf, append, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -65,12 +65,19 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
   if (over !== thread.warnedUtilization) changeThread(draft, threadId, { warnedUtilization: over });
 };
 
+/** Parts as they may be stored (SE-2); reasoning is signed and stays as it came. */
+const cleanPart = (part: Part): Part => {
+  if (part.type === "text") return { ...part, text: cleanText(part.text) };
+  return part.type === "tool_call" ? { ...part, args: part.args.toWellFormed() } : part;
+};
+
 /** Calls that may not be used are left out before anything is stored (SE-21). */
 const usableParts = (draft: Draft, threadId: string, reply: Completion): Completion["parts"] => {
   const agent = agentOf(draft, threadId);
-  if (!agent.toolsDisabled) return reply.parts;
-  const parts = reply.parts.filter((part) => part.type !== "tool_call");
-  if (parts.length < reply.parts.length)
+  const clean = reply.parts.map(cleanPart);
+  if (!agent.toolsDisabled) return clean;
+  const parts = clean.filter((part) => part.type !== "tool_call");
+  if (parts.length < clean.length)
     emit(draft, threadId, "error", {
       code: "tools_disabled",
       message: "tool_access forbids tools; the calls were dropped",

@@ -90,7 +90,7 @@ const expectSchema = z.strictObject({
 });
 
 const replyKeys = {
-  reply: z.array(piece).max(64).default([]).describe("What the model says, in order."),
+  reply: z.array(piece).max(100).default([]).describe("What the model says, in order."),
   finish: z.enum(finishes).optional().describe("Omitted: tool_calls with a call, else stop."),
   fail: z.array(failSchema).max(64).default([]).describe("Attempts that fail first, in order."),
   stall_ms: count(0, 3_600_000).default(0).describe("Milliseconds of silence before the reply."),
