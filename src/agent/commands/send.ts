@@ -96,7 +96,7 @@ export const accept = (
   const input: Input = {
     id: params.id ?? `in_${draft.state.nextInput}`,
     thread: thread.id,
-    content: storedContent(draft, params.content),
+    content: takenContent(context, thread.id, params.content),
     on_busy: mode,
     sender: params.sender ?? null,
     origin: "human",

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeProvider } from "../support/fake-provider.ts";
+import { engineOf } from "../support/teams.ts";
+import { benchOf, eventsOf, lastEvent, lastText, say, wireEnv } from "./harness.ts";
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+
+const newest = () => fake.requests.at(-1)?.body ?? {};
+
+/** Lanes of the entry agent as the engine builds them. */
+const lanesOf = async (yaml: string) => {
+  const engine = await engineOf(yaml);
+  const session = { tools: null, clientTools: [], model: null };
+  return engine.agent(engine.team.entry_agent, session as never).lanes;
+};
+
+const wire = (kind: "anthropic" | "openai", model: string, provider = "", agent = "", more = ""): string => `
+providers:
+  - name: main
+    kind: ${kind}
+    base_url: ${fake.url(kind)}
+    api_key: \${KEY}
+    model: ${model}
+    ${provider}
+agents:
+  - name: helper
+    effects: []
+    ${agent}
+${more}`;
+
+const asked = async (yaml: string): Promise<Readonly<Record<string, unknown>>> => {
+  const bench = await benchOf(yaml, { env: wireEnv(fake) }, {});
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  return newest();
+};
+
+test("MO-6: without max_tokens a model with a large output is asked for 16 384, and less if it gives less", async () => {
+  expect((await asked(wire("anthropic", "claude-sonnet-5-5")))["max_tokens"]).toBe(16_384);
+  const small = "models: { claude-sonnet-5-5: { max_output: 4000 } }";
+  expect((await asked(wire("anthropic", "claude-sonnet-5-5", "", "", small)))["max_tokens"]).toBe(4_000);
+});
+
+test("MO-6, CF-13: the provider's max_tokens is sent, the agent's wins over it", async () => {
+  expect((await asked(wire("openai", "gpt-4o", "max_tokens: 900")))["max_completion_tokens"]).toBe(900);
+  const both = wire("openai", "gpt-4o", "max_tokens: 900", "max_tokens: 700");
+  expect((await asked(both))["max_completion_tokens"]).toBe(700);
+});
+
+test("CF-13: temperature and top_p of provider and agent reach the request, the agent's first", async () => {
+  const provider = "temperature: 0.3\n    top_p: 0.5";
+  const body = await asked(wire("openai", "gpt-4o", provider, "temperature: 0.9"));
+  expect(body).toMatchObject({ temperature: 0.9, top_p: 0.5 });
+});
+
+test("★ MO-7: what a model refuses is left out and said once in a session", async () => {
+  const yaml = wire("anthropic", "claude-sonnet-5-5", "temperature: 0.3");
+  const bench = await benchOf(yaml, { env: wireEnv(fake) }, {});
+  await say(bench);
+  await say(bench, "Again");
+  expect(newest()).not.toHaveProperty("temperature");
+  const dropped = eventsOf(bench, "error").filter(({ code }) => code === "param_dropped");
+  expect(dropped).toHaveLength(1);
+  expect(dropped[0]?.["message"]).toContain("temperature");
+});
+
+test("CF-14: reasoning_effort is the agent's effort, and takes the place of the provider's effort or budget", async () => {
+  const effort = "options: { reasoning_effort: low }";
+  expect(await asked(wire("openai", "gpt-6.1-sol", "reasoning: { effort: high }", effort))).toMatchObject({
+    reasoning_effort: "low",
+  });
+  const budget = wire("anthropic", "claude-haiku-4-5", "reasoning: { budget_tokens: 20000 }", effort);
+  expect(await asked(budget)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 4_096 } });
+});
+
+test("CF-13: an agent's reasoning stands for the provider's as a whole", async () => {
+  const yaml = wire(
+    "anthropic",
+    "claude-haiku-4-5",
+    "reasoning: { effort: high }",
+    "reasoning: { budget_tokens: 2000 }",
+  );
+  expect(await asked(yaml)).toMatchObject({ thinking: { budget_tokens: 2_000 } });
+});
+
+test("CF-17: defaults reach every agent; its own scalar replaces them, options and reasoning merge key by key", async () => {
+  const yaml = `
+providers: [{ name: main, kind: openai, base_url: "${fake.url("openai")}", api_key: "\${KEY}", model: gpt-4o }]
+defaults:
+  temperature: 0.2
+  top_p: 0.4
+  max_tokens: 800
+  options: { max_iterations: 7, tool_output_limits: { fs_read: 500 } }
+agents:
+  - name: helper
+    temperature: 0.7
+    effects: []
+    options: { max_iterations: 3 }`;
+  expect(await asked(yaml)).toMatchObject({ temperature: 0.7, top_p: 0.4, max_completion_tokens: 800 });
+  const engine = await engineOf(yaml);
+  const agent = engine.agent("helper", { tools: null, clientTools: [], model: null } as never);
+  expect(agent.limits.maxIterations).toBe(3);
+  expect(agent.outputLimits).toEqual({ fs_read: 500 });
+});
+
+test("MO-12: cache off sets no breakpoints, 1h asks for the long one, auto is the default", async () => {
+  const text = async (provider = ""): Promise<string> =>
+    JSON.stringify(await asked(wire("anthropic", "claude-sonnet-5-5", provider)));
+  expect(await text()).toContain('"cache_control":{"type":"ephemeral"}');
+  expect(await text("cache: { ttl: 1h }")).toContain('"cache_control":{"type":"ephemeral","ttl":"1h"}');
+  expect(await text("cache: { mode: 'off' }")).not.toContain("cache_control");
+});
+
+test("CF-20: headers of a provider are sent with their references resolved", async () => {
+  const yaml = wire("openai", "gpt-4o", "headers: { X-Team: 'a-${TEAM}' }");
+  const bench = await benchOf(yaml, { env: wireEnv(fake, { TEAM: "blue" }) }, {});
+  await say(bench);
+  expect(fake.requests.at(-1)?.headers["x-team"]).toBe("a-blue");
+});
+
+const scriptOf = (text: string, fail = ""): string =>
+  `{ script: 1, pace: { chunk: 24, delay_ms: 0 }, start: s, scenes: [{ name: s, ${fail} reply: [{ text: ${text} }] }] }`;
+const busy = "fail: [{ status: 529, times: 9 }],";
+
+test("MO-27: fallbacks are tried in order, each move is said, and the next turn begins with the first lane again", async () => {
+  const yaml = `
+providers:
+  - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b, { provider: c, model: mc-2 }], script: { script: 1, start: s, scenes: [{ name: bad, when: { input: { equals: Hi } }, ${busy} reply: [{ text: no }] }, { name: s, reply: [{ text: from a }] }] } }
+  - { name: b, kind: scripted, model: mb, rate_limit: { max_retries: 0 }, script: ${scriptOf("no", busy)} }
+  - { name: c, kind: scripted, model: mc, script: ${scriptOf("from c")} }
+agents: [{ name: helper, effects: [] }]`;
+  const bench = await benchOf(yaml, {}, {});
+  await say(bench);
+  expect(lastText(bench, "assistant")).toBe("from c");
+  expect(eventsOf(bench, "provider_failover")).toEqual([
+    { from: "a/ma", to: "b/mb", code: "overloaded" },
+    { from: "b/mb", to: "c/mc-2", code: "overloaded" },
+  ]);
+  await say(bench, "Again");
+  expect(lastText(bench, "assistant")).toBe("from a");
+});
+
+test("MO-27: an agent's own fallbacks stand for the provider's, and [] means none", async () => {
+  const yaml = (fallbacks: string): string => `
+providers:
+  - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b], script: ${scriptOf("no", busy)} }
+  - { name: b, kind: scripted, model: mb, script: ${scriptOf("from b")} }
+  - { name: c, kind: scripted, model: mc, script: ${scriptOf("from c")} }
+agents: [{ name: helper, effects: [], fallbacks: ${fallbacks} }]`;
+  const own = await benchOf(yaml("[c]"), {}, {});
+  await say(own);
+  expect(lastText(own, "assistant")).toBe("from c");
+  const none = await benchOf(yaml("[]"), {}, {});
+  expect(await say(none)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
+});
+
+test("MO-27: all lanes failed: the run ends with the first lane's code", async () => {
+  const yaml = `
+providers:
+  - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b], script: ${scriptOf("no", busy)} }
+  - { name: b, kind: scripted, model: mb, rate_limit: { max_retries: 0 }, script: ${scriptOf("no", "fail: [{ status: 429, times: 9 }],")} }
+agents: [{ name: helper, effects: [] }]`;
+  const bench = await benchOf(yaml, {}, {});
+  expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
+});
+
+test("CF-22: each lane has the window of its own provider and model", async () => {
+  const lanes = await lanesOf(`
+providers:
+  - { name: a, kind: anthropic, api_key: k, model: claude-sonnet-5-5, fallbacks: [{ provider: a, model: claude-haiku-4-5 }, b, c, d, { provider: d, model: listed }] }
+  - { name: b, kind: openai, api_key: k, model: gpt-6.1-sol, context_window: auto }
+  - { name: c, kind: openai-compatible, base_url: "https://c.example", api_key: k, model: unheard-of }
+  - { name: d, kind: openai-compatible, base_url: "https://d.example", api_key: k, model: zero, context_window: 0 }
+models: { listed: { context_window: 48000 } }
+agents: [{ name: helper, effects: [], options: { context_window: 33000 } }]`);
+  expect(lanes.map(({ model }) => model)).toEqual([
+    "claude-sonnet-5-5",
+    "claude-haiku-4-5",
+    "gpt-6.1-sol",
+    "unheard-of",
+    "zero",
+    "listed",
+  ]);
+  const [sonnet, haiku, gpt, unheard, zero, listed] = lanes.map(({ window }) => window);
+  expect([sonnet, haiku, unheard, zero, listed]).toEqual([200_000, 200_000, 33_000, 0, 48_000]);
+  expect(gpt).toBeGreaterThan(128_000);
+});
+
+test("MO-26, MO-29: retry and limits of a lane are its provider's; without limits there is no gate", async () => {
+  const [a, b] = await lanesOf(`
+providers:
+  - { name: a, kind: anthropic, api_key: k, model: claude-sonnet-5-5, fallbacks: [b], retry: { max_wait: 3m }, rate_limit: { rpm: 7, input_tpm: 900, max_retries: 1, base_delay: 2s }, timeouts: { total: 4m } }
+  - { name: b, kind: openai, api_key: k, model: gpt-6.1-sol }
+agents: [{ name: helper, effects: [] }]`);
+  expect(a?.retry).toEqual({ maxRetries: 1, baseDelay: 2_000, maxWait: 180_000 });
+  expect(a?.gate).toMatchObject({ maxWait: 180_000, total: 240_000, limits: { rpm: 7, input_tpm: 900 } });
+  expect(a?.gate?.limits.cacheReadsCount).toBe(false);
+  expect(b?.retry).toEqual({ maxRetries: 3, baseDelay: 1_000, maxWait: 600_000 });
+  expect(b?.gate).toBeNull();
+});
+
+test("MO-36: a lane prices by its own model, the team's price before the catalogue's", async () => {
+  const [a, b] = await lanesOf(`
+providers:
+  - { name: a, kind: openai-compatible, base_url: "https://a.example", api_key: k, model: house, fallbacks: [{ provider: a, model: other }] }
+models: { house: { price: { input: 3, output: 5 } } }
+agents: [{ name: helper, effects: [] }]`);
+  const usage = { input: 1_000, output: 100, cacheRead: 0, cacheWrite: 0, total: 1_100 };
+  expect(a?.cost(usage)).toBe(3_000_000 + 500_000);
+  expect(b?.cost(usage)).toBeNull();
+});
+
+test("MO-6: under 1 024 tokens of room the run ends before anything is sent", async () => {
+  const yaml = wire("openai", "gpt-4o", "context_window: 16000");
+  const bench = await benchOf(yaml, { env: wireEnv(fake) }, {});
+  const before = fake.requests.length;
+  expect(await say(bench, "word ".repeat(13_000))).toMatchObject({ reason: "context_length_exceeded" });
+  expect(fake.requests).toHaveLength(before);
+  expect(lastEvent(bench, "error")["message"]).toContain("16000");
+});

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeProvider } from "../support/fake-provider.ts";
+import { benchOf, lastEvent, refused, say, wireEnv } from "./harness.ts";
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+
+const team = (more = "", provider = ""): string => `
+providers:
+  - name: unused
+    kind: openai
+    api_key: \${OTHER_KEY}
+    model: gpt-6.1-sol
+  - name: main
+    kind: openai
+    base_url: ${fake.url("openai")}
+    api_key: \${KEY}
+    model: gpt-6.1-sol
+    rate_limit: { max_retries: 0 }
+${provider}
+agents:
+  - name: helper
+    provider: main
+    effects: []
+  - name: other
+    provider: unused
+    effects: []
+${more}`;
+
+const newest = () => fake.requests.at(-1);
+
+test("CF-20: a session whose key is not set is refused with field, name and way out, and nothing is stored", async () => {
+  const bench = await benchOf(team(), { env: {} });
+  expect(refused(bench, "create")).toEqual({
+    code: "config_incomplete",
+    detail: "providers[1].api_key: secret KEY is not set (wrangler secret put KEY --env test)",
+  });
+  expect(refused(bench, "get").code).toBe("not_found");
+});
+
+test("CF-20: an empty key counts as not set, and so does one in a header", async () => {
+  const env = { KEY: "" };
+  expect(refused(await benchOf(team(), { env }), "create").code).toBe("config_incomplete");
+  const header = team("", "    headers: { X-Team: '${TEAM}' }");
+  expect(refused(await benchOf(header, { env: { KEY: "k" } }), "create").detail).toContain(
+    "providers[1].headers.X-Team: secret TEAM is not set",
+  );
+});
+
+test("CF-20: the unset key of a provider that the agent does not use hinders nobody", async () => {
+  const bench = await benchOf(team(), { env: wireEnv(fake) }, {});
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+});
+
+test("★ CF-20, CF-32: a rotated key reaches an old session at its next call, and the old one is gone", async () => {
+  const env = wireEnv(fake);
+  const bench = await benchOf(team(), { env }, {});
+  await say(bench);
+  expect(newest()?.headers["authorization"]).toBe("Bearer sk-one");
+  env.KEY = "sk-two";
+  await say(bench, "Again");
+  expect(newest()?.headers["authorization"]).toBe("Bearer sk-two");
+});
+
+test("CF-20: a Secrets Store binding is read at each use", async () => {
+  let value = "sk-stored";
+  const env = wireEnv(fake, { KEY: { get: () => Promise.resolve(value) } });
+  const bench = await benchOf(team(), { env }, {});
+  await say(bench);
+  expect(newest()?.headers["authorization"]).toBe("Bearer sk-stored");
+  value = "sk-rotated";
+  await say(bench, "Again");
+  expect(newest()?.headers["authorization"]).toBe("Bearer sk-rotated");
+});
+
+test("CF-20: a Secrets Store that does not answer ends the run as provider_auth and names the secret", async () => {
+  const env = wireEnv(fake, { KEY: { get: () => Promise.reject(new Error("secret sk-canary is away")) } });
+  const bench = await benchOf(team(), { env }, {});
+  const before = fake.requests.length;
+  expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_auth" });
+  expect(lastEvent(bench, "error")["message"]).toContain("providers[1].api_key: secret KEY is not set");
+  expect(JSON.stringify(bench.events())).not.toContain("sk-canary");
+  expect(fake.requests).toHaveLength(before);
+});
+
+test("CF-20: a secret that was taken away fails the next run, and none of its value is in the log", async () => {
+  const env = wireEnv(fake, { KEY: "sk-canary" });
+  const bench = await benchOf(team(), { env }, {});
+  await say(bench);
+  env.KEY = "";
+  expect(await say(bench, "Again")).toMatchObject({ state: "failed", reason: "provider_auth" });
+  expect(JSON.stringify(bench.events())).not.toContain("sk-canary");
+});
+
+test("CF-19: a reference in a provider's model is resolved before the request, the window and the ledger", async () => {
+  const yaml = team().replace("model: gpt-6.1-sol\n    rate", "model: ${MODEL}\n    rate");
+  const env = wireEnv(fake, { MODEL: "gpt-4o" });
+  const bench = await benchOf(yaml, { env }, {});
+  await say(bench);
+  expect(newest()?.body["model"]).toBe("gpt-4o");
+  expect(bench.rows("usage").map(({ model }) => model)).toEqual(["gpt-4o"]);
+  expect(refused(await benchOf(yaml, { env: wireEnv(fake) }), "create").detail).toContain(
+    "providers[1].model: secret MODEL is not set",
+  );
+});
+
+test("CF-19: a reference in an agent's own model and in a fallback's is resolved too", async () => {
+  const yaml = team("", "    fallbacks: [{ provider: main, model: '${SPARE}' }]").replace(
+    "    provider: main\n",
+    "    provider: main\n    model: ${OWN}\n",
+  );
+  fake.play(({ body }) =>
+    body["model"] === "gpt-own" ? { status: 404, body: { error: { message: "no such model" } } } : {},
+  );
+  const bench = await benchOf(yaml, { env: wireEnv(fake, { OWN: "gpt-own", SPARE: "gpt-spare" }) }, {});
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(lastEvent(bench, "provider_failover")).toMatchObject({ from: "main/gpt-own", to: "main/gpt-spare" });
+  fake.play(() => ({}));
+});
+
+test("★ CF-19: a dollar sign in instructions reaches the model as written", async () => {
+  const yaml = team().replace(
+    "    provider: main\n",
+    () => "    provider: main\n    instructions: Charge $5, not $x or $$ or ${X}\n",
+  );
+  const bench = await benchOf(yaml, { env: wireEnv(fake, { X: "wrong" }) }, {});
+  await say(bench);
+  expect(newest()?.text).toContain("Charge $5, not $x or $$ or ${X}");
+});
+
+test("CF-21: an unknown agent is refused and the known ones are named; the entry agent is the default", async () => {
+  const bench = await benchOf(team("entry_agent: helper"), { env: wireEnv(fake) });
+  expect(refused(bench, "create", { agent: "ghost" })).toMatchObject({
+    code: "unknown_agent",
+    detail: '/agent: no agent "ghost"; known: helper, other',
+  });
+  expect(bench.ok("create")).toMatchObject({ agent: "helper" });
+});
