@@ -2,6 +2,8 @@
 export interface Clock {
   /** Live work now, and the earliest deadline: outside a drive the alarm is set in the running commit. */
   readonly rest: (live: boolean, at: number | null) => void;
+  /** Forgets all work and deadlines, and wakes at `at`, or never. */
+  readonly reset: (at: number | null) => void;
   /** Runs a drive until `idle` or ten minutes; what still lives then is joined by the next alarm. */
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
   /** Calls `run` once in about `ms`. */
@@ -12,6 +14,11 @@ export interface Clock {
 
 const driveMs = 600_000;
 
+const after: Clock["after"] = (ms, run) => {
+  const handle = setTimeout(run, ms);
+  return { cancel: () => clearTimeout(handle) };
+};
+
 export const createClock = (storage: DurableObjectStorage, now: () => number, pump: () => void): Clock => {
   let driving = false;
   let live = false;
@@ -20,13 +27,16 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   let armed: number | null = null;
   let timer: ReturnType<typeof setTimeout> | null = null;
 
+  const set = (at: number | null): void => {
+    armed = at;
+    if (at === null) void storage.deleteAlarm();
+    else void storage.setAlarm(at);
+  };
   const arm = (): void => {
     const times = [live ? now() : null, due, extra].filter((time) => time !== null);
     const at = times.length === 0 ? null : Math.min(...times);
     if (at === armed || (live && armed !== null && armed <= now())) return;
-    armed = at;
-    if (at === null) void storage.deleteAlarm();
-    else void storage.setAlarm(at);
+    set(at);
   };
   /** Inside a drive, deadlines need only a timer. */
   const tick = (): void => {
@@ -48,16 +58,23 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       tick();
       const limit = Promise.withResolvers<void>();
       const end = setTimeout(limit.resolve, driveMs);
-      await Promise.race([idle(), limit.promise]);
-      clearTimeout(end);
-      driving = false;
-      arm();
+      try {
+        await Promise.race([idle(), limit.promise]);
+      } finally {
+        clearTimeout(end);
+        driving = false;
+        arm();
+        tick();
+      }
+    },
+    reset: (at) => {
+      live = false;
+      due = at;
+      extra = null;
+      if (!driving) arm();
       tick();
     },
-    after: (ms, run) => {
-      const handle = setTimeout(run, ms);
-      return { cancel: () => clearTimeout(handle) };
-    },
+    after,
     also: (at) => {
       extra = at;
     },

@@ -57,6 +57,10 @@ export const createIndexReport = (
       );
       said = news;
     },
-    removed: (session) => team().index({ ...summaryOf(session), status: "deleted" }),
+    removed: (session) => {
+      due = null;
+      said = null;
+      return team().index({ ...summaryOf(session), status: "deleted" });
+    },
   };
 };

@@ -15,7 +15,15 @@ const writeEveryMs = 250;
 export const createItems = (sql: SqlStorage, now: () => number): Items => {
   const open = new Map<string, Item>();
   const seen = new Map<string, number>();
-  const rows = new Set<string>();
+  let rows: Set<string> | null = null;
+  /** Items that have a row, those of a lost isolate included. */
+  const withRow = (): Set<string> =>
+    (rows ??= new Set(
+      sql
+        .exec<{ id: string }>("SELECT id FROM items")
+        .toArray()
+        .map(({ id }) => id),
+    ));
   const stored = (id: string): Item | null => {
     const row = sql.exec<{ json: string }>("SELECT json FROM items WHERE id = ?", id).toArray()[0];
     return row === undefined ? null : (JSON.parse(row.json) as Item);
@@ -27,7 +35,7 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
       if (last === undefined) seen.set(item.id, now());
       if (last === undefined || now() - last < writeEveryMs) return;
       seen.set(item.id, now());
-      rows.add(item.id);
+      withRow().add(item.id);
       const text = item.text.slice(0, 400_000);
       sql.exec("INSERT OR REPLACE INTO items VALUES (?, ?)", item.id, JSON.stringify({ ...item, text }));
     },
@@ -35,7 +43,7 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
       for (const id of ids) {
         open.delete(id);
         seen.delete(id);
-        if (rows.delete(id)) sql.exec("DELETE FROM items WHERE id = ?", id);
+        if (withRow().delete(id)) sql.exec("DELETE FROM items WHERE id = ?", id);
       }
     },
     partial: (id) => {

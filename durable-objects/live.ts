@@ -2,6 +2,8 @@ import type { Moment, Draft } from "../src/agent/draft.ts";
 import { draftOf } from "../src/agent/draft.ts";
 import { createDriver } from "../src/agent/drive.ts";
 import type { Driver } from "../src/agent/drive.ts";
+import { nextEpoch } from "../src/agent/epoch.ts";
+import type { SessionEvent } from "../src/agent/events.ts";
 import type { Host } from "../src/agent/host.ts";
 import { linesOf } from "../src/agent/lines.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -18,12 +20,12 @@ export interface Live {
   readonly read: () => Session;
   readonly update: Host["update"];
   readonly driver: Driver;
+  /** Drops all work: the rows are the truth, and whatever still runs here changes nothing. */
+  readonly stop: () => void;
 }
 
 export interface LiveParts {
   readonly storage: Pick<DurableObjectStorage, "sql" | "transactionSync">;
-  /** Number of this isolate: never that of an earlier one of this session. */
-  readonly epoch: number;
   readonly engine: Engine;
   readonly watchers: Watchers;
   readonly clock: Clock;
@@ -39,69 +41,112 @@ export interface LiveParts {
 const isUnchanged = (draft: Draft, state: Session): boolean =>
   draft.state === state && draft.events.length === 0 && draft.answers.length === 0;
 
+/** Items that an event made void or whole. */
+const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((event) => {
+    if (event.type === "attempt_aborted") return event.data.items;
+    return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
+  });
+
+/** The newest state, and the one door for writes: a transition of it, in one transaction, published after it. */
+const createDoor = (
+  { storage, watchers, items, committing }: LiveParts,
+  momentOf: (draft: () => Draft) => Moment,
+  stored: Session | null,
+  initial: Session,
+): Pick<Live, "read" | "update"> & { readonly close: () => void } => {
+  let before = stored;
+  let state = initial;
+  let closed = false;
+  return {
+    read: () => state,
+    close: () => {
+      closed = true;
+    },
+    update: (change) => {
+      const draft: Draft = draftOf(
+        state,
+        momentOf(() => draft),
+      );
+      const result = change(draft);
+      if (closed || isUnchanged(draft, state)) return result;
+      const lines = linesOf(draft.events, state.id, state.head, draft.moment.now);
+      const next = { ...draft.state, head: state.head + lines.length };
+      storage.transactionSync(() => {
+        committing();
+        writeTransition(storage.sql, before, next, draft, lines);
+        items.closed(endedItems(draft.events));
+      });
+      state = next;
+      before = next;
+      watchers.publish(lines, next.head);
+      return result;
+    },
+  };
+};
+
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
-  const epoch = parts.epoch;
-  let before = stored;
-  let state = initial;
+  const epoch = nextEpoch(stored, parts.now());
   const media = (blob: string): string => loadBlob(storage.sql, blob) ?? "";
 
-  const momentOf = (session: () => Session): Moment => ({
+  /** Bytes of a blob, also one that this transition is about to store. */
+  const mediaOf =
+    (draft: Draft) =>
+    (id: string): string =>
+      draft.blobs.find((blob) => blob.id === id)?.text ?? media(id);
+
+  const momentOf = (draft: () => Draft): Moment => ({
     now: parts.now(),
     epoch,
     random: randomBits,
     fraction: Math.random,
     partial: items.partial,
-    estimate: (parts) => engine.estimate(parts, media),
-    agents: (name) => engine.agent(name, session()),
+    estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
+    agents: (name) => engine.agent(name, draft().state),
     health: gates.health,
     maxRunningThreads: engine.maxRunningThreads,
   });
-
-  /** The one door for writes: a transition of the newest state, in one transaction, published after it. */
-  const update: Host["update"] = (change) => {
-    const draft: Draft = draftOf(
-      state,
-      momentOf(() => draft.state),
-    );
-    const result = change(draft);
-    if (isUnchanged(draft, state)) return result;
-    const lines = linesOf(draft.events, state.id, state.head, draft.moment.now);
-    const next = { ...draft.state, head: state.head + lines.length };
-    storage.transactionSync(() => {
-      parts.committing();
-      writeTransition(storage.sql, before, next, draft, lines);
-    });
-    state = next;
-    before = next;
-    watchers.publish(lines, next.head);
-    return result;
+  const { read, update, close } = createDoor(parts, momentOf, stored, initial);
+  let stopped = false;
+  const failed = (error: unknown): void => {
+    if (!stopped) parts.failed(error);
   };
 
   const host: Host = {
     epoch,
     now: parts.now,
-    read: () => state,
-    agent: (name) => engine.agent(name, state),
+    read,
+    agent: (name) => engine.agent(name, read()),
     update,
     show: watchers.show,
     itemGrew: items.grew,
     itemsClosed: items.closed,
     media,
     recall: (id) => (/^b\d+$/.test(id) ? loadBlob(storage.sql, id) : null),
-    sandbox: () => engine.sandbox(state),
+    sandbox: () => engine.sandbox(read()),
     gate: gates.gate,
     rest: parts.clock.rest,
-    failed: parts.failed,
+    failed,
     after: (ms, run) =>
       parts.clock.after(ms, () => {
         try {
           run();
         } catch (error) {
-          parts.failed(error);
+          failed(error);
         }
       }),
   };
-  return { read: () => state, update, driver: createDriver(host) };
+  const driver = createDriver(host);
+  return {
+    read,
+    update,
+    driver,
+    stop: () => {
+      stopped = true;
+      close();
+      driver.stop();
+    },
+  };
 };

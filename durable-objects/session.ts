@@ -108,11 +108,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     const live = await this.#wake();
     if (live === null) return;
     if (strikes > deadDrives) this.#poison(live);
-    await this.#clock.drive(() => {
+    await this.#clock.drive(async () => {
       this.#pump();
-      return live.driver.idle();
+      await live.driver.idle();
+      if (this.#live === live) await this.#index.flush(live.read());
     });
-    await this.#index.flush(live.read());
   }
 
   /** A deadline within a drive. */
@@ -146,9 +146,9 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
         error: error instanceof Error ? error.message : "unknown",
       }),
     );
-    this.#live?.driver.stop();
+    this.#live?.stop();
     this.#live = null;
-    void this.ctx.storage.setAlarm(Date.now() + 1_000);
+    this.#clock.reset(Date.now() + 1_000);
   }
 
   async #engineOf(session: Session | null): Promise<Engine> {
@@ -171,7 +171,6 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   #create(engine: Engine, stored: Session | null, initial: Session): Live {
     const parts = {
       storage: this.ctx.storage,
-      epoch: Date.now(),
       now: Date.now,
       engine,
       watchers: this.#watchers,
@@ -232,8 +231,9 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   #remove(): void {
     const session = this.#live?.read();
-    this.#live?.driver.stop();
+    this.#live?.stop();
     this.#live = null;
+    this.#clock.reset(null);
     this.#desk.removed(this.ctx.getWebSockets());
     void this.ctx.storage.deleteAll();
     if (session !== undefined) this.ctx.waitUntil(this.#index.removed(session));

@@ -8,6 +8,8 @@ import { migrations, schema, schemaVersion } from "./schema.ts";
 
 type ThreadRow = Omit<Thread, "chat" | "inbox"> & { readonly inboxIds: readonly string[] };
 type SessionRow = Omit<Session, "threads" | "asks" | "head">;
+/** Main's row also holds the session's own fields. */
+type StoredRow = ThreadRow & { readonly session?: SessionRow };
 
 const pieceLength = 500_000;
 
@@ -194,8 +196,8 @@ const writeEvents = (sql: SqlStorage, head: number, lines: readonly string[]): v
   }
 };
 
-const loadThread = (sql: SqlStorage, row: ThreadRow, waiting: ReadonlyMap<string, Input>): Thread => {
-  const { inboxIds, ...rest } = row;
+const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
+  const { inboxIds, session: _session, ...rest } = row;
   const chat = sql
     .exec<{ pos: number; json: string }>(
       "SELECT pos, json FROM messages WHERE thread = ? AND retired = 0 ORDER BY pos",
@@ -230,7 +232,7 @@ export const load = (sql: SqlStorage): Session | null => {
   const rows = sql
     .exec<{ state: string }>("SELECT state FROM threads")
     .toArray()
-    .map(({ state }) => JSON.parse(state) as ThreadRow & { session?: SessionRow });
+    .map(({ state }) => JSON.parse(state) as StoredRow);
   const own = rows.find(({ session }) => session !== undefined)?.session;
   if (own === undefined) return null;
   const waiting = sql
@@ -243,7 +245,7 @@ export const load = (sql: SqlStorage): Session | null => {
     .map(({ json }) => JSON.parse(json) as Ask);
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
-  const threads = rows.map(({ session: _, ...row }) => loadThread(sql, row, inputs));
+  const threads = rows.map((row) => loadThread(sql, row, inputs));
   return {
     ...own,
     head: head ?? 0,

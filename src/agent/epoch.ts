@@ -2,7 +2,7 @@ import type { Run, Session } from "./state.ts";
 import { callsOfRun } from "./draft.ts";
 
 const epochsOf = (run: Run): readonly number[] => {
-  const calls = callsOfRun(run).flatMap(({ epoch }) => epoch ?? []);
+  const calls = callsOfRun(run).flatMap(({ epoch }) => epoch);
   return run.phase.at === "thinking" ? [run.phase.epoch, ...calls] : calls;
 };
 
