@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { everything } from "../sandbox/bench.ts";
+import { toolboxes } from "../../src/toolboxes/index.ts";
 import { toolBench } from "./bench.ts";
 
 const patchOf = (path: string): string =>
@@ -180,4 +181,16 @@ test("search: results are JSON for the model; nothing found is an empty list", a
   expect(await text("search_files", { pattern: "**/*.ts" })).toBe('["src/ü.ts"]');
   expect(await text("search_files", { pattern: "*.none" })).toBe("[]");
   expect(await text("search_content", { pattern: "(" })).toMatch(/^ERROR invalid_arguments: .*literal: true/);
+});
+
+test("TB-7: every file of a patch is a subject, whatever line breaks its path contains", async () => {
+  const tool = toolboxes.flatMap(({ tools }) => tools).find(({ name }) => name === "apply_patch");
+  for (const separator of ["\r", "\u2028", "\u2029"]) {
+    const path = `safe${separator}/../infra/x`;
+    const patch = `*** Begin Patch\r\n*** Add File: ${path}\r\n+a\r\n*** End Patch`;
+    const { text, sandbox } = toolBench();
+    expect(await text("apply_patch", { patch })).not.toMatch(/^ERROR/);
+    expect(Object.keys(await everything(sandbox))).toContain("infra/x");
+    expect(tool?.subject({ patch })).toEqual(["infra/x"]);
+  }
 });

@@ -2,7 +2,14 @@ import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import { change, subjectPath } from "../sandbox-call.ts";
 
-const fileLine = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm;
+/** A line that names a file. Only `\n` ends a line of a patch, so any other character belongs to the path. */
+const fileLine = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/s;
+
+const pathsOf = (patch: string): string[] =>
+  patch.split("\n").flatMap((line) => {
+    const path = fileLine.exec(line)?.[1]?.trim();
+    return path === undefined ? [] : [subjectPath(path)];
+  });
 
 export const applyPatch = defineTool({
   name: "apply_patch",
@@ -18,6 +25,6 @@ export const applyPatch = defineTool({
   params: z.strictObject({ patch: z.string().min(1).describe("The whole patch.") }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ patch }) => [...patch.matchAll(fileLine)].map(([, path = ""]) => subjectPath(path.trim())),
+  subject: ({ patch }) => pathsOf(patch),
   run: (args, context) => change(context, "apply_patch", args, ({ message }) => message ?? "Applied."),
 });
