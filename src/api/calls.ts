@@ -21,14 +21,11 @@ export function idempotencyKey(request: Request, body: Fields): string | undefin
   return header ?? (typeof id === "string" && printable.test(id) ? id : undefined);
 }
 
-/** The bare value of a PATCH's `If-Match` (AP-9): `"12"` is 12. */
-const ifMatch = (request: Request): string | undefined =>
-  request.method === "PATCH"
-    ? request.headers
-        .get("If-Match")
-        ?.trim()
-        .replace(/^(?:W\/)?"(.*)"$/, "$1")
-    : undefined;
+/** The bare value of a PATCH's `If-Match` (AP-9): `"12"` is 12; `*` asks only that the session is there. */
+function ifMatch(request: Request): string | undefined {
+  const sent = request.method === "PATCH" ? request.headers.get("If-Match")?.trim() : undefined;
+  return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
+}
 
 /** Path values beside a body: one that the body names too is refused, not overruled. */
 export function merged(fields: Fields, path: Fields): Fields {

@@ -17,14 +17,28 @@ export interface RouterEnv {
 export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
+/** What the router asks of a provider's gate (MO-28): the models that failed lately. */
+interface HealthDesk {
+  health(claim: null): Promise<
+    readonly {
+      readonly model: string;
+      readonly available: boolean;
+      readonly reason: string | null;
+      /** Milliseconds since the epoch. */
+      readonly until: number | null;
+    }[]
+  >;
+}
 interface Namespace<Stub> {
   getByName(name: string): Stub;
 }
-/** `ctx` of the Worker: the two classes by `ctx.exports`. */
+/** `ctx` of the Worker: its classes by `ctx.exports`. */
 export interface RouterContext {
   readonly exports: {
     readonly SessionObject: Namespace<SessionStub>;
     readonly TeamObject: Namespace<TeamDirectory>;
+    /** By provider name. */
+    readonly ProviderGate: Namespace<HealthDesk>;
   };
 }
 

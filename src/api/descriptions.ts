@@ -1,6 +1,7 @@
 import type { Agent } from "../config/team.ts";
-import type { Router, RouterEnv, ToolListing } from "./context.ts";
+import type { RequestContext, Router, RouterEnv, ToolListing } from "./context.ts";
 import { limits } from "./limits.ts";
+import { repeat } from "./platform.ts";
 
 /** What the team offers, as `GET /v1/capabilities`, `/v1/agents` and `/v1/models` tell it. Holds no secret. */
 
@@ -17,8 +18,8 @@ export interface AgentListing {
   readonly revision: string;
 }
 
-const modelOf = (router: Router, agent: Agent): string =>
-  agent.model ?? router.team.providers.find(({ name }) => name === agent.provider)?.model ?? "";
+const modelOf = (router: Router, { provider, model }: Pick<Agent, "provider" | "model">): string =>
+  model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
 
 /** An agent with its effective tools (CF-26). */
 export function describeAgent(router: Router, agent: Agent): AgentListing {
@@ -37,17 +38,33 @@ export function describeAgent(router: Router, agent: Agent): AgentListing {
   };
 }
 
-/** Each provider's own model, and those that agents name. */
-export function describeModels(router: Router): readonly Readonly<Record<string, unknown>>[] {
+/** Provider and model of every lane: each provider's own model, those that agents name, and fallbacks. */
+function lanesOf(router: Router): readonly { readonly provider: string; readonly model: string }[] {
   const { providers, agents } = router.team;
-  const pairs = [
-    ...providers.map(({ name, model }) => `${name}/${model}`),
-    ...agents.map((agent) => `${agent.provider}/${modelOf(router, agent)}`),
+  const lanes = [
+    ...providers.map(({ name: provider, model }) => ({ provider, model })),
+    ...agents.map((agent) => ({ provider: agent.provider, model: modelOf(router, agent) })),
+    ...providers.flatMap(({ fallbacks }) =>
+      fallbacks.map((lane) => ({ provider: lane.provider, model: modelOf(router, lane) })),
+    ),
   ];
-  return [...new Set(pairs)].map((pair) => {
-    const at = pair.indexOf("/");
-    const [provider, model] = [pair.slice(0, at), pair.slice(at + 1)];
-    return { provider, model, context_window: router.windowOf(provider, model) };
+  return [...new Map(lanes.map((lane) => [`${lane.provider}/${lane.model}`, lane])).values()];
+}
+
+/** Every model that turns may go to, with its window and the health that its provider's gate knows (MO-28). */
+export async function describeModels({
+  router,
+  objects,
+}: RequestContext): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const lanes = lanesOf(router);
+  const providers = [...new Set(lanes.map(({ provider }) => provider))];
+  const told = await Promise.all(
+    providers.map((name) => repeat(() => objects.ProviderGate.getByName(name).health(null), true)),
+  );
+  return lanes.map(({ provider, model }) => {
+    const row = told[providers.indexOf(provider)]?.find((each) => each.model === model && !each.available);
+    const { available = true, reason = null, until = null } = row ?? {};
+    return { provider, model, window: router.windowOf(provider, model), available, reason, until };
   });
 }
 

@@ -1,9 +1,13 @@
+import * as z from "zod";
+import { checked } from "../agent/commands/command.ts";
 import { refuse } from "../agent/problem.ts";
+import { pageOfList, pageQuery } from "../engine/access/paging.ts";
 import { json } from "./answers.ts";
 import { consoleRoutes } from "./console.ts";
-import type { RequestContext } from "./context.ts";
+import type { Authorized, RequestContext } from "./context.ts";
 import { devPrincipal, isConfigured, presentedCredential } from "./credentials.ts";
 import { describeAgent, describeModels, describeTeam, missingSecrets } from "./descriptions.ts";
+import { readQuery } from "./query.ts";
 import { teamOperation } from "./route.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
@@ -17,53 +21,56 @@ async function ready(context: RequestContext): Promise<Response> {
   const status = missing.length === 0 ? 200 : 503;
   const credential = presentedCredential(request);
   if (credential !== null) await router.authenticator.authenticate(context, credential);
-  else if (devPrincipal(context) === null) return json({ ready: status === 200 }, status);
-  return json({ ready: status === 200, missing_secrets: missing }, status);
+  const named = credential !== null || devPrincipal(context) !== null;
+  const answer = json({ ready: status === 200, ...(named && { missing_secrets: missing }) }, status);
+  if (status === 503) answer.headers.set("Retry-After", "60");
+  return answer;
 }
+
+const listQuery = z.strictObject(pageQuery);
+const noQuery = z.strictObject({});
+
+/** A description of the team: any credential may read it. */
+const description = (path: string, describe: (context: Authorized) => unknown): Route => ({
+  method: "GET",
+  path,
+  scope: "any",
+  tokens: true,
+  handle: (context) => {
+    checked(noQuery, readQuery(context.url.searchParams, {}));
+    return json(describe(context));
+  },
+});
+
+/** A list that the team's config holds whole. */
+const listing = (
+  path: string,
+  items: (context: Authorized) => readonly unknown[] | Promise<readonly unknown[]>,
+): Route => ({
+  method: "GET",
+  path,
+  scope: "any",
+  tokens: true,
+  handle: async (context) => {
+    const query = checked(listQuery, readQuery(context.url.searchParams, { limit: "integer" }));
+    return json(await pageOfList(await items(context), [path, context.router.team.revision], query));
+  },
+});
 
 export const routes: readonly Route[] = [
   { method: "GET", path: "/healthz", scope: "open", handle: () => json({ ok: true }) },
   { method: "GET", path: "/readyz", scope: "open", handle: ready },
   ...consoleRoutes,
-  {
-    method: "GET",
-    path: "/v1/capabilities",
-    scope: "any",
-    tokens: true,
-    handle: ({ router }) => json(describeTeam(router)),
-  },
-  {
-    method: "GET",
-    path: "/v1/agents",
-    scope: "any",
-    tokens: true,
-    handle: ({ router }) =>
-      json({
-        data: router.team.agents.map((agent) => describeAgent(router, agent)),
-        next_cursor: null,
-        prev_cursor: null,
-      }),
-  },
-  {
-    method: "GET",
-    path: "/v1/agents/:agent",
-    scope: "any",
-    tokens: true,
-    handle: ({ router, path }) => {
-      const agent = router.team.agents.find(({ name }) => name === path["agent"]);
-      const known = router.team.agents.map(({ name }) => name);
-      return agent === undefined
-        ? refuse("unknown_agent", `Known agents: ${known.join(", ")}.`, { meta: { agents: known } })
-        : json(describeAgent(router, agent));
-    },
-  },
-  {
-    method: "GET",
-    path: "/v1/models",
-    scope: "any",
-    tokens: true,
-    handle: ({ router }) => json({ data: describeModels(router), next_cursor: null, prev_cursor: null }),
-  },
+  description("/v1/capabilities", ({ router }) => describeTeam(router)),
+  listing("/v1/agents", ({ router }) => router.team.agents.map((agent) => describeAgent(router, agent))),
+  description("/v1/agents/:agent", ({ router, path }) => {
+    const agent = router.team.agents.find(({ name }) => name === path["agent"]);
+    const known = router.team.agents.map(({ name }) => name);
+    return agent === undefined
+      ? refuse("unknown_agent", `Known agents: ${known.join(", ")}.`, { meta: { agents: known } })
+      : describeAgent(router, agent);
+  }),
+  listing("/v1/models", describeModels),
   teamOperation("GET", "/v1/sessions", "list_sessions", {
     limit: "integer",
     status: "list",

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { refuse } from "../agent/problem.ts";
+import { checked } from "../agent/commands/command.ts";
 import { derivedSessionId, randomSessionId } from "../engine/access/names.ts";
 import { answer } from "./answers.ts";
 import type { Fields } from "./body.ts";
@@ -44,16 +44,7 @@ const respondBody = z.strictObject({ question_id: z.string().min(1), response: z
 /** S3's form of an answer. */
 async function respond(context: SessionRequest): Promise<Response> {
   const body = await commandBody(context);
-  const parsed = respondBody.safeParse(body);
-  if (!parsed.success) {
-    const errors = parsed.error.issues.map(({ path, code, message }) => ({
-      pointer: path.map((step) => `/${String(step)}`).join(""),
-      code,
-      message,
-    }));
-    return refuse("invalid_request", "Send {question_id, response}, both texts.", { errors });
-  }
-  const { question_id: ask, response: text } = parsed.data;
+  const { question_id: ask, response: text } = checked(respondBody, body);
   const key = idempotencyKey(context.request, {});
   return answer(await callSession(context, { op: "answer", params: { ask, decision: "answer", text }, key }));
 }
@@ -82,7 +73,8 @@ async function mint(context: SessionRequest): Promise<Response> {
     { op: "get", params: {} },
   );
   const ttl = Math.floor(router.team.access.token_ttl / 1000);
-  return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session }) }));
+  const key = idempotencyKey(context.request, {});
+  return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session }) }, key));
 }
 
 export const sessionRoutes: readonly Route[] = [

@@ -10,6 +10,7 @@ import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
 import { indexSession, readDefinition } from "../../src/engine/access/session-index.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
+import type { HealthRow } from "../../src/model/health.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 
 /** The router with the real team logic behind it and scripted sessions. */
@@ -38,7 +39,10 @@ const team = (access: unknown = {}): Team =>
     entry_agent: "guide",
     access: accessSchema.parse(access),
     observability: observabilitySchema.parse({}),
-    providers: [{ name: "scripted", kind: "scripted", model: "scripted-1" }],
+    providers: [
+      { name: "scripted", kind: "scripted", model: "scripted-1", fallbacks: [{ provider: "backup" }] },
+      { name: "backup", kind: "openai", model: "gpt-6.1-sol", fallbacks: [] },
+    ],
     agents: [agent("guide"), agent("scout")],
     skills: [],
     secrets: ["MODEL_KEY"],
@@ -71,6 +75,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
   const sessions = new Map<string, SessionDouble>();
   const lines: Record<string, unknown>[] = [];
   const counts = { authenticate: 0 };
+  const health = new Map<string, readonly HealthRow[]>();
   const directory: TeamDirectory = {
     authenticate(credential) {
       counts.authenticate += 1;
@@ -88,6 +93,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     exports: {
       SessionObject: { getByName: (name) => sessions.get(name) ?? absent },
       TeamObject: { getByName: () => directory },
+      ProviderGate: { getByName: (name) => ({ health: async () => health.get(name) ?? [] }) },
     },
   };
   const router = createRouter({
@@ -105,6 +111,8 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     directory,
     lines,
     counts,
+    /** What the gate of each provider says of its models. */
+    health,
     fetch,
     /** A request with a key, and a JSON body if `body` is given. */
     call: (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>

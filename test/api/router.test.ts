@@ -71,7 +71,8 @@ test("AP-9: a session's answers hold its head as ETag, and If-Match reaches PATC
     const response = await call(method, S, body, { "If-Match": '"41"' });
     expect(response.headers.get("ETag")).toBe('"41"');
   }
-  expect(calls.map(({ ifMatch }) => ifMatch)).toEqual([undefined, "41"]);
+  await call("PATCH", S, {}, { "If-Match": "*" });
+  expect(calls.map(({ ifMatch }) => ifMatch)).toEqual([undefined, "41", undefined]);
   expect((await call("GET", `${S}/usage`)).headers.get("ETag")).toBeNull();
 });
 
@@ -170,7 +171,7 @@ test("AP-2: a query on a command and a field that the address holds are refused 
     ["POST", `${S}/asks/a1`, { ask: "a2", decision: "approve" }, "/ask"],
     ["POST", `${S}/tokens`, { session: anId("b") }, "/session"],
     ["POST", `${S}/respond`, { question_id: "a1" }, "/response"],
-    ["POST", `${S}/respond`, { question_id: "a1", response: "x", extra: 1 }, ""],
+    ["POST", `${S}/respond`, { question_id: "a1", response: "x", extra: 1 }, "/extra"],
     ["GET", `${S}/events?after=1&after=2`, undefined, "/after"],
     ["GET", `${S}/events?after=-1.5`, undefined, "/after"],
     ["GET", `${S}/events?after=9007199254740992`, undefined, "/after"],
@@ -371,6 +372,7 @@ test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing sec
   expect((await set.fetch("/readyz")).status).toBe(200);
   const unset = await setUp({ env: { MODEL_KEY: "x" } }).fetch("/readyz");
   expect(unset.status).toBe(503);
+  expect(unset.headers.get("Retry-After")).toMatch(/^\d+$/);
 });
 
 test("CF-26: agents are listed with their effective tools, models with their windows", async () => {
@@ -397,13 +399,57 @@ test("CF-26: agents are listed with their effective tools, models with their win
     meta: { agents: ["guide", "scout"] },
   });
   expect(await (await call("GET", "/v1/models")).json()).toMatchObject({
-    data: [{ provider: "scripted", model: "scripted-1", context_window: 16_000 }],
+    data: [
+      { provider: "scripted", model: "scripted-1", window: 16_000 },
+      { provider: "backup", model: "gpt-6.1-sol", window: 16_000 },
+    ],
   });
   expect(await (await call("GET", "/v1/capabilities")).json()).toMatchObject({
     version: "v1",
     entry_agent: "guide",
     limits: { json_depth: 64 },
   });
+});
+
+test("MO-28: models are listed with the health that their provider's gate knows", async () => {
+  const { call, health } = setUp();
+  const cooling = { reason: "overloaded", until: 1_000_000 } as const;
+  health.set("backup", [{ provider: "backup", model: "gpt-6.1-sol", available: false, ...cooling }]);
+  const { data } = await (await call("GET", "/v1/models")).json<{ data: unknown[] }>();
+  expect(data).toEqual([
+    { provider: "scripted", model: "scripted-1", window: 16_000, available: true, reason: null, until: null },
+    { provider: "backup", model: "gpt-6.1-sol", window: 16_000, available: false, ...cooling },
+  ]);
+});
+
+test("AP-2: lists and descriptions of the team refuse a parameter that they do not have", async () => {
+  const { call } = setUp();
+  for (const path of ["capabilities", "agents", "agents/guide", "models", "keys", "sessions"]) {
+    const refused = await call("GET", `/v1/${path}?surprise=1`);
+    expect({ path, status: refused.status }).toEqual({ path, status: 400 });
+    expect(await problemOf(refused)).toMatchObject({ errors: [{ pointer: "/surprise" }] });
+  }
+});
+
+test("AP-7: agents and models are paged like every list, cursors belong to their list", async () => {
+  const { call } = setUp();
+  for (const path of ["/v1/agents", "/v1/models"]) {
+    const page = async (query: string) =>
+      (await call("GET", `${path}?limit=1${query}`)).json<{
+        data: unknown[];
+        next_cursor: string | null;
+        prev_cursor: string | null;
+      }>();
+    const whole = await (await call("GET", path)).json<{ data: unknown[] }>();
+    const first = await page("");
+    const second = await page(`&cursor=${first.next_cursor}`);
+    expect([...first.data, ...second.data]).toEqual(whole.data);
+    expect([first.prev_cursor, second.next_cursor]).toEqual([null, null]);
+    expect((await page(`&cursor=${second.prev_cursor}`)).data).toEqual(first.data);
+    const other = path === "/v1/agents" ? "/v1/models" : "/v1/agents";
+    expect((await call("GET", `${other}?cursor=${first.next_cursor}`)).status).toBe(400);
+    expect((await call("GET", `${path}?limit=201`)).status).toBe(400);
+  }
 });
 
 test("AP-7: sessions are listed from the team's index with typed filters", async () => {
@@ -462,6 +508,29 @@ test("AP-12 AP-13: keys and browser tokens are made over HTTP, for sessions that
   expect((await read(S)).status).toBe(200);
   expect((await read(S, "DELETE")).status).toBe(403);
   expect((await call("POST", `/v1/sessions/${anId("z")}/tokens`, {})).status).toBe(404);
+});
+
+test("AP-6: keys and tokens are made, changed and revoked once under an Idempotency-Key", async () => {
+  const { call, session } = setUp();
+  await session(anId());
+  const twice = async (method: string, path: string, body: unknown, changed: unknown) => {
+    const send = (sent: unknown) => call(method, path, sent, { "Idempotency-Key": "again" });
+    const [first, second] = [await send(body), await send(body)];
+    expect([first.headers.get("Idempotent-Replayed"), second.headers.get("Idempotent-Replayed")]).toEqual([
+      null,
+      "true",
+    ]);
+    expect(second.status).toBe(first.status);
+    if (changed !== undefined) expect((await send(changed)).status).toBe(422);
+    return [await first.text(), await second.text()];
+  };
+  const [token, sameToken] = await twice("POST", `${S}/tokens`, {}, { scopes: ["sessions:read"] });
+  expect(sameToken).toBe(token);
+  const [key = ""] = await twice("POST", "/v1/keys", { scopes: ["admin"] }, { scopes: ["usage:read"] });
+  const { id } = JSON.parse(key) as { id: string };
+  const [edited, sameEdit] = await twice("PATCH", `/v1/keys/${id}`, { name: "a" }, { name: "b" });
+  expect(sameEdit).toBe(edited);
+  await twice("DELETE", `/v1/keys/${id}`, undefined, undefined);
 });
 
 test("RE-T33: paths are decoded once and ids taken by pattern, whatever is encoded into them", async () => {

@@ -64,6 +64,7 @@ async function setUp() {
     exports: {
       SessionObject: { getByName: (asked) => (asked === name ? known : absent) },
       TeamObject: { getByName: () => directory },
+      ProviderGate: { getByName: () => ({ health: async () => [] }) },
     },
   };
   const router = createRouter({ team, toolsOf: () => [], windowOf: () => 0, log: () => undefined });

@@ -3,6 +3,8 @@ import { refuse } from "../../agent/problem.ts";
 import type { Principal, Scope } from "../../agent/rpc.ts";
 import type { Row, Tables } from "./database.ts";
 import { randomBytes, toBase32, toBase64Url } from "./encoding.ts";
+import { always } from "./once.ts";
+import type { Once } from "./once.ts";
 import { browserScopes, scopeSchema } from "./scopes.ts";
 import { signToken } from "./tokens.ts";
 import type { Claims, SigningKey } from "./tokens.ts";
@@ -57,13 +59,17 @@ function currentKey(tables: Tables, now: number): SigningKey {
   return made;
 }
 
-/** Mints a token for one session: no scope the minter lacks, no longer life than its own. */
+/**
+ * Mints a token for one session: no scope the minter lacks, no longer life than its own. Repeated under the same
+ * idempotency key it is the same token, signed anew: only its claims are stored.
+ */
 export async function mintToken(
   tables: Tables,
   principal: Principal,
   body: z.output<typeof mintTokenSchema>,
   now: number,
-): Promise<MintedToken> {
+  once: Once = always(tables),
+): Promise<MintedToken & { readonly replayed: boolean }> {
   const scopes = body.scopes ?? browserScopes.filter((scope) => principal.scopes.includes(scope));
   const missing = scopes.find((scope) => !principal.scopes.includes(scope));
   if (missing !== undefined) {
@@ -72,16 +78,20 @@ export async function mintToken(
     });
   }
   const exp = Math.min(now + body.ttl * 1000, principal.expires ?? Number.MAX_SAFE_INTEGER);
-  const key = currentKey(tables, now);
-  const claims: Claims = {
+  const { kid } = currentKey(tables, now);
+  const { value: claims, replayed } = once((): Claims => ({
     tenant: principal.tenant,
     session: body.session,
     scopes: [...scopes],
     exp,
     by: principal.by,
-    kid: key.kid,
+    kid,
     ...(body.origin === undefined ? {} : { origin: body.origin }),
-  };
-  const token = await signToken(claims, key);
-  return { token, session: body.session, scopes, expires_at: exp, origin: body.origin ?? null };
+  }));
+  const signer = replayed && claims.exp <= now ? null : signingKey(tables, claims.kid);
+  if (signer === null)
+    return refuse("idempotency_key_reused", "The token of this Idempotency-Key is over: use a new key.");
+  const token = await signToken(claims, signer);
+  const { session, origin = null } = claims;
+  return { token, session, scopes: claims.scopes, expires_at: claims.exp, origin, replayed };
 }

@@ -39,7 +39,7 @@ const migrations: readonly string[] = [
   CREATE TABLE definitions (
     revision TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (revision, part)
   ) WITHOUT ROWID;
-  -- Keys created under an Idempotency-Key (AP-6); \`key\` and \`body\` are digests.
+  -- What was done under an Idempotency-Key (AP-6); \`key\` and \`body\` are digests.
   CREATE TABLE idempotency (
     key TEXT PRIMARY KEY, body TEXT NOT NULL, created TEXT NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;

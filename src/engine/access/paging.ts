@@ -1,6 +1,13 @@
+import * as z from "zod";
 import { refuse } from "../../agent/problem.ts";
 import { digestOf, fromBase64Url, toBase64Url, toHex } from "./encoding.ts";
 import type { Row, Value } from "./database.ts";
+
+/** What a list takes of its query (AP-7). */
+export const pageQuery = {
+  limit: z.int().min(1).max(200).default(50),
+  cursor: z.string().max(1024).optional(),
+};
 
 /** Keyset pages (AP-7): a cursor names the row it stands at and is bound to the query that made it. */
 
@@ -92,4 +99,25 @@ export function pageOf<T>(
     next_cursor: more || backwards ? place(shown.at(-1), "next") : null,
     prev_cursor: (backwards ? more : position !== null) ? place(shown[0], "prev") : null,
   };
+}
+
+/** A page of a list that is held whole; `list` names it, so that its cursors fit no other. */
+export async function pageOfList<T>(
+  items: readonly T[],
+  list: unknown,
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+): Promise<Page<T>> {
+  const { limit, cursor } = query;
+  const binding = await bindingOf({ list });
+  const position = readCursor(cursor, binding);
+  const at = position === null ? -1 : Number(position.at);
+  const rows = items.map((_, place): Row => ({ place, id: String(place) }));
+  const beyond =
+    position?.direction === "prev" ? rows.slice(0, Math.max(0, at)).reverse() : rows.slice(at + 1);
+  const shown = beyond.slice(0, limit + 1);
+  return pageOf(
+    shown,
+    { position, column: "place", limit, binding },
+    (row) => items[Number(row["place"])] as T,
+  );
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { SessionSummary } from "../../agent/rpc.ts";
 import type { Database, Row, Tables, Value } from "./database.ts";
-import { bindingOf, pageClause, pageOf, readCursor } from "./paging.ts";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
 import type { Page } from "./paging.ts";
 
 /** The team's index of sessions (AP-5, AP-7) and the definitions that they pin (CF-33). */
@@ -31,8 +31,7 @@ export const listSessionsSchema = z.strictObject({
   created_after: time.optional(),
   updated_before: time.optional(),
   order: z.enum(["-created_at", "created_at", "-updated_at", "updated_at"]).default("-created_at"),
-  limit: z.int().min(1).max(200).default(50),
-  cursor: z.string().max(1024).optional(),
+  ...pageQuery,
 });
 export type ListSessions = z.output<typeof listSessionsSchema>;
 

@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import { checked } from "../../agent/commands/command.ts";
 import { ProblemError, refuse } from "../../agent/problem.ts";
 import { mintToken, mintTokenSchema } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
@@ -13,30 +13,15 @@ import {
   listKeysSchema,
   revokeKey,
 } from "./key-store.ts";
+import { onceFor } from "./once.ts";
+import type { Once } from "./once.ts";
 import { teamOperationScopes } from "./rpc.ts";
 import type { TeamCall, TeamOperation, TeamReply } from "./rpc.ts";
 import { listSessions, listSessionsSchema } from "./session-index.ts";
 
 /** The operations of the TeamObject: each validates its own parameters and checks its own scope. */
 
-type Handler = (tables: Tables, call: TeamCall, now: number) => Promise<TeamReply>;
-
-/** Parses with a schema; 400 with a pointer for each issue. */
-function checked<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
-  const parsed = schema.safeParse(params);
-  if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.flatMap((issue) => {
-    const keys =
-      issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...issue.path, key]) : [issue.path];
-    return keys.map((path) => ({
-      pointer: path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""),
-      code: issue.code,
-      message: issue.message,
-    }));
-  });
-  const [first] = errors;
-  return refuse("invalid_request", `${first?.pointer ?? ""}: ${first?.message ?? "not valid"}`, { errors });
-}
+type Handler = (tables: Tables, call: TeamCall, now: number, once: Once) => Promise<TeamReply>;
 
 const reply = (status: 200 | 201 | 204, value: unknown, replayed = false): TeamReply => ({
   ok: true,
@@ -48,24 +33,28 @@ const reply = (status: 200 | 201 | 204, value: unknown, replayed = false): TeamR
 const handlers: Record<TeamOperation, Handler> = {
   list_sessions: async (tables, { principal, params }) =>
     reply(200, await listSessions(tables, principal.tenant, checked(listSessionsSchema, params))),
-  create_key: async (tables, { principal, params, key }, now) => {
-    const guard = key === undefined ? {} : { key };
+  create_key: async (tables, { principal, params }, now, once) => {
     const body = checked(createKeySchema, params);
-    const { info, credential } = await createKey(tables, { principal, body, now, ...guard });
+    const { info, credential } = await createKey(tables, { principal, body, now }, once);
     return reply(201, { ...info, key: credential }, credential === null);
   },
   list_keys: async (tables, { principal, params }) =>
     reply(200, await listKeys(tables, principal, checked(listKeysSchema, params))),
   get_key: async (tables, { principal, params }) =>
     reply(200, getKey(tables, principal, checked(keyReferenceSchema, params).key)),
-  edit_key: async (tables, { principal, params }) =>
-    reply(200, editKey(tables, principal, checked(editKeySchema, params))),
-  revoke_key: async (tables, { principal, params }) => {
-    revokeKey(tables, principal, checked(keyReferenceSchema, params).key);
-    return reply(204, null);
+  edit_key: async (tables, { principal, params }, _now, once) => {
+    const { value, replayed } = editKey(tables, principal, checked(editKeySchema, params), once);
+    return reply(200, value, replayed);
   },
-  mint_token: async (tables, { principal, params }, now) =>
-    reply(201, await mintToken(tables, principal, checked(mintTokenSchema, params), now)),
+  revoke_key: async (tables, { principal, params }, _now, once) => {
+    const { replayed } = revokeKey(tables, principal, checked(keyReferenceSchema, params).key, once);
+    return reply(204, null, replayed);
+  },
+  mint_token: async (tables, { principal, params }, now, once) => {
+    const body = checked(mintTokenSchema, params);
+    const { replayed, ...minted } = await mintToken(tables, principal, body, now, once);
+    return reply(201, minted, replayed);
+  },
 };
 
 /** Answers one call; refusals are values, anything else thrown is a fault. */
@@ -77,7 +66,7 @@ export async function performTeamCall(tables: Tables, call: TeamCall, now: numbe
     if (principal.session !== undefined && call.op !== "mint_token") {
       refuse("scope_missing", "A browser token opens its own session only.");
     }
-    return await handlers[call.op](tables, call, now);
+    return await handlers[call.op](tables, call, now, await onceFor(tables, call, now));
   } catch (fault) {
     if (fault instanceof ProblemError) return { ok: false, problem: fault.problem };
     throw fault;

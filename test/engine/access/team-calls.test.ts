@@ -75,6 +75,37 @@ test("AP-6: a key created five times under one Idempotency-Key is one key, its s
   expect(dump()).not.toContain(first.body.key);
 });
 
+test("AP-6: changing, revoking and minting under an Idempotency-Key happen once; another body is 422", async () => {
+  const { tables, dump } = memoryTables();
+  const { id } = (await call(tables, "create_key", { scopes: ["sessions:read"] })).body;
+  const cases: readonly [TeamOperation, Record<string, unknown>, Record<string, unknown>][] = [
+    ["edit_key", { key: id, name: "one" }, { key: id, name: "two" }],
+    ["mint_token", { session: "s_1", ttl: 60 }, { session: "s_1", ttl: 61 }],
+    ["revoke_key", { key: id }, { key: "another" }],
+  ];
+  for (const [op, body, other] of cases) {
+    const first = await call(tables, op, body, { key: "k" });
+    expect(first, op).toMatchObject({ replayed: false });
+    expect(await call(tables, op, body, { key: "k" }), op).toEqual({ ...first, replayed: true });
+    expect(await call(tables, op, other, { key: "k" }), op).toMatchObject({ code: "idempotency_key_reused" });
+    if (first.body?.token !== undefined) expect(dump()).not.toContain(first.body.token);
+  }
+});
+
+test("AP-6 AP-13: a replayed token goes to a caller of the same rights only, and not beyond its life", async () => {
+  const { tables } = memoryTables();
+  const body = { session: "s_1", ttl: 60, scopes: ["sessions:read"] };
+  const first = await call(tables, "mint_token", body, { key: "k" });
+  const narrow = { ...operator, scopes: ["tokens:mint"] } satisfies Principal;
+  expect(await call(tables, "mint_token", body, { key: "k", principal: narrow })).toMatchObject({
+    code: "scope_missing",
+  });
+  const later = (at: number) =>
+    performTeamCall(tables, { principal: operator, op: "mint_token", params: body, key: "k" }, at);
+  expect(await later(now + 59_999)).toMatchObject({ ok: true, json: JSON.stringify(first.body) });
+  expect(await later(now + 60_000)).toMatchObject({ problem: { code: "idempotency_key_reused" } });
+});
+
 test("AP-2: unknown and wrong fields are refused with a pointer", async () => {
   const { tables, database } = memoryTables();
   const cases: readonly [TeamOperation, unknown, string][] = [

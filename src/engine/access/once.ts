@@ -1,0 +1,53 @@
+import { refuse } from "../../agent/problem.ts";
+import { canonicalJson } from "../../tools/canonical.ts";
+import type { Database, Tables } from "./database.ts";
+import { digestOf, toHex } from "./encoding.ts";
+import type { TeamCall } from "./rpc.ts";
+
+/** Writes that happen once under an `Idempotency-Key` (AP-6). What they give back is stored, so it holds no secret. */
+
+const keptMs = 7 * 24 * 3_600_000;
+
+export interface Done<T> {
+  readonly value: T;
+  /** The work was done before; `value` is what it gave then. */
+  readonly replayed: boolean;
+}
+
+/** Does some work in one transaction, if it was not done before; `value` must be plain JSON. */
+export type Once = <T>(work: (all: Database["all"]) => T) => Done<T>;
+
+/** Without a key each call does the work. */
+export const always =
+  (tables: Tables): Once =>
+  (work) => ({ value: tables.write(work), replayed: false });
+
+/** The guard of a call: its key counts for its caller, with these rights, and for its operation alone. */
+export async function onceFor(
+  tables: Tables,
+  { principal, op, params, key }: TeamCall,
+  now: number,
+): Promise<Once> {
+  if (key === undefined) return always(tables);
+  const { tenant, by, session = "", scopes } = principal;
+  const id = toHex(await digestOf(op, tenant, by, session, scopes.toSorted().join(" "), key));
+  const body = toHex(await digestOf(canonicalJson(params)));
+  return <T>(work: (all: Database["all"]) => T) =>
+    tables.write((all): Done<T> => {
+      const [before] = all(
+        "SELECT body, created FROM idempotency WHERE key = ? AND at >= ?",
+        id,
+        now - keptMs,
+      );
+      if (before !== undefined) {
+        if (before["body"] !== body)
+          refuse("idempotency_key_reused", "This Idempotency-Key came with another body: use a new key.");
+        return { value: JSON.parse(String(before["created"])) as T, replayed: true };
+      }
+      const value = work(all);
+      all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+      const created = JSON.stringify(value);
+      all("INSERT INTO idempotency (key, body, created, at) VALUES (?, ?, ?, ?)", id, body, created, now);
+      return { value, replayed: false };
+    });
+}
