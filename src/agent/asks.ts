@@ -1,5 +1,5 @@
 import type { Json, ResultStatus } from "../chat/message.ts";
-import { textResult } from "../chat/results.ts";
+import { callResult } from "./call-result.ts";
 import { agentOf, changeCall, changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
@@ -68,7 +68,7 @@ const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): voi
   if (call === null) return;
   const durationMs = draft.moment.now - ask.opened_at;
   callEnded(draft, ask.thread, ask.call, {
-    result: textResult(call.call, status, text),
+    result: callResult(draft, ask.thread, call, status, text),
     durationMs,
     cached: false,
   });

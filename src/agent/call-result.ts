@@ -1,0 +1,58 @@
+import type { ContentPart, ResultStatus, ToolResultPart } from "../chat/message.ts";
+import { cleanText } from "../chat/text.ts";
+import { limitOutput } from "../tools/output.ts";
+import { agentOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Call } from "./state.ts";
+
+/** The result of a call as the chat keeps it, whoever gave it: a tool, a person or a client. */
+
+const defaultLimit = 32_000;
+
+/** Cuts the text of a result to its limit and keeps the whole for `recall` (SE-18). */
+const limited = (
+  draft: Draft,
+  content: readonly ContentPart[],
+  limit: number,
+): Pick<ToolResultPart, "content" | "omitted" | "recall"> => {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  const id = `b${draft.state.nextBlob}`;
+  const cut = limitOutput(text, limit, id);
+  if (cut.omitted === 0) return { content };
+  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
+  draft.blobs.push({ id, text: cut.full });
+  const media = content.filter(({ type }) => type !== "text");
+  return { content: [{ type: "text", text: cut.text }, ...media], omitted: cut.omitted, recall: id };
+};
+
+const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
+  const cleaned = parts.map((part) =>
+    part.type === "text" ? { ...part, text: cleanText(part.text) } : part,
+  );
+  return cleaned.some((part) => part.type !== "text" || part.text !== "")
+    ? cleaned
+    : [{ type: "text", text: "(no output)" }];
+};
+
+/** Cleaned, told of an approver's change (SE-30), and cut to the tool's limit. */
+export const callResult = (
+  draft: Draft,
+  threadId: string,
+  { call: { id, name }, edited }: Call,
+  status: ResultStatus,
+  content: string | readonly ContentPart[],
+): ToolResultPart => {
+  const { outputLimits, tools } = agentOf(draft, threadId);
+  const limit = outputLimits[name] ?? tools.get(name)?.tool.limit ?? defaultLimit;
+  const changed: readonly ContentPart[] =
+    edited === null ? [] : [{ type: "text", text: `[arguments changed by the approver: ${edited}]` }];
+  const given: readonly ContentPart[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return {
+    type: "tool_result",
+    call: id,
+    name,
+    status,
+    ...limited(draft, clean([...changed, ...given]), limit),
+  };
+};
