@@ -3,11 +3,10 @@ import { describe, expect, test } from "vitest";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool, ToolOutput } from "../../src/tools/define-tool.ts";
 import { createEngine } from "../../src/engine/create.ts";
-import { toolboxes } from "../../src/toolboxes/index.ts";
 import { openBench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
-import { teamOf } from "../support/teams.ts";
+import { engineOptions, teamOf } from "../support/teams.ts";
 import { dataOf, ends, lastResult, play, resultText, results, run } from "./play.ts";
 import type { Play, PlayOptions } from "./play.ts";
 
@@ -108,9 +107,11 @@ describe("SE-15 SE-16: each call for itself", () => {
   test("SE-15: an unknown tool is named with the nearest name", async () => {
     const probe = createProbe();
     const gone = { name: "gone", description: "Gone.", tools: [odd("lok", () => ({ content: "x" }))] };
-    const team = await teamOf(scripted(`replies: [${calls("lok")}, ${done}]`), [probe.toolbox, gone]);
+    const team = await teamOf(scripted(`replies: [${calls("lok")}, ${done}]`), {
+      toolboxes: [probe.toolbox, gone],
+    });
     const bench = openBench({
-      engine: createEngine({ team, env: {}, toolboxes: [...toolboxes, probe.toolbox] }),
+      engine: createEngine(engineOptions(team, { toolboxes: [probe.toolbox] })),
     });
     bench.ok("create");
     bench.send("Go");
@@ -243,7 +244,7 @@ describe("SE-18 SE-19: long outputs", () => {
       agent: "options: { tool_output_limits: { build: 1000 } }",
     });
     const [first] = results(bench);
-    expect([...(first ?? "").slice("error: ".length)]).toHaveLength(1_000);
+    expect(first?.slice("error: ".length)).toHaveLength(1_000);
     expect(first).toMatch(/ … \[\d+ characters omitted; recall\("b1"\) has the full text\] … /);
     expect(dataOf(bench, "tool_call_end")[0]).toMatchObject({ truncated: true });
     expect(bench.chat()[2]?.parts[0]).toMatchObject({ recall: "b1" });
