@@ -16,8 +16,14 @@ import type { Frame } from "./sse.ts";
 /** Bytes of an error answer that are read, to recognise it. */
 export const maxErrorBody = 64 * 1024;
 
-/** How long the usage chunk behind the end of a reply is awaited (MO-15), in milliseconds. */
-const usageWait = 5_000;
+/** Paces of reading, in milliseconds. */
+interface Pace {
+  /** Between two batches of a fast stream: shorter than a frame of a screen. */
+  readonly interval: number;
+  /** How long usage is awaited behind the end of a reply (MO-15). */
+  readonly usageWait: number;
+}
+const usualPace: Pace = { interval: 8, usageWait: 5_000 };
 
 /** Makes the errors of one attempt's stream. */
 export const faultsOf = (origin: Origin, headers: Headers, now: () => number): Faults => ({
@@ -110,9 +116,6 @@ const isWhole = ({ data }: Frame): boolean => {
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
-/** Milliseconds between two batches of a fast stream: shorter than a frame of a screen. */
-const batchInterval = 8;
-
 /**
  * The events of a reply in batches (MO-2): bytes counted (MO-20), frames parsed, deadlines told. The SDKs send the
  * request, but their iteration of the stream is not used: it takes a cut stream for a whole one, logs broken frames, and
@@ -123,7 +126,7 @@ export async function* readReply(
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read">,
-  interval = batchInterval,
+  { interval, usageWait } = usualPace,
 ): AsyncGenerator<readonly ModelEvent[]> {
   const gatherer = createGatherer(body, interval);
   const guard = createByteGuard();
@@ -136,9 +139,17 @@ export async function* readReply(
   const parseEach = function* (chunks: readonly Uint8Array[]): Generator<readonly Frame[]> {
     for (const chunk of chunks) yield parse(chunk);
   };
+  let until: number | undefined;
+  /** The next bytes; once the end was told, none are missed: neither late ones nor those of a broken connection. */
+  const read = async (): Promise<readonly Uint8Array[] | null> => {
+    if (decoder.state() === "open") return gatherer.next();
+    until ??= Date.now() + usageWait;
+    const left = until - Date.now();
+    return left > 0 ? gatherer.next(left).catch(() => null) : null;
+  };
   try {
     while (decoder.state() !== "done") {
-      const chunks = await gatherer.next(decoder.state() === "open" ? undefined : usageWait);
+      const chunks = await read();
       // A last frame without its blank line counts; one that was cut off is left to the missing end.
       const batch = decode(decoder, chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks));
       if (chunks !== null) deadlines.read(batch.events.some(isContent));

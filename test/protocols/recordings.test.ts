@@ -47,7 +47,8 @@ const setUp = (recording: Recording) => {
   const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
   return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
     const decoder = protocol.decoder(request, target, faults);
-    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} }, 0);
+    const pace = { interval: 0, usageWait: 5_000 };
+    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} }, pace);
     try {
       const completion = await collect(batches, {
         request,

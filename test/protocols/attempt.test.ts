@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import type { ModelEvent } from "../../src/model/completer.ts";
+import { faultsOf, readReply } from "../../src/protocols/attempt.ts";
+import type { Decoder } from "../../src/protocols/protocol.ts";
+
+const faults = faultsOf({ provider: "p", model: "m" }, new Headers(), () => 0);
+const noDeadlines = { read: () => undefined };
+
+/** Knows two frames: `text`, and `finish`, after which only usage may follow. */
+const plainDecoder = (): Decoder => {
+  let state: "open" | "finished" = "open";
+  return {
+    frame: ({ data }, events) => {
+      if (data === "finish") {
+        state = "finished";
+        events.push({ type: "finish", reason: "stop", raw: "stop" });
+      } else events.push({ type: "text", item: 0, text: data });
+    },
+    state: () => state,
+  };
+};
+
+/** A body that says `texts`, then what `more` gives for each pull: a piece, or an error. */
+const bodyOf = (texts: string, more: () => Promise<string | Error>): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(Buffer.from(texts)),
+    pull: async (controller) => {
+      const next = await more();
+      if (typeof next === "string") controller.enqueue(Buffer.from(next));
+      else controller.error(next);
+    },
+  });
+
+const eventsOf = async (body: ReadableStream<Uint8Array>, usageWait: number): Promise<ModelEvent[]> => {
+  const pace = { interval: 0, usageWait };
+  const batches = await Array.fromAsync(readReply(body, plainDecoder(), faults, noDeadlines, pace));
+  return batches.flat();
+};
+
+const pause = (ms: number) => new Promise((done) => void setTimeout(done, ms));
+
+test("MO-15: usage is awaited for a bounded time after the end was told, whatever else the server sends", async () => {
+  let comments = 0;
+  const body = bodyOf("data: hello\n\ndata: finish\n\n", async () => {
+    await pause(5);
+    comments += 1;
+    return comments > 200 ? new Error("read to the end") : ": keep-alive\n\n";
+  });
+  expect((await eventsOf(body, 40)).map(({ type }) => type)).toEqual(["text", "finish"]);
+  expect(comments).toBeLessThan(50);
+});
+
+test("MO-15: a connection that breaks after the end was told does not undo the reply, before it does", async () => {
+  const reset = async () => new Error("reset");
+  const told = bodyOf("data: hello\n\ndata: finish\n\n", reset);
+  expect((await eventsOf(told, 1_000)).map(({ type }) => type)).toEqual(["text", "finish"]);
+  await expect(eventsOf(bodyOf("data: hello\n\n", reset), 1_000)).rejects.toThrow("reset");
+});
