@@ -307,7 +307,7 @@ test("CF-31: the revision follows the definition and not the connections", async
     team().replace("${KEY}", "${OTHER}"),
     team({ provider: "    base_url: https://gateway.example.com" }),
     team({ provider: "    headers: { X-A: b }\n    rate_limit: { rpm: 5 }\n    timeouts: { idle: 30s }" }),
-    team({ top: "access: { token_ttl: 5m }\nlimits: { runs: { per_tenant: 3 } }\nsandbox: { idle: 1m }" }),
+    team({ top: "access: { token_ttl: 5m }\nlimits: { asks: { timeout: 1h } }\nsandbox: { env: { A: b } }" }),
     team({ top: "models: {}\nx-a: 1\nsessions: { on_busy: queue }" }),
     `# a comment\n${team()}`,
   ];
