@@ -34,7 +34,17 @@ const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
     : [{ type: "text", text: "(no output)" }];
 };
 
-/** Cleaned, told of an approver's change (SE-30), and cut to the tool's limit. */
+/** What was run if it is not what the model asked for (SE-30). */
+const withChange = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
+  if (edited === null) return parts;
+  const said = `[arguments changed by the approver: ${edited}]`;
+  const [first, ...rest] = parts;
+  return first?.type === "text"
+    ? [{ ...first, text: `${said}\n${first.text}` }, ...rest]
+    : [{ type: "text", text: said }, ...parts];
+};
+
+/** Cleaned, told of an approver's change, and cut to the tool's limit. */
 export const callResult = (
   draft: Draft,
   threadId: string,
@@ -44,15 +54,8 @@ export const callResult = (
 ): ToolResultPart => {
   const { outputLimits, tools } = agentOf(draft, threadId);
   const limit = outputLimits[name] ?? tools.get(name)?.tool.limit ?? defaultLimit;
-  const changed: readonly ContentPart[] =
-    edited === null ? [] : [{ type: "text", text: `[arguments changed by the approver: ${edited}]` }];
   const given: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return {
-    type: "tool_result",
-    call: id,
-    name,
-    status,
-    ...limited(draft, clean([...changed, ...given]), limit),
-  };
+  const parts = clean(withChange(given, edited));
+  return { type: "tool_result", call: id, name, status, ...limited(draft, parts, limit) };
 };
