@@ -54,6 +54,20 @@ const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
   return [...groups.values()];
 };
 
+/** What a session that does not exist yet has: it has no tables either. */
+export const noArchive: Archive = {
+  answer: () => null,
+  input: () => null,
+  inputs: () => [],
+  ask: () => null,
+  asks: () => [],
+  run: () => null,
+  runs: () => [],
+  messages: () => [],
+  events: () => [],
+  usage: () => [],
+};
+
 /** Reads of everything that is not live state, straight from the rows. */
 export const archiveOf = (sql: Sql): Archive => ({
   answer: (key) =>

@@ -9,7 +9,7 @@ import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import { teamObjectName } from "../src/engine/access/names.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { archiveOf } from "./archive.ts";
+import { archiveOf, noArchive } from "./archive.ts";
 import { createClock } from "./clock.ts";
 import { createGates } from "./gates.ts";
 import { createIndexReport } from "./index-report.ts";
@@ -195,7 +195,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   #door(engine: Engine, call: SessionCall): Door {
     return {
       read: () => this.#live?.read() ?? null,
-      archive: () => archiveOf(this.#sql),
+      archive: () => (this.#live === null ? noArchive : archiveOf(this.#sql)),
       rules: engine.rules,
       now: Date.now,
       items: () => openItems(this.#items),

@@ -8,6 +8,8 @@ import type { Watch } from "./worker-watch.ts";
 
 export interface Scenario {
   readonly agent: string;
+  /** In the report; the agent's by default. */
+  readonly name?: string;
   readonly inputs: readonly string[];
   /** What a client does, over and over until it is done, with a key per command; faults strike meanwhile. */
   readonly play: (session: Session, watch: Watch) => Promise<void>;
@@ -84,7 +86,7 @@ export const newTally = (): Tally => ({ rows: new Map(), failures: [], sessions:
 
 /** One point; counts it if its moment came. */
 const playPoint = async (tally: Tally, scenario: Scenario, fault: Fault, when: Moment): Promise<void> => {
-  const name = `${scenario.agent} ${fault}`;
+  const name = `${scenario.name ?? scenario.agent} ${fault}`;
   const row = tally.rows.get(name) ?? { ok: 0, of: 0 };
   tally.rows.set(name, row);
   const session = await create(scenario.agent);

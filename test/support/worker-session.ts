@@ -138,7 +138,11 @@ export const sessionOf = async (id: string): Promise<Session> => {
         () => undefined,
         () => undefined,
       ),
-    evict: (webSockets = "hibernate") => evictDurableObject(stub(), { webSockets }),
+    evict: async (webSockets = "hibernate") => {
+      // An object that is not in memory cannot be evicted.
+      await session.peek();
+      await evictDurableObject(stub(), { webSockets });
+    },
     peek: () => inside(look),
     sql: (query) => inside((state) => state.storage.sql.exec(query).toArray()) as Promise<never>,
     events: async () => {
