@@ -5,6 +5,7 @@ export const page = `<!doctype html>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>Limpet</title>
+    <link rel="icon" href="data:," />
     <link rel="stylesheet" href="/console/console.css" />
     <script src="/console/console.js" defer></script>
   </head>

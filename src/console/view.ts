@@ -6,6 +6,7 @@ const asks = byId("asks");
 let connection = null;
 let items = new Map();
 let calls = new Map();
+let waiting = new Map();
 
 function element(tag, kind, text) {
   const made = document.createElement(tag);
@@ -14,11 +15,15 @@ function element(tag, kind, text) {
   return made;
 }
 
-/** Appends to the log and stays at its end if it was there. */
-function show(made) {
+/** Changes the log and stays at its end if it was there. */
+function following(change) {
   const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
-  log.append(made);
+  change();
   if (atEnd) log.scrollTop = log.scrollHeight;
+}
+
+function show(made) {
+  following(() => log.append(made));
   return made;
 }
 
@@ -43,6 +48,7 @@ function showMessage(message) {
 /** Streamed text until the event that holds the whole of it. */
 function openItem(event, kind) {
   if (!event.item || items.has(event.item)) return;
+  for (const item of items.values()) if (item.thread === event.thread) item.made.classList.toggle("open", false);
   const made = kind === "text" ? show(element("div", "assistant open")) : show(folded(kind, "", true));
   const text = kind === "text" ? made : made.querySelector("pre");
   items.set(event.item, { made, text, length: 0, thread: event.thread });
@@ -93,7 +99,7 @@ function showAsk(ask) {
     }
     text.placeholder = "answer";
     const send = button("Answer", () => answer({ decision: "answer", text: text.value }));
-    if (!ask.question.strict || ask.question.options.length === 0) made.append(text, send);
+    if (!ask.question.strict || ask.question.options.length === 0) made.append(text, " ", send);
   } else if (ask.kind === "approval") {
     made.append(element("p", "", "Allow " + ask.approval.tool + "? (" + ask.approval.rule + ")"));
     const input = element("textarea");
@@ -103,7 +109,7 @@ function showAsk(ask) {
     made.append(input, element("br"));
     made.append(button("Approve", () => answer({ decision: "approve" })), " ");
     made.append(button("Approve as edited", () => editApproval(answer, input)), " ");
-    made.append(text, button("Deny", () => answer({ decision: "deny", ...(text.value && { message: text.value }) })));
+    made.append(text, " ", button("Deny", () => answer({ decision: "deny", ...(text.value && { message: text.value }) })));
   } else {
     made.append(element("p", "", "Open: " + ask.kind), button("Dismiss", () => answer({ decision: "cancel" })));
   }
@@ -120,6 +126,12 @@ function editApproval(answer, input) {
   answer({ decision: "edit", input: value });
 }
 
+/** Inputs that are stored and that no run has taken up yet. */
+function noLongerWaiting(input) {
+  waiting.get(input)?.remove();
+  waiting.delete(input);
+}
+
 const closeAsk = (id) => byId("ask-" + id)?.remove();
 const status = (text) => (byId("status").textContent = text);
 
@@ -129,10 +141,13 @@ const events = {
   run_resumed: () => status("running"),
   run_end: ({ data }) => {
     status("idle · " + data.reason);
-    if (data.state !== "completed") note("Run " + data.state + ": " + (data.message ?? data.reason), "failure");
+    const why = data.error ?? data.reason;
+    if (data.state !== "completed") note("Run " + data.state + (why === data.state ? "" : ": " + why), "failure");
   },
-  input_accepted: ({ data }) => note("accepted " + data.input),
-  input_returned: ({ data }) => note("returned " + data.input + ": " + data.reason),
+  input_accepted: ({ data }) => waiting.set(data.input, note("waiting: " + data.input)),
+  input_applied: ({ data }) => noLongerWaiting(data.input),
+  input_withdrawn: ({ data }) => noLongerWaiting(data.input),
+  input_returned: ({ data }) => noLongerWaiting(data.input) || note("returned " + data.input + ": " + data.reason),
   llm_text: (event) => openItem(event, "text"),
   llm_reasoning: (event) => openItem(event, "reasoning"),
   llm_tool_prepare: (event) => openItem(event, "preparing " + event.data.tool),
@@ -156,6 +171,7 @@ function clear() {
   asks.replaceChildren();
   items = new Map();
   calls = new Map();
+  waiting = new Map();
 }
 
 const frames = {
@@ -163,7 +179,7 @@ const frames = {
   delta: ({ item, off, data }) => {
     const known = items.get(item);
     if (known === undefined || known.length !== off) return;
-    known.text.append(data);
+    following(() => known.text.append(data));
     known.length += data.length;
   },
   item_state: (frame) => {
