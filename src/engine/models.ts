@@ -4,6 +4,7 @@ import type { Agent as AgentConfig, Provider, Team } from "../config/team.ts";
 import { judgeWindow, resolveWindow } from "../config/window.ts";
 import { describeModel } from "../model/catalogue.ts";
 import type { ModelEntry } from "../model/catalogue.ts";
+import { describeServed } from "../providers/entry.ts";
 import { unsetSecret } from "./secrets.ts";
 import type { Bindings } from "./secrets.ts";
 
@@ -22,11 +23,8 @@ export const overrideOf = (team: Team, model: string): Team["models"][string] | 
   Object.hasOwn(team.models, model) ? team.models[model] : undefined;
 
 /** What is known of a provider's model, under the team's overrides (MO-7, MO-18). */
-export const entryOf = (team: Team, { provider, model }: Target): ModelEntry => {
-  const entry = describeModel(provider.kind, model, overrideOf(team, model));
-  const images = entry.capabilities.images || provider.compat.images;
-  return { ...entry, capabilities: { ...entry.capabilities, images } };
-};
+export const entryOf = (team: Team, { provider, model }: Target): ModelEntry =>
+  describeServed(provider, model, overrideOf(team, model));
 
 /** Tokens of the context window for a provider's model (CF-22); 0 = unknown. */
 export const windowOf = (team: Team, { provider, model }: Target, agent?: AgentConfig): number =>

@@ -1,4 +1,4 @@
-import { describeModel, priceOf } from "../model/catalogue.ts";
+import { priceOf } from "../model/catalogue.ts";
 import type { ModelOverride } from "../model/catalogue.ts";
 import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
@@ -14,6 +14,7 @@ import type { Protocol, Target } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress.ts";
 import { readCapped } from "../tools/egress-body.ts";
 import { endpoint } from "./address.ts";
+import { describeServed } from "./entry.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 import { reveal } from "./secrets.ts";
@@ -148,14 +149,14 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   return dropped.length === 0 ? completion : { ...completion, dropped };
 };
 
-/** The model as its protocol needs to know it: catalogue, team and provider together (MO-7, MO-18). */
+/** The model as its protocol needs to know it. */
 const targetOf = ({ profile, config, model, override }: WireOptions): Target => {
-  const { capabilities, max_output: maxOutput, efforts } = describeModel(profile.kind, model, override);
+  const { capabilities, max_output: maxOutput, efforts } = describeServed(config, model, override);
   const traits = profile.traits(config);
   return {
     provider: config.name,
     maxOutput,
-    capabilities: { ...capabilities, images: capabilities.images || config.compat.images },
+    capabilities,
     traits: { ...traits, efforts: efforts ?? traits.efforts },
   };
 };

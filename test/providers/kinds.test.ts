@@ -185,6 +185,22 @@ test("MO-7: the team's capabilities override the catalogue", async () => {
   expect(fake.requests.at(-1)?.body["temperature"]).toBe(0.2);
 });
 
+test("MO-18: compat.schema strict says that the server takes a schema for its answer, by itself it gets words", async () => {
+  fake.play(() => ({}));
+  const schema = { type: "object", properties: {}, required: [], additionalProperties: false };
+  const ask = async (compat: Record<string, unknown>) => {
+    const request = requestOf("compatible", { responseFormat: { type: "json_schema", schema } });
+    await attempt(completerFor(fake, "compatible", { compat }), request);
+    return fake.requests.at(-1)?.body["response_format"];
+  };
+  expect(await ask({ schema: "strict" })).toMatchObject({
+    type: "json_schema",
+    json_schema: { strict: true },
+  });
+  expect(await ask({ schema: "full" })).toBeUndefined();
+  expect(await ask({})).toBeUndefined();
+});
+
 test("MO-8: a request over 32 MiB is context_overflow and is not sent", async () => {
   const before = fake.requests.length;
   const messages = [message("user", "x".repeat(33 * 1024 * 1024))];

@@ -1,0 +1,15 @@
+import { describeModel } from "../model/catalogue.ts";
+import type { ModelEntry, ModelOverride } from "../model/catalogue.ts";
+import type { ProviderConfig } from "./schema.ts";
+
+/** What is known of a provider's model: catalogue, team and `compat` together (MO-7, MO-18). */
+export const describeServed = (
+  { kind, compat }: Pick<ProviderConfig, "kind" | "compat">,
+  model: string,
+  override?: ModelOverride,
+): ModelEntry => {
+  const entry = describeModel(kind, model, override);
+  const images = entry.capabilities.images || compat.images;
+  const strict_schema = entry.capabilities.strict_schema || compat.schema === "strict";
+  return { ...entry, capabilities: { ...entry.capabilities, images, strict_schema } };
+};
