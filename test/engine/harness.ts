@@ -1,15 +1,35 @@
+import * as z from "zod";
 import type { Part } from "../../src/chat/message.ts";
 import type { Problem } from "../../src/agent/problem.ts";
 import type { Operation } from "../../src/agent/rpc.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
-import { engineOf } from "../support/teams.ts";
+import { createEngine } from "../../src/engine/create.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import type { Toolbox } from "../../src/tools/define-tool.ts";
+import { engineOptions, teamOf } from "../support/teams.ts";
 import type { EngineExtras } from "../support/teams.ts";
 
+/** A toolbox that only the build sees, so that scripts may call names that no agent has. */
+const stubs = (names: readonly string[]): Toolbox => ({
+  name: "stubs",
+  description: "Names.",
+  tools: names.map((name) =>
+    defineTool({ name, description: "A name.", params: z.strictObject({}), run: () => ({ content: "" }) }),
+  ),
+});
+
+interface BenchExtras extends EngineExtras {
+  /** Tool names that scripts may call though no toolbox has them. */
+  readonly names?: readonly string[];
+}
+
 /** A session on the bench from YAML; without `create` parameters it is not created yet. */
-export const benchOf = async (yaml: string, extras: EngineExtras = {}, create?: object): Promise<Bench> => {
-  const bench = openBench({ engine: await engineOf(yaml, extras) });
+export const benchOf = async (yaml: string, extras: BenchExtras = {}, create?: object): Promise<Bench> => {
+  const compiled = [...(extras.toolboxes ?? []), stubs(extras.names ?? [])];
+  const team = await teamOf(yaml, { ...extras, toolboxes: compiled });
+  const bench = openBench({ engine: createEngine(engineOptions(team, extras)) });
   if (create !== undefined) bench.ok("create", create);
   return bench;
 };
