@@ -95,6 +95,10 @@ const writeMessage = (sql: SqlStorage, thread: string, message: Message): void =
   sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, long ? "" : json);
 };
 
+const retireMessage = (sql: SqlStorage, thread: string, { pos }: Message): void => {
+  sql.exec("UPDATE messages SET retired = 1 WHERE thread = ? AND pos = ?", thread, pos);
+};
+
 /** A stored message; a long one stands in pieces. */
 export const messageJson = (
   sql: SqlStorage,
@@ -116,13 +120,17 @@ const writeChat = (
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
   for (const message of known.values())
     if (!kept.has(message.pos))
-      sql.exec("UPDATE messages SET retired = 1 WHERE thread = ? AND pos = ?", thread, message.pos);
+      retireMessage(sql, thread, message);
   for (const message of after.slice(same)) {
     if (known.get(message.pos) !== message) writeMessage(sql, thread, message);
   }
 };
 
 const writeRows = (sql: SqlStorage, transition: Transition): void => {
+  for (const { thread, message } of transition.retired) {
+    writeMessage(sql, thread, message);
+    retireMessage(sql, thread, message);
+  }
   for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
     sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", input.id, input.status, JSON.stringify(input));
   for (const ask of transition.asks)

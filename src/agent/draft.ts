@@ -33,6 +33,11 @@ export interface Blob {
   readonly text: string;
 }
 
+export interface Retired {
+  readonly thread: string;
+  readonly message: Message;
+}
+
 /** The stored answer of a command that came with a key (AP-6). */
 export interface KeptAnswer {
   readonly key: string;
@@ -53,6 +58,8 @@ export interface Transition {
   readonly asks: readonly Ask[];
   readonly blobs: readonly Blob[];
   readonly answers: readonly KeptAnswer[];
+  /** Messages that left the chat and may never have been stored: they stay readable. */
+  readonly retired: readonly Retired[];
 }
 
 /** A transition in the making: transitions replace `state` and push rows; nothing else sees it before the commit. */
@@ -66,6 +73,7 @@ export interface Draft {
   readonly asks: Ask[];
   readonly blobs: Blob[];
   readonly answers: KeptAnswer[];
+  readonly retired: Retired[];
 }
 
 export const draftOf = (state: Session, moment: Moment): Draft => ({
@@ -78,6 +86,7 @@ export const draftOf = (state: Session, moment: Moment): Draft => ({
   asks: [],
   blobs: [],
   answers: [],
+  retired: [],
 });
 
 export const threadOf = (draft: Draft, id: string): Thread => {

@@ -183,6 +183,7 @@ const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
   const chat = thread.chat.filter((message) => message.run !== run.id);
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
   changeThread(draft, thread.id, { chat, firstInput });
+  draft.retired.push(...retired.map((message) => ({ thread: thread.id, message })));
   emit(
     draft,
     thread.id,

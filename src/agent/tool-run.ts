@@ -62,7 +62,9 @@ const contextOf = (
     agent: agent.name,
     thread: threadId,
     session: session.id,
-    sandbox: host.sandbox(),
+    get sandbox() {
+      return host.sandbox();
+    },
     ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
     commandTimeout: agent.commandTimeout,
     recall: (id) => host.recall(id),

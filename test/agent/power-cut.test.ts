@@ -125,6 +125,19 @@ replies:
     },
   },
   {
+    name: "a steer in the tick of the final text",
+    inputs: ["i1", "i2"],
+    replies: "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]",
+    play: async (bench) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      command(bench, "send", { id: "i2", content: "More", on_busy: "steer" }, "i2");
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      expect(bench.types().filter((type) => type === "input_applied")).toHaveLength(2);
+      expect(bench.types().filter((type) => type === "run_end")).toHaveLength(1);
+    },
+  },
+  {
     name: "a cancel while a tool runs",
     inputs: ["i1"],
     instant: false,
