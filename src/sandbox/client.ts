@@ -5,6 +5,7 @@ import type {
   FileStat,
   Sandbox,
   SandboxCapabilities,
+  SandboxSettings,
   WriteOptions,
 } from "./contract.ts";
 import { workspacePath } from "./paths.ts";
@@ -15,6 +16,14 @@ export interface SandboxOptions {
   readonly actor?: string;
   /** Milliseconds that a command gets beyond its own time-out; absent = 10 000. */
   readonly graceMs?: number;
+  /** Sent before the first request of this client; absent = the sandbox keeps what it has. */
+  readonly settings?: SandboxSettings;
+}
+
+/** What the views of one sandbox share. */
+interface Memory extends WireMemory {
+  /** The sending of the settings; null before it and after it failed. */
+  configured: Promise<void> | null;
 }
 
 const fileRoute = (path: string): string =>
@@ -52,10 +61,32 @@ async function write(
 
 /** The client of one sandbox (TB-28). Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
-  viewOf(fetcher, id, options, { instance: null });
+  viewOf(fetcher, id, options, { instance: null, configured: null });
 
-function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: WireMemory): Sandbox {
-  const wire = createWire(fetcher, id, options.actor, memory);
+async function configure(wire: Wire, settings: SandboxSettings, memory: Memory): Promise<void> {
+  const headers = { "Content-Type": "application/json" };
+  try {
+    await wire.send({ method: "PUT", path: "", body: JSON.stringify(settings), headers });
+  } catch (error) {
+    memory.configured = null;
+    throw error;
+  }
+}
+
+/** The wire, behind the settings. */
+const configuredWire = (wire: Wire, settings: SandboxSettings, memory: Memory): Wire => ({
+  ...wire,
+  send: async (request) => {
+    memory.configured ??= configure(wire, settings, memory);
+    await memory.configured;
+    return wire.send(request);
+  },
+});
+
+function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: Memory): Sandbox {
+  const bare = createWire(fetcher, id, options.actor, memory);
+  const { settings } = options;
+  const wire = settings === undefined ? bare : configuredWire(bare, settings, memory);
   const capabilities = async (): Promise<SandboxCapabilities> =>
     json(wire.send({ method: "GET", path: "/capabilities" }));
   return {
@@ -94,7 +125,8 @@ function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: W
       return paths;
     },
     destroy: async () => {
-      await wire.send({ method: "DELETE", path: "" });
+      await bare.send({ method: "DELETE", path: "" });
+      memory.configured = null;
     },
   };
 }

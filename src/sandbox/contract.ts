@@ -56,6 +56,24 @@ export interface SandboxCapabilities {
   readonly limits: Readonly<Record<string, number>>;
 }
 
+/** Names that the environment of commands may have. */
+export const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** The least that `limits.output` may be. */
+export const leastOutput = 1024;
+
+/** What a team sets for its sandboxes (TB-28, TB-33): `wall` in milliseconds, sizes in bytes. */
+export interface SandboxSettings {
+  readonly limits: {
+    readonly wall: number;
+    readonly output: number;
+    readonly processes: number;
+    readonly disk: number;
+    readonly file: number;
+  };
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /** `exists` is a `conflict` with a path that is there already; `exec_transport_error` with status 0: no answer came. */
 export type SandboxErrorCode =
   | "invalid_request"

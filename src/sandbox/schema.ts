@@ -1,5 +1,14 @@
 import * as z from "zod";
 import { count, duration, mapOf, size, text } from "../schema.ts";
+import { environmentName, leastOutput } from "./contract.ts";
+
+const environment = () =>
+  mapOf(z.string()).superRefine((env, context) => {
+    for (const key of Object.keys(env).filter((each) => !environmentName.test(each))) {
+      const message = "invalid_value: a name has letters, digits and _, and does not begin with a digit";
+      context.addIssue({ code: "custom", path: [key], message });
+    }
+  });
 
 /** What the sandbox of a session gets (TB-28, TB-32, TB-33). Durations in milliseconds, sizes in bytes. */
 export const sandboxSchema = z.strictObject({
@@ -7,7 +16,10 @@ export const sandboxSchema = z.strictObject({
   limits: z
     .strictObject({
       wall: duration({ min: "1s", max: "1h" }).prefault("10m").describe("Time of one command."),
-      output: size().prefault("1MiB").describe("Output of one command."),
+      output: size()
+        .refine((value) => value >= leastOutput, `out_of_range: at least ${leastOutput} bytes are kept`)
+        .prefault("1MiB")
+        .describe("Output of one command."),
       processes: count(1, 10_000).default(64).describe("Processes at the same time."),
       disk: size().prefault("256MiB").describe("All files together."),
       file: size().prefault("32MiB").describe("One file."),
@@ -16,7 +28,7 @@ export const sandboxSchema = z.strictObject({
     .describe("Limits of the sandbox."),
   egress: z.array(text(253, 1)).max(100).default([]).describe("Hosts that commands may reach."),
   allow_open_egress: z.boolean().default(false).describe("Accept a driver that cannot restrict the network."),
-  env: mapOf(z.string()).prefault({}).describe("Environment of commands; literal texts, never secrets."),
+  env: environment().prefault({}).describe("Environment of commands; literal texts, never secrets."),
   credentials: z
     .array(
       z.strictObject({

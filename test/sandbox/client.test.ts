@@ -187,3 +187,36 @@ test("toolboxes §6: sandbox ids are base32 and prefix-free over their three nam
     new Set([id, sandboxId("workert", "enant", "session"), sandboxId("worker", "tenants", "ession")]).size,
   ).toBe(3);
 });
+
+test("TB-28 TB-32 TB-33: the team's settings reach the sandbox once, before anything else", async () => {
+  const workspace = createLocalWorkspace();
+  const asked: string[] = [];
+  let broken = true;
+  const fetcher: Fetcher = {
+    fetch: async (request) => {
+      asked.push(`${request.method} ${new URL(request.url).pathname}`);
+      if (broken) return Response.json({ error: "not now", code: "capacity_exceeded" }, { status: 503 });
+      return workspace.fetch(request);
+    },
+  };
+  const limits = { wall: 60_000, output: 1024, processes: 4, disk: 10_000, file: 5 };
+  const sandbox = createSandbox(fetcher, "a", { settings: { limits, env: { SHELL_FISH: "limpet" } } });
+  await expect(sandbox.stat(".")).rejects.toMatchObject({ code: "capacity_exceeded" });
+  broken = false;
+  const outcomes = await Promise.all([
+    collect(sandbox.exec({ argv: ["sh", "-c", "echo $SHELL_FISH"], execId: freshKey() }, never)),
+    collect(sandbox.as("other").exec({ argv: ["true"], execId: freshKey() }, never)),
+  ]);
+  expect(outcomes[0].stdout).toBe("limpet\n");
+  await expect(sandbox.write("big", "123456", { key: freshKey() })).rejects.toMatchObject({
+    code: "payload_too_large",
+  });
+  expect((await sandbox.capabilities()).limits).toEqual(limits);
+  expect(asked.filter((line) => line.startsWith("PUT /v1/sandbox/a"))).toEqual([
+    "PUT /v1/sandbox/a",
+    "PUT /v1/sandbox/a",
+    "PUT /v1/sandbox/a/file/workspace/big",
+  ]);
+  await sandbox.destroy();
+  expect(asked.at(-1)).toBe("DELETE /v1/sandbox/a");
+});

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { environmentName, leastOutput } from "../contract.ts";
 import type { ChangeArguments, ChangeOperation } from "../contract.ts";
 import { fail } from "./errors.ts";
 
@@ -17,7 +18,7 @@ export const execBody = z.strictObject({
     .regex(/^[A-Za-z0-9._-]{1,128}$/)
     .optional(),
   stdin: z.string().default(""),
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).default({}),
+  env: z.record(z.string().regex(environmentName), z.string()).default({}),
   writable_paths: pathList.exactOptional(),
 });
 
@@ -25,14 +26,14 @@ export const settingsBody = z.strictObject({
   limits: z
     .strictObject({
       wall: z.int().min(1000),
-      output: z.int().min(1024),
+      output: z.int().min(leastOutput),
       processes: z.int().min(1),
       disk: z.int().min(0),
       file: z.int().min(0),
     })
     .partial()
     .optional(),
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string()).optional(),
+  env: z.record(z.string().regex(environmentName), z.string()).optional(),
   egress: z.array(z.string()).optional(),
   credentials: z.array(z.unknown()).optional(),
 });
