@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { compileTeam } from "../../src/config/compile.ts";
+import { compileFolder } from "../../src/cli/compile.ts";
 import { buildFiles } from "../../src/config/emit.ts";
 import { root, runWrangler } from "./dev-server.ts";
 
-/** A test's own team as the bundles that would be deployed: its Worker and the sandbox's, ready for `wrangler dev`. */
+/** A team as the bundles that would be deployed: its Worker and the sandbox's, ready for `wrangler dev`. */
 
 const sandboxConfig = join(root, "src/sandbox/worker/wrangler.toml");
 
@@ -21,25 +20,19 @@ const bundled = async (config: string, folder: string): Promise<void> => {
   await runWrangler(["deploy", "--dry-run", "-c", config, "--outdir", folder]);
 };
 
-/** Writes `.limpet/e2e-<team>/` from `test/e2e/teams/<team>/`. */
-const compiled = async (team: string): Promise<string> => {
-  const source = join(root, "test/e2e/teams", team);
-  const extended = readdirSync(source).includes("extensions.ts");
-  const path = join(source, "extensions.ts");
-  const exports = extended ? ((await import(pathToFileURL(path).href)) as Record<string, unknown>) : {};
-  const result = await compileTeam(new Map([["team.yaml", readFileSync(join(source, "team.yaml"))]]), {
-    name: team,
-    ...(extended ? { extensions: { exports: { ...exports } } } : {}),
-  });
-  const files = buildFiles(result, extended);
+/** Folders that hold `config/<team>/`: the tests' own teams, and the shipped ones. */
+const homes = { test: "test/e2e", shipped: "." } as const;
+
+/** Writes `.limpet/e2e-<team>/`. */
+const compiled = async (team: string, home: keyof typeof homes): Promise<string> => {
+  const place = join(root, homes[home]);
+  const result = await compileFolder(place, team);
+  const files = buildFiles(result, existsSync(join(place, "config", team, "extensions.ts")));
   if (files === null) throw new Error(JSON.stringify(result.diagnostics, null, 2));
   const folder = join(root, ".limpet", `e2e-${team}`);
   mkdirSync(folder, { recursive: true });
   for (const [name, content] of files) {
-    writeFileSync(
-      join(folder, name),
-      content.replace(`../../config/${team}/`, `../../test/e2e/teams/${team}/`),
-    );
+    writeFileSync(join(folder, name), content.replace("../../config/", `../../${homes[home]}/config/`));
   }
   writeFileSync(join(folder, "wrangler.toml"), configFor("worker.js", ""));
   return folder;
@@ -51,9 +44,9 @@ export interface BuiltTeam {
   readonly remove: () => void;
 }
 
-/** Bundles the team `test/e2e/teams/<team>/` and the sandbox as `wrangler deploy` would. */
-export const buildTestTeam = async (team: string): Promise<BuiltTeam> => {
-  const source = await compiled(team);
+/** Bundles a team and the sandbox as `wrangler deploy` would. */
+export const buildTestTeam = async (team: string, home: keyof typeof homes = "test"): Promise<BuiltTeam> => {
+  const source = await compiled(team, home);
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const [own, sandbox] = [join(folder, "team"), join(folder, "sandbox")];
   await bundled(join(source, "wrangler.toml"), own);
