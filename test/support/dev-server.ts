@@ -12,7 +12,7 @@ export const root = resolve(import.meta.dirname, "../..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 
 /** Keeps wrangler off the network and quiet. */
-export const quiet = {
+const quiet = {
   WRANGLER_SEND_METRICS: "false",
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
   NO_UPDATE_NOTIFIER: "1",
