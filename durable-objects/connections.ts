@@ -23,9 +23,10 @@ export interface Connections {
   readonly isFull: (socket: WebSocket) => boolean;
   /** Answers whether the reader has room again. */
   readonly acknowledged: (socket: WebSocket, frames: number) => boolean;
-  /** Closes a socket whose credential has run out; answers whether it did. */
-  readonly isExpired: (socket: WebSocket) => boolean;
-  readonly bye: (socket: WebSocket, code: CloseCode, reason: string) => void;
+  /** Closes a socket whose credential has run out; answers whether it did. `seen` as for `bye`. */
+  readonly isExpired: (socket: WebSocket, seen?: number) => boolean;
+  /** Says where to resume: at `seen`, if the newest events were not sent to a socket that is up to date. */
+  readonly bye: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
   readonly forget: (socket: WebSocket) => void;
 }
 
@@ -77,8 +78,8 @@ export const createConnections = (
     const message = messageOf(frames);
     if (message !== undefined) post(socket, message, frames.length);
   };
-  const bye: Connections["bye"] = (socket, code, reason) => {
-    const resume = { resume_after: viewer(socket).after ?? head(), retry_ms: 1_000 };
+  const bye: Connections["bye"] = (socket, code, reason, seen = head()) => {
+    const resume = { resume_after: viewer(socket).after ?? seen, retry_ms: 1_000 };
     send(socket, [JSON.stringify({ type: "bye", code, ...resume })]);
     flowOf(socket).forget();
     socket.close(code, reason);
@@ -102,10 +103,10 @@ export const createConnections = (
       flow.acknowledged(frames);
       return flow.unacknowledged() <= limits.unacked / 2;
     },
-    isExpired: (socket) => {
+    isExpired: (socket, seen) => {
       const { principal } = viewer(socket);
       if (principal?.expires === undefined || principal.expires > Date.now()) return false;
-      bye(socket, 4401, "token expired");
+      bye(socket, 4401, "token expired", seen);
       return true;
     },
     forget: (socket) => flowOf(socket).forget(),

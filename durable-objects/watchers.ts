@@ -75,7 +75,7 @@ const catchUp = (parts: Parts, socket: WebSocket, first: readonly string[] = [])
 /** Whether a socket takes live frames; one that is full gets events from the log later, from `before` on. */
 const isOpen = ({ connections }: Parts, socket: WebSocket, before: number): boolean => {
   const { ready, after } = connections.viewer(socket);
-  if (!ready || connections.isExpired(socket)) return false;
+  if (!ready || connections.isExpired(socket, before)) return false;
   if (!connections.isFull(socket)) return after === null;
   if (after === null) connections.change(socket, { after: before });
   return false;

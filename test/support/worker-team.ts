@@ -85,6 +85,25 @@ replies:
   - reply: [{ text: "That was long." }]`,
   },
   {
+    name: "flood",
+    delay: 1,
+    chunk: 16_384,
+    replies: `
+replies:
+  - reply: [{ text: { repeat: "0123456789abcdef", times: 160000 } }]
+  - reply: [{ text: { repeat: "0123456789abcdef", times: 160000 } }]`,
+  },
+  {
+    name: "big",
+    replies: `
+scenes:
+  - name: again
+    when: { times: 40 }
+    reply: [{ call: print, args: { size: 60000 } }]
+  - name: over
+    reply: [{ text: "All is printed." }]`,
+  },
+  {
     name: "slow",
     delay: 10,
     replies: `

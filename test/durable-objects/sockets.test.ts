@@ -1,0 +1,252 @@
+import { runInDurableObject } from "cloudflare:test";
+import { expect, test } from "vitest";
+import { createConnections } from "../../durable-objects/connections.ts";
+import { api, create, request } from "../support/worker-session.ts";
+import type { Session } from "../support/worker-session.ts";
+
+/** Limits of a session's sockets: slow readers, floods, credentials that end (AP-13, AP-25, AP-26, RE-V9, RE-V10). */
+
+const tokenOf = async (session: Session, body: object): Promise<string> => {
+  const answer = await session.call("POST", "/tokens", { body });
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+  return String(answer.body["token"]);
+};
+
+test("AP-26 RE-V10: a reader that acknowledges nothing loses deltas first, then resumes whole from the log", async () => {
+  const session = await create("flood");
+  const watch = await session.watch();
+  const other = await session.watch();
+  let frames = 0;
+  other.onMessage = () => {
+    frames = other.frames.length;
+    other.send({ type: "ack", frames });
+  };
+  await session.send("i1", "Go");
+  const lag = await watch.until(({ type }) => type === "lag");
+  expect(lag).toMatchObject({ shed: "deltas" });
+  await other.event("run_end");
+  await session.settled();
+  expect(
+    watch.events.some(({ type }) => type === "run_end"),
+    "nothing more came",
+  ).toBe(false);
+  expect(other.frames.some(({ type }) => type === "lag")).toBe(false);
+  const lives = watch.frames.filter(({ type }) => type === "live").length;
+  watch.send({ type: "ack", frames: watch.frames.length });
+  await watch.event("run_end");
+  await watch.until(
+    (frame) => frame.type === "live" && watch.frames.filter(({ type }) => type === "live").length > lives,
+  );
+  const log = await session.events();
+  expect(watch.events).toEqual(log);
+  expect(other.events).toEqual(log);
+  expect([watch.faults, other.faults]).toEqual([[], []]);
+  watch.close();
+  other.close();
+});
+
+test("AP-26: deltas go on with the whole item after a lag in the middle of it", async () => {
+  const session = await create("flood");
+  const watch = await session.watch();
+  await session.send("i1", "Go");
+  await watch.until(({ type }) => type === "lag");
+  const seen = watch.frames.length;
+  watch.send({ type: "ack", frames: seen });
+  await watch.until((frame) => frame.type === "item_state" && watch.frames.indexOf(frame) >= seen);
+  watch.onMessage = () => watch.send({ type: "ack", frames: watch.frames.length });
+  await watch.event("run_end");
+  expect(watch.faults).toEqual([]);
+  watch.close();
+});
+
+test("AP-26: a log larger than a reader may hold comes in pages, each after an acknowledgement", async () => {
+  const session = await create("big");
+  await session.send("i1", "Go");
+  await session.settled();
+  const log = await session.events();
+  const size = log.reduce((sum, event) => sum + JSON.stringify(event).length, 0);
+  expect(size).toBeGreaterThan(2 ** 20 * 1.5);
+  const watch = await session.watch({ after: 0 });
+  await watch.until(({ type }) => type === "lag");
+  expect(watch.events.length).toBeLessThan(log.length);
+  expect(watch.frames.some(({ type }) => type === "live")).toBe(false);
+  watch.onMessage = () => watch.send({ type: "ack", frames: watch.frames.length });
+  watch.onMessage(0);
+  await watch.until(({ type }) => type === "live");
+  expect(watch.events).toEqual(log);
+  watch.close();
+});
+
+test("AP-26: acknowledgements count on over an eviction", async () => {
+  const session = await create("flood");
+  const watch = await session.watch();
+  await session.send("i1", "Go");
+  watch.onMessage = () => watch.send({ type: "ack", frames: watch.frames.length });
+  await watch.event("run_end");
+  watch.onMessage = () => undefined;
+  await session.evict();
+  await session.send("i2", "Again");
+  await watch.until(({ type }) => type === "lag");
+  watch.onMessage = () => watch.send({ type: "ack", frames: watch.frames.length });
+  watch.onMessage(0);
+  while (watch.events.filter(({ type }) => type === "run_end").length < 2) await scheduler.wait(2);
+  expect(watch.faults).toEqual([]);
+  expect(watch.events).toEqual(await session.events());
+  watch.close();
+});
+
+test("AP-26: a reader that stays silent is closed 4413 with the place to resume", async () => {
+  const session = await create("text");
+  const sent: string[] = [];
+  const closed: unknown[] = [];
+  await runInDurableObject(session.stub(), async (_, state) => {
+    const connections = createConnections(() => 9, { unacked: 100, patience: 20 });
+    const [client, server] = Object.values(new WebSocketPair());
+    if (client === undefined || server === undefined) throw new Error("no pair");
+    state.acceptWebSocket(server);
+    client.accept();
+    client.addEventListener("message", ({ data }) => sent.push(String(data)));
+    const over = new Promise((resolve) => client.addEventListener("close", resolve));
+    connections.change(server, { ready: true, after: 4 });
+    connections.send(server, [JSON.stringify({ type: "event", padding: "x".repeat(200) })]);
+    expect(connections.isFull(server)).toBe(true);
+    expect(connections.isFull(server)).toBe(true);
+    closed.push(await over);
+  });
+  expect(closed).toMatchObject([{ code: 4413 }]);
+  expect(sent.slice(1).map((frame) => JSON.parse(frame) as object)).toEqual([
+    { type: "lag", shed: "deltas", seq: 4 },
+    { type: "bye", code: 4413, resume_after: 4, retry_ms: 1_000 },
+  ]);
+});
+
+test("AP-25: frames over 256 KiB, of bytes or of no known kind close 4400 and store nothing", async () => {
+  const session = await create("text");
+  const head = (await session.events()).length;
+  const bad: readonly (string | ArrayBuffer)[] = [
+    "{",
+    "7",
+    '{"type":"nonsense"}',
+    '{"type":"send","id":"c1"}',
+    '{"type":"ping","more":1}',
+    '[{"type":"nonsense"},{"type":"send","id":"c1","input":{"content":"Go"}}]',
+    JSON.stringify({ type: "send", id: "c1", input: { content: "x".repeat(262_144) } }),
+    JSON.stringify({ type: "send", id: "c1", input: { content: "ü".repeat(132_000) } }),
+    new Uint8Array([1, 2, 3]).buffer,
+  ];
+  for (const frame of bad) {
+    const watch = await session.watch();
+    await watch.until(({ type }) => type === "live");
+    watch.socket.send(frame);
+    const error = await watch.until(({ type }) => type === "error");
+    expect(error["problem"]).toMatchObject({ code: "invalid_request" });
+    expect(await watch.closed()).toBe(4400);
+  }
+  expect((await session.events()).length).toBe(head);
+});
+
+test("AP-25: more than a burst of 60 frames closes 4429", async () => {
+  const session = await create("text");
+  const watch = await session.watch();
+  await watch.until(({ type }) => type === "live");
+  for (let count = 0; count < 80; count++) watch.send({ type: "set", deltas: "all" });
+  expect(await watch.closed()).toBe(4429);
+  const many = await session.watch();
+  await many.until(({ type }) => type === "live");
+  many.send(...Array.from({ length: 80 }, () => ({ type: "ack", frames: 1 })));
+  expect(await many.closed()).toBe(4429);
+});
+
+test("AP-25: a session takes 32 sockets; one that is closed makes room", async () => {
+  const session = await create("text");
+  const watches = await Promise.all(Array.from({ length: 32 }, () => session.watch()));
+  await Promise.all(watches.map((watch) => watch.until(({ type }) => type === "live")));
+  const refused = await request("GET", `/sessions/${session.id}/ws`, { headers: { Upgrade: "websocket" } });
+  expect(refused.status).toBe(429);
+  expect(await refused.json()).toMatchObject({ code: "too_many_connections" });
+  watches[0]?.close();
+  while ((await request("GET", `/sessions/${session.id}/snapshot`)).status !== 200);
+  let again = await request("GET", `/sessions/${session.id}/ws`, { headers: { Upgrade: "websocket" } });
+  for (let tries = 0; again.status !== 101 && tries < 50; tries++) {
+    await scheduler.wait(2);
+    again = await request("GET", `/sessions/${session.id}/ws`, { headers: { Upgrade: "websocket" } });
+  }
+  expect(again.status).toBe(101);
+  again.webSocket?.accept();
+  again.webSocket?.close(1000);
+  await session.send("i1", "Go");
+  await Promise.all(watches.slice(1).map((watch) => watch.event("run_end")));
+  for (const watch of watches) watch.close();
+});
+
+test("RE-V9 AP-13: a token that ran out closes 4401 on the next frame in either direction; a renewed one misses nothing", async () => {
+  const session = await create("slow");
+  const ttl = 60;
+  const first = await tokenOf(session, { scopes: ["sessions:read"], ttl });
+  const renewed = await session.watch({ after: 0 }, first);
+  const silent = await session.watch({ after: 0 }, first);
+  const speaking = await session.watch({ after: 0 }, first);
+  for (const watch of [renewed, silent, speaking]) await watch.until(({ type }) => type === "live");
+  renewed.send({ type: "auth", token: await tokenOf(session, { scopes: ["sessions:read"], ttl: 900 }) });
+  renewed.send({ type: "ping" });
+  // The renewal asks the team's object: it is over when the attachment holds the later expiry.
+  const soonest = () =>
+    runInDurableObject(session.stub(), (_, state) =>
+      state
+        .getWebSockets()
+        .map(
+          (socket) =>
+            (socket.deserializeAttachment() as { principal: { expires: number } }).principal.expires,
+        ),
+    );
+  while (new Set(await soonest()).size < 2) await scheduler.wait(2);
+  await runInDurableObject(session.stub(), (_, state) => {
+    for (const socket of state.getWebSockets()) {
+      const seen = socket.deserializeAttachment() as { principal: { expires: number } };
+      if (seen.principal.expires < Date.now() + 120_000)
+        socket.serializeAttachment({ ...seen, principal: { ...seen.principal, expires: Date.now() - 1 } });
+    }
+  });
+  await session.evict();
+  speaking.send({ type: "ack", frames: 1 });
+  expect(await speaking.closed()).toBe(4401);
+  await session.send("i1", "Go");
+  expect(await silent.closed()).toBe(4401);
+  expect(silent.frames.at(-1)).toMatchObject({ type: "bye", code: 4401, resume_after: silent.events.length });
+  await renewed.event("run_end");
+  expect(renewed.events).toEqual((await session.events()).slice(0, renewed.events.length));
+  renewed.close();
+});
+
+test("AP-13: an open socket takes no token of another tenant or session, nor one that may not read", async () => {
+  const [session, other] = [await create("text"), await create("text")];
+  const { body } = await api("POST", "/keys", { body: { scopes: ["sessions:read"], tenant: "other" } });
+  const cases: readonly (readonly [string, number])[] = [
+    [String(body["key"]), 4404],
+    [await tokenOf(other, { scopes: ["sessions:read"], ttl: 60 }), 4404],
+    [await tokenOf(session, { scopes: ["usage:read"], ttl: 60 }), 4403],
+  ];
+  for (const [token, code] of cases) {
+    const watch = await session.watch();
+    watch.send({ type: "auth", token });
+    expect(await watch.closed(), token).toBe(code);
+  }
+  const wrong = await session.watch();
+  wrong.send({ type: "auth", token: "nonsense" });
+  const error = await wrong.until(({ type }) => type === "error");
+  expect(error["problem"]).toMatchObject({ code: "unauthenticated" });
+  wrong.close();
+});
+
+test("AP-22: a socket may do only what its credential may", async () => {
+  const session = await create("text");
+  const watch = await session.watch(
+    { after: 0 },
+    await tokenOf(session, { scopes: ["sessions:read"], ttl: 60 }),
+  );
+  watch.send({ type: "send", id: "c1", input: { content: "Go" } });
+  const error = await watch.until(({ type }) => type === "error");
+  expect(error).toMatchObject({ id: "c1", problem: { code: "scope_missing" } });
+  expect(watch.ended).toBeNull();
+  watch.close();
+});
