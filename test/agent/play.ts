@@ -24,6 +24,8 @@ export interface PlayOptions {
   readonly instant?: boolean;
   /** More tools in the `probe` toolbox. */
   readonly tools?: readonly Tool[];
+  /** Tools that exist in a toolbox which the agent does not have. */
+  readonly others?: readonly Tool[];
   readonly create?: object;
   /** The whole YAML instead of `scripted`. */
   readonly yaml?: string;
@@ -31,11 +33,13 @@ export interface PlayOptions {
 }
 
 export const play = async (replies: string, options: PlayOptions = {}): Promise<Play> => {
-  const { agent = "", team = "", instant = true, tools = [], create = {}, id } = options;
+  const { agent = "", team = "", instant = true, tools = [], others = [], create = {}, id } = options;
   const probe = createProbe(instant);
   const toolbox = { ...probe.toolbox, tools: [...probe.toolbox.tools, ...tools] };
   const yaml = options.yaml ?? scripted(replies, agent, team);
-  const engine = await engineOf(yaml, { toolboxes: [toolbox] });
+  const engine = await engineOf(yaml, {
+    toolboxes: [toolbox, { name: "others", description: "Others.", tools: others }],
+  });
   const bench = openBench({ engine, ...(id === undefined ? {} : { id }) });
   bench.ok("create", create);
   return { bench, probe };

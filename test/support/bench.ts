@@ -51,6 +51,17 @@ interface Isolate {
 export interface Bench {
   readonly id: string;
   perform(op: Operation, params?: object, key?: string): SessionReply;
+  /** The same for another caller, or with headers. */
+  performAs(
+    who: {
+      readonly tenant?: string;
+      readonly scopes?: readonly Scope[];
+      readonly key?: string;
+      readonly ifMatch?: string;
+    },
+    op: Operation,
+    params?: object,
+  ): SessionReply;
   /** The value of an operation that must succeed. */
   ok(op: Operation, params?: object, key?: string): Record<string, never>;
   send(content: string, more?: object): Record<string, never>;
@@ -64,6 +75,8 @@ export interface Bench {
   release(): void;
   /** Moves the clock and lets what is due happen. */
   pass(ms: number): Promise<void>;
+  /** The same, also if work stays under way. */
+  tick(ms: number): Promise<void>;
   /** Drops the isolate: a new one starts from the rows. */
   crash(): void;
   /** Drops the isolate, and the new one runs another engine: a deploy. */
@@ -258,15 +271,17 @@ export const openBench = ({
     published,
     deltas,
     requests,
-    perform: (op, params = {}, key) => {
+    perform: (op, params = {}, key) => bench.performAs(key === undefined ? {} : { key }, op, params),
+    performAs: ({ key, ifMatch, ...who }, op, params = {}) => {
       wake();
-      const principal = { tenant, by: "key1", scopes: allScopes };
+      const principal = { tenant, by: "key1", scopes: allScopes, ...who };
       const reply = perform(doorOf(isolate), {
         principal,
         session: id,
         op,
         params,
         ...(key === undefined ? {} : { key }),
+        ...(ifMatch === undefined ? {} : { ifMatch }),
       });
       pump();
       return reply;
@@ -306,6 +321,10 @@ export const openBench = ({
       }
     },
     pass: async (ms) => {
+      await bench.tick(ms);
+      if (!sent.holding) await bench.idle();
+    },
+    tick: async (ms) => {
       now += ms;
       for (const timer of [...isolate.timers]) {
         if (timer.at > now) continue;
@@ -314,7 +333,6 @@ export const openBench = ({
       }
       pump();
       await bench.steps();
-      if (!sent.holding) await bench.idle();
     },
     crash: () => {
       isolate.dead = true;
