@@ -496,3 +496,34 @@ test("CF-28 TB-32 TB-33: a setting that the sandbox would refuse is refused here
     "config/acme/team.yaml:9:57 error out_of_range sandbox.limits.output: at least 1024 bytes are kept",
   ]);
 });
+
+test("CF-25 TB-7: a permission rule that could never match is an error, one for a client's tool is not", async () => {
+  const rules = (...lines: string[]): Promise<string[]> =>
+    complaints(
+      team({
+        top: ["permissions:", "  rules:", ...lines.map((line) => `    - { ${line}, action: deny }`)].join(
+          "\n",
+        ),
+      }),
+    );
+  expect(await rules("tool: fs_wriet")).toEqual([
+    'config/acme/team.yaml:11:15 error unknown_tool permissions.rules[0].tool: there is no tool "fs_wriet"\n  did you mean "fs_write"?',
+  ]);
+  expect(await rules("tool: fs_write, match: /workspace/infra/**", "tool: 'fs_*', match: ../x")).toEqual([
+    "config/acme/team.yaml:11:32 error invalid_value permissions.rules[0].match: file tools see paths relative to the workspace, so this never matches\n  write it like src/** or src/*.ts",
+    "config/acme/team.yaml:12:30 error invalid_value permissions.rules[1].match: file tools see paths relative to the workspace, so this never matches\n  write it like src/** or src/*.ts",
+  ]);
+  expect(
+    await rules(
+      "tool: pick_a_color",
+      "tool: 'github__*'",
+      "tool: exec_run, match: /usr/bin/rm *",
+      "tool: '*', match: /usr/**",
+      "tool: fs_write, match: 'infra/**'",
+    ),
+  ).toEqual([]);
+  const own = team({ agent: "    permissions: { rules: [{ tool: exec_runn, action: ask }] }" });
+  expect(await complaints(own)).toEqual([
+    expect.stringContaining("error unknown_tool agents[0].permissions.rules[0].tool:"),
+  ]);
+});

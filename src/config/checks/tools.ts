@@ -1,6 +1,8 @@
+import { globMatch } from "../../sandbox/glob.ts";
+import { nearest } from "../../tools/suggest.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft } from "../draft.ts";
-import { builtInToolboxes, coreTools } from "../known.ts";
+import { builtInToolboxes } from "../known.ts";
 import { at } from "../located.ts";
 import { suggestion } from "../suggest.ts";
 import { namesOf } from "./names.ts";
@@ -65,7 +67,7 @@ const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, servers:
 };
 
 const checkToolKeys = (draft: Draft, index: number, agent: AgentShape): void => {
-  const known = [...[...draft.toolboxes.values()].flat(), ...coreTools];
+  const known = [...draft.tools];
   for (const option of ["tool_output_limits", "on_interrupt"] as const) {
     for (const tool of Object.keys(agent.options[option])) {
       if (known.includes(tool) || tool.includes("__")) continue;
@@ -105,13 +107,40 @@ const checkToolAccess = (draft: Draft, index: number, agent: AgentShape): void =
   );
 };
 
-/** Toolboxes and tools of every agent, and MCP servers. */
+type Rule = Draft["sections"]["permissions"]["rules"][number];
+
+const fileToolboxes = ["filesystem", "search"];
+
+const leadsOut = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)/.test(pattern);
+
+/** A name near a tool's is a slip; any other may be a tool that a client brings along (TB-38). */
+const checkRule = (draft: Draft, path: Path, { tool, match }: Rule): void => {
+  const isNamed = (name: string): boolean => globMatch(tool, name, { segments: false });
+  const named = [...draft.tools].filter(isNamed);
+  const near = named.length === 0 && !/[*?[]|__/.test(tool) ? nearest(tool, [...draft.tools]) : null;
+  if (near !== null) {
+    const hint = `did you mean "${near}"?`;
+    draft.report("unknown_tool", [...path, "tool"], `there is no tool "${tool}"`, { hint });
+  }
+  if (match === undefined || !leadsOut(match) || named.length === 0) return;
+  const fileTools = fileToolboxes.flatMap((name) => draft.toolboxes.get(name) ?? []);
+  if (!named.every((name) => fileTools.includes(name))) return;
+  const message = "file tools see paths relative to the workspace, so this never matches";
+  draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
+};
+
+const checkRules = (draft: Draft, path: Path, rules: readonly Rule[] = []): void =>
+  rules.forEach((rule, index) => checkRule(draft, [...path, "permissions", "rules", index], rule));
+
+/** Toolboxes and tools of every agent, permission rules, and MCP servers. */
 export const checkTools = (draft: Draft): void => {
   const servers = namesOf(draft, "mcp_servers");
   checkServers(draft);
+  checkRules(draft, [], draft.sections.permissions.rules);
   for (const { index, value } of draft.agents) {
     checkToolboxes(draft, index, value, servers);
     checkToolKeys(draft, index, value);
     checkToolAccess(draft, index, value);
+    checkRules(draft, ["agents", index], value.permissions?.rules);
   }
 };
