@@ -1,3 +1,5 @@
+import { streamLimits } from "../agent/frames.ts";
+
 /** Figures of the API (AP-8, AP-18, AP-25); `GET /v1/capabilities` shows them. */
 export const limits = {
   body_bytes: 1024 * 1024,
@@ -5,8 +7,8 @@ export const limits = {
   json_depth: 64,
   parts_per_message: 64,
   wait_seconds: 300,
-  frame_bytes: 256 * 1024,
-  sockets_per_session: 32,
+  frame_bytes: streamLimits.frame,
+  sockets_per_session: streamLimits.sockets,
   waiting_inputs: 20,
   page: 200,
   events_page: 1000,
@@ -14,9 +16,9 @@ export const limits = {
 
 /** Milliseconds. */
 export const times = {
-  heartbeat: 15_000,
+  heartbeat: streamLimits.heartbeat,
   /** Between writes to a silent SSE reader: behind a proxy it takes two failed ones to notice that it left. */
   probe: 3_750,
-  socketAuth: 5_000,
+  socketAuth: streamLimits.authentication,
   credentialCache: 30_000,
 } as const;

@@ -1,4 +1,5 @@
-import { refuse } from "../agent/problem.ts";
+import { streamLimits } from "../agent/frames.ts";
+import { ProblemError, refuse } from "../agent/problem.ts";
 import type { Problem } from "../agent/problem.ts";
 import type { Principal } from "../agent/rpc.ts";
 import { fieldsOf } from "./body.ts";
@@ -80,6 +81,8 @@ interface Late {
   readonly admit: (principal: Principal) => SessionRequest;
 }
 
+const crowded = new ProblemError({ code: "rate_limited", detail: "Too many frames at once." });
+
 /** Messages before the session's socket stands, in order. */
 interface Lobby {
   readonly socket: WebSocket;
@@ -90,6 +93,7 @@ interface Lobby {
 function dismiss(lobby: Lobby, late: Late, thrown: unknown): void {
   if (lobby.phase === "closed") return;
   lobby.phase = "closed";
+  lobby.waiting.length = 0;
   const problem = problemOf(thrown);
   late.context.notes.code = problem.code;
   lobby.socket.send(JSON.stringify({ type: "error", problem: problemBody(problem, late.context.requestId) }));
@@ -119,7 +123,8 @@ function receive(lobby: Lobby, late: Late): void {
     lobby.socket.close(4408, "auth timeout");
   }, times.socketAuth);
   lobby.socket.addEventListener("message", ({ data }) => {
-    if (lobby.phase === "connecting" && lobby.waiting.length < 64) lobby.waiting.push(data);
+    if (lobby.phase === "connecting") lobby.waiting.push(data);
+    if (lobby.waiting.length > streamLimits.burst) dismiss(lobby, late, crowded);
     if (lobby.phase !== "auth") return;
     clearTimeout(timer);
     lobby.phase = "connecting";

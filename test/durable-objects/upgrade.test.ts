@@ -54,6 +54,7 @@ async function setUp() {
   };
   const directory = {
     authenticate: async (credential: string) => {
+      if (credential === "slow") await new Promise(() => undefined);
       const principal = principals[credential];
       return principal === undefined
         ? { ok: false, problem: { code: "unauthenticated", detail: "unknown" } }
@@ -163,6 +164,15 @@ test("AP-25: a late credential that opens nothing closes the socket with its cod
     expect((await client.closed).code, token).toBe(code);
     expect(upgrades).toEqual([]);
   }
+});
+
+test("AP-25: whoever sends more than the lobby holds is closed for its rate, no frame is dropped in silence", async () => {
+  const { ask, heard } = await setUp();
+  const client = clientOf(await ask());
+  client.socket.send(auth("slow"));
+  for (let count = 0; count < 65; count += 1) client.socket.send(`frame ${count}`);
+  expect((await client.closed).code).toBe(4429);
+  expect(heard).toEqual([]);
 });
 
 test("AP-25: anything but auth first is a bad frame", async () => {
