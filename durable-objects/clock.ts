@@ -1,3 +1,5 @@
+import { createTimers, createWake } from "./timers.ts";
+
 /** The object's one alarm (SE-34). While a drive lives inside `alarm()`, a crash makes the platform run that alarm again at once, so nothing may move it then. */
 export interface Clock {
   /** Live work now, and the earliest deadline: outside a drive the alarm is set in the running commit. */
@@ -14,18 +16,14 @@ export interface Clock {
 
 const driveMs = 600_000;
 
-const after: Clock["after"] = (ms, run) => {
-  const handle = setTimeout(run, ms);
-  return { cancel: () => clearTimeout(handle) };
-};
-
 export const createClock = (storage: DurableObjectStorage, now: () => number, pump: () => void): Clock => {
   let driving = false;
   let live = false;
   let due: number | null = null;
   let extra: number | null = null;
   let armed: number | null = null;
-  let timer: ReturnType<typeof setTimeout> | null = null;
+  const timers = createTimers(now);
+  const wake = createWake(timers, now, pump);
 
   const set = (at: number | null): void => {
     armed = at;
@@ -40,9 +38,9 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   };
   /** Inside a drive, deadlines need only a timer. */
   const tick = (): void => {
-    if (timer !== null) clearTimeout(timer);
-    const at = Math.min(due ?? Infinity, extra ?? Infinity);
-    timer = driving && live && at < Infinity ? setTimeout(pump, Math.max(0, at - now())) : null;
+    const times = driving && live ? [due, extra].filter((time) => time !== null) : [];
+    wake(times.length === 0 ? null : Math.min(...times));
+    if (!driving && !live) timers.rest();
   };
 
   return {
@@ -74,7 +72,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       if (!driving) arm();
       tick();
     },
-    after,
+    after: timers.after,
     also: (at) => {
       extra = at;
     },

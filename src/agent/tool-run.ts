@@ -41,13 +41,12 @@ const failure = (error: unknown): Outcome => {
 };
 
 const contextOf = (
-  outside: Outside,
+  { host }: Outside,
   threadId: string,
   call: Call,
   deadline: number,
   live: { readonly signal: AbortSignal; readonly ended: boolean },
 ): ToolContext => {
-  const { host } = outside;
   const session = host.read();
   const thread = session.threads[threadId];
   const agent = host.agent(thread?.agent ?? "");

@@ -24,15 +24,13 @@ const digest = (text: string): string => {
   return ((high >>> 0) * 0x100000 + (low >>> 12)).toString(36).padStart(11, "0");
 };
 
-/** The call ids of a request's history, read on first use, and minted ids derived from its context. */
+/** The call ids of a request's history, looked up without a list of their own, and minted ids derived from its context. */
 export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
-  let seen: Set<string> | undefined;
-  const known = (id: string): boolean => {
-    seen ??= new Set(
-      messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool_call" ? [part.id] : []))),
+  const known = (id: string): boolean =>
+    messages.some(
+      ({ role, parts }) =>
+        role === "assistant" && parts.some((part) => part.type === "tool_call" && part.id === id),
     );
-    return seen.has(id);
-  };
   const { session, thread, run, turn, call, purpose } = context;
   const prefix = `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}`;
   return { known, mint: (index) => `${prefix}_${index}` };

@@ -50,6 +50,29 @@ const expired = (kind: Kind, timeouts: Timeouts, origin: Origin): ModelError => 
   );
 };
 
+interface Due {
+  readonly kind: Kind;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** The deadline that is due first; `silent` since when nothing came, null before the response's headers. */
+const first = (
+  timeouts: Timeouts,
+  startedAt: number,
+  silent: { readonly readAt: number; readonly contentAt: number } | null,
+): Due => {
+  const limits: Due[] =
+    silent === null
+      ? [{ kind: "connect", at: startedAt + timeouts.connect }]
+      : [
+          { kind: "idle", at: silent.readAt + timeouts.idle },
+          { kind: "content_idle", at: silent.contentAt + timeouts.content_idle },
+        ];
+  const total: Due = { kind: "total", at: startedAt + timeouts.total };
+  return limits.reduce((earliest, limit) => (limit.at < earliest.at ? limit : earliest), total);
+};
+
 /**
  * Starts the deadlines of one attempt. A read costs a timestamp: one timer runs, and when it fires it either finds a
  * deadline passed or sleeps until the next one.
@@ -66,17 +89,9 @@ export const startDeadlines = (
   let readAt = startedAt;
   let contentAt = startedAt;
   let timer: unknown;
+  let firesAt = 0;
 
-  const due = (): { kind: Kind; at: number } => {
-    const limits: { kind: Kind; at: number }[] = connected
-      ? [
-          { kind: "idle", at: readAt + timeouts.idle },
-          { kind: "content_idle", at: contentAt + timeouts.content_idle },
-        ]
-      : [{ kind: "connect", at: startedAt + timeouts.connect }];
-    const total = { kind: "total", at: startedAt + timeouts.total } as const;
-    return limits.reduce((first, limit) => (limit.at < first.at ? limit : first), total);
-  };
+  const due = (): Due => first(timeouts, startedAt, connected ? { readAt, contentAt } : null);
   const stop = (): void => {
     timers.clear(timer);
     cancel.removeEventListener("abort", cancelled);
@@ -90,12 +105,17 @@ export const startDeadlines = (
     const { kind, at } = due();
     const left = at - timers.now();
     if (left <= 0) end(expired(kind, timeouts, origin));
-    else timer = timers.set(watch, left);
+    else {
+      firesAt = at;
+      timer = timers.set(watch, left);
+    }
   };
   const headers = (): void => {
     connected = true;
     readAt = timers.now();
     contentAt = readAt;
+    // A timer that fires too early finds nothing due, and costs less than a new one.
+    if (firesAt <= due().at) return;
     timers.clear(timer);
     watch();
   };

@@ -28,7 +28,10 @@ ${["SessionObject", "TeamObject", "ProviderGate"]
 /** Bundles a Worker once, so that nobody's edit restarts it while it is measured; gives the config that runs the bundle. */
 const bundle = async (config: string, out: string): Promise<string> => {
   await runWrangler(["deploy", "--dry-run", "-c", config, "--outdir", out]);
-  const main = basename(/^main = "(.*)"$/m.exec(readFileSync(config, "utf8"))?.[1] ?? "").replace(/\.ts$/, ".js");
+  const main = basename(/^main = "(.*)"$/m.exec(readFileSync(config, "utf8"))?.[1] ?? "").replace(
+    /\.ts$/,
+    ".js",
+  );
   const text = readFileSync(config, "utf8").replace(/^main = .*$/m, `main = "${main}"\nno_bundle = true`);
   const path = join(out, "wrangler.toml");
   writeFileSync(path, text);

@@ -13,7 +13,9 @@ interface Profile {
 }
 
 const activeMs = ({ nodes, samples, timeDeltas }: Profile): number => {
-  const idle = new Set(nodes.filter(({ callFrame }) => callFrame.functionName === "(idle)").map(({ id }) => id));
+  const idle = new Set(
+    nodes.filter(({ callFrame }) => callFrame.functionName === "(idle)").map(({ id }) => id),
+  );
   const micros = samples.reduce((sum, id, index) => sum + (idle.has(id) ? 0 : (timeDeltas[index] ?? 0)), 0);
   return micros / 1_000;
 };
@@ -21,7 +23,15 @@ const activeMs = ({ nodes, samples, timeDeltas }: Profile): number => {
 export const measureBundle = async (folder: string): Promise<readonly Figure[]> => {
   mkdirSync(folder, { recursive: true });
   const config = join(root, "wrangler.toml");
-  const said = await runWrangler(["deploy", "--dry-run", "--minify", "-c", config, "--outdir", join(folder, "out")]);
+  const said = await runWrangler([
+    "deploy",
+    "--dry-run",
+    "--minify",
+    "-c",
+    config,
+    "--outdir",
+    join(folder, "out"),
+  ]);
   const size = Number(/gzip: ([\d.]+) KiB/.exec(said)?.[1] ?? Number.NaN);
   const outfile = join(folder, "startup.cpuprofile");
   await runWrangler(["check", "startup", "-c", config, "--args=--minify", "--outfile", outfile]);

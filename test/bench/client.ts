@@ -19,7 +19,10 @@ export const call = (port: number, method: string, path: string, body?: unknown)
   new Promise((resolve, reject) => {
     const startedAt = performance.now();
     const text = body === undefined ? "" : JSON.stringify(body);
-    const headers = body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const headers =
+      body === undefined
+        ? {}
+        : { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
     const sent = request({ host: "127.0.0.1", port, method, path, agent, headers }, (response) => {
       const chunks: Buffer[] = [];
       let firstByteMs = 0;
@@ -28,7 +31,11 @@ export const call = (port: number, method: string, path: string, body?: unknown)
         chunks.push(chunk);
       });
       response.on("end", () =>
-        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8"), firstByteMs }),
+        resolve({
+          status: response.statusCode ?? 0,
+          text: Buffer.concat(chunks).toString("utf8"),
+          firstByteMs,
+        }),
       );
       response.on("error", reject);
     });
@@ -53,7 +60,8 @@ const ackBytes = 262_144;
 export const masked = (text: string): Buffer => {
   const payload = Buffer.from(text);
   const { length } = payload;
-  const head = length < 126 ? Buffer.from([0x81, 0x80 | length]) : Buffer.from([0x81, 0xfe, length >> 8, length & 255]);
+  const head =
+    length < 126 ? Buffer.from([0x81, 0x80 | length]) : Buffer.from([0x81, 0xfe, length >> 8, length & 255]);
   // An all-zero mask is a mask like any other, and leaves the payload as it is.
   return Buffer.concat([head, Buffer.alloc(4), payload]);
 };
@@ -68,7 +76,8 @@ export const createParser = (take: (text: string) => void) => {
     let length = (rest[1] ?? 0) & 127;
     let at = 2;
     if (length === 126) [length, at] = rest.length < 4 ? [Infinity, 4] : [rest.readUInt16BE(2), 4];
-    else if (length === 127) [length, at] = rest.length < 10 ? [Infinity, 10] : [Number(rest.readBigUInt64BE(2)), 10];
+    else if (length === 127)
+      [length, at] = rest.length < 10 ? [Infinity, 10] : [Number(rest.readBigUInt64BE(2)), 10];
     if (rest.length < at + length) return false;
     const payload = rest.subarray(at, at + length);
     rest = rest.subarray(at + length);
@@ -116,7 +125,8 @@ export const openLine = async (port: number, session: string, after: number): Pr
   const rest = await handshake(socket, port, `/v1/sessions/${session}/ws`);
   const seen = { bytes: 0, frames: 0, messages: 0, deltas: 0, ends: 0 };
   const acked = { frames: 0, bytes: 0 };
-  const waits: { readonly runs: number; readonly wake: () => void; readonly fail: (error: Error) => void }[] = [];
+  const waits: { readonly runs: number; readonly wake: () => void; readonly fail: (error: Error) => void }[] =
+    [];
   const live = Promise.withResolvers<void>();
   const parse = createParser((text) => {
     seen.messages += 1;

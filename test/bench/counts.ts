@@ -17,7 +17,8 @@ interface Counts {
 export const measureCounts = async (options: WorkerOptions): Promise<readonly Figure[]> => {
   const server = await startWorker({ ...options, vars: { ...options.vars, BENCH_COUNT: "1" } });
   const during = async (work: () => Promise<unknown>): Promise<Counts> => {
-    const read = async (): Promise<Counts> => JSON.parse((await call(server.port, "GET", "/_counts")).text) as Counts;
+    const read = async (): Promise<Counts> =>
+      JSON.parse((await call(server.port, "GET", "/_counts")).text) as Counts;
     const before = await read();
     await work();
     const after = await read();
@@ -40,11 +41,32 @@ export const measureCounts = async (options: WorkerOptions): Promise<readonly Fi
   const statements = (thirty.statements - ten.statements) / 20;
   const alarms = (thirty.alarms - ten.alarms) / 20;
   return [
-    absolute("rows written by a turn without tools", plain.rows - create.rows, "", { must: most(10, "rows"), aim: "" }, `run and input included; ${create.rows} more to create the session`),
-    absolute("rows written by a tool call", Math.max(perCall, perTurn - 3), "", { must: most(5, "rows"), aim: "" }, `a turn with one call: ${perTurn} rows in ${statements} statements, ${alarms} alarms`),
-    absolute("rows written by 2,000 deltas", deltas.rows - plain.rows, "", { must: most(30, "rows"), aim: "" }),
+    absolute(
+      "rows written by a turn without tools",
+      plain.rows - create.rows,
+      "",
+      { must: most(10, "rows"), aim: "" },
+      `run and input included; ${create.rows} more to create the session`,
+    ),
+    absolute(
+      "rows written by a tool call",
+      Math.max(perCall, perTurn - 3),
+      "",
+      { must: most(5, "rows"), aim: "" },
+      `a turn with one call: ${perTurn} rows in ${statements} statements, ${alarms} alarms`,
+    ),
+    absolute("rows written by 2,000 deltas", deltas.rows - plain.rows, "", {
+      must: most(30, "rows"),
+      aim: "",
+    }),
     absolute("bytes to a client that lacks nothing", none.bytes, "", { must: most(4_096, "bytes"), aim: "" }),
-    absolute("events to a client that lacks 7", some.events, "", { must: { most: 7, least: 7, text: "7" }, aim: "" }, `${some.bytes} bytes`),
+    absolute(
+      "events to a client that lacks 7",
+      some.events,
+      "",
+      { must: { most: 7, least: 7, text: "7" }, aim: "" },
+      `${some.bytes} bytes`,
+    ),
   ];
 };
 
@@ -78,7 +100,13 @@ export const measureCrash = async (
   for (let count = 0; count < times; count++)
     values.push(await crash({ ...options, persist: `${options.persist}-${count}` }, provider, 200));
   const spread = values.map((value) => value.toFixed(2)).join(", ");
-  return absolute("after SIGKILL and restart, no client: server ready to next model call", median(values), "s", { must: most(3, "s"), aim: "≤ 1 s" }, spread);
+  return absolute(
+    "after SIGKILL and restart, no client: server ready to next model call",
+    median(values),
+    "s",
+    { must: most(3, "s"), aim: "≤ 1 s" },
+    spread,
+  );
 };
 
 /** First byte of a snapshot of a long session that nobody has touched since the server began. */
@@ -89,10 +117,13 @@ export const measureCold = async (options: WorkerOptions, provider: number): Pro
   const head = async (): Promise<number> =>
     (JSON.parse((await call(first.port, "GET", path)).text) as { head_seq: number }).head_seq;
   for (let count = 0; count < 500; count++) {
-    const { status, text } = await call(first.port, "POST", `${path}?wait`.replace("?wait", ""), { content: "More." });
+    const { status, text } = await call(first.port, "POST", `${path}?wait`.replace("?wait", ""), {
+      content: "More.",
+    });
     if (status >= 300) throw new Error(text);
   }
-  for (let seq = await head(); seq < 20_000; seq++) await call(first.port, "PATCH", path, { title: `Title ${seq}` });
+  for (let seq = await head(); seq < 20_000; seq++)
+    await call(first.port, "PATCH", path, { title: `Title ${seq}` });
   await forget(provider);
   const events = await head();
   await first.kill();
@@ -105,5 +136,10 @@ export const measureCold = async (options: WorkerOptions, provider: number): Pro
     if (!text.includes('"messages"')) throw new Error(text.slice(0, 300));
     await again.kill();
   }
-  return absolute(`cold wake, 2,000 messages and ${events} events: first byte of GET snapshot`, median(values), "ms", { must: most(300, "ms"), aim: "" });
+  return absolute(
+    `cold wake, 2,000 messages and ${events} events: first byte of GET snapshot`,
+    median(values),
+    "ms",
+    { must: most(300, "ms"), aim: "" },
+  );
 };

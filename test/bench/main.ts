@@ -16,8 +16,13 @@ import type { Figure } from "./table.ts";
  */
 
 const quick = process.argv.includes("--quick");
-const chosen = process.argv.find((argument) => argument.startsWith("--only="))?.slice(7).split(",");
-const parts = chosen ?? (quick ? ["ratios", "counts", "crash", "bundle"] : ["ratios", "counts", "crash", "cold", "bundle"]);
+const chosen = process.argv
+  .find((argument) => argument.startsWith("--only="))
+  ?.slice(7)
+  .split(",");
+const parts =
+  chosen ??
+  (quick ? ["ratios", "counts", "crash", "bundle"] : ["ratios", "counts", "crash", "cold", "bundle"]);
 const tell = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const provider = await start([join(import.meta.dirname, "provider.ts")], /\{"port":\d+\}/);
@@ -52,7 +57,9 @@ const ratios = async (): Promise<readonly Figure[]> => {
 const work: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
   ratios,
   counts: async () => measureCounts(await optionsOf("counts", limpetConfig)),
-  crash: async () => [await measureCrash(await optionsOf("crash", limpetConfig), providerPort, quick ? 1 : 5)],
+  crash: async () => [
+    await measureCrash(await optionsOf("crash", limpetConfig), providerPort, quick ? 1 : 5),
+  ],
   cold: async () => [await measureCold(await optionsOf("cold", limpetConfig), providerPort)],
   bundle: () => measureBundle(join(folder, "bundle")),
 };

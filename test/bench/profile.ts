@@ -33,11 +33,13 @@ const inspect = async (port: number) => {
     const { id, result } = JSON.parse(text) as { id?: number; result?: unknown };
     if (id !== undefined) waiting.get(id)?.(result);
   });
-  await new Promise<void>((resolve) => socket.once("data", (chunk: Buffer) => {
-    parse(chunk.subarray(chunk.indexOf("\r\n\r\n") + 4));
-    socket.on("data", parse);
-    resolve();
-  }));
+  await new Promise<void>((resolve) =>
+    socket.once("data", (chunk: Buffer) => {
+      parse(chunk.subarray(chunk.indexOf("\r\n\r\n") + 4));
+      socket.on("data", parse);
+      resolve();
+    }),
+  );
   let next = 0;
   return (method: string, params = {}): Promise<unknown> =>
     new Promise((resolve) => {
@@ -52,10 +54,13 @@ const named = ({ functionName, url, lineNumber }: Node["callFrame"]): string =>
 
 const print = ({ nodes, samples, timeDeltas }: Profile): void => {
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const parents = new Map(nodes.flatMap(({ id, children }) => (children ?? []).map((child) => [child, id] as const)));
+  const parents = new Map(
+    nodes.flatMap(({ id, children }) => (children ?? []).map((child) => [child, id] as const)),
+  );
   const self = new Map<string, number>();
   const total = new Map<string, number>();
-  const add = (map: Map<string, number>, key: string, ms: number): void => void map.set(key, (map.get(key) ?? 0) + ms);
+  const add = (map: Map<string, number>, key: string, ms: number): void =>
+    void map.set(key, (map.get(key) ?? 0) + ms);
   let busy = 0;
   for (const [index, id] of samples.entries()) {
     const node = byId.get(id);
@@ -72,7 +77,9 @@ const print = ({ nodes, samples, timeDeltas }: Profile): void => {
   }
   const top = (map: Map<string, number>, count: number): void => {
     for (const [name, ms] of [...map].sort(([, a], [, b]) => b - a).slice(0, count))
-      console.log(`${((ms / busy) * 100).toFixed(1).padStart(6)} %  ${ms.toFixed(1).padStart(8)} ms  ${name}`);
+      console.log(
+        `${((ms / busy) * 100).toFixed(1).padStart(6)} %  ${ms.toFixed(1).padStart(8)} ms  ${name}`,
+      );
   };
   console.log(`busy ${busy.toFixed(0)} ms\n\nself`);
   top(self, 45);
@@ -90,7 +97,12 @@ const server = await startWorker({
   port: await freePort(),
   inspectorPort,
   persist: folder,
-  vars: { BENCH_PROVIDER: `http://127.0.0.1:${port}`, BENCH_KEY: "bench", LIMPET_PRIVATE_EGRESS: `127.0.0.1:${port}`, LIMPET_DEV: "1" },
+  vars: {
+    BENCH_PROVIDER: `http://127.0.0.1:${port}`,
+    BENCH_KEY: "bench",
+    LIMPET_PRIVATE_EGRESS: `127.0.0.1:${port}`,
+    LIMPET_DEV: "1",
+  },
 });
 const work: Readonly<Record<string, () => Promise<unknown>>> = {
   loop: () => loop(server, 100, 0),

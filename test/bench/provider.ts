@@ -8,7 +8,12 @@ import type { AddressInfo } from "node:net";
  * words, one a delta, `bench:hold` waits before it answers; anything else is answered with a few words. `GET /_calls` lists when requests arrived.
  */
 
-const calls: { readonly at: number; readonly bytes: number; readonly results: number; readonly order: string }[] = [];
+const calls: {
+  readonly at: number;
+  readonly bytes: number;
+  readonly results: number;
+  readonly order: string;
+}[] = [];
 
 const order = /bench:(loop|stream|hold) (\d+)(?: (\d+))?/;
 
@@ -20,11 +25,13 @@ const read = async (request: IncomingMessage): Promise<Buffer> => {
 
 const countAfter = (body: Buffer, needle: string, from: number): number => {
   let count = 0;
-  for (let at = body.indexOf(needle, from); at >= 0; at = body.indexOf(needle, at + needle.length)) count += 1;
+  for (let at = body.indexOf(needle, from); at >= 0; at = body.indexOf(needle, at + needle.length))
+    count += 1;
   return count;
 };
 
-const frame = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+const frame = (type: string, data: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
 
 const opening = (): string =>
   frame("message_start", {
@@ -36,13 +43,20 @@ const opening = (): string =>
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+      usage: {
+        input_tokens: 10,
+        output_tokens: 1,
+        cache_read_input_tokens: 0,
+        cache_creation_input_tokens: 0,
+      },
     },
   });
 
 const closing = (reason: string): string =>
-  frame("message_delta", { delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: 20 } }) +
-  frame("message_stop", {});
+  frame("message_delta", {
+    delta: { stop_reason: reason, stop_sequence: null },
+    usage: { output_tokens: 20 },
+  }) + frame("message_stop", {});
 
 const toolBlock = (index: number, id: string, args: string): string =>
   frame("content_block_start", { index, content_block: { type: "tool_use", id, name: "echo", input: {} } }) +
@@ -60,7 +74,12 @@ const perChunk = 20;
 const say = (response: ServerResponse, words: readonly string[]): void => {
   response.write(opening() + textStart);
   for (let at = 0; at < words.length; at += perChunk)
-    response.write(words.slice(at, at + perChunk).map(textDelta).join(""));
+    response.write(
+      words
+        .slice(at, at + perChunk)
+        .map(textDelta)
+        .join(""),
+    );
   response.end(textStop + closing("end_turn"));
 };
 
@@ -78,7 +97,11 @@ const answer = (body: Buffer, response: ServerResponse): void => {
       toolBlock(index, `toolu_${turn}_${index}`, `{"i":${results + index}}`),
     );
     response.end(opening() + blocks.join("") + closing("tool_use"));
-  } else if (verb === "stream") say(response, Array.from({ length: Number(first) }, () => "word of text "));
+  } else if (verb === "stream")
+    say(
+      response,
+      Array.from({ length: Number(first) }, () => "word of text "),
+    );
   else if (verb === "hold") setTimeout(() => say(response, ["Held."]), Number(first));
   else say(response, ["A few", " words."]);
 };

@@ -36,7 +36,11 @@ type Step = (server: WorkerServer, samples: Samples) => Promise<void>;
 
 const stepsOf = ({ turns: [short, long], sessions }: Sizes): readonly Step[] => [
   async (server, samples) =>
-    addCost(samples, "short", (await repeat(6, () => loop(server, short, 0))).map(({ turn }) => turn)),
+    addCost(
+      samples,
+      "short",
+      (await repeat(6, () => loop(server, short, 0))).map(({ turn }) => turn),
+    ),
   async (server, samples) => {
     const { turn, next } = await loop(server, long, 9);
     addCost(samples, "long", [turn]);
@@ -59,11 +63,27 @@ const warm = async (server: WorkerServer): Promise<void> => {
   await order(server, "Hello.");
 };
 
-const figuresOf = ({ turns: [short, long], sessions }: Sizes, floor: Samples, limpet: Samples): readonly Figure[] => {
+const figuresOf = (
+  { turns: [short, long], sessions }: Sizes,
+  floor: Samples,
+  limpet: Samples,
+): readonly Figure[] => {
   const compare = (name: string, key: string, unit: string, must: Figure["must"], aim: string): Figure =>
     ratio(name, unit, floor.get(key) ?? [], limpet.get(key) ?? [], { must, aim });
-  const shortWall = compare(`turn with a tool call at ${short} turns, wall`, "short wall", "ms", most(1.8), "≤ 1.5 ×");
-  const shortCpu = compare(`turn with a tool call at ${short} turns, CPU`, "short cpu", "ms", most(1.8), "≤ 1.5 ×");
+  const shortWall = compare(
+    `turn with a tool call at ${short} turns, wall`,
+    "short wall",
+    "ms",
+    most(1.8),
+    "≤ 1.5 ×",
+  );
+  const shortCpu = compare(
+    `turn with a tool call at ${short} turns, CPU`,
+    "short cpu",
+    "ms",
+    most(1.8),
+    "≤ 1.5 ×",
+  );
   const noise = 1.15;
   const grown = (of: Figure): Figure["must"] => ({ most: of.value * noise, text: `≤ that at ${short}` });
   return [

@@ -39,7 +39,10 @@ const quiet = {
 };
 
 /** Starts a Node program in a group of its own and waits for a line of its output. */
-export const start = async (args: readonly string[], ready: RegExp): Promise<{ child: ChildProcess; line: string; at: number }> => {
+export const start = async (
+  args: readonly string[],
+  ready: RegExp,
+): Promise<{ child: ChildProcess; line: string; at: number }> => {
   const child = spawn(process.execPath, args, {
     cwd: root,
     detached: true,
@@ -111,7 +114,10 @@ const filesOf = (pid: string): readonly string[] => {
 /** Of a group's processes the one that holds the storage open: not wrangler, and not its proxy. */
 const holderOf = (group: number, persist: string): number => {
   const found = readdirSync("/proc").find(
-    (pid) => /^\d+$/.test(pid) && groupOf(pid) === group && filesOf(pid).some((path) => path.startsWith(persist) && path.endsWith(".sqlite")),
+    (pid) =>
+      /^\d+$/.test(pid) &&
+      groupOf(pid) === group &&
+      filesOf(pid).some((path) => path.startsWith(persist) && path.endsWith(".sqlite")),
   );
   if (found === undefined) throw new Error(`no process of group ${group} holds ${persist}`);
   return Number(found);
@@ -130,10 +136,29 @@ const cpuOf = (pid: number): number =>
 export const startWorker = async (options: WorkerOptions): Promise<WorkerServer> => {
   const { config, port, persist, vars, inspectorPort = 0 } = options;
   mkdirSync(persist, { recursive: true });
-  const flags = ["--port", String(port), "--ip", "127.0.0.1", "--inspector-port", String(inspectorPort), "--persist-to", persist];
+  const flags = [
+    "--port",
+    String(port),
+    "--ip",
+    "127.0.0.1",
+    "--inspector-port",
+    String(inspectorPort),
+    "--persist-to",
+    persist,
+  ];
   const variables = Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
   const { child, at } = await start(
-    [wrangler, "dev", "-c", config, ...flags, "--show-interactive-dev-session=false", "--log-level", "log", ...variables],
+    [
+      wrangler,
+      "dev",
+      "-c",
+      config,
+      ...flags,
+      "--show-interactive-dev-session=false",
+      "--log-level",
+      "log",
+      ...variables,
+    ],
     /Ready on .*/,
   );
   let holder = 0;

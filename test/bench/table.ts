@@ -22,7 +22,8 @@ export const median = (values: readonly number[]): number => {
 export const holds = ({ value, must }: Figure): boolean =>
   must === null || (value <= (must.most ?? Infinity) && value >= (must.least ?? -Infinity));
 
-const digits = (value: number): string => (value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0));
+const digits = (value: number): string =>
+  value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0);
 
 /** A ratio to the floor: each repetition is compared with the floor's of the same moment, and the median counts. */
 export const ratio = (
@@ -39,8 +40,14 @@ export const ratio = (
   return { name, value, measured: `${digits(value)} ×`, note, ...bounds };
 };
 
-export const most = (limit: number, unit = "×"): Figure["must"] => ({ most: limit, text: `≤ ${limit} ${unit}` });
-export const least = (limit: number, unit = "×"): Figure["must"] => ({ least: limit, text: `≥ ${limit} ${unit}` });
+export const most = (limit: number, unit = "×"): Figure["must"] => ({
+  most: limit,
+  text: `≤ ${limit} ${unit}`,
+});
+export const least = (limit: number, unit = "×"): Figure["must"] => ({
+  least: limit,
+  text: `≥ ${limit} ${unit}`,
+});
 
 /** An absolute figure. */
 export const absolute = (

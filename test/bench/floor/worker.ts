@@ -111,18 +111,24 @@ export class FloorObject extends DurableObject<Env> {
       for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
         const data = rest.slice(rest.indexOf("data: ") + 6, end);
         rest = rest.slice(end + 2);
-        this.#take(JSON.parse(data) as Record<string, never>, blocks);
+        this.#take(JSON.parse(data) as Record<string, unknown>, blocks);
       }
     }
     return blocks;
   }
 
-  #take(event: Record<string, never>, blocks: Block[]): void {
+  #take(event: Record<string, unknown>, blocks: Block[]): void {
     const type = event["type"] as string;
     const index = event["index"] as number;
     if (type === "content_block_start") {
       const { type: kind, id, name } = event["content_block"] as Block;
-      blocks[index] = { type: kind, ...(id === undefined ? {} : { id }), ...(name === undefined ? {} : { name }), text: "", json: "" };
+      blocks[index] = {
+        type: kind,
+        ...(id === undefined ? {} : { id }),
+        ...(name === undefined ? {} : { name }),
+        text: "",
+        json: "",
+      };
     } else if (type === "content_block_delta") {
       const block = blocks[index] as Block;
       const { text, partial_json } = event["delta"] as { text?: string; partial_json?: string };
@@ -148,7 +154,7 @@ export class FloorObject extends DurableObject<Env> {
   }
 
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
-    const frame = JSON.parse(String(data)) as { type: string; id?: string; input?: { content: string } };
+    const frame = JSON.parse(data as string) as { type: string; id?: string; input?: { content: string } };
     if (frame.type === "hello") {
       socket.send('{"type":"live"}');
       if (!this.#running && this.#open().at(-1)?.role === "assistant")
@@ -166,7 +172,7 @@ export default {
     const [, , , id = crypto.randomUUID(), tail] = pathname.split("/");
     const object = env.FLOOR.get(env.FLOOR.idFromName(id));
     if (tail === "ws") return object.fetch(request);
-    const { input } = (await request.json()) as { input?: string };
+    const { input } = await request.json<{ input?: string }>();
     await object.start(input ?? null);
     return Response.json({ id, head_seq: 0 }, { status: 201 });
   },

@@ -46,7 +46,9 @@ export const benchWorker = (team: Team, extensions: Extensions) => {
     ...classes,
     router: {
       fetch: (request: Request, env: RouterEnv, ctx: RouterContext): Response | Promise<Response> =>
-        new URL(request.url).pathname === "/_counts" ? Response.json(counts) : router.fetch(request, env, ctx),
+        new URL(request.url).pathname === "/_counts"
+          ? Response.json(counts)
+          : router.fetch(request, env, ctx),
     },
     SessionObject: class extends SessionObject {
       constructor(ctx: DurableObjectState, env: unknown) {
