@@ -4,6 +4,7 @@ import type { Completion } from "../model/completer.ts";
 import { agentOf, append, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { cut, follows } from "./follows.ts";
+import { inputDoubted } from "./input-doubt.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { contextTokens } from "./state.ts";
 import type { Run } from "./state.ts";
@@ -103,6 +104,7 @@ export const answered = (draft: Draft, threadId: string, reply: Completion): voi
   itemsOpened(draft, threadId, openItems(run, attempt, reply));
   accounted(draft, threadId, reply);
   sayDropped(draft, threadId, reply);
+  inputDoubted(draft, threadId, reply);
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });

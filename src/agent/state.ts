@@ -111,6 +111,8 @@ export interface Counters {
   readonly deadAttempts: number;
   readonly toolRan: boolean;
   readonly truncated: boolean;
+  /** `input_truncated_suspected` was said (MO-35). */
+  readonly inputDoubted?: boolean;
   readonly timings: Readonly<Record<string, number>>;
   readonly files: {
     readonly modified: readonly string[];

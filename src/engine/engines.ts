@@ -1,6 +1,8 @@
 import { missingAgent } from "../agent/agent.ts";
 import type { Json } from "../chat/message.ts";
 import { withDefinition } from "../config/revision.ts";
+import type { Pinned } from "../config/revision.ts";
+import type { Team } from "../config/team.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
@@ -19,11 +21,12 @@ const unavailable = (engine: Engine, revision: string, missing: string): Engine 
   agent: (name) => missingAgent(name, missing),
 });
 
-const parse = (definition: string): Json => {
+/** A stored definition as a team with the deployed connections, or what is lacking. */
+const teamOf = (deployed: Team, revision: string, definition: string): Pinned => {
   try {
-    return JSON.parse(definition) as Json;
+    return withDefinition(deployed, revision, JSON.parse(definition) as Json);
   } catch {
-    return null;
+    return { ok: false, missing: [`a readable revision ${revision}`] };
   }
 };
 
@@ -32,9 +35,7 @@ export const createEngines = (options: EngineOptions): Engines => {
   const deployed = createEngine(options);
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
-    const parsed = parse(definition);
-    if (parsed === null) return unavailable(deployed, revision, `a readable revision ${revision}`);
-    const found = withDefinition(options.team, revision, parsed);
+    const found = teamOf(options.team, revision, definition);
     return found.ok
       ? createEngine({ ...options, team: found.team })
       : unavailable(deployed, revision, found.missing.join(", "));

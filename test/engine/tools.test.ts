@@ -5,7 +5,7 @@ import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
 import { engineOf, teamOf } from "../support/teams.ts";
-import { benchOf, eventsOf, lastText, refused, say } from "./harness.ts";
+import { benchOf, eventsOf, lastText, say } from "./harness.ts";
 
 const done = "{ reply: [{ text: done }] }";
 const call = (name: string, args = "{}"): string => `{ reply: [{ call: ${name}, args: ${args} }] }`;

@@ -1,0 +1,187 @@
+import { expect, test } from "vitest";
+import { createEngines } from "../../src/engine/engines.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { openBench } from "../support/bench.ts";
+import { createProbe } from "../support/probe.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import { engineOptions, teamOf } from "../support/teams.ts";
+import type { EngineExtras } from "../support/teams.ts";
+import { lastEvent, lastText, say, wireEnv } from "./harness.ts";
+
+/** What a session of `old` runs on after `now` was deployed in its place. */
+const afterDeploy = async (old: Engine, now: string, extras: EngineExtras = {}): Promise<Engine> => {
+  const team = await teamOf(now, extras);
+  return createEngines(engineOptions(team, extras)).pinned(old.revision, old.definition);
+};
+const deployedOf = async (yaml: string, extras: EngineExtras = {}): Promise<Engine> =>
+  createEngines(engineOptions(await teamOf(yaml, extras), extras)).deployed();
+
+const opened = (engine: Engine) => {
+  const bench = openBench({ engine });
+  bench.ok("create");
+  return bench;
+};
+
+const team = (instructions: string, toolboxes = "[probe]", more = ""): string => `
+providers:
+  - { name: p, kind: scripted, model: m, script: { script: 1, start: s, scenes: [{ name: use, when: { last: { text: { equals: Use } } }, reply: [{ call: recall, args: { id: b1 } }] }, { name: s, reply: [{ text: ok }] }] } }
+agents:
+  - { name: helper, instructions: ${instructions}, toolboxes: ${toolboxes}, effects: [] }
+${more}`;
+const probes = (): EngineExtras => ({ toolboxes: [createProbe().toolbox] });
+
+test("CF-31: the revision is of the definition: connections and operator's sections do not change it", async () => {
+  const revision = async (yaml: string): Promise<string> => (await deployedOf(yaml, probes())).revision;
+  const base = await revision(team("One"));
+  expect(base).toMatch(/^r_[0-9a-f]{20}$/);
+  expect(await revision(team("One", "[probe]", "sessions: { on_busy: queue }"))).toBe(base);
+  expect(await revision(team("One").replace("model: m,", "model: m, retry: { max_wait: 1m },"))).toBe(base);
+  expect(await revision(team("Two"))).not.toBe(base);
+  expect(await revision(team("One", "[probe, search]"))).not.toBe(base);
+});
+
+test("CF-32: after a deploy an old session keeps its instructions and tools, a new one has the new", async () => {
+  const old = await deployedOf(team("Old rules"), probes());
+  const bench = opened(old);
+  await say(bench);
+  const next = team("New rules", "[probe, search]");
+  bench.deploy(await afterDeploy(old, next, probes()));
+  await say(bench, "Again");
+  expect(bench.requests.at(-1)?.system).toBe(bench.requests[0]?.system);
+  expect(bench.requests.at(-1)?.tools).toEqual(bench.requests[0]?.tools);
+  expect(lastEvent(bench, "run_start")).toMatchObject({ revision: old.revision });
+  const fresh = opened(await deployedOf(next, probes()));
+  await say(fresh);
+  expect(fresh.requests[0]?.system).toContain("New rules");
+  expect(fresh.state().revision).not.toBe(old.revision);
+});
+
+test("CF-32: a deploy in mid-run changes nothing of that run", async () => {
+  const probe = createProbe(false);
+  const extras = { toolboxes: [probe.toolbox] };
+  const looks = (instructions: string): string =>
+    team(instructions).replace(
+      "start: s, scenes: [",
+      "start: s, scenes: [{ name: look, when: { call: 0 }, reply: [{ call: look }] }, ",
+    );
+  const old = await deployedOf(looks("Old rules"), extras);
+  const bench = opened(old);
+  bench.send("Hi");
+  await bench.steps();
+  probe.instant = true;
+  bench.deploy(await afterDeploy(old, looks("New rules"), extras));
+  await bench.idle();
+  expect(bench.requests).toHaveLength(2);
+  expect(bench.requests[1]?.system).toContain("Old rules");
+  expect(lastEvent(bench, "run_end")).toMatchObject({ state: "completed" });
+});
+
+test("★ CF-32: connections come from the deployed Worker: a new address, key and header reach an old session", async () => {
+  const fake = await startFakeProvider();
+  try {
+    const wire = (url: string, header: string, instructions: string): string => `
+providers: [{ name: p, kind: openai, base_url: "${url}", api_key: "\${KEY}", model: gpt-4o, headers: { X-Team: ${header} } }]
+agents: [{ name: helper, instructions: ${instructions}, effects: [] }]`;
+    const env = wireEnv(fake);
+    const old = await deployedOf(wire("https://gone.example/v1", "one", "Old"), { env });
+    const next = wire(fake.url("openai"), "two", "New");
+    const bench = opened(await afterDeploy(old, next, { env: { ...env, KEY: "sk-rotated" } }));
+    await say(bench);
+    expect(fake.requests[0]?.headers).toMatchObject({ authorization: "Bearer sk-rotated", "x-team": "two" });
+    expect(fake.requests[0]?.text).toContain("Old");
+  } finally {
+    await fake.close();
+  }
+});
+
+const waits = async (now: string, missing: string, extras: EngineExtras = {}) => {
+  const old = await deployedOf(team("Old"), probes());
+  const bench = opened(old);
+  await say(bench);
+  bench.deploy(await afterDeploy(old, now, extras));
+  bench.send("Again");
+  await bench.idle();
+  expect(lastEvent(bench, "run_waiting")).toMatchObject({ on: [{ kind: "config", missing }] });
+  expect(bench.ok("get")).toMatchObject({ status: "waiting", waiting_for: [{ kind: "config" }] });
+  expect(bench.requests).toHaveLength(1);
+  return { bench, old };
+};
+
+test("★ CF-34: a run whose toolbox was taken away waits and names it; redeployed, it goes on by itself and finishes", async () => {
+  const { bench, old } = await waits(team("New", "[]"), "toolbox probe");
+  bench.deploy(await afterDeploy(old, team("Newer"), probes()));
+  await bench.pass(300_000);
+  expect(lastEvent(bench, "run_end")).toMatchObject({ state: "completed" });
+  expect(bench.requests.at(-1)?.system).toContain("Old");
+  expect(lastText(bench, "assistant")).toBe("ok");
+});
+
+test("CF-34: after 24 hours the run fails config_changed, with what was lacking", async () => {
+  const { bench } = await waits(team("New", "[]"), "toolbox probe");
+  expect(bench.alarm()).not.toBeNull();
+  await bench.pass(86_400_000);
+  expect(lastEvent(bench, "run_end")).toMatchObject({
+    state: "failed",
+    reason: "config_changed",
+    error: "this deployment lacks toolbox probe",
+  });
+  expect(bench.alarm()).toBeNull();
+});
+
+test("CF-34: a provider that is gone, or is of another kind now, is named", async () => {
+  await waits(team("New").replace("name: p,", "name: q,"), "provider p (scripted)", probes());
+  const other =
+    "providers: [{ name: p, kind: openai, model: m, api_key: k }]\nagents: [{ name: helper, effects: [] }]";
+  await waits(other, "provider p (scripted)", probes());
+});
+
+test("CF-34: a waiting run can be cancelled", async () => {
+  const { bench } = await waits(team("New", "[]"), "toolbox probe");
+  bench.ok("cancel");
+  await bench.idle();
+  expect(lastEvent(bench, "run_end")).toMatchObject({ state: "cancelled" });
+});
+
+test("CF-34: a toolbox with one tool less lets agents that use the others go on", async () => {
+  const narrow = (tool: string): string => team("Old", `[{ name: probe, tools: [${tool}] }]`);
+  const [box] = probes().toolboxes ?? [];
+  if (box === undefined) throw new Error("no toolbox");
+  const less = { toolboxes: [{ ...box, tools: box.tools.filter(({ name }) => name !== "fire") }] };
+  const able = await afterDeploy(await deployedOf(narrow("look"), probes()), narrow("put"), less);
+  expect(await say(opened(able))).toMatchObject({ state: "completed" });
+  const unable = await afterDeploy(await deployedOf(narrow("fire"), probes()), narrow("put"), less);
+  const bench = opened(unable);
+  await say(bench);
+  expect(lastEvent(bench, "run_waiting")).toMatchObject({ on: [{ missing: "tool fire of toolbox probe" }] });
+});
+
+test("CF-33: a definition that cannot be read, or is of a format this release does not know, makes its runs wait", async () => {
+  const engines = createEngines(engineOptions(await teamOf(team("Now"), probes()), probes()));
+  for (const definition of ["{", "null", '{"format":99}', '{"format":1}', '{"format":1,"providers":{}}']) {
+    const revision = `r_${definition.length}`;
+    const engine = engines.pinned(revision, definition);
+    expect(engine.revision).toBe(revision);
+    const session = { tools: null, clientTools: [], model: null } as never;
+    expect(engine.agent("helper", session).missing, definition).not.toBeNull();
+  }
+});
+
+test("CF-33: an engine of a revision is built once, and the deployed one is always the same", async () => {
+  const engines = createEngines(engineOptions(await teamOf(team("Now"), probes()), probes()));
+  const { revision, definition } = engines.deployed();
+  expect(engines.deployed()).toBe(engines.deployed());
+  expect(engines.pinned(revision, definition)).toBe(engines.pinned(revision, definition));
+  const session = { tools: null, clientTools: [], model: null } as never;
+  const agent = engines.pinned(revision, definition).agent("helper", session);
+  expect(agent.system({ depth: 0, light: false })).toEqual(
+    engines.deployed().agent("helper", session).system({ depth: 0, light: false }),
+  );
+});
+
+test("CF-31: nothing secret stands in a stored definition", async () => {
+  const yaml = `
+providers: [{ name: p, kind: openai, base_url: "https://canary-host.example", api_key: canary-key, model: gpt-4o, headers: { X-Key: canary-header } }]
+agents: [{ name: helper, effects: [] }]`;
+  const { definition } = await deployedOf(yaml);
+  expect(definition).not.toContain("canary");
+});
