@@ -1,3 +1,4 @@
+import { globMatch } from "../sandbox/glob.ts";
 import { unavailableNames } from "./availability.ts";
 import { priceOfLane, windowOf } from "./checks/models.ts";
 import type { Path } from "./diagnostics.ts";
@@ -7,7 +8,6 @@ import { effectKinds } from "../effects/schema.ts";
 import { middlewareSchema } from "../agent/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { guardsSchema } from "./agent-schema.ts";
-import { matchesPattern } from "./glob.ts";
 import { builtInToolboxes } from "./known.ts";
 import type { Safety } from "../tools/define-tool.ts";
 import { verdict } from "../tools/permission.ts";
@@ -65,7 +65,9 @@ const toolRows = (team: Team, agent: Agent, tools: readonly EffectiveTool[], now
   return tools.map(({ name, toolbox, safety }) => {
     const call = { tool: name, toolbox, safety: safety as Safety, subjects: [], now };
     const { verdict: found, by } = verdict(policy, call);
-    const special = rules.filter(({ tool, match }) => match !== undefined && matchesPattern(tool, name));
+    const special = rules.filter(
+      ({ tool, match }) => match !== undefined && globMatch(tool, name, { segments: false }),
+    );
     const except = special.map(({ action, match }) => `; ${action} ${String(match)}`).join("");
     return { section: "tools", key: `${toolbox}.${name}`, value: `${safety}, ${found}${except}`, origin: by };
   });

@@ -8,6 +8,7 @@ import { shapeIssues } from "../../src/config/issues.ts";
 import { plain } from "../../src/config/located.ts";
 import { formatDiagnostics } from "../../src/config/diagnostics.ts";
 import { buildFiles, productSchema } from "../../src/config/emit.ts";
+import { explainAgent } from "../../src/config/explain.ts";
 import { teamJsonSchema } from "../../src/config/json-schema.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 import {
@@ -437,4 +438,14 @@ test("CF-36: a team's own schema offers its names", async () => {
   expect(agent?.["provider"]?.enum).toEqual(["main"]);
   expect(JSON.stringify(agent?.["skills"])).toContain('"review"');
   expect(JSON.stringify(agent?.["toolboxes"])).toContain('"fs_read"');
+});
+
+test("TB-5: explain shows a rule at the tools that it really binds, names in their case", async () => {
+  const rules =
+    "permissions: { rules: [{ tool: 'FS_*', match: a, action: ask }, { tool: 'fs_w*', match: b, action: ask }] }";
+  const { team: built, draft } = await compile(team({ top: rules }));
+  if (built === null || draft === null) throw new Error("the team was not built");
+  const tools = [{ name: "fs_write", toolbox: "filesystem", safety: "idempotent" }];
+  const rows = explainAgent(draft, built, "guide", tools, 0);
+  expect(rows.find(({ key }) => key === "filesystem.fs_write")?.value).toBe("idempotent, allow; ask b");
 });

@@ -1,6 +1,6 @@
+import { globMatch } from "../../sandbox/glob.ts";
 import type { Draft } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
-import { matchesPattern } from "../glob.ts";
 import { at, child, itemsOf } from "../located.ts";
 import { suggestion } from "../suggest.ts";
 import { namesOf } from "./names.ts";
@@ -60,7 +60,7 @@ const checkProviders = (draft: Draft): void => {
 };
 
 const callable = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => matchesPattern(pattern, name));
+  patterns.some((pattern) => globMatch(pattern, name, { segments: false }));
 
 const checkDelegation = (draft: Draft): void => {
   const names = draft.agents.map(({ value }) => value.name);
