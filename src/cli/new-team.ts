@@ -64,6 +64,14 @@ const refusal = (terminal: Terminal, name: string, from: string, file: string | 
   return teams.includes(from) ? null : `there is no team ${from} to copy; there are ${teams.join(", ")}`;
 };
 
+/** What to run next: the team on this machine, then its sandbox and itself deployed, then its secrets. */
+const nextCommands = (name: string, secrets: readonly string[]): readonly string[] => [
+  `npm start -- --env ${name}`,
+  `npx wrangler deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox-${name}`,
+  `npx wrangler deploy --env ${name}`,
+  ...["LIMPET_ADMIN_KEY", ...secrets].map((secret) => `npx wrangler secret put ${secret} --env ${name}`),
+];
+
 /** Refuses, and changes nothing, if the folder or the environment exists. */
 export const newTeam = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
   const name = names[0] ?? "";
@@ -82,10 +90,6 @@ export const newTeam = async (terminal: Terminal, { names, flags }: Arguments): 
   const { diagnostics, secrets } = await compileFolder(terminal.root, name);
   printDiagnostics(terminal, diagnostics, false);
   terminal.print(`made config/${name}/ and [env.${name}] in wrangler.toml. Next:`);
-  for (const secret of ["LIMPET_ADMIN_KEY", ...Object.keys(secrets)]) {
-    terminal.print(`  npx wrangler secret put ${secret} --env ${name}`);
-  }
-  terminal.print(`  npx wrangler dev --env ${name}`);
-  terminal.print(`  npx wrangler deploy --env ${name}`);
+  for (const line of nextCommands(name, Object.keys(secrets))) terminal.print(`  ${line}`);
   return hasErrors(diagnostics) ? exitCodes.diagnostics : exitCodes.fine;
 };

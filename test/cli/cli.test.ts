@@ -205,7 +205,13 @@ test("CF-37: new-team copies a team, keeps comments, and the copy is valid", asy
   const before = read("wrangler.toml");
   const { code, lines } = await call("new-team", "acme", "--from", "assistant");
   expect(code).toBe(0);
-  expect(lines).toContain("  npx wrangler secret put ANTHROPIC_API_KEY --env acme");
+  expect(lines.slice(1)).toEqual([
+    "  npm start -- --env acme",
+    "  npx wrangler deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox-acme",
+    "  npx wrangler deploy --env acme",
+    "  npx wrangler secret put LIMPET_ADMIN_KEY --env acme",
+    "  npx wrangler secret put ANTHROPIC_API_KEY --env acme",
+  ]);
   expect(read("config/acme/team.yaml")).toBe(read("config/assistant/team.yaml"));
   expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environment("acme")}`);
   expect((await call("build", "acme")).code).toBe(0);
