@@ -16,6 +16,17 @@ export interface Clock {
 
 const driveMs = 600_000;
 
+/** Settles with the work, or after ten minutes. */
+const bounded = async (work: Promise<void>): Promise<void> => {
+  const limit = Promise.withResolvers<void>();
+  const end = setTimeout(limit.resolve, driveMs);
+  try {
+    await Promise.race([work, limit.promise]);
+  } finally {
+    clearTimeout(end);
+  }
+};
+
 export const createClock = (storage: DurableObjectStorage, now: () => number, pump: () => void): Clock => {
   let driving = false;
   let live = false;
@@ -54,12 +65,9 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       driving = true;
       armed = null;
       tick();
-      const limit = Promise.withResolvers<void>();
-      const end = setTimeout(limit.resolve, driveMs);
       try {
-        await Promise.race([idle(), limit.promise]);
+        await bounded(idle());
       } finally {
-        clearTimeout(end);
         driving = false;
         arm();
         tick();

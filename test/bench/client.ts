@@ -138,7 +138,7 @@ export const openLine = async (port: number, session: string, after: number): Pr
     }
     seen.deltas += countOf(text, '"type":"delta"');
     if (text.includes('"type":"live"')) live.resolve();
-    if (text.includes('"type":"error"') || text.includes('"type":"bye"')) console.error(text.slice(0, 400));
+    if (/"type":"(error|bye|lag)"/.test(text)) console.error(text.slice(0, 2_000));
     const ends = countOf(text, '"type":"run_end"');
     if (ends === 0) return;
     seen.ends += ends;
