@@ -47,7 +47,7 @@ const opening = (): string =>
       stop_reason: null,
       stop_sequence: null,
       usage: {
-        input_tokens: 10,
+        input_tokens: tokensOf(calls.at(-1)?.bytes ?? 0),
         output_tokens: 1,
         cache_read_input_tokens: 0,
         cache_creation_input_tokens: 0,
