@@ -1,5 +1,6 @@
 import { ProblemError } from "../agent/problem.ts";
 import type { Problem } from "../agent/problem.ts";
+import { forSocket } from "../engine/access/authenticate.ts";
 import type { SessionRequest } from "./context.ts";
 import { sessionStub } from "./calls.ts";
 import { repeat } from "./platform.ts";
@@ -36,7 +37,7 @@ const upgrade = (context: SessionRequest): Request =>
   new Request("https://session/ws", {
     headers: {
       Upgrade: "websocket",
-      "limpet-principal": JSON.stringify(context.principal),
+      "limpet-principal": JSON.stringify(forSocket(context.principal, context.router.now())),
       "limpet-session": context.session,
       traceparent: context.traceparent,
     },

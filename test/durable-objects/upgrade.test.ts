@@ -25,6 +25,9 @@ const principals: Record<string, Principal> = {
   foreign: { tenant: "other", by: "k2", scopes: allScopes },
   weak: { tenant: "acme", by: "k3", scopes: ["usage:read"] },
   elsewhere: { tenant: "acme", by: "k4", scopes: allScopes, session: `s_${"b".repeat(26)}` },
+  brief: { tenant: "acme", by: "k6", scopes: allScopes, expires: Date.now() + 60_000 },
+  lasting: { tenant: "acme", by: "k7", scopes: allScopes, expires: Date.now() + 86_400_000 },
+  root: { tenant: "acme", by: "operator", scopes: allScopes },
   bound: { tenant: "acme", by: "k5", scopes: allScopes, origin: "https://app.example" },
 };
 
@@ -92,6 +95,8 @@ function clientOf(response: Response) {
   };
   return { socket, next, closed };
 }
+const principalIn = (request: Request | undefined): Principal =>
+  JSON.parse(request?.headers.get("limpet-principal") ?? "") as Principal;
 const auth = (token: string) => JSON.stringify({ type: "auth", token });
 
 test("AP-13: a token in the subprotocol opens the session's own socket; only limpet.v1 is echoed", async () => {
@@ -104,10 +109,29 @@ test("AP-13: a token in the subprotocol opens the session's own socket; only lim
   client.socket.send("hello");
   expect(await client.next()).toBe("heard hello");
   const [request] = upgrades;
-  expect(JSON.parse(request?.headers.get("limpet-principal") ?? "")).toEqual(principals["good"]);
+  expect(principalIn(request)).toMatchObject(principals["good"] ?? {});
   expect(request?.headers.get("limpet-session")).toBe(session);
   expect([...(request?.headers ?? [])].join()).not.toContain("bearer");
   client.socket.close(1000);
+});
+
+test("AP-12: a socket outlives its key by 15 minutes at most, a shorter life stands", async () => {
+  const now = Date.now();
+  const lives: Record<string, readonly [number, number]> = {
+    good: [14, 15],
+    brief: [0, 1],
+    lasting: [14, 15],
+  };
+  for (const [token, [least, most]] of Object.entries(lives)) {
+    const { ask, upgrades } = await setUp();
+    clientOf(await ask({ Authorization: `Bearer ${token}` })).socket.close(1000);
+    const minutes = ((principalIn(upgrades[0]).expires ?? Infinity) - now) / 60_000;
+    expect(minutes, token).toBeGreaterThanOrEqual(least);
+    expect(minutes, token).toBeLessThanOrEqual(most + 0.1);
+  }
+  const { ask, upgrades } = await setUp();
+  clientOf(await ask({ Authorization: "Bearer root" })).socket.close(1000);
+  expect(principalIn(upgrades[0]).expires).toBeUndefined();
 });
 
 test("AP-13: an Authorization header does as well, without a subprotocol in the answer", async () => {
@@ -146,7 +170,7 @@ test("AP-13: without a credential the first frame is auth; what follows reaches 
   client.socket.send("four");
   expect(await client.next()).toBe("heard four");
   expect(heard).toEqual(["one", "two", "three", "four"]);
-  expect(JSON.parse(upgrades[0]?.headers.get("limpet-principal") ?? "")).toEqual(principals["good"]);
+  expect(principalIn(upgrades[0])).toMatchObject(principals["good"] ?? {});
   ends[0]?.close(4413, "slow");
   expect((await client.closed).code).toBe(4413);
 });

@@ -61,3 +61,12 @@ export async function authenticate(
   }
   return byKey(tables, credential, digest, setting.now);
 }
+
+/** How long an open socket may go on without its credential being checked again (AP-12), in milliseconds. */
+const socketMs = 15 * 60_000;
+
+/** Whom a socket is opened for: a key that may be revoked counts for 15 minutes, then the client must renew it. */
+export const forSocket = (principal: Principal, now: number): Principal =>
+  principal.by === operator || principal.by === "dev"
+    ? principal
+    : { ...principal, expires: Math.min(principal.expires ?? Infinity, now + socketMs) };
