@@ -42,7 +42,7 @@ test("CF-39: the menu names every scene that a word begins, and every other scen
   const menu = scenes.find(({ name }) => name === script?.start)?.reply[0];
   const text = menu !== undefined && "text" in menu ? JSON.stringify(menu.text) : "";
   const words = scenes.flatMap(({ when }) => when.input?.words ?? []);
-  expect(words).toEqual(["hello", "files", "run", "ask", "approve", "retry", "json", "slow"]);
+  expect(words).toEqual(["hello", "files", "run", "ask", "approve", "retry", "budget", "json", "slow"]);
   expect(words.filter((word) => !text.includes(`**${word}**`))).toEqual([]);
   const later = scenes.filter(({ when, name }) => when.input === undefined && name !== script?.start);
   expect(later.filter(({ when }) => when.after === undefined || when.last?.tool === undefined)).toEqual([]);
