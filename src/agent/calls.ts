@@ -13,7 +13,7 @@ import {
 } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { callEnded, findCall, inputOf } from "./outcomes.ts";
-import type { Call } from "./state.ts";
+import type { Call, CallPlan } from "./state.ts";
 
 /** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
 
@@ -30,12 +30,10 @@ export const callsStarted = (draft: Draft, threadId: string, ids: readonly strin
 const startCall = (draft: Draft, threadId: string, call: Call): void => {
   const { plan } = call;
   const id = call.call.id;
-  if (plan.refusal !== undefined) {
-    callEnded(draft, threadId, id, {
-      result: textResult(call.call, plan.refusal.status, plan.refusal.text),
-      durationMs: 0,
-      cached: false,
-    });
+  const refusal = plan.refusal ?? overBudget(draft, threadId, call);
+  if (refusal !== null) {
+    const result = textResult(call.call, refusal.status, refusal.text);
+    callEnded(draft, threadId, id, { result, durationMs: 0, cached: false });
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
@@ -63,6 +61,15 @@ const startCall = (draft: Draft, threadId: string, call: Call): void => {
     parkedOn: null,
   });
   if (call.attempts === 0) countCall(draft, threadId);
+};
+
+/** A budget of calls holds inside a reply too (EF-37): what it no longer covers is answered, and not run. */
+const overBudget = (draft: Draft, threadId: string, call: Call): NonNullable<CallPlan["refusal"]> | null => {
+  const { maxToolCalls } = agentOf(draft, threadId).limits;
+  const { toolCalls } = runOf(draft, threadId).counters;
+  if (call.attempts > 0 || maxToolCalls === null || toolCalls < maxToolCalls) return null;
+  const text = `limit: max_tool_calls: ${maxToolCalls} calls are used up; this one was not run.`;
+  return { status: "error", text };
 };
 
 const emitStart = (draft: Draft, threadId: string, call: Call): void => {
