@@ -10,11 +10,11 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly json: string;
 }
 
-const rows = <T>(sql: Sql, query: string, ...values: SqlStorageValue[]): readonly T[] =>
+const rows = (sql: Sql, query: string, ...values: SqlStorageValue[]): readonly unknown[] =>
   sql
     .exec<Row>(query, ...values)
     .toArray()
-    .map(({ json }) => JSON.parse(json) as T);
+    .map(({ json }) => JSON.parse(json) as unknown);
 
 const events = (sql: Sql, after: number, limit: number): readonly string[] => {
   const found: string[] = [];
@@ -32,7 +32,7 @@ const events = (sql: Sql, after: number, limit: number): readonly string[] => {
 
 const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
   const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
-  for (const row of rows<LedgerRow>(sql, "SELECT json FROM usage")) {
+  for (const row of rows(sql, "SELECT json FROM usage") as readonly LedgerRow[]) {
     const key = `${row.agent}\n${row.provider}\n${row.model}`;
     const known = groups.get(key) ?? {
       agent: row.agent,
@@ -74,15 +74,15 @@ export const archiveOf = (sql: Sql): Archive => ({
     sql
       .exec<Row & KeptAnswer>("SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?", key)
       .toArray()[0] ?? null,
-  input: (id) => rows<Input>(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null,
-  inputs: () => rows<Input>(sql, "SELECT json FROM inputs"),
-  ask: (id) => rows<Ask>(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null,
+  input: (id) => (rows(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null,
+  inputs: () => rows(sql, "SELECT json FROM inputs") as readonly Input[],
+  ask: (id) => (rows(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
   asks: (status) =>
     status === null
-      ? rows<Ask>(sql, "SELECT json FROM asks")
-      : rows<Ask>(sql, "SELECT json FROM asks WHERE status = ?", status),
-  run: (id) => rows<RunRecord>(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null,
-  runs: (limit) => rows<RunRecord>(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit),
+      ? (rows(sql, "SELECT json FROM asks") as readonly Ask[])
+      : (rows(sql, "SELECT json FROM asks WHERE status = ?", status) as readonly Ask[]),
+  run: (id) => (rows(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
+  runs: (limit) => rows(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit) as readonly RunRecord[],
   messages: ({ thread, before, limit, retired }) =>
     sql
       .exec<{ pos: number; json: string }>(

@@ -3,17 +3,19 @@ import type { SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Clock } from "./clock.ts";
+import { logFailure } from "./log.ts";
 
 /** Keeps the team's index of sessions at most a few seconds behind (AP-5): one call for many commits. */
 export interface IndexReport {
   /** Something was committed. */
   readonly touched: () => void;
-  /** Reports if it is time; throws if the team's object could not be told, so that the alarm runs again. */
+  /** Reports if it is time; a report that fails is repeated later, and stops nothing else. */
   readonly flush: (session: Session) => Promise<void>;
   readonly removed: (session: Session) => Promise<void>;
 }
 
 const delay = 2_000;
+const longestDelay = 300_000;
 
 const summaryOf = (session: Session): SessionSummary => ({
   id: session.id,
@@ -38,6 +40,7 @@ export const createIndexReport = (
 ): IndexReport => {
   let due: number | null = null;
   let said: string | null = null;
+  let failures = 0;
   return {
     touched: () => {
       due ??= now() + delay;
@@ -51,11 +54,18 @@ export const createIndexReport = (
       clock.also(null);
       if (news === said) return;
       const { revision, definition } = engine();
-      await team().index(
-        summary,
-        said === null && session.revision === revision ? { revision, json: definition } : undefined,
-      );
+      const isFirst = said === null && session.revision === revision;
+      try {
+        await team().index(summary, isFirst ? { revision, json: definition } : undefined);
+      } catch (error) {
+        failures += 1;
+        due = now() + Math.min(longestDelay, delay * 2 ** failures);
+        clock.also(due);
+        logFailure("session_index_failed", error);
+        return;
+      }
       said = news;
+      failures = 0;
     },
     removed: (session) => {
       due = null;

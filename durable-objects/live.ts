@@ -12,6 +12,7 @@ import { randomBits } from "../src/engine/access/names.ts";
 import type { Clock } from "./clock.ts";
 import type { Gates } from "./gates.ts";
 import type { Items } from "./items.ts";
+import type { Storage } from "./safe-storage.ts";
 import { loadBlob, writeTransition } from "./store.ts";
 import type { Watchers } from "./watchers.ts";
 
@@ -25,7 +26,7 @@ export interface Live {
 }
 
 export interface LiveParts {
-  readonly storage: Pick<DurableObjectStorage, "sql" | "transactionSync">;
+  readonly storage: Storage;
   readonly engine: Engine;
   readonly watchers: Watchers;
   readonly clock: Clock;
@@ -85,20 +86,15 @@ const createDoor = (
   };
 };
 
-/** `stored` is what the rows hold; `initial` is the state a creation starts from. */
-export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
-  const { storage, engine, watchers, items, gates } = parts;
-  const epoch = nextEpoch(stored, parts.now());
-  const media = (blob: string): string => loadBlob(storage.sql, blob) ?? "";
-
+/** What transitions know of the world, from the draft that they work on. */
+const momentsOf = ({ engine, items, gates, now }: LiveParts, epoch: number, media: Media) => {
   /** Bytes of a blob, also one that this transition is about to store. */
   const mediaOf =
-    (draft: Draft) =>
-    (id: string): string =>
+    (draft: Draft): Media =>
+    (id) =>
       draft.blobs.find((blob) => blob.id === id)?.text ?? media(id);
-
-  const momentOf = (draft: () => Draft): Moment => ({
-    now: parts.now(),
+  return (draft: () => Draft): Moment => ({
+    now: now(),
     epoch,
     random: randomBits,
     fraction: Math.random,
@@ -108,6 +104,16 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     health: gates.health,
     maxRunningThreads: engine.maxRunningThreads,
   });
+};
+
+type Media = (blob: string) => string;
+
+/** `stored` is what the rows hold; `initial` is the state a creation starts from. */
+export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
+  const { storage, engine, watchers, items, gates } = parts;
+  const epoch = nextEpoch(stored, parts.now());
+  const media: Media = (blob) => loadBlob(storage.sql, blob) ?? "";
+  const momentOf = momentsOf(parts, epoch, media);
   const { read, update, close } = createDoor(parts, momentOf, stored, initial);
   let stopped = false;
   const failed = (error: unknown): void => {

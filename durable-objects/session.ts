@@ -2,6 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { emptySession } from "../src/agent/commands/session.ts";
 import { perform } from "../src/agent/perform.ts";
 import type { Door } from "../src/agent/perform.ts";
+import { ProblemError } from "../src/agent/problem.ts";
 import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/agent/rpc.ts";
 import { changeRun } from "../src/agent/draft.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -19,6 +20,8 @@ import type { Live } from "./live.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { createConnections } from "./connections.ts";
 import { openItems } from "./socket-frames.ts";
+import { logFailure } from "./log.ts";
+import { safeStorage } from "./safe-storage.ts";
 import { createSocketDesk } from "./sockets.ts";
 import { clearStrikes, createTables, exists, load, migrate, strike } from "./store.ts";
 import { createWatchers } from "./watchers.ts";
@@ -78,11 +81,18 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   }
 
   async perform(call: SessionCall): Promise<SessionReply> {
-    const live = await this.#wake();
-    const engine = await this.#engineOf(live?.read() ?? null);
-    const reply = perform(this.#door(engine, call), call);
+    const reply = perform(this.#door(await this.#ready(), call), call);
     this.#pump();
     return reply;
+  }
+
+  /** The engine of this session, and the session awake with it. */
+  async #ready(): Promise<Engine> {
+    for (;;) {
+      const live = await this.#wake();
+      const engine = await this.#engineOf(live?.read() ?? null);
+      if (live === this.#live) return engine;
+    }
   }
 
   override async fetch(request: Request): Promise<Response> {
@@ -118,8 +128,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   /** A deadline within a drive. */
   #tick(): void {
     this.#pump();
-    if (this.#live !== null)
-      void this.#index.flush(this.#live.read()).catch((error: unknown) => this.#failed(error));
+    if (this.#live !== null) void this.#index.flush(this.#live.read());
   }
 
   #pump(): void {
@@ -137,15 +146,9 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     return session === undefined ? null : this.#engines.deployed().agent(session.agent, session);
   }
 
-  /** A commit failed: what is in memory is dropped, and the next alarm takes the run up (RE-C37). */
+  /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up (RE-C37). */
   #failed(error: unknown): void {
-    console.error(
-      JSON.stringify({
-        level: "error",
-        msg: "session_commit_failed",
-        error: error instanceof Error ? error.message : "unknown",
-      }),
-    );
+    if (!(error instanceof ProblemError)) logFailure("session_failed", error);
     this.#live?.stop();
     this.#live = null;
     this.#clock.reset(Date.now() + 1_000);
@@ -170,7 +173,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   #create(engine: Engine, stored: Session | null, initial: Session): Live {
     const parts = {
-      storage: this.ctx.storage,
+      storage: safeStorage(this.ctx.storage),
       now: Date.now,
       engine,
       watchers: this.#watchers,

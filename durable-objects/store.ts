@@ -118,9 +118,7 @@ const writeChat = (
   while (same < before.length && before[same] === after[same]) same += 1;
   const kept = new Set(after.slice(same).map(({ pos }) => pos));
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
-  for (const message of known.values())
-    if (!kept.has(message.pos))
-      retireMessage(sql, thread, message);
+  for (const message of known.values()) if (!kept.has(message.pos)) retireMessage(sql, thread, message);
   for (const message of after.slice(same)) {
     if (known.get(message.pos) !== message) writeMessage(sql, thread, message);
   }
