@@ -8,6 +8,7 @@ const longestDelay = 10_000;
 const pingEvery = 15_000;
 const pongWithin = 10_000;
 const framesPerAck = 100;
+const charactersPerAck = 256 * 1024;
 const subprotocolToken = /^[A-Za-z0-9._~+-]+$/;
 
 /** Opens a session's stream. on: frame(frame), state(name, text). */
@@ -16,6 +17,9 @@ function connect(session, key, on) {
   let last = 0;
   let failures = 0;
   let received = 0;
+  let unacked = 0;
+  let characters = 0;
+  let admitted = false;
   let timer = 0;
   let ended = false;
   const pending = new Map();
@@ -27,6 +31,9 @@ function connect(session, key, on) {
     clearTimeout(timer);
     state("connecting");
     received = 0;
+    unacked = 0;
+    characters = 0;
+    admitted = false;
     const address = new URL("/v1/sessions/" + session + "/ws", location.href);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     const byProtocol = key !== "" && subprotocolToken.test(key);
@@ -39,7 +46,7 @@ function connect(session, key, on) {
       watchPulse(made);
     });
     made.addEventListener("message", ({ data }) => {
-      if (made === socket) receive(JSON.parse(data));
+      if (made === socket) receive(data);
     });
     made.addEventListener("close", ({ code }) => {
       if (made === socket) closed(code);
@@ -61,7 +68,8 @@ function connect(session, key, on) {
     clearTimeout(timer);
     socket = null;
     if (ended) return;
-    if (code === 4401) return state("failed", "the key was refused");
+    // A key that was good enough is asked for once more: sockets end before keys do.
+    if (code === 4401 && !admitted) return state("failed", "the key was refused");
     if (code === 4403 || code === 4404 || code === 4410 || code === 4426) {
       return state("failed", "closed for good (" + code + ")");
     }
@@ -85,21 +93,26 @@ function connect(session, key, on) {
     return true;
   }
 
-  function receive(message) {
+  function receive(data) {
+    const message = JSON.parse(data);
     const frames = Array.isArray(message) ? message : [message];
     for (const frame of frames) {
       if (frame.type === "live") {
         failures = 0;
+        admitted = true;
         state("live");
       }
       if (frame.type === "result" || frame.type === "error") pending.delete(frame.id);
       if (inOrder(frame)) on.frame(frame);
     }
     if (socket === null || socket.readyState !== WebSocket.OPEN) return;
-    const before = received;
     received += frames.length;
-    if (Math.floor(before / framesPerAck) !== Math.floor(received / framesPerAck)) {
+    unacked += frames.length;
+    characters += data.length;
+    if (unacked >= framesPerAck || characters >= charactersPerAck) {
       transmit({ type: "ack", frames: received });
+      unacked = 0;
+      characters = 0;
     }
     watchPulse(socket);
   }

@@ -201,7 +201,7 @@ test("AP-52: what was seen is not shown again, and a gap reconnects", () => {
 
 test("AP-52: codes that are final end the connection, others do not", () => {
   for (const [code, state] of [
-    [4401, "failed"],
+    [4401, "waiting"],
     [4403, "failed"],
     [4404, "failed"],
     [4410, "failed"],
@@ -236,6 +236,26 @@ test("AP-26: frames are acknowledged each hundred", () => {
       .sent.filter(({ type }) => type === "ack")
       .map(({ frames }) => frames),
   ).toEqual([100, 200]);
+});
+
+test("AP-22: frames are acknowledged each 256 KiB, however few they are", () => {
+  const { socket } = live();
+  const large = { output: "x".repeat(60_000) };
+  for (let seq = 1; seq <= 10; seq += 1) socket().say(event(seq, "tool_call_end", large));
+  const acks = socket().sent.filter(({ type }) => type === "ack");
+  expect(acks.map(({ frames }) => frames)).toEqual([7, 12]);
+});
+
+test("AP-52 AP-12: a key that ran out on a live socket is tried once more, one that opens nothing is refused", () => {
+  const { socket, get, fireTimers } = live();
+  const first = socket();
+  first.say({ type: "live", seq: 0 });
+  first.end(4401);
+  expect(get("connection").dataset["state"]).toBe("waiting");
+  fireTimers();
+  expect(socket()).not.toBe(first);
+  socket().end(4401);
+  expect(get("connection").dataset["state"]).toBe("failed");
 });
 
 test("AP-23: a snapshot replaces what was shown and sets the cursor", () => {
