@@ -11,7 +11,9 @@ export interface Rates {
 
 /** Prices of one model; `above` replaces rates for the whole call once its prompt exceeds `above.tokens` (MO-36). */
 export interface Price extends Rates {
-  readonly above?: ({ readonly [key in keyof Rates]?: number | undefined } & { readonly tokens: number }) | undefined;
+  readonly above?:
+    | ({ readonly [key in keyof Rates]?: number | undefined } & { readonly tokens: number })
+    | undefined;
 }
 
 /** Cost of one call in 10⁻⁹ USD, an integer; null without a price. `cacheWrite1h` is the part of `cacheWrite` kept an hour. */

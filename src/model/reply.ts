@@ -21,6 +21,8 @@ interface Item {
   text: string;
   fresh: string;
   touched: boolean;
+  /** A delta has told of it. */
+  told: boolean;
   bytes: number;
   data: Json | undefined;
   ended: boolean;
@@ -84,6 +86,7 @@ const addItem = (reply: Reply, key: number, kind: Item["kind"], name = "", given
     text: "",
     fresh: "",
     touched: false,
+    told: false,
     bytes: 0,
     data: undefined,
     ended: false,
@@ -178,12 +181,13 @@ export const takeDeltas = (reply: Reply): readonly ItemDelta[] => {
     const off = item.text.length;
     if (reply.live) {
       if (kind !== "call") deltas.push({ kind, index, off, data: fresh });
-      else if (off > 0) deltas.push({ kind: "tool_input", index, off, data: fresh });
+      else if (item.told) deltas.push({ kind: "tool_input", index, off, data: fresh });
       else deltas.push({ kind: "tool_input", index, off, data: fresh, call: { id, name } });
     }
     item.text += fresh;
     item.fresh = "";
     item.touched = false;
+    item.told = true;
   }
   reply.dirty = [];
   return deltas;

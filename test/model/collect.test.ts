@@ -273,6 +273,17 @@ test("MO-2: the deltas of one read go out in one call, adjacent ones merged", as
   ]);
 });
 
+test("MO-2: a call is named with the first delta of its item only, arguments or not", async () => {
+  const calls: ItemDelta[] = [];
+  const batches = [[start, call(0, "t", "c1")], [input(0, "{")], [input(0, "}")], [end()]];
+  await collected(batches, { onDelta: (deltas) => calls.push(...deltas) });
+  expect(calls).toEqual([
+    { kind: "tool_input", index: 0, off: 0, data: "", call: { id: "c1", name: "t" } },
+    { kind: "tool_input", index: 0, off: 0, data: "{" },
+    { kind: "tool_input", index: 0, off: 1, data: "}" },
+  ]);
+});
+
 test("MO-20: any chunking of the same events gives the same completion and the same deltas put together", async () => {
   const stream: ModelEvent[] = [
     start,
