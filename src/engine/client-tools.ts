@@ -1,15 +1,9 @@
 import type { BoundTool } from "../agent/agent.ts";
 import type { Problem } from "../agent/problem.ts";
 import type { ClientTool } from "../agent/state.ts";
-import { parseArguments } from "../tools/arguments.ts";
-import type { ParsedArguments } from "../tools/arguments.ts";
-import { schemaProblem, validatorOf } from "./output-check.ts";
+import { schemaProblem } from "../tools/json-schema-check.ts";
 
 /** Tools that the caller of a session brings along (TB-38). */
-
-/** Arguments of a client tool against its own JSON Schema (TB-2). */
-export const clientArguments = ({ name, params }: ClientTool, raw: string): ParsedArguments =>
-  parseArguments({ name, params: validatorOf(params as object) }, raw);
 
 interface FieldProblem {
   readonly field: string;

@@ -1,8 +1,7 @@
 import type { Agent as RunningAgent, BoundTool } from "../agent/agent.ts";
 import type { CallPlan, ClientTool, Grant } from "../agent/state.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
-import { clientArguments } from "./client-tools.ts";
-import { parseArguments } from "../tools/arguments.ts";
+import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
 import { rememberable, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
 import { unknownTool } from "../tools/toolbox.ts";
@@ -58,8 +57,8 @@ const decided = (
 
 /** A client tool is judged like any custom tool, its arguments by its own schema (TB-38). */
 const judgeClient = (policy: Policy, client: ClientTool, args: string, now: number): CallPlan => {
-  const { name, safety } = client;
-  const parsed = clientArguments(client, args);
+  const { name, params, safety } = client;
+  const parsed = parseForeignArguments(name, params, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
   const call = { tool: name, toolbox: "client", subjects: [name], safety, now };
   return decided(policy, call, {

@@ -4,7 +4,7 @@ import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import type { BoundTool } from "../agent/agent.ts";
 import { clientToolProblem } from "./client-tools.ts";
 import { firstTarget, mediaProblem, modelProblem } from "./models.ts";
-import { schemaProblem } from "./output-check.ts";
+import { schemaProblem } from "../tools/json-schema-check.ts";
 import { unsetSecret } from "./secrets.ts";
 import type { Bindings } from "./secrets.ts";
 

@@ -1,6 +1,7 @@
-import type * as z from "zod";
+import type { Json } from "../chat/message.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toolError } from "./errors.ts";
+import { schemaMisfits } from "./json-schema.ts";
 
 /** Strict reading of a call's arguments: never guessed, never repaired (TB-2). */
 
@@ -51,25 +52,42 @@ const parse = (json: string): { readonly value: unknown } | { readonly reason: s
   }
 };
 
-/** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. Empty text counts as {}. */
-export const parseArguments = (
-  tool: Pick<Tool, "name" | "aliases"> & { readonly params: z.ZodType },
-  raw: string,
-): ParsedArguments => {
+/** The JSON of a call's arguments, or an `invalid_arguments` result. Empty text counts as {}. */
+const readArguments = (name: string, raw: string): { readonly value: unknown } | ParsedArguments => {
   const json = raw.trim() === "" ? "{}" : raw;
   if (json.length > longest)
-    return invalid(`the arguments of ${tool.name} are longer than 1 MiB; send less at once`);
+    return invalid(`the arguments of ${name} are longer than 1 MiB; send less at once`);
   const structure = structureProblem(json);
-  if (structure !== null) return invalid(`the arguments of ${tool.name} ${structure}`);
+  if (structure !== null) return invalid(`the arguments of ${name} ${structure}`);
   const parsed = parse(json);
-  if ("reason" in parsed)
-    return invalid(
-      `the arguments of ${tool.name} are not valid JSON (${parsed.reason}); send the whole object again`,
-    );
-  const result = tool.params.safeParse(withAliases(parsed.value, tool.aliases));
+  if ("value" in parsed) return parsed;
+  return invalid(
+    `the arguments of ${name} are not valid JSON (${parsed.reason}); send the whole object again`,
+  );
+};
+
+const misfits = (name: string, problems: readonly string[]): ParsedArguments =>
+  invalid(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
+
+/** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. */
+export const parseArguments = (
+  tool: Pick<Tool, "name" | "params" | "aliases">,
+  raw: string,
+): ParsedArguments => {
+  const read = readArguments(tool.name, raw);
+  if ("ok" in read) return read;
+  const result = tool.params.safeParse(withAliases(read.value, tool.aliases));
   if (result.success) return { ok: true, args: result.data };
   const problems = result.error.issues
     .slice(0, 5)
     .map(({ path, message }) => `${path.length === 0 ? "arguments" : path.join(".")}: ${message}`);
-  return invalid(`${problems.join("; ")}. Correct the call of ${tool.name} and send it again.`);
+  return misfits(tool.name, problems);
+};
+
+/** The same for a tool that is known by its JSON Schema only (TB-38). */
+export const parseForeignArguments = (name: string, schema: Json, raw: string): ParsedArguments => {
+  const read = readArguments(name, raw);
+  if ("ok" in read) return read;
+  const problems = schemaMisfits(schema, read.value as Json, "arguments");
+  return problems.length === 0 ? { ok: true, args: read.value } : misfits(name, problems);
 };

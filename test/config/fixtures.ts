@@ -219,7 +219,7 @@ export const fixtures: readonly Fixture[] = [
         "    options: { response_format: json_schema, response_schema: { $ref: https://example.com/a.json } }",
     }),
     says: [
-      "team.yaml:9:63 error invalid_schema agents[0].options.response_schema: this JSON Schema cannot be used: a $ref may only point into the schema itself",
+      "team.yaml:9:63 error invalid_schema agents[0].options.response_schema: this JSON Schema cannot be used: $ref: only references inside the schema are followed",
     ],
     good: team({
       agent: '    options: { response_format: json_schema, response_schema: \'{"type": "object"}\' }',

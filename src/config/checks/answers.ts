@@ -1,27 +1,13 @@
-import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import type { AgentShape, Draft, Listed } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
+import { schemaProblem } from "../../tools/json-schema-check.ts";
 
 /** `response_schema` (SE-14, CF-25): a JSON Schema that compiles, within bounds. */
-
-const maximumBytes = 65_536;
-const maximumDepth = 16;
 
 export type ReadSchema =
   | { readonly ok: true; readonly schema: Json }
   | { readonly ok: false; readonly message: string };
-
-const depthOf = (value: Json): number =>
-  typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
-
-const remoteReference = (value: Json): boolean => {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(
-    ([key, item]) =>
-      (key === "$ref" && typeof item === "string" && !item.startsWith("#")) || remoteReference(item),
-  );
-};
 
 const parseText = (text: string): Json | undefined => {
   try {
@@ -34,23 +20,10 @@ const parseText = (text: string): Json | undefined => {
 /** Reads a schema given as an object or as JSON text. */
 export const readResponseSchema = (given: unknown): ReadSchema => {
   const value = typeof given === "string" ? parseText(given) : (given as Json);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { ok: false, message: "it is no JSON object" };
-  }
-  const text = JSON.stringify(value);
-  if (new TextEncoder().encode(text).length > maximumBytes)
-    return { ok: false, message: "it is over 64 KiB" };
-  if (depthOf(value) > maximumDepth)
-    return { ok: false, message: `it nests deeper than ${maximumDepth} levels` };
-  if (remoteReference(value)) return { ok: false, message: "a $ref may only point into the schema itself" };
-  const plain = JSON.parse(text) as Json;
-  try {
-    z.fromJSONSchema(plain as Parameters<typeof z.fromJSONSchema>[0]);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 200) : "it does not compile";
-    return { ok: false, message: reason };
-  }
-  return { ok: true, schema: plain };
+  if (value === undefined) return { ok: false, message: "it is no JSON" };
+  const problem = schemaProblem(value);
+  if (problem !== null) return { ok: false, message: problem.slice(0, 200) };
+  return { ok: true, schema: JSON.parse(JSON.stringify(value)) as Json };
 };
 
 /** Whether every object of a schema lists all its properties and no others: what strict modes take. */

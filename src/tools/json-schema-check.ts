@@ -1,0 +1,153 @@
+import type { Json } from "../chat/message.ts";
+import { referenced } from "./json-schema.ts";
+
+/** Whether a JSON Schema can be used: small, of known shape, and nothing in it that would be passed over in silence. */
+
+type Fields = { readonly [key: string]: Json };
+type Shape =
+  | "schema"
+  | "schemas"
+  | "map"
+  | "items"
+  | "types"
+  | "names"
+  | "name_lists"
+  | "count"
+  | "number"
+  | "step"
+  | "flag"
+  | "list"
+  | "reference"
+  | "never";
+
+const keywords: Readonly<Record<Shape, readonly string[]>> = {
+  schema: [
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "not",
+    "propertyNames",
+    "then",
+  ],
+  schemas: ["allOf", "anyOf", "oneOf", "prefixItems"],
+  map: ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"],
+  items: ["items"],
+  types: ["type"],
+  names: ["required"],
+  name_lists: ["dependentRequired"],
+  count: [
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+  ],
+  number: ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"],
+  step: ["multipleOf"],
+  flag: ["uniqueItems"],
+  list: ["enum"],
+  reference: ["$ref"],
+  never: ["$dynamicRef", "$recursiveRef", "dependencies", "unevaluatedItems", "unevaluatedProperties"],
+};
+
+const shapes = new Map(
+  (Object.keys(keywords) as Shape[]).flatMap((shape) =>
+    keywords[shape].map((keyword): readonly [string, Shape] => [keyword, shape]),
+  ),
+);
+
+const longest = 65_536;
+const deepest = 16;
+const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+const isFields = (value: Json | undefined): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+const isCount = (value: Json): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+const areNames = (value: Json): boolean => isList(value) && value.every((each) => typeof each === "string");
+
+const depthOf = (value: Json): number =>
+  typeof value !== "object" || value === null
+    ? 0
+    : 1 + Object.values(value).reduce<number>((most, each: Json) => Math.max(most, depthOf(each)), 0);
+
+const referenceProblem = (root: Json, value: Json): string | null => {
+  if (typeof value !== "string" || !/^#(\/|$)/.test(value))
+    return "only references inside the schema are followed";
+  const found = referenced(root, value);
+  return isFields(found) || typeof found === "boolean" ? null : `there is nothing at ${value.slice(0, 100)}`;
+};
+
+type Check = (value: Json, root: Json) => string | null;
+const must =
+  (fits: (value: Json) => boolean, message: string): Check =>
+  (value) =>
+    fits(value) ? null : message;
+
+const schemaIn: Check = (value, root) => problemIn(value, root);
+const each = (values: readonly (readonly [string, Json])[], root: Json): string | null => {
+  for (const [key, value] of values) {
+    const problem = problemIn(value, root);
+    if (problem !== null) return `${key}: ${problem}`;
+  }
+  return null;
+};
+const schemasIn: Check = (value, root) =>
+  isList(value) && value.length > 0
+    ? each(
+        value.map((item, at) => [String(at), item]),
+        root,
+      )
+    : "must be a list of schemas";
+
+const checks: Readonly<Record<Shape, Check>> = {
+  schema: schemaIn,
+  schemas: schemasIn,
+  items: (value, root) => (isList(value) ? schemasIn(value, root) : problemIn(value, root)),
+  map: (value, root) =>
+    isFields(value) ? each(Object.entries(value), root) : "must be an object of schemas",
+  types: must(
+    (value) => {
+      const names = isList(value) ? value : [value];
+      return names.length > 0 && names.every((name) => typeof name === "string" && typeNames.includes(name));
+    },
+    `must be among ${typeNames.join(", ")}`,
+  ),
+  names: must(areNames, "must be a list of names"),
+  name_lists: must(
+    (value) => isFields(value) && Object.values(value).every((item: Json) => areNames(item)),
+    "must be an object of lists of names",
+  ),
+  count: must(isCount, "must be a whole number from 0"),
+  number: must((value) => typeof value === "number", "must be a number"),
+  step: must((value) => typeof value === "number" && value > 0, "must be a number over 0"),
+  flag: must((value) => typeof value === "boolean", "must be true or false"),
+  list: must((value) => isList(value) && value.length > 0, "must be a list of values"),
+  reference: (value, root) => referenceProblem(root, value),
+  never: () => "is not supported; write the schema without it",
+};
+
+function problemIn(schema: Json, root: Json): string | null {
+  if (typeof schema === "boolean") return null;
+  if (!isFields(schema)) return "must be a schema: an object, true or false";
+  for (const [keyword, value] of Object.entries(schema)) {
+    const shape = shapes.get(keyword);
+    const problem = shape === undefined ? null : checks[shape](value, root);
+    if (problem !== null) return `${keyword}: ${problem}`;
+  }
+  return null;
+}
+
+/** Why a schema cannot be used, as a sentence; null if it can. At most 64 KiB, 16 levels, references inside only (CF-25, T28). */
+export const schemaProblem = (schema: Json): string | null => {
+  if (!isFields(schema)) return "a JSON Schema is an object";
+  if (new TextEncoder().encode(JSON.stringify(schema)).length > longest)
+    return "the schema is longer than 64 KiB";
+  if (depthOf(schema) > deepest) return `the schema is nested deeper than ${deepest} levels`;
+  return problemIn(schema, schema);
+};
