@@ -38,15 +38,14 @@ export const createGates = (
         return answer;
       },
       ended: (id, booked, outcome) => {
-        const gate = stub(provider);
         const key = `${provider}/${outcome.model}`;
         const ill =
           ailing.has(key) || seen.get(provider)?.rows.some(({ model }) => model === outcome.model) === true;
         if (outcome.code === "ok") ailing.delete(key);
         else ailing.add(key);
-        if (booked) void gate.settle(id, outcome).catch(ignore);
+        if (booked) void stub(provider).settle(id, outcome).catch(ignore);
         else if (outcome.code !== "ok" || ill)
-          void gate.report(outcome.model, outcome.code, outcome.exhausted).catch(ignore);
+          void stub(provider).report(outcome.model, outcome.code, outcome.exhausted).catch(ignore);
         else return;
         seen.delete(provider);
       },

@@ -120,7 +120,10 @@ const server = createServer((request, response) => {
     response.end();
     return;
   }
-  void read(request).then((body) => answer(body, response));
+  read(request).then(
+    (body) => answer(body, response),
+    () => response.destroy(),
+  );
 });
 server.keepAliveTimeout = 60_000;
 server.listen(Number(process.argv[2] ?? 0), "127.0.0.1", () =>
