@@ -1,10 +1,15 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { buildFiles } from "../config/emit.ts";
 import { listTeams, readTeamFiles, writeBuild } from "../config/files.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** `limpet build`: checks teams and writes `.limpet/<team>/` (CF-2). A team with errors keeps its last build. */
+/**
+ * `limpet build`: checks teams and writes `.limpet/<team>/` (CF-2). A team with errors keeps its last build; under
+ * `wrangler dev` that one goes on serving (CF-3).
+ */
 export const build = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;
   let failed = false;
@@ -14,7 +19,9 @@ export const build = async (terminal: Terminal, { names, flags }: Arguments): Pr
     const extended = readTeamFiles(terminal.root, name).has("extensions.ts");
     const files = buildFiles(compiled, extended);
     if (files === null) {
-      failed = true;
+      const kept = terminal.serving === true && existsSync(join(terminal.root, ".limpet", name, "worker.js"));
+      if (kept) terminal.print(`${name} has errors; its last good build goes on serving`);
+      failed ||= !kept;
       continue;
     }
     writeBuild(terminal.root, name, files);

@@ -10,4 +10,5 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 process.exitCode = await run(process.argv.slice(2), {
   root: resolve(import.meta.dirname, "../.."),
   print: (line) => process.stdout.write(`${line}\n`),
+  serving: process.env["WRANGLER_COMMAND"] === "dev",
 });

@@ -22,6 +22,8 @@ export interface Terminal {
   /** Folder that holds `config/` and `wrangler.toml`. */
   readonly root: string;
   readonly print: (line: string) => void;
+  /** Whether `wrangler dev` runs the command: it holds every request while its build fails. */
+  readonly serving?: boolean;
 }
 
 const options = {

@@ -168,6 +168,18 @@ test("CF-2 CF-3: a team with errors keeps its last build; mended it is built aga
   expect(read(".limpet/default/team.js")).toContain('"max_iterations": 21');
 });
 
+test("CF-3: under wrangler dev a team with errors fails only if there is no last build to go on with", async () => {
+  const { call, root, write } = place();
+  const dev = (): Promise<number> => run(["build", "acme"], { root, print: () => undefined, serving: true });
+  write("config/acme/team.yaml", team({ top: "nope: 1" }));
+  expect(await dev()).toBe(1);
+  write("config/acme/team.yaml", team({}));
+  expect(await dev()).toBe(0);
+  write("config/acme/team.yaml", team({ top: "nope: 1" }));
+  expect(await dev()).toBe(0);
+  expect((await call("build", "acme")).code).toBe(1);
+});
+
 test("CF-2: the folder of a build that was killed half-way is not in the way", async () => {
   const { call, root, write } = place();
   await call("build", "default");
