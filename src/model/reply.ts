@@ -8,7 +8,7 @@ import type { Origin } from "./failure.ts";
 import { mergeUsage } from "./usage.ts";
 
 /** Bounds of one reply (MO-20): UTF-8 bytes of text and of one call's arguments, and calls that may run. */
-export const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64 } as const;
+const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64 } as const;
 
 interface Item {
   readonly kind: "text" | "reasoning" | "call";
