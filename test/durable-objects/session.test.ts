@@ -1,11 +1,18 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { teamObjectName } from "../../src/engine/access/names.ts";
 import { brokenInvariants } from "../support/worker-invariants.ts";
 import { executionsOf, letGo } from "../support/worker-probe.ts";
 import { api, create, request, sessionOf } from "../support/worker-session.ts";
 import type { Session } from "../support/worker-session.ts";
 
 /** What a session owes its callers and its platform: one effect per key, silence at rest, no loss over failing storage. */
+
+const teamObject = (): DurableObjectStub => {
+  const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace };
+  return TeamObject.getByName(teamObjectName);
+};
 
 const count = async (session: Session, type: string): Promise<number> =>
   (await session.events()).filter((event) => event.type === type).length;
@@ -254,6 +261,23 @@ test("RE-C36 SE-33: a run whose drives die before any commit ends poisoned; the 
   expect(await count(session, "run_end")).toBe(2);
   expect(await brokenInvariants(session, ["i1", "i2"], [])).toEqual([]);
 });
+
+test("AP-5: a team's object that cannot be told disturbs no run, and is told later", async () => {
+  const team = teamObject();
+  const query = (text: string) => runInDurableObject(team, (_, state) => void state.storage.sql.exec(text));
+  expect((await api("POST", "/keys", { body: { scopes: ["sessions:read"] } })).status).toBe(201);
+  const session = await create("slow", "Go");
+  await query("CREATE TRIGGER broken BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'broken'); END");
+  const watch = await session.watch();
+  await watch.event("run_end");
+  while (((await session.peek()).alarm ?? 0) < Date.now() + 2_500) await scheduler.wait(20);
+  expect(await count(session, "attempt_aborted")).toBe(0);
+  await query("DROP TRIGGER broken");
+  await session.quiet();
+  const { body } = await api("GET", "/sessions?limit=200");
+  expect(JSON.stringify(body["data"])).toContain(session.id);
+  watch.close();
+}, 20_000);
 
 test("SE-34 I10: a session at rest has no alarm; one that waits for people has only the ask's", async () => {
   const resting = await create("text", "Go");

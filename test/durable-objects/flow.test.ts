@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { createFlow } from "../../durable-objects/flow.ts";
+
+test("AP-26: what was sent counts until the frames it holds are acknowledged", () => {
+  const flow = createFlow();
+  flow.sent(100, 2);
+  flow.sent(50, 1);
+  expect(flow.unacknowledged()).toBe(150);
+  flow.acknowledged(1);
+  expect(flow.unacknowledged(), "a message counts until its last frame").toBe(150);
+  flow.acknowledged(2);
+  expect(flow.unacknowledged()).toBe(50);
+  flow.acknowledged(3);
+  expect(flow.unacknowledged()).toBe(0);
+});
+
+test("AP-26: a reader that counts frames from before a hibernation acknowledges nothing that it has not received", () => {
+  const flow = createFlow();
+  flow.acknowledged(1_000);
+  flow.sent(100, 1);
+  flow.acknowledged(1_000);
+  expect(flow.unacknowledged()).toBe(100);
+  flow.acknowledged(1_001);
+  expect(flow.unacknowledged()).toBe(0);
+});
+
+test("AP-26: pongs that the platform sent shift the count for good", () => {
+  const flow = createFlow();
+  flow.sent(10, 1);
+  flow.acknowledged(4);
+  expect(flow.unacknowledged()).toBe(0);
+  flow.sent(10, 1);
+  flow.acknowledged(4);
+  expect(flow.unacknowledged()).toBe(10);
+});
+
+test("AP-26: a reader has its time once, and anew after each acknowledgement", async () => {
+  const flow = createFlow();
+  let over = 0;
+  const end = Promise.withResolvers<void>();
+  expect(flow.wait(5, () => (over += 1))).toBe(true);
+  expect(flow.wait(5, () => (over += 10))).toBe(false);
+  flow.acknowledged(0);
+  expect(flow.wait(8, end.resolve)).toBe(true);
+  await end.promise;
+  expect(over).toBe(0);
+  expect(flow.wait(5, () => (over += 100))).toBe(false);
+  flow.forget();
+  expect(flow.wait(60_000, () => undefined)).toBe(true);
+  flow.forget();
+});
