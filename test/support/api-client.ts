@@ -24,7 +24,7 @@ export interface Api {
 export const createApi = (url: string, key?: string): Api => {
   const auth = key === undefined ? {} : { Authorization: `Bearer ${key}` };
   const call = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> => {
-    const response = await fetch(`${url}${path}`, { ...init, method });
+    const response = await fetch(`${url}${path}`, { ...init, method, signal: AbortSignal.timeout(90_000) });
     const text = await response.text();
     return {
       status: response.status,

@@ -133,6 +133,10 @@ export interface DevServerOptions {
   /** Configuration files, the entry Worker's first. */
   readonly configs: readonly string[];
   readonly vars?: Readonly<Record<string, string>>;
+  /** The team's environment in the entry Worker's configuration. */
+  readonly environment?: string;
+  /** Folder of the project; absent: this one. */
+  readonly folder?: string;
 }
 
 export interface DevServer {
@@ -151,7 +155,8 @@ export interface DevServer {
 }
 
 /** Starts a server on a free port and fresh storage, and waits until it says that it is ready. */
-export const startDevServer = async ({ configs, vars = {} }: DevServerOptions): Promise<DevServer> => {
+export const startDevServer = async (options: DevServerOptions): Promise<DevServer> => {
+  const { configs, vars = {}, environment, folder = root } = options;
   const port = await freePort();
   const storage = mkdtempSync(join(tmpdir(), "limpet-storage-"));
   const args = [
@@ -162,6 +167,7 @@ export const startDevServer = async ({ configs, vars = {} }: DevServerOptions): 
     "--inspector-port=0",
     `--persist-to=${storage}`,
     "--show-interactive-dev-session=false",
+    ...(environment === undefined ? [] : [`--env=${environment}`]),
     ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
   ];
   let group: Group | null = null;
@@ -169,6 +175,7 @@ export const startDevServer = async ({ configs, vars = {} }: DevServerOptions): 
   const start = async (): Promise<void> => {
     const ready = Promise.withResolvers<number>();
     const started = startGroup(process.execPath, [wrangler, ...args], {
+      cwd: folder,
       onOutput: (all) => /Ready on /.test(all) && ready.resolve(Date.now()),
     });
     group = started;
