@@ -122,6 +122,7 @@ const team: readonly Unavailable[] = [
     cannot: "speak to Workers AI",
     instead: "use openai-compatible with the address of its gateway",
   },
+  { path: "providers.*.binding", cannot: "speak to Workers AI" },
   { path: "mcp_servers.*", cannot: "use MCP servers", instead: "remove this server" },
   { path: "webhooks.*", cannot: "deliver webhooks", instead: "remove this webhook" },
   { path: "schedules.*", cannot: "run schedules", instead: "remove this schedule" },

@@ -10,6 +10,7 @@ const uses: Readonly<Record<string, readonly string[]>> = {
       agent: "  - { name: b, provider: ai }",
     }),
   ],
+  "providers.*.binding": [team({ provider: "    binding: AI" })],
   "mcp_servers.*": [team({ top: "mcp_servers: [{ name: a, url: 'https://a.example/mcp' }]" })],
   "webhooks.*": [team({ top: "webhooks: [{ name: a, url: 'https://a.example', events: [run_end] }]" })],
   "schedules.*": [team({ top: "schedules: [{ name: a, cron: '0 8 * * 1', input: Hi }]" })],

@@ -1,10 +1,5 @@
 import * as z from "zod";
 
-/** Parameters that several file tools share. */
+/** A path, as several file tools take it. */
 export const pathParameter = (what: string) =>
   z.string().min(1).max(4096).describe(`${what}, relative to the workspace.`);
-
-export const overwriteParameter = z
-  .boolean()
-  .default(false)
-  .describe("Replace what is at the destination already.");

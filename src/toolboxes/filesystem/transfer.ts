@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { defineTool, type Tool } from "../../tools/define-tool.ts";
+import { change, subjectPath } from "../sandbox-call.ts";
+import { pathParameter } from "./parameters.ts";
+
+/** What `fs_move` and `fs_copy` have in common: both ends are subjects, and what was left out is named. */
+export const defineTransfer = (
+  op: "move" | "copy",
+  told: { readonly done: string; readonly description: string },
+): Tool =>
+  defineTool({
+    name: `fs_${op}`,
+    description: told.description,
+    params: z.strictObject({
+      source: pathParameter(`What to ${op}`),
+      destination: pathParameter("The new path"),
+      overwrite: z.boolean().default(false).describe("Replace what is at the destination already."),
+    }),
+    safety: "idempotent",
+    workspace: "write",
+    subject: ({ source, destination }) => [subjectPath(source), subjectPath(destination)],
+    run: (args, context) =>
+      change(context, op, args, ({ message }) =>
+        [`${told.done} ${args.source} to ${args.destination}.`, message ?? ""].join("\n").trim(),
+      ),
+  });
