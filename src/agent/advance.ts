@@ -121,7 +121,7 @@ const agentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
 };
 
 /** Runs a thread on until it needs the outside, the clock, or has nothing to do. `by` says what moved it. */
-export const advanced = (draft: Draft, threadId: string, by: string): void => {
+const advanced = (draft: Draft, threadId: string, by: string): void => {
   for (;;) {
     const step = stepOf(draft, threadId);
     if (step.do === "rest") return;
@@ -177,5 +177,5 @@ export const nextDeadline = (session: Session, now: number): number | null => {
 };
 
 /** Whether something is at work, or was when an isolate died: such a session must not sleep. */
-export const isAtWork = (session: Session): boolean =>
+const isAtWork = (session: Session): boolean =>
   Object.values(session.threads).some(({ run }) => run !== null && !isWaiting(run));

@@ -34,7 +34,7 @@ const rest: Step = { do: "rest" };
 const isOpen = (call: Call): boolean => call.status !== "done";
 
 /** Planned calls that may start now (SE-17): all together, but a writing call alone and in its place. */
-export const startable = (calls: readonly Call[]): readonly string[] => {
+const startable = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
   let writerOpen = false;
@@ -64,7 +64,7 @@ const isLost = (run: Run, epoch: number): boolean =>
   callsOfRun(run).some((call) => call.status === "running" && call.epoch !== epoch);
 
 /** Why a ready run may not begin another turn; null if it may (row 9). */
-export const limitReached = (run: Run, limits: RunLimits): { reason: EndReason; error: string } | null => {
+const limitReached = (run: Run, limits: RunLimits): { reason: EndReason; error: string } | null => {
   const { counters } = run;
   const over = (spent: number, limit: number | null): boolean => limit !== null && spent >= limit;
   if (!run.repair && limits.maxIterations > 0 && run.turn >= limits.maxIterations)

@@ -207,9 +207,12 @@ const lostAttempt = (
   ledgered(draft, threadId, { outcome, usage, estimated: true, cost });
 };
 
-/** The results of a reply, in call order, once every call is done (SE-3). */
+/** The results of a reply, in call order, once every call is done (SE-3); a second time nothing happens. */
 export const resultsAppended = (draft: Draft, threadId: string): void => {
-  for (const { outcome } of callsOfRun(runOf(draft, threadId))) {
+  const calls = callsOfRun(runOf(draft, threadId));
+  const newest = threadOf(draft, threadId).chat.at(-1)?.parts[0];
+  if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
+  for (const { outcome } of calls) {
     if (outcome !== null) append(draft, threadId, { role: "tool", origin: "agent", parts: [outcome.result] });
   }
 };

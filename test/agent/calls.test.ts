@@ -147,6 +147,7 @@ describe("SE-15 SE-16: each call for itself", () => {
     const ok = await run(`replies: [${calls("submit")}, ${done}]`);
     expect(ends(ok.bench)).toEqual(["completed:terminal_tool"]);
     expect(ok.bench.requests).toHaveLength(1);
+    expect(results(ok.bench)).toEqual(["ok: submit() done"]);
     const bad = await run(`replies: [{ reply: [{ call: submit, args: { fail: true } }] }, ${done}]`);
     expect(ends(bad.bench)).toEqual(["completed:end_turn"]);
   });

@@ -9,6 +9,7 @@ import { createProbe } from "../support/probe.ts";
 import type { Probe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
+import { view } from "../../src/chat/view.ts";
 import { invalidity } from "../support/validity.ts";
 
 /** Random schedules over a scripted session (RE-8): everything that people, clocks, providers and power cuts can do, in any order. */
@@ -162,8 +163,6 @@ const count = (events: readonly StoredEvent[], ...types: string[]): number =>
 
 const check = ({ bench, probe, from, acknowledged }: Scene): void => {
   checkInvariants(bench, acknowledged, { ...probe, calls: probe.calls.slice(from) });
-  for (const { messages } of bench.requests)
-    expect(invalidity(messages), "SE-6: each request is valid").toBeNull();
   const events = bench.events();
   const ended = count(events, "input_applied", "input_withdrawn", "input_returned");
   expect(ended, "SE-23: each input came to one end").toBe(count(events, "input_accepted"));
@@ -178,19 +177,37 @@ const check = ({ bench, probe, from, acknowledged }: Scene): void => {
   }
 };
 
-/** Plays one schedule of `length` moves to its end and checks it; the seed stands in every failure. */
+/** At any moment: what left was valid, what is stored needs no repair but the results that are still to come (SE-3, SE-6). */
+const checkChat = (bench: Bench, from: number): void => {
+  for (const { messages } of bench.requests.slice(from))
+    expect(invalidity(messages), "SE-6: each request is valid").toBeNull();
+  const thread = bench.state().threads["main"];
+  const { messages, repairs } = view(thread?.chat ?? [], thread?.firstInput ?? null);
+  if (messages.length > 0) expect(invalidity(messages), "SE-7: what is shown is valid").toBeNull();
+  const open = thread?.run?.phase.at === "acting";
+  const wrong = repairs.filter(({ kind }) => kind !== "end_added" && !(open && kind === "result_missing"));
+  expect(wrong, "SE-3: transitions alone never break a chat").toEqual([]);
+};
+
+/** Plays one schedule to its end and checks it, the chat after every four moves; the seed stands in every failure. */
 export const playSchedule = async (
   { engine, probe }: Stage,
   seed: number,
-  length: number,
+  sequences: number,
 ): Promise<Bench> => {
   const bench = openBench({ engine });
   probe.instant = seed % 3 === 0;
   const scene: Scene = { bench, dice: createDice(seed), probe, from: probe.calls.length, acknowledged: [] };
   try {
     bench.ok("create");
-    for (let move = 0; move < length; move++) await scene.dice.pick(moves)(scene);
+    for (let sequence = 0; sequence < sequences; sequence++) {
+      const sent = bench.requests.length;
+      for (let move = 0; move < 4; move++) await scene.dice.pick(moves)(scene);
+      checkChat(bench, sent);
+    }
+    const sent = bench.requests.length;
     await settle(scene);
+    checkChat(bench, sent);
     check(scene);
   } catch (error) {
     const detail = error instanceof ProblemError ? error.problem.detail : String(error);

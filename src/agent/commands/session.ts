@@ -22,7 +22,7 @@ const clientToolSchema = z.strictObject({
   safety: z.enum(["read", "idempotent", "reattach", "unsafe"]).default("unsafe"),
 });
 
-export const createSchema = z.strictObject({
+const createSchema = z.strictObject({
   ref: wellFormed(128).min(1).optional(),
   agent: z.string().max(64).optional(),
   title: wellFormed(256).optional(),
