@@ -23,6 +23,8 @@ export interface AgentParts {
   readonly toolboxes: readonly Toolbox[];
   /** Provider kinds that this deployment speaks. */
   readonly kinds: readonly string[];
+  /** Toolboxes that this deployment cannot serve, and why. */
+  readonly unavailable: ReadonlyMap<string, string>;
   readonly make: MakeCompleter;
   readonly now: () => number;
 }
@@ -126,7 +128,7 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     ...coreTools,
   ]);
   const format = formatOf(agent);
-  const judged = { team, agent, tools, clientTools, known, now: parts.now };
+  const judged = { team, agent, tools, clientTools, known, unavailable: parts.unavailable, now: parts.now };
   return {
     name: agent.name,
     missing: null,

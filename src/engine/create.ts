@@ -11,7 +11,6 @@ import type { Sandbox } from "../sandbox/contract.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import { createEgress } from "../tools/egress.ts";
 import { createAgents, toolsOf } from "./agents.ts";
-import type { AgentParts } from "./agents.ts";
 import type { Engine } from "./engine.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import { overrideOf, providerOf, windowOf } from "./models.ts";
@@ -74,10 +73,18 @@ interface Fetcher {
 const isFetcher = (value: unknown): value is Fetcher =>
   typeof value === "object" && value !== null && "fetch" in value;
 
+const missingSandbox = "this deployment has no SANDBOX binding";
+
+/** What tools of extensions meet that use the sandbox; the built-in ones are not run at all. */
 const noSandbox: Fetcher = {
-  fetch: async () =>
-    Response.json({ error: "this deployment has no SANDBOX binding", code: "unsupported" }, { status: 501 }),
+  fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
 };
+
+/** Toolboxes that are declared and answer `unavailable`, with the reason (TB-5). */
+const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
+  new Map(
+    isFetcher(env["SANDBOX"]) ? [] : ["filesystem", "search", "exec"].map((box) => [box, missingSandbox]),
+  );
 
 const sandboxesOf = (team: Team, env: Bindings): ((session: Session) => Sandbox) => {
   const binding = env["SANDBOX"];
@@ -97,10 +104,11 @@ export const createEngine = (options: EngineOptions): Engine => {
   const now = options.now ?? (() => Date.now());
   const team = withModels(options.team, env);
   const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
-  const parts: AgentParts = { team, toolboxes, kinds, now, make: makerOf(options, team, now) };
+  const unavailable = unavailableIn(env);
+  const parts = { team, toolboxes, kinds, unavailable, now, make: makerOf(options, team, now) };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
-    team: options.team,
+    team,
     revision: team.revision,
     definition: JSON.stringify(definitionOf(options.team)),
     rules: rulesOf({ team, env, tools: (agent) => toolsOf(parts, agent, null) }),

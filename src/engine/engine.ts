@@ -7,6 +7,7 @@ import type { Sandbox } from "../sandbox/contract.ts";
 
 /** A compiled team made runnable: what sessions ask of it. Built once per isolate and revision. */
 export interface Engine {
+  /** With its model ids resolved (CF-19). */
   readonly team: Team;
   /** Revision of the definition this engine runs (CF-31). */
   readonly revision: string;

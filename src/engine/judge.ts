@@ -37,6 +37,8 @@ export interface JudgeParts {
   readonly clientTools: readonly ClientTool[];
   /** Names of every tool that exists, whoever may use it. */
   readonly known: ReadonlySet<string>;
+  /** Toolboxes that this deployment cannot serve, and why. */
+  readonly unavailable: ReadonlyMap<string, string>;
   readonly now: () => number;
 }
 
@@ -75,6 +77,26 @@ const invalidText = {
   too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
 };
 
+const judgeBound = (
+  policy: Policy,
+  { tool, toolbox }: BoundTool,
+  args: string,
+  { unavailable, now }: JudgeParts,
+): CallPlan => {
+  const lack = unavailable.get(toolbox);
+  if (lack !== undefined) return refusal(`unavailable: ${lack}`, "error", "deployment");
+  const parsed = parseArguments(tool, args);
+  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
+  const safety = tool.safety(parsed.args);
+  const permission = { tool: tool.name, toolbox, subjects: tool.subject(parsed.args), safety, now: now() };
+  return decided(policy, permission, {
+    toolbox,
+    safety,
+    workspace: tool.workspace ?? "none",
+    terminal: tool.terminal === true,
+  });
+};
+
 /** The plan of a call: its class, its verdict, or why it is refused. */
 export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[]): CallPlan => {
   const { name } = call;
@@ -89,15 +111,5 @@ export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[])
       ? refusal(`not_permitted: ${parts.agent.name} may not use ${name}`, "denied", "toolboxes")
       : refusal(`unknown_tool: ${unknownTool(name, [...parts.tools.keys()])}`, "error", "toolboxes");
   }
-  const { tool, toolbox } = bound;
-  const parsed = parseArguments(tool, call.args);
-  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
-  const safety = tool.safety(parsed.args);
-  const permission = { tool: name, toolbox, subjects: tool.subject(parsed.args), safety, now: parts.now() };
-  return decided(policy, permission, {
-    toolbox,
-    safety,
-    workspace: tool.workspace ?? "none",
-    terminal: tool.terminal === true,
-  });
+  return judgeBound(policy, bound, call.args, parts);
 };

@@ -12,7 +12,7 @@ import type { Target } from "./models.ts";
 export type MakeCompleter = (target: Target) => Completer;
 
 /** The agent's own provider and model, then its fallbacks; an override stands alone. */
-export const targetsOf = (team: Team, agent: AgentConfig, override: string | null): readonly Target[] => {
+const targetsOf = (team: Team, agent: AgentConfig, override: string | null): readonly Target[] => {
   const first = firstTarget(team, agent, override);
   if (first === null) return [];
   if (override !== null && resolveModel(team, override, agent) !== null) return [first];

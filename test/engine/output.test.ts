@@ -29,7 +29,7 @@ test("SE-14: an answer that fits the agent's schema ends the run", async () => {
 test("SE-14: a violation becomes a note with path and rule, and an uncounted repair turn", async () => {
   const { bench, end } = await run(
     answers("four", '{"n":"4"}', '{"n":4}'),
-    `${byAgent.replace("{ resp", "{ max_iterations: 1, resp")}`,
+    byAgent.replace("{ resp", "{ max_iterations: 1, resp"),
   );
   expect(end).toMatchObject({ state: "completed" });
   const notes = bench.chat().filter(({ marks }) => marks?.includes("note"));

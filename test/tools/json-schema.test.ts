@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json } from "../../src/chat/message.ts";
 import { parseForeignArguments } from "../../src/tools/arguments.ts";
@@ -35,7 +35,7 @@ const cases: readonly (readonly [object, readonly unknown[], readonly unknown[]]
   [{ oneOf: [{ minimum: 1 }, { maximum: 3 }] }, [0, 4], [2]],
   [{ not: { type: "string" } }, [1], ["a"]],
   [
-    { if: { required: ["a"] }, ["then"]: { required: ["b"] }, else: { required: ["c"] } },
+    JSON.parse('{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}') as object,
     [{ a: 1, b: 1 }, { c: 1 }],
     [{ a: 1 }, {}],
   ],
@@ -155,7 +155,7 @@ test("TB-2, TB-38: arguments of a tool that has a JSON Schema only are read as s
   };
   const read = (raw: string): string => {
     const parsed = parseForeignArguments("pick", schema, raw);
-    return parsed.ok ? JSON.stringify(parsed.args) : String(parsed.error.content);
+    return parsed.ok ? JSON.stringify(parsed.args) : JSON.stringify(parsed.error.content);
   };
   expect(read('{"n":1}')).toBe('{"n":1}');
   expect(read("")).toContain("invalid_arguments: n: is required. Correct the call of pick");
