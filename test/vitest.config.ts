@@ -15,11 +15,17 @@ export default defineConfig({
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` } })],
+        plugins: [
+          cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` } }),
+        ],
         test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"] },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` } })],
+        plugins: [
+          cloudflareTest({
+            wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
+          }),
+        ],
         test: { name: "sandbox", include: ["test/sandbox/worker/**/*.test.ts"] },
       },
       {

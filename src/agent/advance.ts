@@ -175,7 +175,3 @@ export const nextDeadline = (session: Session, now: number): number | null => {
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
   return times.length === 0 ? null : Math.min(...times);
 };
-
-/** Whether something is at work, or was when an isolate died: such a session must not sleep. */
-const isAtWork = (session: Session): boolean =>
-  Object.values(session.threads).some(({ run }) => run !== null && !isWaiting(run));

@@ -13,7 +13,7 @@ const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 const started = new Set<ChildProcess>();
 
 /** Ends a process and everything it started, at once. */
-export const kill = (child: ChildProcess): Promise<void> =>
+const kill = (child: ChildProcess): Promise<void> =>
   new Promise((done) => {
     started.delete(child);
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return done();

@@ -23,7 +23,7 @@ export const team = (more: { provider?: string; agent?: string; top?: string } =
   ].join("\n");
 
 /** Knows one model and its price. */
-export const catalogue: NonNullable<CompileOptions["catalogue"]> = (_, model) => ({
+const catalogue: NonNullable<CompileOptions["catalogue"]> = (_, model) => ({
   window: model === "claude-sonnet-5-5" ? 1_000_000 : null,
   price: model === "claude-sonnet-5-5" ? { input: 2, output: 10 } : null,
 });

@@ -39,7 +39,7 @@ export const request = (more: Partial<ModelRequest> = {}): ModelRequest => ({
   ...more,
 });
 
-export async function* batchesOf(
+async function* batchesOf(
   ...batches: readonly (readonly ModelEvent[])[]
 ): AsyncGenerator<readonly ModelEvent[]> {
   yield* batches;

@@ -193,7 +193,7 @@ const countResults = (body: Fields): number =>
  * What is played unless a script is given. It obeys the last text of the user: `stream N` says N words, one a delta;
  * `loop TOOL N JSON` calls a tool until the history holds N results; any other text is said back.
  */
-export const echoScript: Script = ({ body }) => {
+const echoScript: Script = ({ body }) => {
   const text = lastText(body);
   const words = /^stream (\d+)$/.exec(text);
   if (words !== null) {

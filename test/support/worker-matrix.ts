@@ -25,7 +25,7 @@ export interface Moment {
   readonly turns?: number;
 }
 
-export const turnsOfLoop = async (turns: number): Promise<void> => {
+const turnsOfLoop = async (turns: number): Promise<void> => {
   for (let turn = 0; turn < turns; turn++) await scheduler.wait(0);
 };
 

@@ -12,7 +12,7 @@ const worker = exports as unknown as {
   readonly default: Fetcher;
   readonly SessionObject: DurableObjectNamespace;
 };
-export const adminKey = "lk_admin_test_key_for_the_worker_tests_only";
+const adminKey = "lk_admin_test_key_for_the_worker_tests_only";
 
 export interface Answer {
   readonly status: number;

@@ -67,7 +67,7 @@ const keep = (watch: Watch, frame: Frame, filtered: boolean): void => {
 };
 
 /** Wraps an accepted socket; `hello` is sent at once unless it is undefined. */
-export const watchSocket = (socket: WebSocket, hello: Hello | undefined): Watch => {
+const watchSocket = (socket: WebSocket, hello: Hello | undefined): Watch => {
   let waiters: (() => void)[] = [];
   const stir = (): void => {
     const woken = waiters;
