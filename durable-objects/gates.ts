@@ -7,8 +7,8 @@ import type { ProviderGate } from "./provider-gate.ts";
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: Moment["health"];
-  /** Reads the health of some providers, at most every 30 s. */
-  readonly refresh: (providers: readonly string[]) => void;
+  /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called (MO-28). */
+  readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
 const patience = 2_000;
@@ -56,13 +56,14 @@ export const createGates = (
       if (row?.until === undefined || row.until === null) return { coolingUntil: 0 };
       return { coolingUntil: row.until, ...(row.reason === null ? {} : { code: row.reason }) };
     },
-    refresh: (providers) => {
-      for (const provider of providers) {
+    refresh: (lanes) => {
+      for (const provider of new Set(lanes.map((lane) => lane.provider))) {
+        const models = lanes[0]?.provider === provider ? [lanes[0].model] : [];
         const known = seen.get(provider);
         if (known !== undefined && now() - known.at < healthMs) continue;
         seen.set(provider, { at: now(), rows: known?.rows ?? [] });
         void stub(provider)
-          .health(null)
+          .health(models[0] ?? null)
           .then((rows) => seen.set(provider, { at: now(), rows }))
           .catch(ignore);
       }

@@ -23,7 +23,9 @@ import { openItems } from "./socket-frames.ts";
 import { logFailure } from "./log.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { createSocketDesk } from "./sockets.ts";
-import { clearStrikes, createTables, exists, load, migrate, strike } from "./store.ts";
+import { load } from "./load.ts";
+import { createStrikes } from "./strikes.ts";
+import { createTables, exists, migrate } from "./tables.ts";
 import { createWatchers } from "./watchers.ts";
 
 const deadDrives = 3;
@@ -40,6 +42,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
+  readonly #strikes = createStrikes(this.#sql);
   readonly #items = createItems(this.#sql, Date.now);
   readonly #connections = createConnections(() => this.#head());
   readonly #watchers = createWatchers({
@@ -67,7 +70,6 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     Date.now,
   );
   #live: Live | null = null;
-  #struck = false;
 
   constructor(ctx: DurableObjectState, env: unknown, engines: Engines) {
     super(ctx, env);
@@ -112,8 +114,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   override async alarm(): Promise<void> {
     if (!exists(this.#sql)) return;
-    const strikes = this.#live === null ? strike(this.#sql) : 0;
-    this.#struck ||= strikes > 0;
+    const strikes = this.#strikes.begin(this.#live === null);
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#wake();
     if (live === null) return;
@@ -135,7 +136,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     try {
       this.#live?.driver.pump();
       const { lanes } = this.#mainAgent() ?? { lanes: [] };
-      if (lanes.length > 1) this.#gates.refresh(lanes.map(({ provider }) => provider));
+      if (lanes.length > 1) this.#gates.refresh(lanes);
     } catch (error) {
       this.#failed(error);
     }
@@ -190,8 +191,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   #committing(): void {
     if (!exists(this.#sql)) createTables(this.#sql);
-    if (this.#struck) clearStrikes(this.#sql);
-    this.#struck = false;
+    this.#strikes.clear();
     this.#index.touched();
   }
 

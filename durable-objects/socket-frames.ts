@@ -1,3 +1,4 @@
+import { forSocket } from "../src/engine/access/authenticate.ts";
 import type { Json } from "../src/chat/message.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import { snapshotOf } from "../src/agent/commands/queries.ts";
@@ -103,7 +104,7 @@ const renew = async (parts: FrameParts, socket: WebSocket, token: string): Promi
     return connections.bye(socket, closeCodes.not_found, "not found");
   if (!found.principal.scopes.includes("sessions:read"))
     return connections.bye(socket, closeCodes.forbidden, "scope missing");
-  connections.change(socket, { principal: found.principal });
+  connections.change(socket, { principal: forSocket(found.principal, Date.now()) });
 };
 
 const refilter = ({ watchers }: FrameParts, socket: WebSocket, { deltas, types, threads }: Change): void =>

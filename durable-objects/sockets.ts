@@ -1,3 +1,4 @@
+import { deepestInput, depthOf } from "../src/chat/json-depth.ts";
 import { belongsTo } from "../src/agent/commands/session.ts";
 import { clientFrame, closeCodes, streamLimits } from "../src/agent/frames.ts";
 import type { Problem } from "../src/agent/problem.ts";
@@ -44,6 +45,7 @@ const createRates = (): ((socket: WebSocket) => boolean) => {
 
 const framesOf = (data: string): readonly unknown[] => {
   let parsed: unknown;
+  if (depthOf(data) > deepestInput) return [undefined];
   try {
     parsed = JSON.parse(data);
   } catch {

@@ -1,6 +1,8 @@
+import * as z from "zod";
 import type { Json } from "../chat/message.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
+import { checked } from "./commands/command.ts";
 import type { Answer, Archive, Rules } from "./commands/command.ts";
 import { commands } from "./commands/index.ts";
 import { snapshotOf } from "./commands/queries.ts";
@@ -79,8 +81,8 @@ const created = (door: Door, call: SessionCall): Reply => {
   const existing = door.read();
   if (existing === null) return written(door, call, (draft) => runWrite(door, call, draft));
   if (!belongsTo(existing, call.principal)) return unknown();
-  if (call.key !== undefined)
-    return written(door, call, () => refuse("idempotency_key_reused", "this key created another session"));
+  if (call.key !== undefined && door.archive().answer(`create:${call.key}`) !== null)
+    return written(door, call, () => unknown());
   return {
     ok: true,
     status: 200,
@@ -100,6 +102,8 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
   );
 };
 
+const noParameters = z.strictObject({});
+
 const performed = (door: Door, call: SessionCall): Reply => {
   const scope = operationScopes[call.op];
   const { principal, op } = call;
@@ -108,6 +112,7 @@ const performed = (door: Door, call: SessionCall): Reply => {
     return refuse("scope_missing", `this needs the scope ${scope}`);
   if (op === "create") return created(door, call);
   const state = sessionOf(door, call);
+  if (op === "delete" || op === "snapshot") checked(noParameters, call.params);
   if (op === "delete") {
     door.remove();
     return { ok: true, status: 204, json: "", seq: state.head, replayed: false };

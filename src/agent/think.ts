@@ -76,12 +76,19 @@ const requestOf = (
   };
 };
 
+/** Estimated tokens of the request: system prompt, tools and chat (MO-34). */
+const promptTokens = ({ thread, run, agent }: Attempt): number =>
+  thread.chat.reduce(
+    (sum, { tokens }) => sum + tokens,
+    agent.system({ depth: thread.depth, light: run.light }).tokens,
+  );
+
 /** The gate's place for the attempt; false if it has to wait for it, or gets none. */
 const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
   const { host, settle } = outside;
   const { lane, phase, thread } = attempt;
   if (lane.gate === null || phase.booked) return true;
-  const input = thread.chat.reduce((sum, { tokens }) => sum + tokens, 0);
+  const input = promptTokens(attempt);
   const { status, startAt } = await host
     .gate(lane.provider)
     .reserve({ id, input, maxOutput: lane.maxOutput, ...lane.gate });
@@ -168,11 +175,10 @@ const margin = 256;
 const leastOutput = 1_024;
 
 /** Output tokens the request may ask for: what the window leaves beside its estimate (MO-6); null if that is too little to be useful. */
-const roomFor = ({ thread, run, agent, lane }: Attempt): number | null => {
+const roomFor = (attempt: Attempt): number | null => {
+  const { lane } = attempt;
   if (lane.window === 0) return lane.maxOutput;
-  const prompt = agent.system({ depth: thread.depth, light: run.light }).tokens;
-  const estimate = thread.chat.reduce((sum, { tokens }) => sum + tokens, prompt);
-  const room = lane.window - estimate - margin;
+  const room = lane.window - promptTokens(attempt) - margin;
   return room < leastOutput ? null : Math.min(lane.maxOutput, room);
 };
 

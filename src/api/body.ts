@@ -1,3 +1,4 @@
+import { depthOf } from "../chat/json-depth.ts";
 import { refuse } from "../agent/problem.ts";
 import { limits } from "./limits.ts";
 
@@ -49,24 +50,6 @@ function decode(bytes: Uint8Array): string {
   } catch {
     return refuse("invalid_json", "The body is not UTF-8.");
   }
-}
-
-const quote = 0x22;
-const backslash = 0x5c;
-
-/** Deepest nesting of a JSON text, found without building anything. */
-export function depthOf(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === quote) quoted = !quoted;
-    else if (quoted) at += code === backslash ? 1 : 0;
-    else if (code === 0x7b || code === 0x5b) deepest = Math.max(deepest, (depth += 1));
-    else if (code === 0x7d || code === 0x5d) depth -= 1;
-  }
-  return deepest;
 }
 
 const escaped = (step: string): string => step.replaceAll("~", "~0").replaceAll("/", "~1");

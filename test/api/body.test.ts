@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { depthOf, readBody } from "../../src/api/body.ts";
+import { depthOf } from "../../src/chat/json-depth.ts";
+import { readBody } from "../../src/api/body.ts";
 import { anId, problemOf, setUp } from "./harness.ts";
 
 /** What a body may be (AP-8, RE-T27). */
