@@ -52,7 +52,8 @@ interface Works {
   readonly size: () => number;
   readonly has: (key: string) => boolean;
   readonly add: (key: string) => Pick<Outside, "signal" | "gone">;
-  readonly done: (key: string) => void;
+  /** Forgets a work that ended; idle is only what `then` leaves without a successor. */
+  readonly done: (key: string, then: () => void) => void;
   /** Ends what is not wanted any more, and asks to end what is being stopped. */
   readonly review: (intents: readonly Intent[]) => void;
   readonly drop: () => void;
@@ -76,8 +77,9 @@ const createWorks = (): Works => {
       live.set(key, work);
       return { signal: work.stop.signal, gone: work.gone.signal };
     },
-    done: (key) => {
+    done: (key, then) => {
       live.delete(key);
+      then();
       release();
     },
     review: (intents) => {
@@ -122,8 +124,9 @@ export const createDriver = (host: Host): Driver => {
     void work
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
-        works.done(intent.key);
-        if (!stopped) launch();
+        works.done(intent.key, () => {
+          if (!stopped) launch();
+        });
       });
   };
 

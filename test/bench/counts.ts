@@ -55,6 +55,7 @@ export const measureCounts = async (options: WorkerOptions): Promise<readonly Fi
       { must: most(5, "rows"), aim: "" },
       `a turn with one call: ${perTurn} rows in ${statements} statements, ${alarms} alarms`,
     ),
+    absolute("alarms set by a turn within a run", alarms, "", { must: most(0, ""), aim: "" }),
     absolute("rows written by 2,000 deltas", deltas.rows - plain.rows, "", {
       must: most(30, "rows"),
       aim: "",
