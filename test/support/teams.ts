@@ -28,6 +28,12 @@ export const teamOf = async (
   return team;
 };
 
+/** The bench has no workspace: who really works in one brings a binding. */
+const unreachable = {
+  fetch: async () =>
+    Response.json({ error: "there is no sandbox here", code: "unsupported" }, { status: 501 }),
+};
+
 export interface EngineExtras extends TeamExtras {
   readonly env?: Bindings;
   readonly now?: () => number;
@@ -37,7 +43,7 @@ export interface EngineExtras extends TeamExtras {
 /** What an engine of this team is built from, with the built-in toolboxes and a test's own. */
 export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOptions => ({
   team,
-  env: extras.env ?? {},
+  env: extras.env ?? { SANDBOX: unreachable },
   toolboxes: [...toolboxes, ...(extras.toolboxes ?? [])],
   profiles: extras.profiles ?? [],
   ...(extras.now === undefined ? {} : { now: extras.now }),
