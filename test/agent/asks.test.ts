@@ -265,18 +265,25 @@ describe("SE-30: approvals", () => {
     expect(probe.calls).toEqual([]);
   });
 
-  test("SE-30 TB-9: an edit to what a rule forbids is refused", async () => {
+  const paint = defineTool({
+    name: "paint",
+    description: "Paints.",
+    params: z.strictObject({ path: z.string().describe("Where.") }),
+    subject: ({ path }) => [path],
+    run: ({ path }) => ({ content: `painted ${path}` }),
+  });
+
+  test("SE-30 TB-6 TB-9: an edit to what a rule forbids is refused, one to what is allowed runs", async () => {
     const team =
-      "permissions: { rules: [{ tool: fs_write, action: ask }, { tool: fs_write, match: 'infra/**', action: deny }] }";
-    const yaml = "{ reply: [{ call: fs_write, args: { path: a.txt, content: x } }] }";
-    const { bench } = await run(`replies: [${yaml}, ${done}]`, { yaml: teamWithFiles(yaml, team) });
-    expect(
-      refused(bench, "answer", {
-        ask: onlyAsk(bench),
-        decision: "edit",
-        input: { path: "infra/a", content: "x" },
-      }),
-    ).toBe("answer_invalid");
+      "permissions: { rules: [{ tool: paint, action: ask }, { tool: paint, match: 'infra/**', action: deny }] }";
+    const reply = "{ reply: [{ call: paint, args: { path: a } }] }";
+    const played = await run(`replies: [${reply}, ${done}]`, { team, tools: [paint] });
+    const ask = onlyAsk(played.bench);
+    expect(refused(played.bench, "answer", { ask, decision: "edit", input: { path: "infra/a" } })).toBe(
+      "answer_invalid",
+    );
+    await answer(played, { decision: "edit", input: { path: "b" } });
+    expect(results(played.bench)[0]).toContain("painted b");
   });
 
   test("SE-30: approved, then a crash before the tool: it starts, once", async () => {
@@ -369,11 +376,3 @@ describe("SE-28: client tools", () => {
     expect(results(bench)[0]).toMatch(/^error: invalid_arguments: /);
   });
 });
-
-const teamWithFiles = (reply: string, team: string): string => `
-providers:
-  - { name: script, kind: scripted, model: play, context_window: 128000, script: { script: 1, replies: [${reply}, ${done}] } }
-agents:
-  - { name: tester, description: Tests., toolboxes: [filesystem], permissions: { preset: open }, effects: [] }
-${team}
-`;
