@@ -3,7 +3,7 @@ import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Input, LedgerRow, RunRecord } from "../src/agent/state.ts";
 import { addUsage, noUsage } from "../src/agent/state.ts";
-import { messageJson } from "./store.ts";
+import { messageJson } from "./rows.ts";
 
 type Sql = SqlStorage;
 interface Row extends Record<string, SqlStorageValue> {

@@ -13,7 +13,8 @@ import type { Clock } from "./clock.ts";
 import type { Gates } from "./gates.ts";
 import type { Items } from "./items.ts";
 import type { Storage } from "./safe-storage.ts";
-import { loadBlob, writeTransition } from "./store.ts";
+import { loadBlob } from "./rows.ts";
+import { writeTransition } from "./store.ts";
 import type { Watchers } from "./watchers.ts";
 
 /** A session in memory: the newest stored state, and the driver that works on it. */

@@ -1,58 +1,10 @@
 import type { Message } from "../src/chat/message.ts";
 import type { Transition } from "../src/agent/draft.ts";
-import type { Ask } from "../src/agent/events.ts";
-import type { Call, Input, Session, Thread } from "../src/agent/state.ts";
-import { migrations, schema, schemaVersion } from "./schema.ts";
+import type { Call, Session, Thread } from "../src/agent/state.ts";
+import { messageBlob, pieceLength, writeBlob } from "./rows.ts";
+import type { SessionRow, ThreadRow } from "./rows.ts";
 
-/** Rows of a session: reads them once per wake, writes only what a transition changed. */
-
-type ThreadRow = Omit<Thread, "chat" | "inbox"> & { readonly inboxIds: readonly string[] };
-type SessionRow = Omit<Session, "threads" | "asks" | "head">;
-/** Main's row also holds the session's own fields. */
-type StoredRow = ThreadRow & { readonly session?: SessionRow };
-
-const pieceLength = 500_000;
-
-/** Pieces that stay below the row limit whatever their characters; no surrogate pair is split. */
-const piecesOf = (text: string): readonly string[] => {
-  const pieces: string[] = [];
-  let at = 0;
-  do {
-    const end = at + pieceLength;
-    const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
-    pieces.push(text.slice(at, next));
-    at = next;
-  } while (at < text.length);
-  return pieces;
-};
-
-const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
-  for (const [piece, part] of piecesOf(text).entries())
-    sql.exec("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?)", id, piece, part);
-};
-
-const messageBlob = (thread: string, pos: number): string => `message:${thread}:${pos}`;
-
-export const exists = (sql: SqlStorage): boolean =>
-  sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray().length > 0;
-
-export const createTables = (sql: SqlStorage): void => {
-  sql.exec(schema);
-  sql.exec("INSERT INTO meta VALUES ('schema_version', ?)", String(schemaVersion));
-};
-
-/** Brings an older session's tables up to date, step by step, each in its own transaction (RE-C33). */
-export const migrate = (storage: DurableObjectStorage): void => {
-  const { value } = storage.sql
-    .exec<{ value: string }>("SELECT value FROM meta WHERE key = 'schema_version'")
-    .one();
-  for (let version = Number(value); version < schemaVersion; version++) {
-    storage.transactionSync(() => {
-      storage.sql.exec(migrations[version - 1] ?? "");
-      storage.sql.exec("UPDATE meta SET value = ? WHERE key = 'schema_version'", String(version + 1));
-    });
-  }
-};
+/** Writes a session's rows: only what a transition changed. */
 
 /** Calls without what stands elsewhere: outcomes in their own rows, arguments in the reply's message. */
 const slimRun = ({ run }: Thread): Thread["run"] => {
@@ -98,13 +50,6 @@ const writeMessage = (sql: SqlStorage, thread: string, message: Message): void =
 const retireMessage = (sql: SqlStorage, thread: string, { pos }: Message): void => {
   sql.exec("UPDATE messages SET retired = 1 WHERE thread = ? AND pos = ?", thread, pos);
 };
-
-/** A stored message; a long one stands in pieces. */
-export const messageJson = (
-  sql: SqlStorage,
-  thread: string,
-  row: { readonly pos: number; readonly json: string },
-): string => (row.json === "" ? (loadBlob(sql, messageBlob(thread, row.pos)) ?? "") : row.json);
 
 /** Appended messages are inserted, those that left the chat are marked retired. */
 const writeChat = (
@@ -200,84 +145,4 @@ const writeEvents = (sql: SqlStorage, head: number, lines: readonly string[]): v
     start = index + 1;
     length = 0;
   }
-};
-
-const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
-  const { inboxIds, session: _session, ...rest } = row;
-  const chat = sql
-    .exec<{ pos: number; json: string }>(
-      "SELECT pos, json FROM messages WHERE thread = ? AND retired = 0 ORDER BY pos",
-      row.id,
-    )
-    .toArray()
-    .map((found) => JSON.parse(messageJson(sql, row.id, found)) as Message);
-  const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
-  return { ...rest, chat, inbox, run: loadRun(sql, row, chat) };
-};
-
-const loadRun = (sql: SqlStorage, { id, run }: ThreadRow, chat: readonly Message[]): Thread["run"] => {
-  if (run?.phase.at !== "acting") return run;
-  const rows = sql
-    .exec<{ call: string; json: string }>("SELECT call, json FROM outcomes WHERE thread = ?", id)
-    .toArray();
-  const outcomes = new Map(rows.map(({ call, json }) => [call, JSON.parse(json) as Call["outcome"]]));
-  const reply = chat.findLast(({ role }) => role === "assistant");
-  const args = new Map(
-    reply?.parts.flatMap((part) => (part.type === "tool_call" ? [[part.id, part.args] as const] : [])),
-  );
-  const calls = run.phase.calls.map((call) => ({
-    ...call,
-    call: { ...call.call, args: args.get(call.call.id) ?? "" },
-    outcome: call.status === "done" ? (outcomes.get(call.call.id) ?? null) : null,
-  }));
-  return { ...run, phase: { at: "acting", calls } };
-};
-
-/** The live state: what the model will see, what waits, and counters; null if there is no session. */
-export const load = (sql: SqlStorage): Session | null => {
-  const rows = sql
-    .exec<{ state: string }>("SELECT state FROM threads")
-    .toArray()
-    .map(({ state }) => JSON.parse(state) as StoredRow);
-  const own = rows.find(({ session }) => session !== undefined)?.session;
-  if (own === undefined) return null;
-  const waiting = sql
-    .exec<{ json: string }>("SELECT json FROM inputs WHERE status = 'accepted'")
-    .toArray()
-    .map(({ json }) => JSON.parse(json) as Input);
-  const asks = sql
-    .exec<{ json: string }>("SELECT json FROM asks WHERE status = 'open'")
-    .toArray()
-    .map(({ json }) => JSON.parse(json) as Ask);
-  const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
-  const inputs = new Map(waiting.map((input) => [input.id, input]));
-  const threads = rows.map((row) => loadThread(sql, row, inputs));
-  return {
-    ...own,
-    head: head ?? 0,
-    threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),
-    asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),
-  };
-};
-
-/** A stored long text, joined; null if unknown. */
-export const loadBlob = (sql: SqlStorage, id: string): string | null => {
-  const pieces = sql
-    .exec<{ text: string }>("SELECT text FROM blobs WHERE id = ? ORDER BY piece", id)
-    .toArray();
-  return pieces.length === 0 ? null : pieces.map(({ text }) => text).join("");
-};
-
-/** Counts a drive that begins after a wake with work under way; a commit sets the count back (SE-33). Answers the count. */
-export const strike = (sql: SqlStorage): number => {
-  const busy = sql.exec("SELECT 1 FROM threads WHERE busy = 1 LIMIT 1").toArray().length > 0;
-  if (!busy) return 0;
-  const known = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'drives'").toArray()[0];
-  const count = Number(known?.value ?? 0) + 1;
-  sql.exec("INSERT OR REPLACE INTO meta VALUES ('drives', ?)", String(count));
-  return count;
-};
-
-export const clearStrikes = (sql: SqlStorage): void => {
-  sql.exec("DELETE FROM meta WHERE key = 'drives'");
 };

@@ -14,13 +14,14 @@ import { archiveOf } from "../../durable-objects/archive.ts";
 import { createItems } from "../../durable-objects/items.ts";
 import { createLive } from "../../durable-objects/live.ts";
 import type { Live } from "../../durable-objects/live.ts";
-import { createTables, exists, load } from "../../durable-objects/store.ts";
+import { load } from "../../durable-objects/load.ts";
+import { createTables, exists } from "../../durable-objects/tables.ts";
 import { createStorage, openDatabase } from "./sql.ts";
 import type { FakeStorage } from "./sql.ts";
 
 /** A session on the bench: the real core over the real store, in one process, with a clock that only tests move. */
 
-export const allScopes: readonly Scope[] = [
+const allScopes: readonly Scope[] = [
   "sessions:read",
   "sessions:write",
   "asks:answer",

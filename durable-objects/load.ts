@@ -1,0 +1,63 @@
+import type { Message } from "../src/chat/message.ts";
+import type { Ask } from "../src/agent/events.ts";
+import type { Call, Input, Session, Thread } from "../src/agent/state.ts";
+import { messageJson } from "./rows.ts";
+import type { StoredRow, ThreadRow } from "./rows.ts";
+
+const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
+  const { inboxIds, session: _session, ...rest } = row;
+  const chat = sql
+    .exec<{ pos: number; json: string }>(
+      "SELECT pos, json FROM messages WHERE thread = ? AND retired = 0 ORDER BY pos",
+      row.id,
+    )
+    .toArray()
+    .map((found) => JSON.parse(messageJson(sql, row.id, found)) as Message);
+  const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
+  return { ...rest, chat, inbox, run: loadRun(sql, row, chat) };
+};
+
+const loadRun = (sql: SqlStorage, { id, run }: ThreadRow, chat: readonly Message[]): Thread["run"] => {
+  if (run?.phase.at !== "acting") return run;
+  const rows = sql
+    .exec<{ call: string; json: string }>("SELECT call, json FROM outcomes WHERE thread = ?", id)
+    .toArray();
+  const outcomes = new Map(rows.map(({ call, json }) => [call, JSON.parse(json) as Call["outcome"]]));
+  const reply = chat.findLast(({ role }) => role === "assistant");
+  const args = new Map(
+    reply?.parts.flatMap((part) => (part.type === "tool_call" ? [[part.id, part.args] as const] : [])),
+  );
+  const calls = run.phase.calls.map((call) => ({
+    ...call,
+    call: { ...call.call, args: args.get(call.call.id) ?? "" },
+    outcome: call.status === "done" ? (outcomes.get(call.call.id) ?? null) : null,
+  }));
+  return { ...run, phase: { at: "acting", calls } };
+};
+
+/** The live state: what the model will see, what waits, and counters; null if there is no session. */
+export const load = (sql: SqlStorage): Session | null => {
+  const rows = sql
+    .exec<{ state: string }>("SELECT state FROM threads")
+    .toArray()
+    .map(({ state }) => JSON.parse(state) as StoredRow);
+  const own = rows.find(({ session }) => session !== undefined)?.session;
+  if (own === undefined) return null;
+  const waiting = sql
+    .exec<{ json: string }>("SELECT json FROM inputs WHERE status = 'accepted'")
+    .toArray()
+    .map(({ json }) => JSON.parse(json) as Input);
+  const asks = sql
+    .exec<{ json: string }>("SELECT json FROM asks WHERE status = 'open'")
+    .toArray()
+    .map(({ json }) => JSON.parse(json) as Ask);
+  const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
+  const inputs = new Map(waiting.map((input) => [input.id, input]));
+  const threads = rows.map((row) => loadThread(sql, row, inputs));
+  return {
+    ...own,
+    head: head ?? 0,
+    threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),
+    asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),
+  };
+};

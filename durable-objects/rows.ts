@@ -1,0 +1,47 @@
+import type { Session, Thread } from "../src/agent/state.ts";
+
+/** What reading and writing a session's rows share: their shapes, and long texts in pieces. */
+
+/** A thread without what has rows of its own. */
+export type ThreadRow = Omit<Thread, "chat" | "inbox"> & { readonly inboxIds: readonly string[] };
+export type SessionRow = Omit<Session, "threads" | "asks" | "head">;
+/** Main's row also holds the session's own fields. */
+export type StoredRow = ThreadRow & { readonly session?: SessionRow };
+
+/** UTF-16 units of a row: below the platform's limit in bytes, whatever they are. */
+export const pieceLength = 500_000;
+
+/** Pieces that stay below the row limit whatever their characters; no surrogate pair is split. */
+const piecesOf = (text: string): readonly string[] => {
+  const pieces: string[] = [];
+  let at = 0;
+  do {
+    const end = at + pieceLength;
+    const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
+    pieces.push(text.slice(at, next));
+    at = next;
+  } while (at < text.length);
+  return pieces;
+};
+
+export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
+  for (const [piece, part] of piecesOf(text).entries())
+    sql.exec("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?)", id, piece, part);
+};
+
+export const messageBlob = (thread: string, pos: number): string => `message:${thread}:${pos}`;
+
+/** A stored long text, joined; null if unknown. */
+export const loadBlob = (sql: SqlStorage, id: string): string | null => {
+  const pieces = sql
+    .exec<{ text: string }>("SELECT text FROM blobs WHERE id = ? ORDER BY piece", id)
+    .toArray();
+  return pieces.length === 0 ? null : pieces.map(({ text }) => text).join("");
+};
+
+/** A stored message; a long one stands in pieces. */
+export const messageJson = (
+  sql: SqlStorage,
+  thread: string,
+  row: { readonly pos: number; readonly json: string },
+): string => (row.json === "" ? (loadBlob(sql, messageBlob(thread, row.pos)) ?? "") : row.json);

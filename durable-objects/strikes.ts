@@ -1,0 +1,26 @@
+/** Drives that died before any commit, counted in a row, so that nothing is tried for ever (SE-33). */
+export interface Strikes {
+  /** A drive begins; `isFresh` = in a new isolate. Answers how many died in a row, this one included if it dies. */
+  readonly begin: (isFresh: boolean) => number;
+  /** Something was committed. */
+  readonly clear: () => void;
+}
+
+export const createStrikes = (sql: SqlStorage): Strikes => {
+  let counting = false;
+  const isBusy = (): boolean => sql.exec("SELECT 1 FROM threads WHERE busy = 1 LIMIT 1").toArray().length > 0;
+  return {
+    begin: (isFresh) => {
+      if (!isFresh || !isBusy()) return 0;
+      const known = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'drives'").toArray()[0];
+      const count = Number(known?.value ?? 0) + 1;
+      sql.exec("INSERT OR REPLACE INTO meta VALUES ('drives', ?)", String(count));
+      counting = true;
+      return count;
+    },
+    clear: () => {
+      if (counting) sql.exec("DELETE FROM meta WHERE key = 'drives'");
+      counting = false;
+    },
+  };
+};

@@ -1,0 +1,24 @@
+import { migrations, schema, schemaVersion } from "./schema.ts";
+
+/** The tables of a session: there from its creation on, brought up to date when it wakes. */
+
+export const exists = (sql: SqlStorage): boolean =>
+  sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray().length > 0;
+
+export const createTables = (sql: SqlStorage): void => {
+  sql.exec(schema);
+  sql.exec("INSERT INTO meta VALUES ('schema_version', ?)", String(schemaVersion));
+};
+
+/** Brings an older session's tables up to date, step by step, each in its own transaction (RE-C33). */
+export const migrate = (storage: DurableObjectStorage): void => {
+  const { value } = storage.sql
+    .exec<{ value: string }>("SELECT value FROM meta WHERE key = 'schema_version'")
+    .one();
+  for (let version = Number(value); version < schemaVersion; version++) {
+    storage.transactionSync(() => {
+      storage.sql.exec(migrations[version - 1] ?? "");
+      storage.sql.exec("UPDATE meta SET value = ? WHERE key = 'schema_version'", String(version + 1));
+    });
+  }
+};
