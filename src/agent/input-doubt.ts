@@ -4,13 +4,9 @@ import { agentOf, changeCounters, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 
 /** Says once per run that the server seems to have cut the input silently (MO-35). Called before the reply is appended. */
-export const inputDoubted = (
-  draft: Draft,
-  threadId: string,
-  { usage, estimated, model }: Completion,
-): void => {
+export const inputDoubted = (draft: Draft, threadId: string, { usage, model }: Completion): void => {
   const run = runOf(draft, threadId);
-  if (estimated || run.counters.inputDoubted === true) return;
+  if (run.counters.inputDoubted === true) return;
   const { chat, depth } = threadOf(draft, threadId);
   const prompt = agentOf(draft, threadId).system({ depth, light: run.light }).tokens;
   const estimate = chat.reduce((sum, { tokens }) => sum + tokens, prompt);

@@ -7,7 +7,7 @@ const yaml = scripted(
 ).replace("toolboxes: [probe]", "toolboxes: [filesystem]");
 
 test("TB-5: without a SANDBOX binding the tools are declared and answer unavailable, and the run goes on", async () => {
-  const bench = await benchOf(yaml, {}, {});
+  const bench = await benchOf(yaml, { env: { SANDBOX: undefined } }, {});
   expect(await say(bench)).toMatchObject({ state: "completed" });
   expect(lastText(bench, "tool")).toMatch(/^unavailable: .*SANDBOX/);
   expect(eventsOf(bench, "tool_call_end")[0]).toMatchObject({ outcome: "error" });

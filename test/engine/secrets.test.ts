@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
+import { engineOf } from "../support/teams.ts";
 import { benchOf, lastEvent, refused, say, wireEnv } from "./harness.ts";
 
 let fake: FakeProvider;
@@ -106,6 +107,15 @@ test("CF-19: a reference in a provider's model is resolved before the request, t
   expect(refused(await benchOf(yaml, { env: wireEnv(fake) }), "create").detail).toContain(
     "providers[1].model: secret MODEL is not set",
   );
+});
+
+test("CF-19, CF-31: what a session pins holds the reference, not the value of this deployment", async () => {
+  const yaml = team().replace("model: gpt-6.1-sol\n    rate", () => "model: ${MODEL}\n    rate");
+  const one = await engineOf(yaml, { env: wireEnv(fake, { MODEL: "gpt-4o" }) });
+  const two = await engineOf(yaml, { env: wireEnv(fake, { MODEL: "gpt-4.1" }) });
+  expect(one.definition).toContain('"model":"${MODEL}"');
+  expect(two.definition).toBe(one.definition);
+  expect(two.revision).toBe(one.revision);
 });
 
 test("CF-19: a reference in an agent's own model and in a fallback's is resolved too", async () => {
