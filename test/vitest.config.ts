@@ -18,7 +18,7 @@ export default defineConfig({
         plugins: [
           cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` } }),
         ],
-        test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"] },
+        test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"], testTimeout: 30_000 },
       },
       {
         plugins: [
