@@ -190,7 +190,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   }
 
   #committing(): void {
-    if (!exists(this.#sql)) createTables(this.#sql);
+    if (this.#live === null && !exists(this.#sql)) createTables(this.#sql);
     this.#strikes.clear();
     this.#index.touched();
   }
