@@ -330,6 +330,42 @@ describe("SE-27: while an input is accepted", () => {
     ).toEqual(["Go", "changed", "q1", "q2"]);
   });
 
+  test("SE-27: an edit with If-Match holds only for the version it was read with", async () => {
+    const { bench } = await queued();
+    bench.ok("edit_input", { input: "q1", content: "two" });
+    const stale = bench.performAs({ ifMatch: '"1"' }, "edit_input", { input: "q1", content: "three" });
+    expect(stale).toMatchObject({ ok: false, problem: { code: "precondition_failed" } });
+    const fresh = bench.performAs({ ifMatch: '"2"' }, "edit_input", { input: "q1", content: "three" });
+    expect(fresh).toMatchObject({ ok: true });
+  });
+
+  test("SE-27: a withdrawal in the tick in which the input is applied: one of them wins", async () => {
+    for (const first of ["withdraw", "apply"]) {
+      const played = await busy(`${puts}, ${say("Ok.")}, ${say("Ok.")}`);
+      const { bench, probe } = played;
+      bench.send("S", { id: "s", on_busy: "steer" });
+      if (first === "withdraw") bench.ok("withdraw", { input: "s" });
+      probe.calls[0]?.finish();
+      await bench.idle();
+      if (first === "apply") expect(refused(bench, "withdraw", { input: "s" })).toBe("input_already_applied");
+      const fates = bench
+        .types()
+        .filter((type) => type === "input_withdrawn" || type === "steering_injected");
+      expect(fates).toEqual([first === "withdraw" ? "input_withdrawn" : "steering_injected"]);
+    }
+  });
+
+  test("AP-2: another tenant is answered as if the session did not exist", async () => {
+    const { bench } = await queued();
+    const before = headOf(bench);
+    for (const op of ["get", "send", "cancel", "messages", "events", "clear"] as const)
+      expect(bench.performAs({ tenant: "t2" }, op, op === "send" ? { content: "x" } : {})).toMatchObject({
+        ok: false,
+        problem: { code: "not_found" },
+      });
+    expect(headOf(bench)).toBe(before);
+  });
+
   test("SE-27: cancel returns steered and queued inputs with their content", async () => {
     const { bench, probe } = await queued();
     bench.send("steered", { id: "s", on_busy: "steer" });
