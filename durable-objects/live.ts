@@ -1,4 +1,4 @@
-import type { Moment, Draft } from "../src/agent/draft.ts";
+import type { Draft, Moment } from "../src/agent/draft.ts";
 import { draftOf } from "../src/agent/draft.ts";
 import { createDriver } from "../src/agent/drive.ts";
 import type { Driver } from "../src/agent/drive.ts";
@@ -8,10 +8,11 @@ import type { Host } from "../src/agent/host.ts";
 import { linesOf } from "../src/agent/lines.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
-import { randomBits } from "../src/engine/access/names.ts";
 import type { Clock } from "./clock.ts";
 import type { Gates } from "./gates.ts";
 import type { Items } from "./items.ts";
+import { momentsOf } from "./moments.ts";
+import type { Media } from "./moments.ts";
 import type { Storage } from "./safe-storage.ts";
 import { loadBlob } from "./rows.ts";
 import { writeTransition } from "./store.ts";
@@ -22,6 +23,7 @@ export interface Live {
   readonly read: () => Session;
   readonly update: Host["update"];
   readonly driver: Driver;
+  readonly agent: Host["agent"];
   /** Drops all work: the rows are the truth, and whatever still runs here changes nothing. */
   readonly stop: () => void;
 }
@@ -87,28 +89,6 @@ const createDoor = (
   };
 };
 
-/** What transitions know of the world, from the draft that they work on. */
-const momentsOf = ({ engine, items, gates, now }: LiveParts, epoch: number, media: Media) => {
-  /** Bytes of a blob, also one that this transition is about to store. */
-  const mediaOf =
-    (draft: Draft): Media =>
-    (id) =>
-      draft.blobs.find((blob) => blob.id === id)?.text ?? media(id);
-  return (draft: () => Draft): Moment => ({
-    now: now(),
-    epoch,
-    random: randomBits,
-    fraction: Math.random,
-    partial: items.partial,
-    estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
-    agents: (name) => engine.agent(name, draft().state),
-    health: gates.health,
-    maxRunningThreads: engine.maxRunningThreads,
-  });
-};
-
-type Media = (blob: string) => string;
-
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
@@ -150,6 +130,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     read,
     update,
     driver,
+    agent: (name) => engine.agent(name, read()),
     stop: () => {
       stopped = true;
       close();

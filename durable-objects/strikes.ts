@@ -24,3 +24,6 @@ export const createStrikes = (sql: SqlStorage): Strikes => {
     },
   };
 };
+
+/** Drives that may die in a row before anything is stored. */
+export const deadDrives = 3;

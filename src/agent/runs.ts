@@ -214,3 +214,10 @@ export const statusOf = (session: Session): "idle" | "running" | "waiting" => {
   if (runs.length === 0) return "idle";
   return runs.every((run) => run.waitingShown) ? "waiting" : "running";
 };
+
+/** Every drive died before it stored anything: the runs end instead of being tried for ever (SE-33). */
+export const runsPoisoned = (draft: Draft, drives: number): void => {
+  const error = `${drives} drives died before anything was stored`;
+  for (const { id, run } of Object.values(draft.state.threads))
+    if (run !== null) changeRun(draft, id, { stop: { reason: "poisoned", error } });
+};

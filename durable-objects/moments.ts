@@ -1,0 +1,30 @@
+import type { Draft, Moment } from "../src/agent/draft.ts";
+import { randomBits } from "../src/engine/access/names.ts";
+import type { LiveParts } from "./live.ts";
+
+/** Base64 of stored bytes. */
+export type Media = (blob: string) => string;
+
+/** What transitions know of the world, from the draft that they work on. */
+export const momentsOf = (
+  { engine, items, gates, now }: Pick<LiveParts, "engine" | "items" | "gates" | "now">,
+  epoch: number,
+  media: Media,
+) => {
+  /** Bytes of a blob, also one that this transition is about to store. */
+  const mediaOf =
+    (draft: Draft): Media =>
+    (id) =>
+      draft.blobs.find((blob) => blob.id === id)?.text ?? media(id);
+  return (draft: () => Draft): Moment => ({
+    now: now(),
+    epoch,
+    random: randomBits,
+    fraction: Math.random,
+    partial: items.partial,
+    estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
+    agents: (name) => engine.agent(name, draft().state),
+    health: gates.health,
+    maxRunningThreads: engine.maxRunningThreads,
+  });
+};

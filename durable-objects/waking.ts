@@ -1,0 +1,122 @@
+import { emptySession } from "../src/agent/commands/session.ts";
+import type { Door } from "../src/agent/perform.ts";
+import { ProblemError } from "../src/agent/problem.ts";
+import type { SessionCall } from "../src/agent/rpc.ts";
+import type { Session } from "../src/agent/state.ts";
+import type { TeamDirectory } from "../src/engine/access/rpc.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import type { Engines } from "../src/engine/engines.ts";
+import { archiveOf, noArchive } from "./archive.ts";
+import type { IndexReport } from "./index-report.ts";
+import { createLive } from "./live.ts";
+import type { Live, LiveParts } from "./live.ts";
+import { load } from "./load.ts";
+import { logFailure } from "./log.ts";
+import { safeStorage } from "./safe-storage.ts";
+import { openItems } from "./socket-frames.ts";
+import type { Strikes } from "./strikes.ts";
+import { createTables, exists, migrate } from "./tables.ts";
+
+/** Brings a session into memory with the engine of its revision, and drops it again. */
+export interface Waking {
+  readonly live: () => Live | null;
+  /** The session awake; null if there is none. */
+  readonly wake: () => Promise<Live | null>;
+  readonly door: (call: SessionCall, remove: () => void) => Promise<Door>;
+  readonly drop: () => void;
+  /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up (RE-C37). */
+  readonly failed: (error: unknown) => void;
+}
+
+export interface WakingParts extends Pick<LiveParts, "watchers" | "clock" | "items" | "gates"> {
+  readonly storage: DurableObjectStorage;
+  readonly engines: () => Engines;
+  readonly team: () => TeamDirectory;
+  readonly strikes: Strikes;
+  readonly index: () => IndexReport;
+}
+
+/** The engine that runs a session: the deployed one, or that of the revision it pins. */
+const engineOf = async ({ engines, team }: WakingParts, session: Session | null): Promise<Engine> => {
+  const deployed = engines().deployed();
+  if (session === null || session.revision === deployed.revision) return deployed;
+  const definition = await team().definition(session.revision);
+  return engines().pinned(session.revision, definition ?? "");
+};
+
+/** What is in memory now. */
+interface Cell {
+  live: Live | null;
+}
+type Create = (engine: Engine, stored: Session | null, initial: Session) => Live;
+
+/** The state as it is, and the one way to change it; a first change creates the session. */
+const doorOf = (
+  { storage, items }: WakingParts,
+  cell: Cell,
+  create: Create,
+  engine: Engine,
+  { session, principal }: SessionCall,
+): Omit<Door, "remove"> => ({
+  read: () => cell.live?.read() ?? null,
+  archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
+  rules: engine.rules,
+  now: Date.now,
+  items: () => openItems(items),
+  update: (change) => {
+    const fresh = (): Session => emptySession(session, principal.tenant, engine.rules, Date.now());
+    const live = cell.live ?? create(engine, null, fresh());
+    const result = live.update(change);
+    cell.live = live;
+    return result;
+  },
+});
+
+export const createWaking = (parts: WakingParts): Waking => {
+  const { storage, clock } = parts;
+  const { sql } = storage;
+  const cell: Cell = { live: null };
+
+  const drop = (): void => {
+    cell.live?.stop();
+    cell.live = null;
+  };
+  const failed = (error: unknown): void => {
+    if (!(error instanceof ProblemError)) logFailure("session_failed", error);
+    drop();
+    clock.reset(Date.now() + 1_000);
+  };
+  const committing = (): void => {
+    if (cell.live === null && !exists(sql)) createTables(sql);
+    parts.strikes.clear();
+    parts.index().touched();
+  };
+  const create: Create = (engine, stored, initial) => {
+    const own = { storage: safeStorage(storage), now: Date.now, engine, failed, committing };
+    return createLive({ ...parts, ...own }, stored, initial);
+  };
+  const wake = async (): Promise<Live | null> => {
+    if (cell.live !== null || !exists(sql)) return cell.live;
+    migrate(storage);
+    const stored = load(sql);
+    if (stored === null) return null;
+    const engine = await engineOf(parts, stored);
+    cell.live ??= create(engine, stored, stored);
+    return cell.live;
+  };
+  /** The engine of this session, and the session awake with it: it may have been dropped while its engine came. */
+  const ready = async (): Promise<Engine> => {
+    for (;;) {
+      const awake = await wake();
+      const engine = await engineOf(parts, awake?.read() ?? null);
+      if (awake === cell.live) return engine;
+    }
+  };
+  return {
+    live: () => cell.live,
+    wake,
+    drop,
+    failed,
+    door: async (call, remove) => ({ ...doorOf(parts, cell, create, await ready(), call), remove }),
+  };
+};
