@@ -7,6 +7,7 @@ import type { SessionEvent } from "../src/agent/events.ts";
 import type { Host } from "../src/agent/host.ts";
 import { linesOf } from "../src/agent/lines.ts";
 import type { Session } from "../src/agent/state.ts";
+import type { Sandbox } from "../src/sandbox/contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Clock } from "./clock.ts";
 import type { Gates } from "./gates.ts";
@@ -97,6 +98,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
   const momentOf = momentsOf(parts, epoch, media);
   const { read, update, close } = createDoor(parts, momentOf, stored, initial);
   let stopped = false;
+  let sandbox: Sandbox | null = null;
   const failed = (error: unknown): void => {
     if (!stopped) parts.failed(error);
   };
@@ -112,7 +114,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     itemsClosed: items.closed,
     media,
     recall: (id) => (/^b\d+$/.test(id) ? loadBlob(storage.sql, id) : null),
-    sandbox: () => engine.sandbox(read()),
+    sandbox: () => (sandbox ??= engine.sandbox(read())),
     gate: gates.gate,
     rest: parts.clock.rest,
     failed,

@@ -89,7 +89,9 @@ const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
 const sandboxesOf = (team: Team, env: Bindings): ((session: Session) => Sandbox) => {
   const binding = env["SANDBOX"];
   const fetcher = isFetcher(binding) ? binding : noSandbox;
-  return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id));
+  const { limits, env: variables } = team.sandbox;
+  const settings = { limits, env: variables };
+  return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id), { settings });
 };
 
 /** How images are counted: by the family of the team's first provider (MO-34). */

@@ -29,11 +29,35 @@ test("TB-28: a session has its own sandbox: another session's or tenant's has an
     const bench = openBench({ engine: await engineOf(yaml, { env }), id: session, tenant });
     bench.ok("create");
     await say(bench);
-    return /\/v1\/sandbox\/([^/]+)\//.exec(seen.at(-1) ?? "")?.[1] ?? "";
+    return /\/v1\/sandbox\/([^/]+)/.exec(seen.at(-1) ?? "")?.[1] ?? "";
   };
   const one = await ids("s_aaaaaaaaaaaaaaaaaaaaaaaaaa", "t1");
   expect(one).not.toBe("");
   expect(await ids("s_aaaaaaaaaaaaaaaaaaaaaaaaaa", "t1")).toBe(one);
   expect(await ids("s_bbbbbbbbbbbbbbbbbbbbbbbbbb", "t1")).not.toBe(one);
   expect(await ids("s_aaaaaaaaaaaaaaaaaaaaaaaaaa", "t2")).not.toBe(one);
+});
+
+test("TB-28, TB-32: what the team sets for its sandbox is sent to it before anything else", async () => {
+  const seen: { readonly route: string; readonly body: string }[] = [];
+  const env = {
+    SANDBOX: {
+      fetch: async (request: Request) => {
+        const route = `${request.method} ${new URL(request.url).pathname.split("/").slice(4).join("/")}`;
+        seen.push({ route, body: await request.text() });
+        return Response.json({ error: "no such file", code: "not_found" }, { status: 404 });
+      },
+    },
+  };
+  const { openBench } = await import("../support/bench.ts");
+  const { engineOf } = await import("../support/teams.ts");
+  const own = `${yaml}\nsandbox: { limits: { output: 2MiB }, env: { NODE_ENV: test } }\n`;
+  const bench = openBench({ engine: await engineOf(own, { env }) });
+  bench.ok("create");
+  await say(bench);
+  expect(seen[0]?.route).toBe("PUT ");
+  expect(JSON.parse(seen[0]?.body ?? "")).toMatchObject({
+    limits: { output: 2_097_152 },
+    env: { NODE_ENV: "test" },
+  });
 });
