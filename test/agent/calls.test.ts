@@ -341,6 +341,36 @@ describe("SE-20: cached results", () => {
     expect(again.probe.calls).toHaveLength(2);
   });
 
+  test("SE-20: while a tool runs that may change files, nothing older is taken from the cache and nothing read before is kept", async () => {
+    let end: (output: ToolOutput) => void = () => undefined;
+    const slow = odd("slow", () => new Promise((resolve) => (end = resolve)));
+    const during = "{ reply: [{ call: slow }, { call: look, args: { name: a } }] }";
+    const { bench, probe } = await play(
+      `replies: [${named(["look", "a"])}, ${during}, ${named(["look", "a"])}, ${done}]`,
+      { ...cached, tools: [slow] },
+    );
+    bench.send("Go");
+    await bench.steps();
+    expect(probe.calls).toHaveLength(2);
+    end({ content: "changed" });
+    await bench.idle();
+    expect(probe.calls).toHaveLength(3);
+  });
+
+  test("SE-20: a read that a change overtook is not kept", async () => {
+    const quick = odd("quick", () => ({ content: "changed" }));
+    const { bench, probe } = await play(
+      `replies: [{ reply: [{ call: look, args: { name: a } }, { call: quick }] }, ${named(["look", "a"])}, ${done}]`,
+      { ...cached, tools: [quick], instant: false },
+    );
+    bench.send("Go");
+    await bench.steps();
+    probe.instant = true;
+    probe.calls[0]?.finish();
+    await bench.idle();
+    expect(probe.calls).toHaveLength(2);
+  });
+
   test("SE-20: entries live in memory only, a restart begins anew", async () => {
     const { bench, probe } = await run(
       `replies: [${named(["look", "a"])}, ${done}, ${named(["look", "a"])}, ${done}]`,

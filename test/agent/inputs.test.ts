@@ -192,6 +192,23 @@ describe("SE-24: on_busy", () => {
     expect(dataOf(bench, "input_returned")).toEqual([]);
   });
 
+  test.each(["interrupt", "rollback"])(
+    "SE-24 SE-31: %s during a model call: what comes of the old call does not touch the new run",
+    async (on_busy) => {
+      const { bench } = await play(`replies: [${say("Answer.")}, ${say("Never.")}]`);
+      bench.hold = true;
+      bench.send("Go");
+      await bench.steps();
+      bench.send("New", { on_busy });
+      await bench.steps();
+      bench.release();
+      await bench.idle();
+      expect(ends(bench).slice(1)).toEqual(["completed:end_turn"]);
+      expect(bench.chat().at(-1)).toMatchObject({ role: "assistant", run: "run_2" });
+      expect(bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["cancelled", "ok"]);
+    },
+  );
+
   test("SE-24: rollback retires what the run wrote and its input; it stays readable", async () => {
     const { bench, probe } = await busy(`${puts}, ${say("New.")}`);
     bench.send("New", { on_busy: "rollback" });

@@ -148,6 +148,12 @@ describe("SE-7: each row of the table", () => {
     expect(messages.at(-1)?.parts[0]).toMatchObject({ call: "a_2", status: "unknown" });
   });
 
+  test("SE-6c: two complete blocks may not share an id; the first result stands for the first", () => {
+    const chat = [human, message("assistant", call("a")), a, message("assistant", call("a")), a];
+    expect(isValid(chat)).toBe(false);
+    expect(invalidity(view(chat).messages)).toBeNull();
+  });
+
   test("SE-6: a valid chat is sent as it stands, the same objects in the same order", () => {
     const chat = [human, both, a, b];
     const shown = view(chat);
