@@ -29,9 +29,12 @@ const killGroup = (pid: number): void => {
     // The group is gone already.
   }
 };
-process.on("exit", () => {
+const killAll = (): void => {
   for (const pid of running) killGroup(pid);
-});
+};
+process.on("exit", killAll);
+process.once("disconnect", killAll);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 
 /** A process in a group of its own, so that one signal ends all that it started. */
 export interface Group {
