@@ -50,7 +50,7 @@ export const measureCounts = async (options: WorkerOptions): Promise<readonly Fi
     ),
     absolute(
       "rows written by a tool call",
-      Math.max(perCall, perTurn - 3),
+      perCall,
       "",
       { must: most(5, "rows"), aim: "" },
       `a turn with one call: ${perTurn} rows in ${statements} statements, ${alarms} alarms`,
@@ -118,7 +118,7 @@ export const measureCold = async (options: WorkerOptions, provider: number): Pro
   const head = async (): Promise<number> =>
     (JSON.parse((await call(first.port, "GET", path)).text) as { head_seq: number }).head_seq;
   for (let count = 0; count < 500; count++) {
-    const { status, text } = await call(first.port, "POST", `${path}?wait`.replace("?wait", ""), {
+    const { status, text } = await call(first.port, "POST", path, {
       content: "More.",
     });
     if (status >= 300) throw new Error(text);
