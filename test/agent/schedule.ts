@@ -14,14 +14,14 @@ import { invalidity } from "../support/validity.ts";
 
 /** Random schedules over a scripted session (RE-8): everything that people, clocks, providers and power cuts can do, in any order. */
 
-export interface Dice {
+interface Dice {
   /** An integer from 0 to `below` − 1. */
   readonly roll: (below: number) => number;
   readonly pick: <T>(from: readonly T[]) => T;
 }
 
 /** Numbers that a seed decides (mulberry32). */
-export const createDice = (seed: number): Dice => {
+const createDice = (seed: number): Dice => {
   let state = seed >>> 0;
   const roll = (below: number): number => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -61,7 +61,7 @@ const replyKinds: readonly ((dice: Dice) => string)[] = [
   () => "{ reply: [{ refusal: No. }] }",
 ];
 
-export interface Stage {
+interface Stage {
   readonly probe: Probe;
   readonly engine: Engine;
 }
