@@ -12,17 +12,26 @@ const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 
 const started = new Set<ChildProcess>();
 
+/** A group may be gone already. */
+const killGroup = (pid: number): void => {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nothing is left of it.
+  }
+};
+
 /** Ends a process and everything it started, at once. */
 const kill = (child: ChildProcess): Promise<void> =>
   new Promise((done) => {
     started.delete(child);
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return done();
     child.once("exit", () => done());
-    process.kill(-child.pid, "SIGKILL");
+    killGroup(child.pid);
   });
 
 const killAll = (): void => {
-  for (const { pid } of started) if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  for (const { pid } of started) if (pid !== undefined) killGroup(pid);
 };
 process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(1));
