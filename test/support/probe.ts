@@ -1,6 +1,13 @@
 import * as z from "zod";
 import { defineTool } from "../../src/tools/define-tool.ts";
-import type { Safety, Tool, Toolbox, ToolContext, ToolOutput, WorkspaceUse } from "../../src/tools/define-tool.ts";
+import type {
+  Safety,
+  Tool,
+  Toolbox,
+  ToolContext,
+  ToolOutput,
+  WorkspaceUse,
+} from "../../src/tools/define-tool.ts";
 
 /** Tools that tell a test what ran, when, and under which key; a call ends when the test says so. */
 
@@ -29,7 +36,10 @@ export const createProbe = (instant = true): Probe => {
     ...defineTool({
       name,
       description: `A probe that is ${safety}.`,
-      params: z.strictObject({ name: z.string().default("").describe("Name."), fail: z.boolean().default(false).describe("Throws.") }),
+      params: z.strictObject({
+        name: z.string().default("").describe("Name."),
+        fail: z.boolean().default(false).describe("Throws."),
+      }),
       safety,
       workspace,
       run: (args, context) => {
@@ -37,7 +47,15 @@ export const createProbe = (instant = true): Probe => {
         const finish = (output: string | ToolOutput = `${name}(${args.name}) done`): void =>
           given.resolve(typeof output === "string" ? { content: output } : output);
         const fail = (message: string): void => given.reject(new Error(message));
-        calls.push({ tool: name, name: args.name, key: context.key, attempt: context.attempt, context, finish, fail });
+        calls.push({
+          tool: name,
+          name: args.name,
+          key: context.key,
+          attempt: context.attempt,
+          context,
+          finish,
+          fail,
+        });
         if (args.fail) fail("the probe was told to fail");
         else if (probe.instant) finish();
         return given.promise;
