@@ -327,7 +327,7 @@ export const openBench = ({
     },
     tick: async (ms) => {
       now += ms;
-      for (const timer of [...isolate.timers]) {
+      for (const timer of Array.from(isolate.timers)) {
         if (timer.at > now) continue;
         isolate.timers.delete(timer);
         timer.run();
@@ -362,7 +362,7 @@ export const openBench = ({
     cutAt: (write) => {
       cut = write === null ? null : writes + write;
     },
-    rows: (table) => database.prepare(`SELECT * FROM ${table}`).all() as Record<string, unknown>[],
+    rows: (table) => database.prepare(`SELECT * FROM ${table}`).all(),
   };
   return bench;
 };
