@@ -86,3 +86,18 @@ replies:
     "run_end",
   ]);
 });
+
+test("SE-34: a drive lasts from the first turn to the last, so that a run sets one alarm and not one a turn", async () => {
+  const replies = `
+replies:
+  - reply: [{ call: look, args: { name: a } }]
+  - reply: [{ call: look, args: { name: b } }]
+  - reply: [{ text: Done. }]`;
+  const bench = openBench({
+    engine: await engineOf(scripted(replies), { toolboxes: [createProbe().toolbox] }),
+  });
+  bench.ok("create");
+  bench.send("Go");
+  await bench.drive();
+  expect(bench.types().at(-1)).toBe("run_end");
+});

@@ -90,6 +90,8 @@ export interface Bench {
   readonly requests: readonly ModelRequest[];
   readonly published: readonly StoredEvent[];
   readonly deltas: readonly Delta[];
+  /** Resolves when the driver says that nothing is being worked on: an alarm's drive ends then. */
+  drive(): Promise<void>;
   /** When the session wants to wake by itself. */
   alarm(): number | null;
   now(): number;
@@ -356,6 +358,7 @@ export const openBench = ({
       if (live === null) throw new Error("there is no session");
       return live.read();
     },
+    drive: async () => wake()?.driver.idle(),
     alarm: () => isolate.alarm,
     now: () => now,
     writes: () => writes,
