@@ -10,7 +10,7 @@ import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { openStream } from "./stream.ts";
-import { attemptId } from "./turns.ts";
+import { attemptId, requestTokens } from "./turns.ts";
 
 /** One model attempt, from the stored intent to the stored outcome. */
 
@@ -76,19 +76,12 @@ const requestOf = (
   };
 };
 
-/** Estimated tokens of the request: system prompt, tools and chat (MO-34). */
-const promptTokens = ({ thread, run, agent }: Attempt): number =>
-  thread.chat.reduce(
-    (sum, { tokens }) => sum + tokens,
-    agent.system({ depth: thread.depth, light: run.light }).tokens,
-  );
-
 /** The gate's place for the attempt; false if it has to wait for it, or gets none. */
 const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
   const { host, settle } = outside;
   const { lane, phase, thread } = attempt;
   if (lane.gate === null || phase.booked) return true;
-  const input = promptTokens(attempt);
+  const input = requestTokens(attempt.agent, thread, attempt.run);
   const { status, startAt } = await host
     .gate(lane.provider)
     .reserve({ id, input, maxOutput: lane.maxOutput, ...lane.gate });
@@ -175,10 +168,9 @@ const margin = 256;
 const leastOutput = 1_024;
 
 /** Output tokens the request may ask for: what the window leaves beside its estimate (MO-6); null if that is too little to be useful. */
-const roomFor = (attempt: Attempt): number | null => {
-  const { lane } = attempt;
+const roomFor = ({ thread, run, agent, lane }: Attempt): number | null => {
   if (lane.window === 0) return lane.maxOutput;
-  const room = lane.window - promptTokens(attempt) - margin;
+  const room = lane.window - requestTokens(agent, thread, run) - margin;
   return room < leastOutput ? null : Math.min(lane.maxOutput, room);
 };
 

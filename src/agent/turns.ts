@@ -17,7 +17,7 @@ import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { addUsage, noUsage } from "./state.ts";
-import type { LedgerRow, Phase, Run } from "./state.ts";
+import type { LedgerRow, Phase, Run, Thread } from "./state.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
 
@@ -65,6 +65,10 @@ const turnOpened = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
+/** Estimated tokens of a request: system prompt, tools and chat, from stored figures (MO-34). */
+export const requestTokens = (agent: Agent, { chat, depth }: Thread, { light }: Run): number =>
+  chat.reduce((sum, { tokens }) => sum + tokens, agent.system({ depth, light }).tokens);
+
 /** The intent to ask the model, stored before anything leaves (SE-9 row 10). */
 export const thinkingStarted = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
@@ -82,8 +86,7 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
   });
   const purpose = before.repair ? "repair" : "turn";
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
-  const prompt = agent.system({ depth: thread.depth, light: before.light });
-  const tokens = thread.chat.reduce((sum, message) => sum + message.tokens, prompt.tokens);
+  const tokens = requestTokens(agent, thread, before);
   const request = {
     messages: thread.chat.length,
     tools: agent.specs.length,
