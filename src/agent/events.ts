@@ -1,6 +1,7 @@
 import type { Json, Message } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import type { QuestionSpec } from "../tools/define-tool.ts";
+import type { RunResult } from "./run-result.ts";
 import type { FinishReason, Purpose, Usage } from "../model/completer.ts";
 
 /** Durable events of a session and their data (AP-27). Names are the seeds' where a seed names the moment. */
@@ -63,39 +64,6 @@ export interface WaitReason {
   readonly until?: number;
   /** `config`: what the deployment lacks. */
   readonly missing?: string;
-}
-
-/** `run_end.result` (AP-28). */
-export interface RunResult {
-  readonly session_id: string;
-  readonly run_id: string;
-  readonly provider: string;
-  readonly model: string;
-  readonly reason: EndReason;
-  readonly duration_ms: number;
-  readonly turns: number;
-  readonly max_turns_used: boolean;
-  readonly loop_detected: boolean;
-  readonly no_progress_detected: boolean;
-  readonly cost_exceeded: boolean;
-  readonly truncated: boolean;
-  readonly breach_verify: "not_run" | "passed" | "failed";
-  readonly tool_calls: number;
-  readonly files_modified: readonly string[];
-  readonly files_created: readonly string[];
-  readonly files_deleted: readonly string[];
-  readonly usage: Usage;
-  readonly cost_usd: number | null;
-  readonly estimated: boolean;
-  readonly context_utilization: number;
-  readonly tool_cache_hits: number;
-  readonly tool_cache_misses: number;
-  readonly tool_timings: Readonly<Record<string, number>>;
-  readonly compactions_applied: number;
-  readonly longest_turn_ms: number;
-  readonly episode_summary: string;
-  readonly error: string | null;
-  readonly text: string;
 }
 
 interface EventData {
@@ -226,6 +194,32 @@ interface EventData {
   file_change: FileChange & { readonly tool: string; readonly message: string | null };
   context_window_warning: { readonly utilization: number; readonly tokens: number; readonly limit: number };
   status_update: { readonly text: string };
+  effect_applied: {
+    readonly kind: string;
+    readonly phase: "before_complete" | "after_complete";
+    readonly injected: number;
+    readonly overlaid: number;
+    readonly retired: number;
+    readonly tokens_before: number;
+    readonly tokens_after: number;
+  };
+  compaction: {
+    /** Kind of the effect, or `api` or `overflow`. */
+    readonly effect: string;
+    readonly stage: "mask" | "trim" | "window" | "full" | "partial" | "note" | "hard_clear" | "failed";
+    readonly tokens_before: number;
+    readonly tokens_after: number;
+    readonly retired: { readonly from: string; readonly to: string; readonly count: number } | null;
+    readonly attempts: number;
+    readonly message: string | null;
+  };
+  loop_detected: {
+    readonly detector: string;
+    readonly level: "warning" | "critical";
+    readonly count: number;
+    readonly tool: string;
+    readonly message: string;
+  };
   episode_recorded: {
     readonly tool: string;
     readonly args: string;

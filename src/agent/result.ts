@@ -1,6 +1,7 @@
 import { textOf } from "../chat/text.ts";
 import type { Message } from "../chat/message.ts";
-import type { EndReason, RunResult } from "./events.ts";
+import type { EndReason } from "./events.ts";
+import type { RunResult } from "./run-result.ts";
 import type { RunLimits } from "./agent.ts";
 import { contextTokens } from "./state.ts";
 import type { Run, Session, Thread } from "./state.ts";

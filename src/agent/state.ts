@@ -3,7 +3,9 @@ import type { Purpose, Usage } from "../model/completer.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
-import type { Ask, EndReason, OnBusy, RunResult, RunState } from "./events.ts";
+import type { CallRecord } from "./effect.ts";
+import type { Ask, EndReason, OnBusy, RunState } from "./events.ts";
+import type { RunResult } from "./run-result.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
 
@@ -180,7 +182,10 @@ export interface Thread {
   readonly previousNewest: string | null;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
+  /** State of the effects by their keys (EF-3). */
   readonly effects: Readonly<Record<string, Json>>;
+  /** Newest finished calls, oldest first (EF-31). */
+  readonly history: readonly CallRecord[];
   readonly parent: { readonly thread: string; readonly call: string } | null;
   readonly depth: number;
   readonly lastRun: string | null;

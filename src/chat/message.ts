@@ -70,7 +70,35 @@ export type Part = TextPart | ReasoningPart | ImagePart | DocumentPart | ToolCal
 /** `note`: runtime advice, rendered in a tag; `steering`: an input that joined a run; `partial`: kept from a cancelled reply; `pinned`: never shortened. */
 export type Mark = "note" | "steering" | "partial" | "pinned" | "truncated";
 
-/** One message of a thread. `pos` orders it; `id` and `pos` are never reused; `tokens` is the stored estimate. */
+/** What a model sees of a message instead of some of its parts, made by an effect from the original (EF-2). */
+export interface Overlay {
+  /** Number of the edit that made it. */
+  readonly edit: number;
+  /** Kind of the effect. */
+  readonly by: string;
+  /** Text that stands for a part's text, by the part's index; of a result it stands for the whole content. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** Images and documents of an overlaid result stay. */
+  readonly media: boolean;
+  /** Estimate of the message as it is shown. */
+  readonly tokens: number;
+}
+
+/** A range of messages that one summary stands for (EF-22). */
+export interface Summary {
+  /** Number of the edit that made it. */
+  readonly edit: number;
+  /** Kind of the effect. */
+  readonly by: string;
+  /** First and last `pos` of the range. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * One message of a thread. `pos` orders it; `id` and `pos` are never reused; `tokens` is the stored estimate of the
+ * original.
+ */
 export interface Message {
   readonly id: string;
   readonly pos: number;
@@ -84,4 +112,11 @@ export interface Message {
   /** Run and turn that wrote it. */
   readonly run?: string;
   readonly turn?: number;
+  /** Set while the model sees something shorter; the original stays in `parts`. */
+  readonly overlay?: Overlay;
+  /** Set on a summary; it takes the place of its range, not of its `pos`. */
+  readonly summary?: Summary;
 }
+
+/** Tokens of a message as a model sees it. */
+export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;

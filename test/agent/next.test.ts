@@ -108,6 +108,7 @@ const threadOf = (run: Run | null): Thread => ({
   firstInput: null,
   warnedUtilization: false,
   effects: {},
+  history: [],
   parent: null,
   depth: 0,
   lastRun: null,

@@ -50,6 +50,7 @@ const mainThread = (agent: string): Thread => ({
   firstInput: null,
   warnedUtilization: false,
   effects: {},
+  history: [],
   parent: null,
   depth: 0,
   lastRun: null,
@@ -230,6 +231,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
       previousNewest: null,
       warnedUtilization: false,
       effects: {},
+      history: [],
     });
   }
   draft.state = {
