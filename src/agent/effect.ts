@@ -125,7 +125,7 @@ export interface EffectContext {
   readonly tools: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** `pos` from which on no model call has seen a message yet. */
+  /** Index in `view` of the first message that no model call has seen; its length if all were seen. */
   readonly unread: number;
   /** The input or task that began the run. */
   readonly task: Message | null;
@@ -182,6 +182,8 @@ export interface BoundEffect {
   readonly params: unknown;
   /** Kind, and position among equal kinds: `progress`, `progress#2`. */
   readonly key: string;
+  /** From a team's extensions: at most 50 edits a phase (EF-44). */
+  readonly custom: boolean;
 }
 
 /** Makes an effect. A built-in or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */

@@ -1,0 +1,30 @@
+import type { Message } from "./message.ts";
+
+/** A block is a message with everything that may not be parted from it: an assistant message with its results. */
+
+/** Index of the first message of the block that holds `at`. */
+export const blockStart = (chat: readonly Message[], at: number): number => {
+  let start = at;
+  while (start > 0 && chat[start]?.role === "tool") start -= 1;
+  return start;
+};
+
+/** Index after the last message of the block that holds `at`. */
+export const blockEnd = (chat: readonly Message[], at: number): number => {
+  let end = at + 1;
+  while (chat[end]?.role === "tool") end += 1;
+  return end;
+};
+
+/** Whether a message, and with it its block, must stay in the view as it is (EF-2). */
+const isPinned = ({ marks }: Message): boolean => marks?.includes("pinned") === true;
+
+/** Whether the block that holds `at` is pinned. */
+export const isBlockPinned = (chat: readonly Message[], at: number): boolean => {
+  const end = blockEnd(chat, at);
+  for (let index = blockStart(chat, at); index < end; index++) {
+    const message = chat[index];
+    if (message !== undefined && isPinned(message)) return true;
+  }
+  return false;
+};
