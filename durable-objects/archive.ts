@@ -1,7 +1,8 @@
 import type { KeptAnswer } from "../src/agent/draft.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
-import type { Input, LedgerRow, RunRecord } from "../src/agent/state.ts";
+import type { Input } from "../src/agent/state.ts";
+import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { addUsage, noUsage } from "../src/agent/state.ts";
 import { messageJson } from "./rows.ts";
 
@@ -86,7 +87,7 @@ export const archiveOf = (sql: Sql): Archive => ({
   messages: ({ thread, before, limit, retired }) =>
     sql
       .exec<{ pos: number; json: string }>(
-        "SELECT pos, json FROM messages WHERE thread = ? AND pos < ? AND retired <= ? ORDER BY pos DESC LIMIT ?",
+        "SELECT pos, json FROM messages WHERE thread = ? AND pos < ? AND (retired = 0 OR ?) ORDER BY pos DESC LIMIT ?",
         thread,
         before ?? Number.MAX_SAFE_INTEGER,
         retired ? 1 : 0,

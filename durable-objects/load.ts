@@ -1,18 +1,41 @@
-import type { Message } from "../src/chat/message.ts";
+import { placeOf } from "../src/chat/message.ts";
+import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Call, Input, Session, Thread } from "../src/agent/state.ts";
 import { messageJson } from "./rows.ts";
 import type { StoredRow, ThreadRow } from "./rows.ts";
 
-const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
-  const { inboxIds, session: _session, ...rest } = row;
-  const chat = sql
+/** The newest overlay of each message that is in the view. */
+const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Overlay> =>
+  new Map(
+    sql
+      .exec<{ pos: number; json: string }>(
+        "SELECT pos, o.json FROM overlays o JOIN messages m USING (thread, pos) WHERE thread = ? AND retired = 0 ORDER BY edit",
+        thread,
+      )
+      .toArray()
+      .map(({ pos, json }) => [pos, JSON.parse(json) as Overlay]),
+  );
+
+const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
+  const overlays = loadOverlays(sql, thread);
+  return sql
     .exec<{ pos: number; json: string }>(
       "SELECT pos, json FROM messages WHERE thread = ? AND retired = 0 ORDER BY pos",
-      row.id,
+      thread,
     )
     .toArray()
-    .map((found) => JSON.parse(messageJson(sql, row.id, found)) as Message);
+    .map((found): Message => {
+      const message = JSON.parse(messageJson(sql, thread, found)) as Message;
+      const overlay = overlays.get(found.pos);
+      return overlay === undefined ? message : { ...message, overlay };
+    })
+    .sort((a, b) => placeOf(a) - placeOf(b));
+};
+
+const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
+  const { inboxIds, session: _session, ...rest } = row;
+  const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
   return { ...rest, chat, inbox, run: loadRun(sql, row, chat) };
 };

@@ -4,9 +4,12 @@ export const schema = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   -- a thread without its chat; main's row also holds the session's own fields; busy = it has a run
   CREATE TABLE threads (id TEXT PRIMARY KEY, busy INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID;
-  -- one message a row; retired messages stay readable
+  -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it
   CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, json TEXT NOT NULL,
     PRIMARY KEY (thread, pos)) WITHOUT ROWID;
+  -- what a model sees of a message from an edit on; the newest of a message holds
+  CREATE TABLE overlays (thread TEXT NOT NULL, pos INTEGER NOT NULL, edit INTEGER NOT NULL, json TEXT NOT NULL,
+    PRIMARY KEY (thread, pos, edit)) WITHOUT ROWID;
   -- outcomes of calls that wait for their siblings
   CREATE TABLE outcomes (thread TEXT NOT NULL, call TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (thread, call)) WITHOUT ROWID;
   CREATE TABLE inputs (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;

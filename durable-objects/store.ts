@@ -41,17 +41,20 @@ const writeThread = (sql: SqlStorage, before: Thread | undefined, thread: Thread
 };
 
 const writeMessage = (sql: SqlStorage, thread: string, message: Message): void => {
-  const json = JSON.stringify(message);
+  const { overlay: _, ...original } = message;
+  const json = JSON.stringify(original);
   const long = json.length > pieceLength;
   if (long) writeBlob(sql, messageBlob(thread, message.pos), json);
   sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, long ? "" : json);
 };
 
-const retireMessage = (sql: SqlStorage, thread: string, { pos }: Message): void => {
-  sql.exec("UPDATE messages SET retired = 1 WHERE thread = ? AND pos = ?", thread, pos);
+const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message): void => {
+  if (overlay === undefined) return;
+  const json = JSON.stringify(overlay);
+  sql.exec("INSERT OR REPLACE INTO overlays VALUES (?, ?, ?, ?)", thread, pos, overlay.edit, json);
 };
 
-/** Appended messages are inserted, those that left the chat are marked retired. */
+/** Appended messages are inserted, those that are shown otherwise get an overlay; what left the chat is retired with its edit. */
 const writeChat = (
   sql: SqlStorage,
   thread: string,
@@ -61,19 +64,27 @@ const writeChat = (
   if (before === after) return;
   let same = 0;
   while (same < before.length && before[same] === after[same]) same += 1;
-  const kept = new Set(after.slice(same).map(({ pos }) => pos));
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
-  for (const message of known.values()) if (!kept.has(message.pos)) retireMessage(sql, thread, message);
   for (const message of after.slice(same)) {
-    if (known.get(message.pos) !== message) writeMessage(sql, thread, message);
+    const stored = known.get(message.pos);
+    if (stored === undefined) writeMessage(sql, thread, message);
+    if (stored?.overlay !== message.overlay) writeOverlay(sql, thread, message);
+  }
+};
+
+/** What left the view keeps its row; one that came and went in the same commit gets it now. */
+const writeRetired = (sql: SqlStorage, before: Session | null, { retired }: Transition): void => {
+  if (retired.length === 0) return;
+  const stored = new Map(
+    Object.values(before?.threads ?? {}).map(({ id, chat }) => [id, new Set(chat.map(({ pos }) => pos))]),
+  );
+  for (const { thread, message, edit } of retired) {
+    if (stored.get(thread)?.has(message.pos) !== true) writeMessage(sql, thread, message);
+    sql.exec("UPDATE messages SET retired = ? WHERE thread = ? AND pos = ?", edit, thread, message.pos);
   }
 };
 
 const writeRows = (sql: SqlStorage, transition: Transition): void => {
-  for (const { thread, message } of transition.retired) {
-    writeMessage(sql, thread, message);
-    retireMessage(sql, thread, message);
-  }
   for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
     sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", input.id, input.status, JSON.stringify(input));
   for (const ask of transition.asks)
@@ -124,6 +135,7 @@ export const writeTransition = (
     if (known !== thread || (own && thread.id === "main")) writeThread(sql, known, thread, after);
   }
   writeAsks(sql, before, after);
+  writeRetired(sql, before, transition);
   writeRows(sql, transition);
   writeEvents(sql, after.head - lines.length, lines);
 };

@@ -2,7 +2,8 @@ import type { Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Agent, Agents } from "./agent.ts";
-import type { Call, Input, LedgerRow, Run, RunRecord, Session, Thread } from "./state.ts";
+import type { Call, Input, Run, Session, Thread } from "./state.ts";
+import type { LedgerRow, RunRecord } from "./records.ts";
 
 /** Time, randomness and live text, handed to a transition so that it stays a pure function. */
 export interface Moment {
@@ -36,6 +37,8 @@ export interface Blob {
 export interface Retired {
   readonly thread: string;
   readonly message: Message;
+  /** The edit that took it out of the view. */
+  readonly edit: number;
 }
 
 /** The stored answer of a command that came with a key (AP-6). */
@@ -131,6 +134,13 @@ export const changeCall = (draft: Draft, id: string, callId: string, change: Par
   changeRun(draft, id, { phase: { at: "acting", calls } });
 };
 
+/** Messages leave the view: one edit, under which the view before it can be told again (EF-42). */
+export const retiredBy = (draft: Draft, threadId: string, messages: readonly Message[]): void => {
+  const edit = draft.state.nextEdit;
+  draft.state = { ...draft.state, nextEdit: edit + 1 };
+  for (const message of messages) draft.retired.push({ thread: threadId, message, edit });
+};
+
 interface Place {
   readonly call?: string;
   readonly item?: string;
@@ -183,7 +193,12 @@ export const append = (
     ...message,
     ...(thread.run === null ? {} : { run: thread.run.id, turn: thread.run.turn }),
   };
-  putThread(draft, { ...thread, chat: [...thread.chat, stored], nextPos: thread.nextPos + 1 });
+  putThread(draft, {
+    ...thread,
+    chat: [...thread.chat, stored],
+    tokens: thread.tokens + stored.tokens,
+    nextPos: thread.nextPos + 1,
+  });
   emit(draft, threadId, "message_added", { message: stored, final });
   return stored;
 };

@@ -1,7 +1,7 @@
 import type { EndReason, RunState } from "./events.ts";
 import type { RunLimits } from "./agent.ts";
 import { callsOfRun } from "./draft.ts";
-import type { Call, Run, Thread } from "./state.ts";
+import type { Call, Phase, Preparing, Run, Thread } from "./state.ts";
 
 /** The one thing a thread does next. */
 export type Step =
@@ -15,6 +15,8 @@ export type Step =
   /** Work of an older isolate was lost. */
   | { readonly do: "recover" }
   | { readonly do: "think" }
+  /** The effect that was waiting goes on. */
+  | { readonly do: "prepare" }
   | { readonly do: "act"; readonly calls: readonly string[] }
   | { readonly do: "wait"; readonly until: number }
   /** All calls of the reply are done: the turn ends. */
@@ -54,13 +56,17 @@ const startable = (calls: readonly Call[]): readonly string[] => {
   return starts;
 };
 
+/** A model attempt, or an effect that is not waiting. */
+const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: number }> =>
+  phase.at === "thinking" || (phase.at === "preparing" && phase.until === null);
+
 /** Whether a run still has something alive in this isolate. */
 const isLive = (run: Run, epoch: number): boolean =>
-  (run.phase.at === "thinking" && run.phase.epoch === epoch) ||
+  (isWorking(run.phase) && run.phase.epoch === epoch) ||
   callsOfRun(run).some((call) => call.status === "running" && call.epoch === epoch);
 
 const isLost = (run: Run, epoch: number): boolean =>
-  (run.phase.at === "thinking" && run.phase.epoch !== epoch) ||
+  (isWorking(run.phase) && run.phase.epoch !== epoch) ||
   callsOfRun(run).some((call) => call.status === "running" && call.epoch !== epoch);
 
 /** Why a ready run may not begin another turn; null if it may (row 9). */
@@ -120,6 +126,13 @@ const nextThink = (run: Run, facts: Facts): Step => {
   return facts.slot ? { do: "think" } : rest;
 };
 
+/** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
+const nextPrepare = ({ until }: Preparing, { now, slot }: Facts): Step => {
+  if (until === null) return rest;
+  if (now < until) return { do: "wait", until };
+  return slot ? { do: "prepare" } : rest;
+};
+
 /** What a thread does next (SE-9): total and pure; nothing else decides. */
 export const next = (thread: Thread, facts: Facts): Step => {
   const { run } = thread;
@@ -132,6 +145,8 @@ export const next = (thread: Thread, facts: Facts): Step => {
       return nextAct(run.phase.calls, facts.now);
     case "thinking":
       return rest;
+    case "preparing":
+      return nextPrepare(run.phase, facts);
     case "waiting":
       return facts.now < run.phase.until ? { do: "wait", until: run.phase.until } : nextThink(run, facts);
     case "ready":

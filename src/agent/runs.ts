@@ -1,5 +1,7 @@
+import { shownTokens } from "../chat/message.ts";
+import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
-import { agentOf, append, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
 import type { EndReason, RunState } from "./events.ts";
@@ -7,7 +9,8 @@ import { openCallsEnded } from "./calls.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
 import { answerOf, resultOf } from "./result.ts";
 import { noUsage } from "./state.ts";
-import type { Counters, Input, Run, RunRecord, Session, Thread } from "./state.ts";
+import type { Counters, Input, Run, Session, Thread } from "./state.ts";
+import type { RunRecord } from "./records.ts";
 import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
 
 /** Transitions of runs: started, cancelled, finished. */
@@ -58,6 +61,9 @@ export const runStarted = (draft: Draft, input: Input): void => {
     usage: noUsage,
     counters: noCounters,
     outputSchema: input.output_schema ?? draft.state.outputSchema,
+    evaluated: null,
+    hidden: [],
+    notes: [],
     reply: null,
     lane: laneAt(agent, 0),
     missingSince: null,
@@ -179,11 +185,14 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
 };
 
 const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
-  const retired = thread.chat.filter((message) => message.run === run.id);
-  const chat = thread.chat.filter((message) => message.run !== run.id);
+  // A summary stays: it stands for messages of earlier runs, too.
+  const isOwn = (message: Message): boolean => message.run === run.id && message.summary === undefined;
+  const retired = thread.chat.filter(isOwn);
+  const chat = thread.chat.filter((message) => !isOwn(message));
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
-  changeThread(draft, thread.id, { chat, firstInput });
-  draft.retired.push(...retired.map((message) => ({ thread: thread.id, message })));
+  const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
+  changeThread(draft, thread.id, { chat, tokens, firstInput });
+  retiredBy(draft, thread.id, retired);
   emit(
     draft,
     thread.id,

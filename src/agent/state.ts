@@ -1,11 +1,9 @@
 import type { ContentPart, Json, Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
-import type { Purpose, Usage } from "../model/completer.ts";
-import type { ModelErrorCode } from "../model/error.ts";
+import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
-import type { CallRecord } from "./effect.ts";
-import type { Ask, EndReason, OnBusy, RunState } from "./events.ts";
-import type { RunResult } from "./run-result.ts";
+import type { CallRecord, Force } from "./effect.ts";
+import type { Ask, EndReason, OnBusy } from "./events.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
 
@@ -73,6 +71,26 @@ export interface CallOutcomeRow {
   readonly missed?: boolean;
 }
 
+export interface Preparing {
+  readonly at: "preparing";
+  /** Position in the agent's before-effects; -1: its ladder, forced. */
+  readonly effect: number;
+  readonly force: Force | null;
+  readonly epoch: number;
+  /** Starts so far: names the work. */
+  readonly round: number;
+  readonly startedAt: number;
+  /** Null while it is at work; else when it goes on. */
+  readonly until: number | null;
+  readonly why: "retry" | "ask" | "crash" | "gate";
+  /** Open question, if it waits for one. */
+  readonly ask: string | null;
+  /** Tries of the call that has no reply yet. */
+  readonly tries: number;
+  /** Replies and answers by the digest of what was asked: what is here is never asked again. */
+  readonly memo: Readonly<Record<string, Json>>;
+}
+
 export type Phase =
   | { readonly at: "ready" }
   | {
@@ -92,7 +110,9 @@ export type Phase =
       readonly booked: boolean;
       readonly why: "retry" | "gate" | "crash";
     }
-  | { readonly at: "acting"; readonly calls: readonly Call[] };
+  | { readonly at: "acting"; readonly calls: readonly Call[] }
+  /** An effect is at work that needs a model or a person. */
+  | Preparing;
 
 export interface Counters {
   readonly toolCalls: number;
@@ -161,6 +181,12 @@ export interface Run {
   readonly usage: Usage;
   readonly counters: Counters;
   readonly outputSchema: Json | null;
+  /** How many before-effects this turn has evaluated (EF-3); null: none yet. */
+  readonly evaluated: number | null;
+  /** Tools that effects took out of this turn (EF-7). */
+  readonly hidden: readonly string[];
+  /** Notes of effects that wait for the results of the open calls (EF-2). */
+  readonly notes: readonly { readonly kind: string; readonly text: string }[];
   /** The last completed model call of the open turn, for its metrics. */
   readonly reply: Reply | null;
   /** Lane of the newest attempt. */
@@ -170,8 +196,14 @@ export interface Run {
 export interface Thread {
   readonly id: string;
   readonly agent: string;
-  /** Messages that are not retired, in order. */
+  /** Messages that are not retired, in the order of the view. */
   readonly chat: readonly Message[];
+  /** Sum of the chat's tokens as a model sees it. */
+  readonly tokens: number;
+  /** Tokens that edits took out of the view since the last call (EF-8). */
+  readonly removed: number;
+  /** `pos` of the newest message that a call has seen; -1 before the first. */
+  readonly seen: number;
   readonly nextPos: number;
   readonly inbox: readonly Input[];
   readonly run: Run | null;
@@ -230,6 +262,8 @@ export interface Session {
   readonly nextRun: number;
   readonly nextInput: number;
   readonly nextBlob: number;
+  /** Number of the next edit of a view, from 1: it orders overlays and retirements. */
+  readonly nextEdit: number;
   readonly threads: Readonly<Record<string, Thread>>;
   /** Open asks only; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
@@ -242,38 +276,6 @@ export interface Session {
     readonly calls: number;
     readonly estimated: boolean;
   };
-}
-
-/** One model attempt in the ledger (MO-33). */
-export interface LedgerRow {
-  readonly at: number;
-  readonly thread: string;
-  readonly agent: string;
-  readonly run: string;
-  readonly turn: number;
-  readonly attempt: number;
-  readonly purpose: Purpose;
-  readonly provider: string;
-  readonly model: string;
-  readonly outcome: "ok" | ModelErrorCode | "interrupted";
-  readonly usage: Usage;
-  readonly estimated: boolean;
-  readonly cost: number | null;
-}
-
-/** A run that ended, as `GET …/runs/{run}` shows it. */
-export interface RunRecord {
-  readonly id: string;
-  readonly thread: string;
-  readonly agent: string;
-  readonly inputs: readonly string[];
-  readonly state: RunState | "running" | "waiting";
-  readonly reason: EndReason | null;
-  readonly error: string | null;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly turns: number;
-  readonly result: RunResult | null;
 }
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };

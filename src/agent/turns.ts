@@ -17,7 +17,8 @@ import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { addUsage, noUsage } from "./state.ts";
-import type { LedgerRow, Phase, Run, Thread } from "./state.ts";
+import type { Phase, Run, Thread } from "./state.ts";
+import type { LedgerRow } from "./records.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
 

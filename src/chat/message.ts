@@ -114,9 +114,13 @@ export interface Message {
   readonly turn?: number;
   /** Set while the model sees something shorter; the original stays in `parts`. */
   readonly overlay?: Overlay;
-  /** Set on a summary; it takes the place of its range, not of its `pos`. */
+  /** Set on a summary, with its place in the order of the view; absent: `pos` is the place. */
   readonly summary?: Summary;
+  readonly place?: number;
 }
 
 /** Tokens of a message as a model sees it. */
 export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;
+
+/** Where a message stands in the order of the view. */
+export const placeOf = ({ place, pos }: Message): number => place ?? pos;

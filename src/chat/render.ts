@@ -21,7 +21,7 @@ const escapePart = (part: Part): Part => {
 };
 
 const wrapNote = (message: Message): readonly Part[] =>
-  message.parts.map((part) =>
+  shownParts(message).map((part) =>
     part.type === "text"
       ? { ...part, text: `<note from="${message.sender ?? message.origin}">${escapeTags(part.text)}</note>` }
       : part,
@@ -35,12 +35,28 @@ const prefixSteering = (parts: readonly Part[]): readonly Part[] => {
   );
 };
 
+const overlaidPart = (part: Part, text: string, media: boolean): Part => {
+  if (part.type !== "tool_result") return { type: "text", text };
+  const kept = media ? part.content.filter(({ type }) => type !== "text") : [];
+  return { ...part, content: [{ type: "text", text }, ...kept] };
+};
+
+/** The parts of a message as a model sees them: what an effect overlaid is replaced (EF-2). */
+export const shownParts = ({ parts, overlay }: Pick<Message, "parts" | "overlay">): readonly Part[] =>
+  overlay === undefined
+    ? parts
+    : parts.map((part, index) => {
+        const text = overlay.texts[index];
+        return text === undefined ? part : overlaidPart(part, text, overlay.media);
+      });
+
 const renderParts = (message: Message): readonly Part[] => {
-  if (message.role === "assistant" || message.role === "system") return message.parts;
-  if (message.role === "tool") return message.parts.map(escapePart);
+  const shown = shownParts(message);
+  if (message.role === "assistant" || message.role === "system") return shown;
+  if (message.role === "tool") return shown.map(escapePart);
   if (message.marks?.includes("note")) return wrapNote(message);
   // Agents write the task messages of their children in our tags on purpose.
-  const parts = message.origin === "agent" ? message.parts : message.parts.map(escapePart);
+  const parts = message.origin === "agent" ? shown : shown.map(escapePart);
   return message.marks?.includes("steering") ? prefixSteering(parts) : parts;
 };
 

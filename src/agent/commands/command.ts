@@ -5,7 +5,8 @@ import type { Ask, OnBusy } from "../events.ts";
 import { refuse } from "../problem.ts";
 import type { Problem } from "../problem.ts";
 import type { Principal } from "../rpc.ts";
-import type { ClientTool, Input, RunRecord, Session } from "../state.ts";
+import type { ClientTool, Input, Session } from "../state.ts";
+import type { RunRecord } from "../records.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {

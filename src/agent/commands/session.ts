@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { changeThread, emit, threadOf } from "../draft.ts";
+import { changeThread, emit, retiredBy, threadOf } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
@@ -41,6 +41,9 @@ const mainThread = (agent: string): Thread => ({
   id: "main",
   agent,
   chat: [],
+  tokens: 0,
+  removed: 0,
+  seen: -1,
   nextPos: 0,
   inbox: [],
   run: null,
@@ -77,6 +80,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   nextRun: 1,
   nextInput: 1,
   nextBlob: 1,
+  nextEdit: 1,
   threads: { main: mainThread(rules.entryAgent) },
   asks: {},
   grants: [],
@@ -219,13 +223,17 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
   for (const id of Object.keys(draft.state.threads)) {
     const thread = threadOf(draft, id);
     for (const input of thread.inbox) inputReturned(draft, input, "cleared");
-    if (thread.chat.length > 0)
+    if (thread.chat.length > 0) {
+      retiredBy(draft, id, thread.chat);
       emit(draft, id, "messages_retired", {
         messages: thread.chat.map((message) => message.id),
         by: "clear",
       });
+    }
     changeThread(draft, id, {
       chat: [],
+      tokens: 0,
+      removed: 0,
       firstInput: null,
       lastUsage: null,
       previousNewest: null,

@@ -1,0 +1,243 @@
+import { blockEnd, blockStart, isBlockPinned } from "../chat/blocks.ts";
+import { placeOf, shownTokens } from "../chat/message.ts";
+import type { Message, Overlay as Shown, Part } from "../chat/message.ts";
+import { shownParts } from "../chat/render.ts";
+import { cleanText, textOf } from "../chat/text.ts";
+import { append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { ChatEdit, Inject, Overlay, Retire } from "./effect.ts";
+
+/** The only ways an effect changes what the model sees (EF-2). Originals stay stored. */
+
+/** What a list of edits came to. */
+export interface Applied {
+  readonly injected: number;
+  readonly overlaid: number;
+  readonly retired: number;
+}
+
+/** Who edits, and what it saw: a range that changed since is not retired. */
+export interface Editor {
+  readonly kind: string;
+  readonly seen: readonly Message[];
+}
+
+const nextEdit = (draft: Draft): number => {
+  const { nextEdit: edit } = draft.state;
+  draft.state = { ...draft.state, nextEdit: edit + 1 };
+  return edit;
+};
+
+/** Replaces the chat, and keeps the sum of its tokens and what left it since the last call (EF-8). */
+const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
+  const { tokens, removed } = threadOf(draft, threadId);
+  changeThread(draft, threadId, {
+    chat,
+    tokens: tokens + delta,
+    removed: removed + Math.max(0, -delta),
+  });
+};
+
+/** Id under which `recall` reads a part: of a result that was cut its own, else that of a copy made now. */
+const recallOf = (draft: Draft, part: Part): string => {
+  if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
+  const id = `b${draft.state.nextBlob}`;
+  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
+  draft.blobs.push({ id, text: partText(part) });
+  return id;
+};
+
+const partText = (part: Part): string => {
+  if (part.type === "text") return part.text;
+  return part.type === "tool_result" ? textOf(part.content) : "";
+};
+
+const isOverlayable = ({ type }: Part): boolean => type !== "tool_call" && type !== "reasoning";
+
+/** Whether the second way to show a message is shorter than the first. */
+const isShorter = (
+  shown: Message,
+  tokens: number,
+  overlay: Pick<Shown, "texts" | "media">,
+  at: number,
+): boolean => {
+  const now = shownTokens(shown);
+  if (tokens !== now) return tokens < now;
+  const part = shownParts(shown)[at];
+  return part !== undefined && (overlay.texts[at]?.length ?? 0) < partText(part).length;
+};
+
+const overlaid = (
+  draft: Draft,
+  threadId: string,
+  edit: number,
+  { kind }: Editor,
+  { overlay }: Overlay,
+): boolean => {
+  const { message: id, part: at, text } = overlay;
+  const media = overlay.media === true;
+  const { chat } = threadOf(draft, threadId);
+  const index = chat.findIndex((each) => each.id === id);
+  const message = chat[index];
+  const part = message?.parts[at];
+  if (message === undefined || part === undefined || !isOverlayable(part) || isBlockPinned(chat, index))
+    return false;
+  const shownText = cleanText(typeof text === "function" ? text("b0000") : text);
+  if (!/\S/.test(shownText)) return false;
+  const made = (said: string): Shown => {
+    const texts = { ...message.overlay?.texts, [at]: said };
+    const shown = { edit, by: kind, texts, media, tokens: 0 };
+    return { ...shown, tokens: draft.moment.estimate(shownParts({ parts: message.parts, overlay: shown })) };
+  };
+  const trial = made(shownText);
+  if (!isShorter(message, trial.tokens, trial, at)) return false;
+  const final = typeof text === "function" ? made(cleanText(text(recallOf(draft, part)))) : trial;
+  const changed: Message = { ...message, overlay: final };
+  putChat(draft, threadId, chat.with(index, changed), final.tokens - shownTokens(message));
+  return true;
+};
+
+/** Bounds of a range as whole blocks, both edges moved to older messages; null if nothing is left. */
+const snapped = (
+  chat: readonly Message[],
+  from: number,
+  to: number,
+): { readonly from: number; readonly to: number } | null => {
+  const start = blockStart(chat, from);
+  const end = blockEnd(chat, to) > to + 1 ? blockStart(chat, to) : to + 1;
+  return start < end ? { from: start, to: end } : null;
+};
+
+const indexOf = (chat: readonly Message[], id: string): number =>
+  chat.findIndex((message) => message.id === id);
+
+const sameRange = (
+  seen: readonly Message[],
+  chat: readonly Message[],
+  edges: Retire["retire"],
+  from: number,
+  to: number,
+): boolean => {
+  const start = indexOf(seen, edges.from);
+  if (start < 0 || indexOf(seen, edges.to) - start !== to - from) return false;
+  for (let index = from; index <= to; index++)
+    if (seen[start + index - from]?.id !== chat[index]?.id) return false;
+  return true;
+};
+
+const summaryOf = (
+  draft: Draft,
+  threadId: string,
+  text: string,
+  place: number,
+  summary: NonNullable<Message["summary"]>,
+): Message => {
+  const { nextPos, run } = threadOf(draft, threadId);
+  const parts: readonly Part[] = [{ type: "text", text: cleanText(text) }];
+  return {
+    id: `msg_${threadId}_${nextPos}`,
+    pos: nextPos,
+    role: "user",
+    origin: "system",
+    sender: summary.by,
+    parts,
+    at: draft.moment.now,
+    tokens: draft.moment.estimate(parts),
+    ...(run === null ? {} : { run: run.id, turn: run.turn }),
+    place,
+    summary,
+  };
+};
+
+/** How many messages left the view; 0 if the range is gone, changed, or must stay. */
+const retired = (draft: Draft, threadId: string, { kind, seen }: Editor, { retire }: Retire): number => {
+  const { chat, nextPos } = threadOf(draft, threadId);
+  const [first, last] = [indexOf(chat, retire.from), indexOf(chat, retire.to)];
+  if (first < 0 || last < first || !sameRange(seen, chat, retire, first, last)) return 0;
+  const range = snapped(chat, first, last);
+  if (range === null) return 0;
+  const inside = chat.slice(range.from, range.to);
+  const kept = inside.filter((_, index) => isBlockPinned(chat, range.from + index));
+  const gone = inside.filter((message) => !kept.includes(message));
+  const [oldest, newest] = [gone[0], gone.at(-1)];
+  if (oldest === undefined || newest === undefined) return 0;
+  const spans = gone.map(({ pos, summary }) => summary ?? { from: pos, to: pos });
+  const bounds = {
+    from: Math.min(...spans.map(({ from }) => from)),
+    to: Math.max(...spans.map(({ to }) => to)),
+  };
+  const summaries =
+    retire.summary === undefined || !/\S/.test(retire.summary)
+      ? []
+      : [
+          summaryOf(draft, threadId, retire.summary, placeOf(oldest), {
+            edit: draft.state.nextEdit,
+            by: kind,
+            ...bounds,
+          }),
+        ];
+  const shown = inside.flatMap((message) =>
+    message === oldest ? summaries : kept.includes(message) ? [message] : [],
+  );
+  const next = [...chat.slice(0, range.from), ...shown, ...chat.slice(range.to)];
+  if (next[0]?.role !== "user") return 0;
+  const before = gone.reduce((sum, message) => sum + shownTokens(message), 0);
+  const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
+  retiredBy(draft, threadId, gone);
+  if (summaries.length > 0) changeThread(draft, threadId, { nextPos: nextPos + 1 });
+  putChat(draft, threadId, next, after - before);
+  for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
+  return gone.length;
+};
+
+const note = (
+  kind: string,
+  text: string,
+): Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn"> => ({
+  role: "user",
+  origin: "effect",
+  sender: kind,
+  marks: ["note"],
+  parts: [{ type: "text", text: cleanText(text) }],
+});
+
+/** A note now, or behind the results of the open calls: between a call and its result nothing may stand (SE-6). */
+const injected = (
+  draft: Draft,
+  threadId: string,
+  { kind }: Editor,
+  { inject: { text } }: Inject,
+): boolean => {
+  if (!/\S/.test(text)) return false;
+  const { phase, notes } = runOf(draft, threadId);
+  if (phase.at === "acting") changeRun(draft, threadId, { notes: [...notes, { kind, text }] });
+  else append(draft, threadId, note(kind, text));
+  return true;
+};
+
+/** Notes that waited for the results of the reply they are about. */
+export const notesAppended = (draft: Draft, threadId: string): void => {
+  const { notes } = runOf(draft, threadId);
+  if (notes.length === 0) return;
+  changeRun(draft, threadId, { notes: [] });
+  for (const { kind, text } of notes) append(draft, threadId, note(kind, text));
+};
+
+/** Applies edits in their order; those that are not legal or would show more than now are dropped. */
+export const edited = (
+  draft: Draft,
+  threadId: string,
+  editor: Editor,
+  edits: readonly ChatEdit[],
+): Applied => {
+  const overlays = edits.filter((edit): edit is Overlay => "overlay" in edit);
+  const counts = { injected: 0, overlaid: 0, retired: 0 };
+  const number = draft.state.nextEdit;
+  for (const edit of overlays) if (overlaid(draft, threadId, number, editor, edit)) counts.overlaid += 1;
+  if (counts.overlaid > 0) nextEdit(draft);
+  for (const edit of edits) {
+    if ("retire" in edit) counts.retired += retired(draft, threadId, editor, edit);
+    else if ("inject" in edit && injected(draft, threadId, editor, edit)) counts.injected += 1;
+  }
+  return counts;
+};
