@@ -1,7 +1,7 @@
 /** SHA-256 without waiting: file hashes are taken inside a storage transaction, where nothing may be awaited. */
 
-const round = Uint32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)));
-const initial = Uint32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime)));
+const round = Int32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)) | 0);
+const initial = Int32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime)) | 0);
 
 function primes(count: number): number[] {
   const found: number[] = [];
@@ -15,28 +15,39 @@ function fraction(value: number): number {
   return Math.floor((value - Math.floor(value)) * 2 ** 32);
 }
 
-const rotate = (value: number, by: number): number => (value >>> by) | (value << (32 - by));
+const at = (words: Int32Array, index: number): number => words[index] ?? 0;
 
-const at = (words: Uint32Array, index: number): number => words[index] ?? 0;
+/** Message schedule of the block at hand: nothing is awaited in between, so one is enough. */
+const words = new Int32Array(64);
 
-function schedule(words: Uint32Array): void {
+function load(bytes: Uint8Array, offset: number): void {
+  for (let index = 0; index < 16; index++) {
+    const from = offset + index * 4;
+    const high = ((bytes[from] ?? 0) << 24) | ((bytes[from + 1] ?? 0) << 16);
+    words[index] = high | ((bytes[from + 2] ?? 0) << 8) | (bytes[from + 3] ?? 0);
+  }
   for (let index = 16; index < 64; index++) {
     const early = at(words, index - 15);
     const late = at(words, index - 2);
-    const small = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
-    const large = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
+    const small = ((early >>> 7) | (early << 25)) ^ ((early >>> 18) | (early << 14)) ^ (early >>> 3);
+    const large = ((late >>> 17) | (late << 15)) ^ ((late >>> 19) | (late << 13)) ^ (late >>> 10);
     words[index] = at(words, index - 16) + small + at(words, index - 7) + large;
   }
 }
 
-function compress(state: Uint32Array, words: Uint32Array): void {
-  schedule(words);
-  let [a, b, c, d] = [at(state, 0), at(state, 1), at(state, 2), at(state, 3)];
-  let [e, f, g, h] = [at(state, 4), at(state, 5), at(state, 6), at(state, 7)];
+function compress(state: Int32Array): void {
+  let a = at(state, 0);
+  let b = at(state, 1);
+  let c = at(state, 2);
+  let d = at(state, 3);
+  let e = at(state, 4);
+  let f = at(state, 5);
+  let g = at(state, 6);
+  let h = at(state, 7);
   for (let index = 0; index < 64; index++) {
-    const sum = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+    const sum = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
     const first = (h + sum + ((e & f) ^ (~e & g)) + at(round, index) + at(words, index)) | 0;
-    const other = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+    const other = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
     const second = (other + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     h = g;
     g = f;
@@ -47,42 +58,53 @@ function compress(state: Uint32Array, words: Uint32Array): void {
     b = a;
     a = (first + second) | 0;
   }
-  [a, b, c, d, e, f, g, h].forEach((value, index) => {
-    state[index] = at(state, index) + value;
-  });
+  const after = [a, b, c, d, e, f, g, h];
+  for (let index = 0; index < 8; index++) state[index] = at(state, index) + (after[index] ?? 0);
 }
 
+const last = new Uint8Array(128);
+
+/** The bytes behind the last whole block, padded to one block or two. */
 function padded(bytes: Uint8Array): Uint8Array {
   const tail = bytes.length % 64;
-  const block = new Uint8Array(tail < 56 ? 64 : 128);
+  const block = last.subarray(0, tail < 56 ? 64 : 128).fill(0);
   block.set(bytes.subarray(bytes.length - tail));
   block[tail] = 0x80;
-  new DataView(block.buffer).setBigUint64(block.length - 8, BigInt(bytes.length) * 8n);
+  const bits = bytes.length * 8;
+  new DataView(block.buffer).setUint32(block.length - 8, Math.floor(bits / 2 ** 32));
+  new DataView(block.buffer).setUint32(block.length - 4, bits % 2 ** 32);
   return block;
 }
 
+const encoder = new TextEncoder();
+
 /** The 32 bytes of SHA-256 of text (as UTF-8) or bytes. */
 export function sha256(input: string | Uint8Array): Uint8Array {
-  const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
-  const state = Uint32Array.from(initial);
-  const words = new Uint32Array(64);
-  const feed = (block: Uint8Array): void => {
-    const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
-    for (let offset = 0; offset + 64 <= block.length; offset += 64) {
-      for (let index = 0; index < 16; index++) words[index] = view.getUint32(offset + index * 4);
-      compress(state, words);
+  const bytes = typeof input === "string" ? encoder.encode(input) : input;
+  const state = Int32Array.from(initial);
+  const feed = (block: Uint8Array, length: number): void => {
+    for (let offset = 0; offset + 64 <= length; offset += 64) {
+      load(block, offset);
+      compress(state);
     }
   };
-  feed(bytes.subarray(0, bytes.length - (bytes.length % 64)));
-  feed(padded(bytes));
+  feed(bytes, bytes.length);
+  const end = padded(bytes);
+  feed(end, end.length);
   const result = new Uint8Array(32);
-  state.forEach((value, index) => new DataView(result.buffer).setUint32(index * 4, value));
+  const view = new DataView(result.buffer);
+  for (let index = 0; index < 8; index++) view.setInt32(index * 4, at(state, index));
   return result;
 }
 
+const digits = "0123456789abcdef";
+
 /** Lower-case hex. */
-export const hexOf = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const hexOf = (bytes: Uint8Array): string => {
+  let text = "";
+  for (const byte of bytes) text += digits.charAt(byte >> 4) + digits.charAt(byte & 15);
+  return text;
+};
 
 /** Lower-case hex of SHA-256. */
 export const sha256Hex = (input: string | Uint8Array): string => hexOf(sha256(input));

@@ -1,0 +1,15 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { sha256Hex } from "../../src/sandbox/sha256.ts";
+
+const expected = (input: string | Uint8Array): string => createHash("sha256").update(input).digest("hex");
+
+test("TB-16: hashes are SHA-256 at every length around its blocks, of texts, bytes and parts of a buffer", () => {
+  for (let length = 0; length < 200; length++) {
+    const text = "aé€😀z".repeat(length).slice(0, length);
+    const bytes = Uint8Array.from({ length }, (_, index) => index * 7 + length);
+    expect(sha256Hex(text)).toBe(expected(text));
+    expect(sha256Hex(bytes)).toBe(expected(bytes));
+    expect(sha256Hex(bytes.subarray(3))).toBe(expected(bytes.subarray(3)));
+  }
+});
