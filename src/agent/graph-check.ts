@@ -1,0 +1,137 @@
+import * as z from "zod";
+import { ancestorsOf, referencesIn } from "./graph.ts";
+import type { GraphTask } from "./graph.ts";
+
+/** Whether a task graph can be run at all; every mistake is named at once, before anything starts (AG-33). */
+
+const mostTasks = 64;
+const idPattern = /^[\w-]{1,64}$/;
+
+/** One task as the model writes it. */
+export const graphTaskSchema = z.strictObject({
+  id: z
+    .string()
+    .regex(idPattern, "1 to 64 letters, digits, _ and -")
+    .describe("Name of the task within this graph."),
+  agent: z.string().min(1).describe('Agent that does it, or "auto" for the one that fits best.'),
+  message: z
+    .string()
+    .refine((message) => /\S/.test(message), "must not be blank")
+    .describe("What to do. {{id.output}} stands for the output of a task it depends on."),
+  context: z.string().default("").describe("What the agent needs to know."),
+  depends_on: z.array(z.string()).default([]).describe("Tasks that must have ended before."),
+  blocking: z.boolean().describe("Whether its failure cancels the tasks that depend on it."),
+  timeout_seconds: z.number().positive().optional().describe("Seconds it may take."),
+  interpolate: z.boolean().default(true).describe("Whether {{id.output}} is filled in."),
+});
+
+/** The agent a task goes to, or why it cannot. */
+export type ResolveAgent = (
+  agent: string,
+  message: string,
+) => { readonly agent: string } | { readonly problem: string };
+
+export type CheckedGraph =
+  | { readonly ok: true; readonly tasks: readonly GraphTask[] }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** `agent_id` is another name of `agent`. */
+const renamed = (task: unknown): unknown => {
+  if (!isRecord(task) || !("agent_id" in task) || "agent" in task) return task;
+  const { agent_id: agent, ...rest } = task;
+  return { ...rest, agent };
+};
+
+const listOf = (args: unknown): unknown => {
+  if (!isRecord(args)) return undefined;
+  const graph = args["task_graph"];
+  return "task_graph" in args && isRecord(graph) ? graph["tasks"] : args["tasks"];
+};
+
+/** What of a task can be compared with the others, whatever else is wrong with it. */
+interface Link {
+  readonly at: number;
+  readonly id: string;
+  readonly depends_on: readonly string[];
+  readonly texts: readonly string[];
+}
+
+const linkOf = (task: unknown, at: number): Link => {
+  const { id, depends_on, message, context, interpolate } = isRecord(task) ? task : {};
+  const texts = interpolate === false ? [] : [message, context];
+  return {
+    at,
+    id: typeof id === "string" ? id : "",
+    depends_on: Array.isArray(depends_on) ? depends_on.filter((each) => typeof each === "string") : [],
+    texts: texts.filter((each) => typeof each === "string"),
+  };
+};
+
+const nameOf = ({ at, id }: Link): string => (idPattern.test(id) ? `task ${id}` : `tasks.${at}`);
+
+const linkProblems = (links: readonly Link[]): readonly string[] => {
+  const ids = new Set(links.map(({ id }) => id));
+  return links.flatMap((link): string[] => {
+    const twice = links.find(({ id }) => id === link.id && id !== "")?.at !== link.at && link.id !== "";
+    const unknown = link.depends_on.filter((id) => !ids.has(id));
+    const ancestors = ancestorsOf(links, link.id);
+    const foreign = link.texts.flatMap(referencesIn).filter((id) => !ancestors.has(id));
+    return [
+      ...(twice ? [`${nameOf(link)}: the id stands here twice`] : []),
+      ...unknown.map((id) => `${nameOf(link)}: depends_on names ${id}, which is no task of this graph`),
+      ...[...new Set(foreign)].map(
+        (id) => `${nameOf(link)}: {{${id}.output}} needs ${id} in depends_on, directly or not`,
+      ),
+    ];
+  });
+};
+
+/** The tasks of one shortest cycle in its order, the first one again at the end; null if there is none. */
+const cycleIn = (links: readonly Link[]): readonly string[] | null => {
+  const depends = new Map(links.map(({ id, depends_on }) => [id, depends_on]));
+  const start = links.find(({ id }) => ancestorsOf(links, id).has(id))?.id;
+  if (start === undefined) return null;
+  const paths: (readonly string[])[] = [[start]];
+  const seen = new Set<string>();
+  for (let path = paths.shift(); path !== undefined; path = paths.shift()) {
+    for (const next of depends.get(path.at(-1) ?? "") ?? []) {
+      if (next === start) return [...path, next];
+      if (!seen.has(next)) paths.push([...path, next]);
+      seen.add(next);
+    }
+  }
+  return null;
+};
+
+/** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
+export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
+  const list = listOf(args);
+  if (!Array.isArray(list)) return { ok: false, problems: ["tasks: a list of tasks is required"] };
+  if (list.length < 1 || list.length > mostTasks)
+    return { ok: false, problems: [`tasks: a graph has 1 to ${mostTasks} tasks, not ${list.length}`] };
+  const raw = list.map(renamed);
+  const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
+  const links = raw.map(linkOf);
+  const tasks: GraphTask[] = [];
+  const problems = parsed.flatMap(({ data, error }, at): string[] => {
+    const name = nameOf(links[at] ?? { at, id: "", depends_on: [], texts: [] });
+    if (data === undefined)
+      return (error?.issues ?? []).map(({ path, message }) =>
+        [name, path.join("."), message].filter(Boolean).join(": "),
+      );
+    const found = resolve(data.agent, data.message);
+    if ("problem" in found) return [`${name}: agent: ${found.problem}`];
+    tasks.push({ ...data, agent: found.agent });
+    return [];
+  });
+  const cycle = cycleIn(links);
+  const all = [
+    ...problems,
+    ...linkProblems(links),
+    ...(cycle === null ? [] : [`tasks wait for each other: ${cycle.join(" → ")}`]),
+  ];
+  return all.length === 0 ? { ok: true, tasks } : { ok: false, problems: all };
+};
