@@ -1,7 +1,8 @@
 import { placeOf } from "../src/chat/message.ts";
 import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
-import type { Call, Input, Session, Thread } from "../src/agent/state.ts";
+import type { Input, Session, Thread } from "../src/agent/state.ts";
+import type { Call } from "../src/agent/call.ts";
 import { messageJson } from "./rows.ts";
 import type { StoredRow, ThreadRow } from "./rows.ts";
 

@@ -1,6 +1,7 @@
 import type { Message } from "../src/chat/message.ts";
 import type { Transition } from "../src/agent/draft.ts";
-import type { Call, Session, Thread } from "../src/agent/state.ts";
+import type { Session, Thread } from "../src/agent/state.ts";
+import type { Call } from "../src/agent/call.ts";
 import { messageBlob, pieceLength, writeBlob } from "./rows.ts";
 import type { SessionRow, ThreadRow } from "./rows.ts";
 

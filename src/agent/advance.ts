@@ -8,7 +8,8 @@ import { next } from "./next.ts";
 import type { Step } from "./next.ts";
 import { concluded } from "./follows.ts";
 import { runFinished } from "./runs.ts";
-import type { Run, Session, Thread } from "./state.ts";
+import { callLost, preparingPaused, preparingResumed } from "./preparing.ts";
+import type { Preparing, Run, Session, Thread } from "./state.ts";
 
 /** Takes every step that needs no outside, so that it shares the commit of what made it possible. */
 
@@ -19,6 +20,7 @@ const missingCheck = 300_000;
 /** A run is waiting when only the clock or the outside can move it. */
 const isWaiting = (run: Run): boolean => {
   if (run.phase.at === "waiting" || run.missingSince !== null) return true;
+  if (run.phase.at === "preparing") return run.phase.until !== null;
   const calls = callsOfRun(run);
   return (
     calls.length > 0 &&
@@ -39,8 +41,14 @@ const stepOf = (draft: Draft, threadId: string): Step => {
   return next(thread, { now, epoch, limits, slot: runningThreads(draft.state) < maxRunningThreads });
 };
 
+const preparingWaits = ({ ask, until }: Preparing): readonly WaitReason[] => {
+  const times = until === null ? {} : { until };
+  return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
+};
+
 const waitReasons = (run: Run): readonly WaitReason[] => {
   if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
+  if (run.phase.at === "preparing") return preparingWaits(run.phase);
   return callsOfRun(run)
     .filter(({ status }) => status === "parked")
     .map(({ ask, parkedOn, until }) => ({
@@ -61,25 +69,31 @@ const blockClosed = (draft: Draft, threadId: string): void => {
   if (run?.phase.at === "acting") changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
+const attemptLost = (
+  draft: Draft,
+  threadId: string,
+  { attempt, lanes }: Extract<Run["phase"], { at: "thinking" }>,
+  until: number,
+): void => {
+  attemptAborted(draft, threadId, "interrupted", until);
+  changeRun(draft, threadId, {
+    phase: { at: "waiting", attempt: attempt + 1, until, lanes, booked: false, why: "crash" },
+  });
+};
+
 /** What an older isolate was doing is lost: its attempt is void, its calls go by their class (SE-33). */
 const recovered = (draft: Draft, threadId: string): void => {
   const { phase, counters } = runOf(draft, threadId);
   if (phase.at === "acting") callsRecovered(draft, threadId);
-  if (phase.at !== "thinking") return;
+  if (phase.at !== "thinking" && phase.at !== "preparing") return;
   const dead = counters.deadAttempts + 1;
-  const pause = dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3));
-  attemptAborted(draft, threadId, "interrupted", draft.moment.now + pause);
+  const until = draft.moment.now + (dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3)));
+  if (phase.at === "thinking") attemptLost(draft, threadId, phase, until);
+  else {
+    callLost(draft, threadId, "interrupted");
+    preparingPaused(draft, threadId, until, "crash");
+  }
   changeCounters(draft, threadId, { deadAttempts: dead });
-  changeRun(draft, threadId, {
-    phase: {
-      at: "waiting",
-      attempt: phase.attempt + 1,
-      until: draft.moment.now + pause,
-      lanes: phase.lanes,
-      booked: false,
-      why: "crash",
-    },
-  });
   if (dead >= deadLimit)
     changeRun(draft, threadId, {
       stop: { reason: "poisoned", error: `${dead} attempts died before anything was stored` },
@@ -138,6 +152,9 @@ const advanced = (draft: Draft, threadId: string, by: string): void => {
       case "think":
         thinkingStarted(draft, threadId);
         break;
+      case "prepare":
+        preparingResumed(draft, threadId);
+        break;
       case "act":
         callsStarted(draft, threadId, step.calls);
         break;
@@ -164,6 +181,7 @@ const deadlinesOf = ({ run }: Thread, now: number): readonly number[] => {
   const times = run.deadline === null ? [] : [run.deadline];
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
   if (run.phase.at === "waiting") times.push(run.phase.until);
+  if (run.phase.at === "preparing" && run.phase.until !== null) times.push(run.phase.until);
   for (const call of callsOfRun(run))
     if (call.status === "parked" && call.until !== null) times.push(call.until);
   return times;

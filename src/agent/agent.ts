@@ -3,7 +3,9 @@ import type { Completer, ModelRequest, ResponseFormat, ToolSpec, Usage } from ".
 import type { ReserveRequest } from "../model/gate.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
-import type { CallPlan, Grant } from "./state.ts";
+import type { BoundEffect } from "./effect.ts";
+import type { Grant } from "./state.ts";
+import type { CallPlan } from "./call.ts";
 
 /** An agent as code: built from config and bindings on each wake by the engine, never stored. */
 
@@ -57,6 +59,12 @@ export interface Agent {
     readonly tokens: number;
   };
   readonly limits: RunLimits;
+  /** In the order of EF-5; `ladder` is what an overflow or the API forces, configured or not. */
+  readonly effects: {
+    readonly before: readonly BoundEffect[];
+    readonly after: readonly BoundEffect[];
+    readonly ladder: BoundEffect | null;
+  };
   readonly asks: {
     readonly timeoutMs: number;
     readonly questionTimeoutMs: number;
@@ -103,6 +111,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   specs: [],
   toolsDisabled: true,
   system: () => ({ text: "", tokens: 0 }),
+  effects: { before: [], after: [], ladder: null },
   limits: {
     maxIterations: 0,
     maxTokens: null,

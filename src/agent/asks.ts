@@ -4,7 +4,9 @@ import { agentOf, changeCall, changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
 import { callEnded, findCall } from "./outcomes.ts";
-import type { Call, CallPlan } from "./state.ts";
+import type { EffectQuestion } from "./effect.ts";
+import { memoKept, preparingOf, preparingPaused } from "./preparing.ts";
+import type { Call, CallPlan } from "./call.ts";
 
 /** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
 
@@ -63,7 +65,44 @@ const close = (
   draft.asks.push({ ...ask, status, resolution });
 };
 
+/** Puts an effect's question to a person; its effect waits (EF-24). */
+export const preparingAsked = (
+  draft: Draft,
+  threadId: string,
+  key: string,
+  { text, options, default: fallback }: EffectQuestion,
+  timeoutMs: number,
+): void => {
+  const { now, random } = draft.moment;
+  const question = { text, options, multi_select: false, strict: true };
+  const ask: Ask = {
+    id: `ask_${random()}`,
+    kind: "question",
+    thread: threadId,
+    run: threadOf(draft, threadId).run?.id ?? "",
+    call: "",
+    status: "open",
+    opened_at: now,
+    expires_at: now + timeoutMs,
+    question,
+  };
+  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
+  emit(draft, threadId, "ask_user", { ask });
+  memoKept(draft, threadId, key, fallback);
+  preparingPaused(draft, threadId, ask.expires_at, "ask", { id: ask.id, key });
+};
+
+/** An effect's question has its answer, or its default: the effect goes on. */
+const preparingTold = (draft: Draft, ask: Ask, text: string | null): boolean => {
+  const phase = preparingOf(threadOf(draft, ask.thread).run);
+  if (phase?.ask?.id !== ask.id) return false;
+  if (text !== null) memoKept(draft, ask.thread, phase.ask.key, text);
+  preparingPaused(draft, ask.thread, draft.moment.now, "ask");
+  return true;
+};
+
 const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
+  if (preparingTold(draft, ask, text)) return;
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null) return;
   const durationMs = draft.moment.now - ask.opened_at;
@@ -79,6 +118,7 @@ const cleared = { status: "planned", approved: true, ask: null, until: null, par
 
 /** What an ask's call gets when nobody answers (SE-28). */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
+  if (preparingTold(draft, ask, null)) return "continue";
   const agent = agentOf(draft, ask.thread);
   if (ask.kind === "approval") {
     if (agent.approvalTimeout(ask.approval?.rule ?? "").onTimeout === "approve") {

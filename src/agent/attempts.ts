@@ -5,8 +5,10 @@ import { agentOf, changeRun, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import { runFinished } from "./runs.ts";
+import { preparingBegun } from "./preparing.ts";
 import { noUsage } from "./state.ts";
-import { attemptAborted, ledgered } from "./turns.ts";
+import { ledgered } from "./ledger.ts";
+import { attemptAborted } from "./turns.ts";
 
 /** Transitions of attempts that brought no reply: retried by a deadline, moved to another lane, or the end (MO-26, MO-27). */
 
@@ -32,9 +34,25 @@ export const attemptFailed = (
   const { usage = noUsage, cost = 0, billed = false } = failure;
   ledgered(draft, threadId, { outcome: failure.code, usage, estimated: billed, cost });
   attemptAborted(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
+  if (failure.code === "context_overflow" && ladderBegun(draft, threadId, phase.attempt + 1))
+    return { exhausted: false };
   if (after.kind === "fail") givenUp(draft, threadId, failure, after);
   else again(draft, threadId, failure, phase.attempt + 1, after);
   return { exhausted: after.exhausted };
+};
+
+/** Forced compactions of one turn; the last is a hard clear (EF-25). */
+const mostOverflows = 4;
+
+/** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
+const ladderBegun = (draft: Draft, threadId: string, attempt: number): boolean => {
+  const { overflows, cancel } = runOf(draft, threadId);
+  const count = overflows + 1;
+  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.ladder === null)
+    return false;
+  changeRun(draft, threadId, { overflows: count });
+  preparingBegun(draft, threadId, -1, { why: "overflow", count }, attempt);
+  return true;
 };
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };

@@ -3,7 +3,7 @@ import { cleanText } from "../chat/text.ts";
 import { limitOutput } from "../tools/output.ts";
 import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import type { Call } from "./state.ts";
+import type { Call } from "./call.ts";
 
 /** The result of a call as the chat keeps it, whoever gave it: a tool, a person or a client. */
 

@@ -13,7 +13,7 @@ import {
 } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { callEnded, findCall, inputOf } from "./outcomes.ts";
-import type { Call, CallPlan } from "./state.ts";
+import type { Call, CallPlan } from "./call.ts";
 
 /** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
 
@@ -148,13 +148,14 @@ export const openCallsEnded = (
   }
 };
 
-const askDropped = (draft: Draft, threadId: string, askId: string): void => {
+/** Closes an open ask that nobody need answer any more. */
+export const askDropped = (draft: Draft, threadId: string, askId: string): void => {
   const ask = draft.state.asks[askId];
   if (ask === undefined) return;
   const { [askId]: _, ...asks } = draft.state.asks;
   draft.state = { ...draft.state, asks };
   draft.asks.push({ ...ask, status: "cancelled" });
-  emit(draft, threadId, "ask_cancelled", { ask: askId }, { call: ask.call });
+  emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
 };
 
 /** Calls that an older isolate was running go by their safety class (SE-33). */

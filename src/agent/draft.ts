@@ -2,7 +2,8 @@ import type { Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Agent, Agents } from "./agent.ts";
-import type { Call, Input, Run, Session, Thread } from "./state.ts";
+import type { Input, Run, Session, Thread } from "./state.ts";
+import type { Call } from "./call.ts";
 import type { LedgerRow, RunRecord } from "./records.ts";
 
 /** Time, randomness and live text, handed to a transition so that it stays a pure function. */

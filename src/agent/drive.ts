@@ -5,7 +5,9 @@ import type { Draft } from "./draft.ts";
 import type { Host } from "./host.ts";
 import type { Outside } from "./outside.ts";
 import { createPlaces } from "./places.ts";
-import type { Call, Session } from "./state.ts";
+import { prepare } from "./prepare.ts";
+import type { Session } from "./state.ts";
+import type { Call } from "./call.ts";
 import { think } from "./think.ts";
 import { createToolCache } from "./tool-cache.ts";
 import { attemptId } from "./turns.ts";
@@ -22,7 +24,7 @@ export interface Driver {
 
 /** Work that the state says this isolate is doing. */
 type Intent =
-  | { readonly key: string; readonly kind: "think"; readonly thread: string }
+  | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
   | {
       readonly key: string;
       readonly kind: "act";
@@ -36,6 +38,11 @@ const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
     if (run === null) return [];
     if (run.phase.at === "thinking" && run.phase.epoch === epoch)
       return [{ key: `${id}:${attemptId(run, run.phase.attempt)}`, kind: "think", thread: id }];
+    if (run.phase.at === "preparing" && run.phase.until === null && run.phase.epoch === epoch) {
+      const { effect, attempt, round } = run.phase;
+      const key = `${id}:${attemptId(run, attempt)}:effect ${effect}.${round}`;
+      return [{ key, kind: "prepare", thread: id }];
+    }
     return callsOfRun(run)
       .filter((call) => call.status === "running" && call.epoch === epoch)
       .map((call) => ({
@@ -102,6 +109,17 @@ const createWorks = (): Works => {
   };
 };
 
+const begun = (outside: Outside, intent: Intent): Promise<void> => {
+  switch (intent.kind) {
+    case "think":
+      return think(outside, intent.thread);
+    case "prepare":
+      return prepare(outside, intent.thread);
+    case "act":
+      return act(outside, intent.thread, intent.call);
+  }
+};
+
 export const createDriver = (host: Host): Driver => {
   const works = createWorks();
   const cache = createToolCache();
@@ -119,8 +137,7 @@ export const createDriver = (host: Host): Driver => {
 
   const begin = (intent: Intent): void => {
     const outside = { host, cache, ...works.add(intent.key), settle, placed: places.take };
-    const work =
-      intent.kind === "think" ? think(outside, intent.thread) : act(outside, intent.thread, intent.call);
+    const work = begun(outside, intent);
     void work
       .catch((error: unknown) => host.failed(error))
       .finally(() => {

@@ -3,6 +3,7 @@ import { placeOf, shownTokens } from "../chat/message.ts";
 import type { Message, Overlay as Shown, Part } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { cleanText, textOf } from "../chat/text.ts";
+import { callsOf } from "../chat/view.ts";
 import { append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { ChatEdit, Inject, Overlay, Retire } from "./effect.ts";
@@ -20,6 +21,8 @@ export interface Applied {
 export interface Editor {
   readonly kind: string;
   readonly seen: readonly Message[];
+  /** Its notes wait for the results of the reply, if that has calls. */
+  readonly later: boolean;
 }
 
 const nextEdit = (draft: Draft): number => {
@@ -149,45 +152,54 @@ const summaryOf = (
   };
 };
 
-/** How many messages left the view; 0 if the range is gone, changed, or must stay. */
-const retired = (draft: Draft, threadId: string, { kind, seen }: Editor, { retire }: Retire): number => {
-  const { chat, nextPos } = threadOf(draft, threadId);
+/** The whole blocks of a range: what leaves, and what stays since it is pinned; null if nothing may leave. */
+const rangeOf = (
+  chat: readonly Message[],
+  seen: readonly Message[],
+  retire: Retire["retire"],
+): { readonly from: number; readonly to: number; readonly gone: readonly Message[] } | null => {
   const [first, last] = [indexOf(chat, retire.from), indexOf(chat, retire.to)];
-  if (first < 0 || last < first || !sameRange(seen, chat, retire, first, last)) return 0;
+  if (first < 0 || last < first || !sameRange(seen, chat, retire, first, last)) return null;
   const range = snapped(chat, first, last);
-  if (range === null) return 0;
-  const inside = chat.slice(range.from, range.to);
-  const kept = inside.filter((_, index) => isBlockPinned(chat, range.from + index));
-  const gone = inside.filter((message) => !kept.includes(message));
-  const [oldest, newest] = [gone[0], gone.at(-1)];
-  if (oldest === undefined || newest === undefined) return 0;
+  if (range === null) return null;
+  const gone = chat
+    .slice(range.from, range.to)
+    .filter((_, index) => !isBlockPinned(chat, range.from + index));
+  return gone.length === 0 ? null : { ...range, gone };
+};
+
+/** First and last `pos` of messages; a summary stands for all of its own range. */
+const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to: number } => {
   const spans = gone.map(({ pos, summary }) => summary ?? { from: pos, to: pos });
-  const bounds = {
+  return {
     from: Math.min(...spans.map(({ from }) => from)),
     to: Math.max(...spans.map(({ to }) => to)),
   };
-  const summaries =
-    retire.summary === undefined || !/\S/.test(retire.summary)
-      ? []
-      : [
-          summaryOf(draft, threadId, retire.summary, placeOf(oldest), {
-            edit: draft.state.nextEdit,
-            by: kind,
-            ...bounds,
-          }),
-        ];
-  const shown = inside.flatMap((message) =>
-    message === oldest ? summaries : kept.includes(message) ? [message] : [],
-  );
-  const next = [...chat.slice(0, range.from), ...shown, ...chat.slice(range.to)];
+};
+
+/** How many messages left the view; 0 if the range is gone, changed, or must stay. */
+const retired = (draft: Draft, threadId: string, { kind, seen }: Editor, { retire }: Retire): number => {
+  const { chat, nextPos } = threadOf(draft, threadId);
+  const range = rangeOf(chat, seen, retire);
+  const oldest = range?.gone[0];
+  if (range === null || oldest === undefined) return 0;
+  const { from, to } = range;
+  const gone = new Set(range.gone);
+  const made = { edit: draft.state.nextEdit, by: kind, ...spanOf(range.gone) };
+  const text = retire.summary ?? "";
+  const summaries = /\S/.test(text) ? [summaryOf(draft, threadId, text, placeOf(oldest), made)] : [];
+  const shown = chat
+    .slice(from, to)
+    .flatMap((message) => (message === oldest ? summaries : gone.has(message) ? [] : [message]));
+  const next = [...chat.slice(0, from), ...shown, ...chat.slice(to)];
   if (next[0]?.role !== "user") return 0;
-  const before = gone.reduce((sum, message) => sum + shownTokens(message), 0);
+  const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
-  retiredBy(draft, threadId, gone);
+  retiredBy(draft, threadId, range.gone);
   if (summaries.length > 0) changeThread(draft, threadId, { nextPos: nextPos + 1 });
   putChat(draft, threadId, next, after - before);
   for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
-  return gone.length;
+  return range.gone.length;
 };
 
 const note = (
@@ -205,13 +217,17 @@ const note = (
 const injected = (
   draft: Draft,
   threadId: string,
-  { kind }: Editor,
+  { kind, later }: Editor,
   { inject: { text } }: Inject,
 ): boolean => {
   if (!/\S/.test(text)) return false;
-  const { phase, notes } = runOf(draft, threadId);
-  if (phase.at === "acting") changeRun(draft, threadId, { notes: [...notes, { kind, text }] });
-  else append(draft, threadId, note(kind, text));
+  const newest = threadOf(draft, threadId).chat.at(-1);
+  if (!later || newest === undefined || callsOf(newest).length === 0) {
+    append(draft, threadId, note(kind, text));
+    return true;
+  }
+  const { notes } = runOf(draft, threadId);
+  changeRun(draft, threadId, { notes: [...notes, { kind, text }] });
   return true;
 };
 

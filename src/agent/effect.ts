@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Json, Message, ResultStatus } from "../chat/message.ts";
 import type { FinishReason, Usage } from "../model/completer.ts";
+import type { Lane } from "./agent.ts";
 import type { DataOf, EndReason } from "./events.ts";
 
 /** What an effect is (EF-1): a hook of the loop that sees plain values and gives back edits. */
@@ -184,6 +185,8 @@ export interface BoundEffect {
   readonly key: string;
   /** From a team's extensions: at most 50 edits a phase (EF-44). */
   readonly custom: boolean;
+  /** Where its model calls go; null: where the agent's own go. */
+  readonly lane: Lane | null;
 }
 
 /** Makes an effect. A built-in or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */

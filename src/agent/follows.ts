@@ -8,7 +8,9 @@ import { steersOf } from "./inputs.ts";
 import { openCallsEnded } from "./calls.ts";
 import { answerOf } from "./result.ts";
 import { runFinished } from "./runs.ts";
-import type { Call } from "./state.ts";
+import type { Agent } from "./agent.ts";
+import type { Grant, Thread } from "./state.ts";
+import type { Call, CallPlan } from "./call.ts";
 import { turnClosed } from "./turns.ts";
 
 /** What follows a reply, by how it ended (SE-13, SE-14). */
@@ -33,9 +35,10 @@ const fail = (
   error: string,
 ): void => runFinished(draft, threadId, { state: "failed", reason, error });
 
-/** The run is over unless somebody steered meanwhile (SE-26). */
+/** The run is over, unless somebody steered meanwhile (SE-26) or an effect ends it otherwise. */
 export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
-  if (steersOf(draft, threadId).length > 0) turnClosed(draft, threadId);
+  const { stop } = runOf(draft, threadId);
+  if (stop !== null || steersOf(draft, threadId).length > 0) turnClosed(draft, threadId);
   else runFinished(draft, threadId, { state: "completed", reason, error: null });
 };
 
@@ -111,12 +114,25 @@ const answeredText = (draft: Draft, threadId: string): void => {
   changeRun(draft, threadId, { repair: true });
 };
 
+/** What may be done with a call; a tool that an effect took out of the turn is refused (EF-7). */
+const planOf = (
+  agent: Agent,
+  call: ToolCallPart,
+  grants: readonly Grant[],
+  { depth, run }: Thread,
+): CallPlan => {
+  const plan = agent.judge(call, grants, depth);
+  if (run?.hidden.includes(call.name) !== true || plan.refusal !== undefined) return plan;
+  const text = `not_permitted: ${call.name} is not available in this turn`;
+  return { ...plan, verdict: "deny", by: "effect", refusal: { status: "denied", text } };
+};
+
 const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
   const calls = parts.map((call): Call => ({
     call,
-    plan: agent.judge(call, draft.state.grants, thread.depth),
+    plan: planOf(agent, call, draft.state.grants, thread),
     status: "planned",
     attempts: 0,
     epoch: 0,

@@ -1,7 +1,8 @@
 import type { EndReason, RunState } from "./events.ts";
 import type { RunLimits } from "./agent.ts";
 import { callsOfRun } from "./draft.ts";
-import type { Call, Phase, Preparing, Run, Thread } from "./state.ts";
+import type { Phase, Preparing, Run, Thread } from "./state.ts";
+import type { Call } from "./call.ts";
 
 /** The one thing a thread does next. */
 export type Step =
@@ -120,6 +121,8 @@ const nextAct = (calls: readonly Call[], now: number): Step => {
 
 const nextThink = (run: Run, facts: Facts): Step => {
   if (run.phase.at === "ready") {
+    // A run without input only compacts (EF-27).
+    if (run.inputs.length === 0 && run.compact === null) return finish("completed", "end_turn");
     const limit = limitReached(run, facts.limits);
     if (limit !== null) return finish("failed", limit.reason, limit.error);
   }

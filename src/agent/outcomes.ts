@@ -3,7 +3,8 @@ import type { FileChange } from "../sandbox/contract.ts";
 import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { parseJson } from "./json.ts";
-import type { Call, CallOutcomeRow, Counters, Run } from "./state.ts";
+import type { Counters, Run } from "./state.ts";
+import type { Call, CallOutcomeRow } from "./call.ts";
 
 /** How a call ends, whatever ended it. */
 

@@ -3,12 +3,14 @@ import { cleanText, hasContent, preview } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
 import { agentOf, append, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { afterEffects } from "./effects.ts";
 import { cut, follows } from "./follows.ts";
 import { inputDoubted } from "./input-doubt.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { contextTokens } from "./state.ts";
 import type { Run } from "./state.ts";
-import { itemId, itemsOpened, ledgered } from "./turns.ts";
+import { ledgered } from "./ledger.ts";
+import { itemId, itemsOpened } from "./turns.ts";
 import type { OpenedItem } from "./turns.ts";
 
 /** What a whole reply of the model becomes (SE-12). */
@@ -41,9 +43,12 @@ const accounted = (draft: Draft, threadId: string, reply: Completion): void => {
     { attempt },
   );
   const { counters } = runOf(draft, threadId);
-  const newest = threadOf(draft, threadId).chat.at(-1)?.id ?? null;
+  const { chat, seen } = threadOf(draft, threadId);
+  const newest = chat.at(-1)?.id ?? null;
   changeThread(draft, threadId, {
     lastUsage: usage,
+    removed: 0,
+    seen: Math.max(seen, chat.at(-1)?.pos ?? seen),
     calls: threadOf(draft, threadId).calls + 1,
     previousNewest: newest,
   });
@@ -120,6 +125,7 @@ export const answered = (draft: Draft, threadId: string, reply: Completion): voi
   warnOfWindow(draft, threadId);
   changeRun(draft, threadId, { phase: { at: "ready" } });
   resetStreaks(draft, threadId, reply, acts, visible);
+  afterEffects(draft, threadId);
   follows[reply.finish](draft, threadId, { calls, visible });
 };
 

@@ -66,7 +66,7 @@ export const resultOf = (
   tool_cache_hits: run.counters.cacheHits,
   tool_cache_misses: run.counters.cacheMisses,
   tool_timings: run.counters.timings,
-  compactions_applied: 0,
+  compactions_applied: run.counters.compactions ?? 0,
   longest_turn_ms: run.counters.longestTurnMs,
   episode_summary: "",
   error: end.error,

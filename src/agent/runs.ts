@@ -5,8 +5,10 @@ import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threa
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
 import type { EndReason, RunState } from "./events.ts";
-import { openCallsEnded } from "./calls.ts";
+import { askDropped, openCallsEnded } from "./calls.ts";
+import { effectsReset } from "./effects.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
+import { callLost, preparingOf } from "./preparing.ts";
 import { answerOf, resultOf } from "./result.ts";
 import { noUsage } from "./state.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
@@ -61,15 +63,17 @@ export const runStarted = (draft: Draft, input: Input): void => {
     usage: noUsage,
     counters: noCounters,
     outputSchema: input.output_schema ?? draft.state.outputSchema,
-    evaluated: null,
     hidden: [],
     notes: [],
+    overflows: 0,
+    compact: null,
     reply: null,
     lane: laneAt(agent, 0),
     missingSince: null,
   };
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
   changeThread(draft, thread.id, { run });
+  effectsReset(draft, thread.id);
   emit(draft, thread.id, "run_start", {
     inputs: run.inputs,
     revision: run.revision,
@@ -101,18 +105,7 @@ export const runCancelled = (
   const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
   const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + grace;
   changeRun(draft, threadId, { cancel: { mode, reason: cancel.reason, returns, until } });
-  if (mode === "now" && run.phase.at === "thinking") {
-    const partial = run.phase.items.map((item) => draft.moment.partial(item)).join("");
-    attemptAborted(draft, threadId, "cancelled", null);
-    changeRun(draft, threadId, { phase: { at: "ready" } });
-    if (/\S/.test(partial))
-      append(draft, threadId, {
-        role: "assistant",
-        origin: "agent",
-        parts: [{ type: "text", text: partial }],
-        marks: ["partial"],
-      });
-  }
+  if (mode === "now") thoughtDropped(draft, threadId);
   openCallsEnded(draft, threadId, "cancelled", "unstarted");
 };
 
@@ -176,9 +169,35 @@ const lastAnswer = (thread: Thread, run: Run): string | null => {
   return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
 };
 
+/** A request or effect under way is given up; text that was shown stays, marked as partial. */
+const thoughtDropped = (draft: Draft, threadId: string): void => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at === "preparing") preparingDropped(draft, threadId);
+  if (phase.at !== "thinking") return;
+  const partial = phase.items.map((item) => draft.moment.partial(item)).join("");
+  attemptAborted(draft, threadId, "cancelled", null);
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+  if (/\S/.test(partial))
+    append(draft, threadId, {
+      role: "assistant",
+      origin: "agent",
+      parts: [{ type: "text", text: partial }],
+      marks: ["partial"],
+    });
+};
+
+/** An effect at work is given up: its call is paid for, its question is closed. */
+const preparingDropped = (draft: Draft, threadId: string): void => {
+  const ask = preparingOf(runOf(draft, threadId))?.ask ?? null;
+  callLost(draft, threadId, "cancelled");
+  if (ask !== null) askDropped(draft, threadId, ask.id);
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+};
+
 const closeOpenWork = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at === "thinking") attemptAborted(draft, threadId, "cancelled", null);
+  if (run.phase.at === "preparing") preparingDropped(draft, threadId);
   if (run.phase.at !== "acting") return;
   openCallsEnded(draft, threadId, "cancelled", "all");
   resultsAppended(draft, threadId);

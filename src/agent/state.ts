@@ -1,8 +1,9 @@
-import type { ContentPart, Json, Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
+import type { ContentPart, Json, Message } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
-import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
-import type { CallRecord, Force } from "./effect.ts";
+import type { Safety } from "../tools/define-tool.ts";
+import type { Call } from "./call.ts";
+import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason, OnBusy } from "./events.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
@@ -22,60 +23,16 @@ export interface Input {
   readonly version: number;
 }
 
-export type CallStatus = "planned" | "running" | "parked" | "done";
-
-/** What dispatch decided about a call when its reply was stored; `next` needs no tool to be at hand. */
-export interface CallPlan {
-  readonly toolbox: string;
-  readonly safety: Safety;
-  readonly workspace: WorkspaceUse;
-  readonly terminal: boolean;
-  readonly verdict: "allow" | "ask" | "deny";
-  readonly by: string;
-  /** An error that is the result, without the tool being run. */
-  readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
-  /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
-  readonly remember: { readonly tool: string; readonly pattern: string } | null;
-  /** A client tool: its call is parked for the caller. */
-  readonly client?: boolean;
-}
-
-export interface Call {
-  readonly call: ToolCallPart;
-  readonly plan: CallPlan;
-  readonly status: CallStatus;
-  /** Starts so far; > 1 after a rerun or a wait. */
-  readonly attempts: number;
-  /** Starts that a crash made necessary (SE-33). */
-  readonly reruns: number;
-  readonly epoch: number;
-  readonly startedAt: number | null;
-  /** Parked: when the default applies or the call runs again. */
-  readonly until: number | null;
-  readonly parkedOn: "ask" | "time" | "exec" | null;
-  readonly ask: string | null;
-  /** Arguments as an approver changed them (raw JSON). */
-  readonly edited: string | null;
-  /** Approved: the verdict for this call and these arguments is final. */
-  readonly approved: boolean;
-  /** Small durable memory of the call (the sandbox instance it started on). */
-  readonly memo: Json;
-  readonly outcome: CallOutcomeRow | null;
-}
-
-export interface CallOutcomeRow {
-  readonly result: ToolResultPart;
-  readonly durationMs: number;
-  readonly cached: boolean;
-  /** The cache was asked and had nothing. */
-  readonly missed?: boolean;
-}
+/** What came of a call or question of an effect; a number counts the tries so far. */
+export type EffectMemo = EffectReply | string | number;
 
 export interface Preparing {
   readonly at: "preparing";
   /** Position in the agent's before-effects; -1: its ladder, forced. */
   readonly effect: number;
   readonly force: Force | null;
+  /** Number of the model attempt that follows. */
+  readonly attempt: number;
   readonly epoch: number;
   /** Starts so far: names the work. */
   readonly round: number;
@@ -83,12 +40,12 @@ export interface Preparing {
   /** Null while it is at work; else when it goes on. */
   readonly until: number | null;
   readonly why: "retry" | "ask" | "crash" | "gate";
-  /** Open question, if it waits for one. */
-  readonly ask: string | null;
-  /** Tries of the call that has no reply yet. */
-  readonly tries: number;
+  /** Open question it waits for, and where its answer goes. */
+  readonly ask: { readonly id: string; readonly key: string } | null;
+  /** The model call under way, as far as the ledger needs it if it is lost. */
+  readonly calling: { readonly provider: string; readonly model: string; readonly tokens: number } | null;
   /** Replies and answers by the digest of what was asked: what is here is never asked again. */
-  readonly memo: Readonly<Record<string, Json>>;
+  readonly memo: Readonly<Record<string, EffectMemo>>;
 }
 
 export type Phase =
@@ -133,6 +90,8 @@ export interface Counters {
   readonly deadAttempts: number;
   readonly toolRan: boolean;
   readonly truncated: boolean;
+  /** Stages of compaction that shrank the view (EF-28). */
+  readonly compactions?: number;
   /** `input_truncated_suspected` was said (MO-35). */
   readonly inputDoubted?: boolean;
   readonly timings: Readonly<Record<string, number>>;
@@ -181,12 +140,14 @@ export interface Run {
   readonly usage: Usage;
   readonly counters: Counters;
   readonly outputSchema: Json | null;
-  /** How many before-effects this turn has evaluated (EF-3); null: none yet. */
-  readonly evaluated: number | null;
   /** Tools that effects took out of this turn (EF-7). */
   readonly hidden: readonly string[];
   /** Notes of effects that wait for the results of the open calls (EF-2). */
   readonly notes: readonly { readonly kind: string; readonly text: string }[];
+  /** Times that the provider refused this turn's request as too long (EF-25). */
+  readonly overflows: number;
+  /** A compaction that the API asked for, before the next turn (EF-27). */
+  readonly compact: { readonly instructions: string | null } | null;
   /** The last completed model call of the open turn, for its metrics. */
   readonly reply: Reply | null;
   /** Lane of the newest attempt. */

@@ -6,11 +6,12 @@ import type { Agent, Lane } from "./agent.ts";
 import { attemptFailed, attemptPlaced } from "./attempts.ts";
 import { changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { requestTokens } from "./effects.ts";
 import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { openStream } from "./stream.ts";
-import { attemptId, requestTokens } from "./turns.ts";
+import { attemptId } from "./turns.ts";
 
 /** One model attempt, from the stored intent to the stored outcome. */
 
@@ -52,7 +53,8 @@ const requestOf = (
     model: lane.model,
     system: text,
     messages,
-    tools: agent.specs,
+    tools:
+      run.hidden.length === 0 ? agent.specs : agent.specs.filter(({ name }) => !run.hidden.includes(name)),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens: lane.maxOutput,
     ...lane.sampling,

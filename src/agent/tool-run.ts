@@ -6,7 +6,8 @@ import { toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
 import type { Outside } from "./outside.ts";
 import { findCall } from "./outcomes.ts";
-import type { Call, Session } from "./state.ts";
+import type { Session } from "./state.ts";
+import type { Call } from "./call.ts";
 
 /** A tool at work, apart from everything else: its own signal, deadline and error boundary (SE-16). */
 

@@ -1,3 +1,4 @@
+import type { Json, Message } from "../chat/message.ts";
 import {
   agentOf,
   append,
@@ -10,15 +11,19 @@ import {
   threadOf,
 } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import type { BoundEffect, EffectResult } from "./effect.ts";
+import { beforeEffects, effectApplied, requestTokens } from "./effects.ts";
+import { notesAppended } from "./edits.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
+import { ledgered } from "./ledger.ts";
+import { preparingBegun, preparingOf } from "./preparing.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
-import { addUsage, noUsage } from "./state.ts";
-import type { Phase, Run, Thread } from "./state.ts";
-import type { LedgerRow } from "./records.ts";
+import { noUsage } from "./state.ts";
+import type { Phase, Run } from "./state.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
 
@@ -44,7 +49,7 @@ const attemptOf = (
   { phase }: Run,
 ): Pick<Thinking, "attempt" | "lanes" | "booked"> => {
   if (phase.at === "waiting" && sameLanes(phase.lanes, agentOf(draft, threadId).lanes)) return phase;
-  const attempt = phase.at === "waiting" ? phase.attempt : 1;
+  const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : 1;
   return { attempt, lanes: turnLanes(draft, threadId), booked: false };
 };
 
@@ -66,15 +71,75 @@ const turnOpened = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
-/** Estimated tokens of a request: system prompt, tools and chat, from stored figures (MO-34). */
-export const requestTokens = (agent: Agent, { chat, depth }: Thread, { light }: Run): number =>
-  chat.reduce((sum, { tokens }) => sum + tokens, agent.system({ depth, light }).tokens);
-
-/** The intent to ask the model, stored before anything leaves (SE-9 row 10). */
+/** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit (SE-9 row 10, EF-4). */
 export const thinkingStarted = (draft: Draft, threadId: string): void => {
+  const { phase, repair } = runOf(draft, threadId);
+  if (phase.at !== "ready") {
+    attemptStarted(draft, threadId);
+    return;
+  }
+  if (runOf(draft, threadId).inputs.length === 0) {
+    compactionBegun(draft, threadId);
+    return;
+  }
+  steersJoined(draft, threadId);
+  if (!repair) turnOpened(draft, threadId);
+  changeRun(draft, threadId, { hidden: [], overflows: 0 });
+  if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
+};
+
+/** Begins the compaction that the API asked for (EF-27); false if there is none to do. */
+const compactionBegun = (draft: Draft, threadId: string): boolean => {
+  const { compact } = runOf(draft, threadId);
+  if (compact === null) return false;
+  changeRun(draft, threadId, { compact: null });
+  if (agentOf(draft, threadId).effects.ladder === null) return false;
+  preparingBegun(draft, threadId, -1, { why: "api", ...compact });
+  return true;
+};
+
+/** Runs the turn's before-effects from one on; the request follows the last, unless one needs the outside or ends the run. */
+export const effectsContinued = (draft: Draft, threadId: string, from: number): void => {
+  const end = beforeEffects(draft, threadId, from);
+  if (end === "done") attemptStarted(draft, threadId);
+  else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
+  else preparingBegun(draft, threadId, end.pending, null);
+};
+
+/** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended (SE-31). */
+export const effectAnswered = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundEffect,
+  view: readonly Message[],
+  result: EffectResult<Json>,
+): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase === null) return;
+  const { force, effect } = phase;
+  const before = threadOf(draft, threadId).chat;
+  const ok = effectApplied(draft, threadId, bound, { phase: "before_complete", view, force }, result);
+  const { cancel, stop, turnOpen } = runOf(draft, threadId);
+  const shrunk = threadOf(draft, threadId).chat !== before;
+  const over = !ok || cancel !== null || stop !== null || (force?.why === "api" && !turnOpen);
+  if (over) changeRun(draft, threadId, { phase: { at: "ready" } });
+  else if (force?.why !== "overflow") effectsContinued(draft, threadId, effect + 1);
+  else if (shrunk) attemptStarted(draft, threadId);
+  else nothingLeft(draft, threadId);
+};
+
+/** The request is too long, and compaction found nothing to leave out. */
+const nothingLeft = (draft: Draft, threadId: string): void => {
+  const error = "the history does not fit the model's context window, and nothing more can be left out";
+  changeRun(draft, threadId, {
+    phase: { at: "ready" },
+    stop: { reason: "context_length_exceeded", error },
+  });
+};
+
+/** The intent to ask the model, stored before anything leaves. */
+const attemptStarted = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
-  if (before.phase.at === "ready") steersJoined(draft, threadId);
-  if (before.phase.at === "ready" && !before.repair) turnOpened(draft, threadId);
   const thread = threadOf(draft, threadId);
   const { attempt, lanes, booked } = attemptOf(draft, threadId, before);
   const agent = agentOf(draft, threadId);
@@ -90,7 +155,7 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
   const tokens = requestTokens(agent, thread, before);
   const request = {
     messages: thread.chat.length,
-    tools: agent.specs.length,
+    tools: agent.specs.length - before.hidden.length,
     estimated_tokens: tokens,
     bytes: tokens * 4,
   };
@@ -135,51 +200,6 @@ export const itemsOpened = (draft: Draft, threadId: string, items: readonly Open
   changeRun(draft, threadId, { phase: { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] } });
 };
 
-/** Books the attempt of the current phase: in the ledger, and on the session and its run (MO-33). */
-export const ledgered = (
-  draft: Draft,
-  threadId: string,
-  row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
-    Partial<Pick<LedgerRow, "model" | "provider">>,
-): void => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
-  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 0;
-  const { provider, model } = run.lane;
-  const purpose = run.repair ? "repair" : "turn";
-  const at = draft.moment.now;
-  draft.ledger.push({
-    at,
-    thread: threadId,
-    agent: thread.agent,
-    run: run.id,
-    turn: run.turn,
-    attempt,
-    purpose,
-    provider,
-    model,
-    ...row,
-  });
-  const { cumulative, cost, calls, estimated } = draft.state.usage;
-  const usage = {
-    cumulative: addUsage(cumulative, row.usage),
-    cost: cost === null || row.cost === null ? null : cost + row.cost,
-    calls: calls + 1,
-    estimated: estimated || row.estimated,
-  };
-  draft.state = { ...draft.state, usage };
-  const { counters } = run;
-  changeRun(draft, threadId, {
-    usage: addUsage(run.usage, row.usage),
-    counters: {
-      ...counters,
-      tokens: counters.tokens + row.usage.total,
-      cost: counters.cost === null || row.cost === null ? null : counters.cost + row.cost,
-      estimated: counters.estimated || row.estimated,
-    },
-  });
-};
-
 /** An attempt ended without a reply: what it showed is void. */
 export const attemptAborted = (
   draft: Draft,
@@ -204,8 +224,7 @@ const lostAttempt = (
   outcome: "interrupted" | "cancelled",
   phase: Thinking,
 ): void => {
-  const { chat } = threadOf(draft, threadId);
-  const input = chat.reduce((sum, { tokens }) => sum + tokens, 0);
+  const input = requestTokens(agentOf(draft, threadId), threadOf(draft, threadId), runOf(draft, threadId));
   const usage = { ...noUsage, input, total: input };
   const cost = agentOf(draft, threadId).lanes[phase.lanes.current]?.cost(usage) ?? null;
   ledgered(draft, threadId, { outcome, usage, estimated: true, cost });
@@ -216,9 +235,15 @@ export const resultsAppended = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   const newest = threadOf(draft, threadId).chat.at(-1)?.parts[0];
   if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
+  const agent = agentOf(draft, threadId);
   for (const { outcome } of calls) {
-    if (outcome !== null) append(draft, threadId, { role: "tool", origin: "agent", parts: [outcome.result] });
+    if (outcome === null) continue;
+    const { result } = outcome;
+    const pinned = agent.tools.get(result.name)?.tool.pinned === true && result.status === "ok";
+    const marks = pinned ? { marks: ["pinned"] as const } : {};
+    append(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
   }
+  notesAppended(draft, threadId);
 };
 
 /** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events of its own. */

@@ -140,6 +140,7 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     toolsDisabled: disabled,
     system: promptsOf(team, agent, specs),
     limits: limitsOf(team, agent),
+    effects: { before: [], after: [], ladder: null },
     ...asksOf(team, agent),
     commandTimeout: {
       default: agent.options.command_timeout / 1_000,

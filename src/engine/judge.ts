@@ -1,5 +1,6 @@
 import type { Agent as RunningAgent, BoundTool } from "../agent/agent.ts";
-import type { CallPlan, ClientTool, Grant } from "../agent/state.ts";
+import type { ClientTool, Grant } from "../agent/state.ts";
+import type { CallPlan } from "../agent/call.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
 import { rememberable, verdict } from "../tools/permission.ts";

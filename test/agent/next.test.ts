@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { RunLimits } from "../../src/agent/agent.ts";
 import { next } from "../../src/agent/next.ts";
 import type { Facts } from "../../src/agent/next.ts";
-import type { Call, Phase, Run, Thread } from "../../src/agent/state.ts";
+import type { Phase, Run, Thread } from "../../src/agent/state.ts";
+import type { Call } from "../../src/agent/call.ts";
 
 /** SE-9: `next` as a table. Values are built here and not reached, so that impossible ones are tried too. */
 
@@ -55,7 +56,7 @@ const callOf = (
 
 const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   id: "run_1",
-  inputs: [],
+  inputs: ["in_1"],
   startedAt: 0,
   turn: 1,
   turnStartedAt: 0,
@@ -90,9 +91,10 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
     files: { modified: [], created: [], deleted: [] },
   },
   outputSchema: null,
-  evaluated: null,
   hidden: [],
   notes: [],
+  overflows: 0,
+  compact: null,
   reply: null,
   lane: { provider: "p", model: "m", window: 0 },
   ...more,

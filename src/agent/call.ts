@@ -1,0 +1,53 @@
+import type { Json, ToolCallPart, ToolResultPart } from "../chat/message.ts";
+import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
+
+/** A tool call of a reply, from the plan to its outcome (SE-11). */
+
+export type CallStatus = "planned" | "running" | "parked" | "done";
+
+/** What dispatch decided about a call when its reply was stored; `next` needs no tool to be at hand. */
+export interface CallPlan {
+  readonly toolbox: string;
+  readonly safety: Safety;
+  readonly workspace: WorkspaceUse;
+  readonly terminal: boolean;
+  readonly verdict: "allow" | "ask" | "deny";
+  readonly by: string;
+  /** An error that is the result, without the tool being run. */
+  readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
+  /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
+  readonly remember: { readonly tool: string; readonly pattern: string } | null;
+  /** A client tool: its call is parked for the caller. */
+  readonly client?: boolean;
+}
+
+export interface Call {
+  readonly call: ToolCallPart;
+  readonly plan: CallPlan;
+  readonly status: CallStatus;
+  /** Starts so far; > 1 after a rerun or a wait. */
+  readonly attempts: number;
+  /** Starts that a crash made necessary (SE-33). */
+  readonly reruns: number;
+  readonly epoch: number;
+  readonly startedAt: number | null;
+  /** Parked: when the default applies or the call runs again. */
+  readonly until: number | null;
+  readonly parkedOn: "ask" | "time" | "exec" | null;
+  readonly ask: string | null;
+  /** Arguments as an approver changed them (raw JSON). */
+  readonly edited: string | null;
+  /** Approved: the verdict for this call and these arguments is final. */
+  readonly approved: boolean;
+  /** Small durable memory of the call (the sandbox instance it started on). */
+  readonly memo: Json;
+  readonly outcome: CallOutcomeRow | null;
+}
+
+export interface CallOutcomeRow {
+  readonly result: ToolResultPart;
+  readonly durationMs: number;
+  readonly cached: boolean;
+  /** The cache was asked and had nothing. */
+  readonly missed?: boolean;
+}

@@ -1,0 +1,241 @@
+import { estimateRequest, estimateText, utf8Length } from "../chat/tokens.ts";
+import type { Json, Message } from "../chat/message.ts";
+import { laneAt } from "./agent.ts";
+import type { Agent } from "./agent.ts";
+import { agentOf, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { edited } from "./edits.ts";
+import type { BoundEffect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
+import { contextTokens } from "./state.ts";
+import type { Run, Session, Thread } from "./state.ts";
+
+/** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */
+
+const stateLimit = 65_536;
+const noteLimit = 8_000;
+const editLimit = 50;
+
+/** Estimated tokens of a request: system prompt, tools that are declared, and chat, from stored figures (MO-34). */
+export const requestTokens = (agent: Agent, { tokens, depth }: Thread, { light, hidden }: Run): number => {
+  const whole = agent.system({ depth, light }).tokens + tokens;
+  if (hidden.length === 0) return whole;
+  const tools = agent.specs.filter(({ name }) => hidden.includes(name));
+  return whole - estimateRequest({ system: "", messages: [], tools });
+};
+
+const unreadFrom = ({ chat, seen }: Thread): number => {
+  let at = chat.length;
+  while (at > 0) {
+    const message = chat[at - 1];
+    if (message === undefined || message.summary !== undefined || message.pos <= seen) break;
+    at -= 1;
+  }
+  return at;
+};
+
+const taskOf = ({ chat, firstInput }: Thread, run: Run): Message | null =>
+  chat.find((message) => message.run === run.id && message.role === "user" && message.origin !== "effect") ??
+  firstInput;
+
+/** What an effect needs that is not stored. */
+export type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
+  readonly phase: EffectPhase;
+  readonly force: Force | null;
+};
+
+/** All that an effect sees (EF-1). */
+export const contextOf = (session: Session, threadId: string, agent: Agent, live: Live): EffectContext => {
+  const thread = session.threads[threadId] as Thread;
+  const run = thread.run as Run;
+  const estimate = requestTokens(agent, thread, run);
+  return {
+    ...live,
+    iteration: Math.max(0, run.turn - 1),
+    turn: run.turn,
+    run: run.id,
+    agent: agent.name,
+    view: thread.chat,
+    calls: thread.history,
+    estimate,
+    size: Math.max(estimate, contextTokens(thread.lastUsage) - thread.removed),
+    window: laneAt(agent, 0).window,
+    maxOutput: agent.lanes[0]?.maxOutput ?? 0,
+    lastUsage: thread.lastUsage,
+    get tools() {
+      return agent.specs.map(({ name }) => name);
+    },
+    get unread() {
+      return unreadFrom(thread);
+    },
+    get task() {
+      return taskOf(thread, run);
+    },
+    get records() {
+      return { files: run.counters.files, children: [], tasks: [] };
+    },
+    tokens: estimateText,
+  };
+};
+
+const never = async (): Promise<never> => new Promise(() => {});
+const idle = new AbortController().signal;
+
+const syncContext = (draft: Draft, threadId: string, phase: EffectPhase): EffectContext =>
+  contextOf(draft.state, threadId, agentOf(draft, threadId), {
+    phase,
+    force: null,
+    now: draft.moment.now,
+    signal: idle,
+    complete: never,
+    ask: never,
+  });
+
+/** What an effect remembers (EF-3). */
+export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
+  effects[key] ?? effect.state?.initial ?? null;
+
+/** Why a result may not be applied (EF-2, EF-3, EF-44); null if it may. */
+const resultProblem = ({ edits = [], state }: EffectResult<Json>, custom: boolean): string | null => {
+  if (custom && edits.length > editLimit) return `it made ${edits.length} edits; ${editLimit} are allowed`;
+  const long = edits.find((edit) => "inject" in edit && edit.inject.text.length > 2 * noteLimit);
+  if (long !== undefined) return `its note has more than ${noteLimit} characters`;
+  if (state !== undefined && utf8Length(JSON.stringify(state) ?? "") > stateLimit)
+    return "its state is larger than 64 KiB";
+  return null;
+};
+
+/** The run ends, naming the effect (EF-6). */
+export const effectFailed = (draft: Draft, threadId: string, kind: string, message: string): void =>
+  changeRun(draft, threadId, {
+    phase: { at: "ready" },
+    stop: { reason: "effect_failed", error: `${kind}: ${message}` },
+  });
+
+const noticed = (
+  draft: Draft,
+  threadId: string,
+  { effect }: BoundEffect,
+  force: Force | null,
+  { notify = [] }: EffectResult<Json>,
+): void => {
+  for (const notice of notify) {
+    if (notice.event === "status_update") emit(draft, threadId, "status_update", notice.data);
+    else emit(draft, threadId, "compaction", { ...notice.data, effect: force?.why ?? effect.kind });
+  }
+  const shrunk = notify.filter(
+    ({ event, data }) =>
+      event === "compaction" && data.stage !== "failed" && data.tokens_after < data.tokens_before,
+  ).length;
+  const { compactions = 0 } = runOf(draft, threadId).counters;
+  if (shrunk > 0) changeCounters(draft, threadId, { compactions: compactions + shrunk });
+};
+
+/** Applies what an effect gave back; false if the run ends for it. */
+export const effectApplied = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundEffect,
+  context: Pick<EffectContext, "phase" | "view" | "force">,
+  result: EffectResult<Json>,
+): boolean => {
+  const { effect, key, custom } = bound;
+  const problem = resultProblem(result, custom);
+  if (problem !== null) {
+    effectFailed(draft, threadId, effect.kind, problem);
+    return false;
+  }
+  const { edits = [], state, tools, stop } = result;
+  const before = threadOf(draft, threadId).tokens;
+  const editor = { kind: effect.kind, seen: context.view, later: context.phase === "after_complete" };
+  const counts = edited(draft, threadId, editor, edits);
+  const thread = threadOf(draft, threadId);
+  if (state !== undefined) changeThread(draft, threadId, { effects: { ...thread.effects, [key]: state } });
+  if (tools !== undefined && context.phase === "before_complete") {
+    const { hidden } = runOf(draft, threadId);
+    changeRun(draft, threadId, { hidden: [...new Set([...hidden, ...tools.hide])] });
+  }
+  if (counts.injected + counts.overlaid + counts.retired > 0)
+    emit(draft, threadId, "effect_applied", {
+      kind: effect.kind,
+      phase: context.phase,
+      ...counts,
+      tokens_before: before,
+      tokens_after: thread.tokens,
+    });
+  noticed(draft, threadId, bound, context.force, result);
+  if (stop !== undefined && runOf(draft, threadId).stop === null)
+    changeRun(draft, threadId, { stop: { reason: stop.reason, error: stop.message } });
+  return true;
+};
+
+type Ran =
+  | { readonly ok: true; readonly result: EffectResult<Json> | null }
+  | { readonly ok: false; readonly error: string };
+
+const isPromise = (value: unknown): value is Promise<unknown> =>
+  typeof value === "object" && value !== null && "then" in value;
+
+/** Runs one effect; a null result is a promise, which needs the outside. */
+const ran = (context: EffectContext, { effect, params }: BoundEffect, state: Json): Ran => {
+  try {
+    const result = effect.run(context, params, state);
+    if (!isPromise(result)) return { ok: true, result };
+    result.catch(() => {});
+    return { ok: true, result: null };
+  } catch (error) {
+    return { ok: false, error: error instanceof Error ? error.message : String(error) };
+  }
+};
+
+const isEmpty = (result: EffectResult<Json>): boolean => Object.keys(result).length === 0;
+
+type PhaseEnd = "done" | "ended" | { readonly pending: number };
+
+/** Runs the effects of a phase from one on: to the end, to the one that needs the outside, or to the run's end. */
+const phaseRun = (
+  draft: Draft,
+  threadId: string,
+  phase: EffectPhase,
+  effects: readonly BoundEffect[],
+  from: number,
+): PhaseEnd => {
+  let context: EffectContext | null = null;
+  for (const [at, bound] of effects.entries()) {
+    if (at < from) continue;
+    context ??= syncContext(draft, threadId, phase);
+    const outcome = ran(context, bound, effectState(threadOf(draft, threadId), bound));
+    if (!outcome.ok) {
+      effectFailed(draft, threadId, bound.effect.kind, outcome.error);
+      return "ended";
+    }
+    if (outcome.result === null) return { pending: at };
+    if (isEmpty(outcome.result)) continue;
+    if (!effectApplied(draft, threadId, bound, context, outcome.result)) return "ended";
+    context = null;
+  }
+  return runOf(draft, threadId).stop === null ? "done" : "ended";
+};
+
+/** Runs the before-effects of the open turn from `from` on (EF-4). */
+export const beforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
+  phaseRun(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
+
+/** Runs the after-effects on a reply that was just stored; they answer at once. False if the run ends for it. */
+export const afterEffects = (draft: Draft, threadId: string): boolean => {
+  const { after } = agentOf(draft, threadId).effects;
+  const end = phaseRun(draft, threadId, "after_complete", after, 0);
+  if (typeof end === "string") return end === "done";
+  const kind = after[end.pending]?.effect.kind ?? "";
+  effectFailed(draft, threadId, kind, "an after_complete effect must answer at once, not with a promise");
+  return false;
+};
+
+/** Forgets what effects remember of a run only (EF-3). */
+export const effectsReset = (draft: Draft, threadId: string): void => {
+  const { before, after } = agentOf(draft, threadId).effects;
+  const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");
+  const { effects } = threadOf(draft, threadId);
+  if (!gone.some(({ key }) => key in effects)) return;
+  const kept = Object.entries(effects).filter(([key]) => !gone.some((bound) => bound.key === key));
+  changeThread(draft, threadId, { effects: Object.fromEntries(kept) });
+};

@@ -1,0 +1,49 @@
+import { changeRun, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { LedgerRow } from "./records.ts";
+import { addUsage } from "./state.ts";
+
+/** Books the attempt of the current phase: in the ledger, and on the session and its run (MO-33). */
+export const ledgered = (
+  draft: Draft,
+  threadId: string,
+  row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
+    Partial<Pick<LedgerRow, "model" | "provider" | "purpose" | "attempt">>,
+): void => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 0;
+  const { provider, model } = run.lane;
+  const purpose = run.repair ? "repair" : "turn";
+  const at = draft.moment.now;
+  draft.ledger.push({
+    at,
+    thread: threadId,
+    agent: thread.agent,
+    run: run.id,
+    turn: run.turn,
+    attempt,
+    purpose,
+    provider,
+    model,
+    ...row,
+  });
+  const { cumulative, cost, calls, estimated } = draft.state.usage;
+  const usage = {
+    cumulative: addUsage(cumulative, row.usage),
+    cost: cost === null || row.cost === null ? null : cost + row.cost,
+    calls: calls + 1,
+    estimated: estimated || row.estimated,
+  };
+  draft.state = { ...draft.state, usage };
+  const { counters } = run;
+  changeRun(draft, threadId, {
+    usage: addUsage(run.usage, row.usage),
+    counters: {
+      ...counters,
+      tokens: counters.tokens + row.usage.total,
+      cost: counters.cost === null || row.cost === null ? null : counters.cost + row.cost,
+      estimated: counters.estimated || row.estimated,
+    },
+  });
+};

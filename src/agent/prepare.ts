@@ -1,0 +1,105 @@
+import type { Json } from "../chat/message.ts";
+import { preparingAsked } from "./asks.ts";
+import { called, digest, memoOf, settled } from "./effect-call.ts";
+import type { Work } from "./effect-call.ts";
+import type { EffectQuestion, EffectResult } from "./effect.ts";
+import { contextOf, effectFailed, effectState } from "./effects.ts";
+import type { Outside } from "./outside.ts";
+import { preparingOf } from "./preparing.ts";
+import { effectAnswered } from "./turns.ts";
+
+/** One effect that needs a model or a person, from the stored `preparing` to its stored edits. */
+
+/** Milliseconds an effect may take beside its calls and questions (EF-6). */
+const ownTime = 5_000;
+
+const workAt = ({ host }: Outside, threadId: string): Work | null => {
+  const thread = host.read().threads[threadId];
+  const run = thread?.run ?? null;
+  const phase = preparingOf(run);
+  if (thread === undefined || run === null || phase === null) return null;
+  const agent = host.agent(thread.agent);
+  const bound = phase.effect < 0 ? agent.effects.ladder : agent.effects.before[phase.effect];
+  return bound === undefined || bound === null ? null : { thread, run, phase, agent, bound };
+};
+
+/** The answer of a person; null: it has not come yet. */
+const asked = (outside: Outside, work: Work, question: EffectQuestion): string | null => {
+  const { text, options, timeoutMs } = question;
+  const key = digest("ask", text, options, work.run.turn);
+  const known = memoOf(outside, work, key);
+  if (typeof known === "string") return known;
+  if (!outside.host.read().interactive) return question.default;
+  settled(outside, work, (draft) => preparingAsked(draft, work.thread.id, key, question, timeoutMs));
+  return null;
+};
+
+/** An effect's own time runs while it does not wait for a model. */
+const createWatch = (
+  { host }: Outside,
+  late: () => void,
+): { readonly pause: () => void; readonly go: () => void } => {
+  let timer: { cancel(): void } | null = null;
+  return {
+    pause: () => timer?.cancel(),
+    go: () => {
+      timer?.cancel();
+      timer = host.after(ownTime, late);
+    },
+  };
+};
+
+type End =
+  | { readonly kind: "result"; readonly result: EffectResult<Json> }
+  | { readonly kind: "failed"; readonly error: string }
+  /** It goes on when the state says so. */
+  | { readonly kind: "paused" };
+
+const runEffect = async (outside: Outside, work: Work): Promise<End> => {
+  const { host, signal } = outside;
+  const { thread, agent, bound, phase } = work;
+  const end = Promise.withResolvers<End>();
+  const watch = createWatch(outside, () =>
+    end.resolve({ kind: "failed", error: `it took longer than ${ownTime / 1_000} s` }),
+  );
+  const pausing = async <T>(value: T | null): Promise<T> => {
+    if (value !== null) return value;
+    end.resolve({ kind: "paused" });
+    return new Promise<T>(() => {});
+  };
+  const context = contextOf(host.read(), thread.id, agent, {
+    phase: "before_complete",
+    force: phase.force,
+    now: host.now(),
+    signal,
+    complete: async (call) => {
+      watch.pause();
+      const reply = await called(outside, work, call);
+      watch.go();
+      return pausing(reply);
+    },
+    ask: (question) => pausing(asked(outside, work, question)),
+  });
+  signal.addEventListener("abort", () => end.resolve({ kind: "paused" }), { once: true });
+  watch.go();
+  void Promise.try(() => bound.effect.run(context, bound.params, effectState(thread, bound))).then(
+    (result) => end.resolve({ kind: "result", result }),
+    (error: unknown) =>
+      end.resolve({ kind: "failed", error: error instanceof Error ? error.message : String(error) }),
+  );
+  const ended = await end.promise;
+  watch.pause();
+  return ended;
+};
+
+/** Runs the effect that the state says is at work, and stores what it gives back unless it came too late. */
+export const prepare = async (outside: Outside, threadId: string): Promise<void> => {
+  const work = workAt(outside, threadId);
+  if (work === null) return;
+  const end = await runEffect(outside, work);
+  if (end.kind === "paused") return;
+  settled(outside, work, (draft) => {
+    if (end.kind === "failed") effectFailed(draft, threadId, work.bound.effect.kind, end.error);
+    else effectAnswered(draft, threadId, work.bound, work.thread.chat, end.result);
+  });
+};

@@ -1,0 +1,100 @@
+import { agentOf, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Force } from "./effect.ts";
+import { ledgered } from "./ledger.ts";
+import { noUsage } from "./state.ts";
+import type { EffectMemo, Preparing, Run } from "./state.ts";
+
+/** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered (EF-20, EF-24). */
+
+/** The effect that a run is preparing with; null if it is not. */
+export const preparingOf = (run: Run | null): Preparing | null =>
+  run?.phase.at === "preparing" ? run.phase : null;
+
+const change = (draft: Draft, threadId: string, fields: Partial<Preparing>): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase !== null) changeRun(draft, threadId, { phase: { ...phase, ...fields } });
+};
+
+/** An effect starts to work outside the commit; `effect` is its place in the turn, -1 for a forced compaction. */
+export const preparingBegun = (
+  draft: Draft,
+  threadId: string,
+  effect: number,
+  force: Force | null,
+  attempt = 1,
+): void => {
+  const { epoch, now } = draft.moment;
+  const work = {
+    round: 1,
+    startedAt: now,
+    until: null,
+    why: "retry",
+    ask: null,
+    calling: null,
+    memo: {},
+  } as const;
+  changeRun(draft, threadId, { phase: { at: "preparing", effect, force, attempt, epoch, ...work } });
+};
+
+/** Its wait is over: it is run again from the start, and what it asked before answers from storage. */
+export const preparingResumed = (draft: Draft, threadId: string): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase === null) return;
+  const { epoch } = draft.moment;
+  change(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
+};
+
+/** Nothing is under way until a moment. */
+export const preparingPaused = (
+  draft: Draft,
+  threadId: string,
+  until: number,
+  why: Preparing["why"],
+  ask: Preparing["ask"] = null,
+): void => change(draft, threadId, { until, why, ask, calling: null });
+
+/** What was asked has its reply, or its tries so far. */
+export const memoKept = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase === null) return;
+  change(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
+  changeCounters(draft, threadId, { deadAttempts: 0 });
+};
+
+/** A model call of an effect is about to leave (purpose `compaction`). */
+export const effectCalling = (
+  draft: Draft,
+  threadId: string,
+  { provider, model }: { readonly provider: string; readonly model: string },
+  tokens: number,
+): void => {
+  const purpose = "compaction";
+  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
+  const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
+  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
+  change(draft, threadId, { calling: { provider, model, tokens } });
+};
+
+/** The call under way is lost: it cost at least its prompt (MO-32). */
+export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" | "cancelled"): void => {
+  const phase = preparingOf(threadOf(draft, threadId).run);
+  if (phase?.calling === null || phase === null) return;
+  const { provider, model, tokens } = phase.calling;
+  const usage = { ...noUsage, input: tokens, total: tokens };
+  const lane = agentOf(draft, threadId).lanes.find(
+    (each) => each.provider === provider && each.model === model,
+  );
+  const cost = lane?.cost(usage) ?? null;
+  ledgered(draft, threadId, {
+    outcome,
+    usage,
+    estimated: true,
+    cost,
+    provider,
+    model,
+    purpose: "compaction",
+    attempt: 1,
+  });
+  change(draft, threadId, { calling: null });
+};
