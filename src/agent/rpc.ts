@@ -46,6 +46,7 @@ export const operationScopes = {
   events: "sessions:read",
   snapshot: "sessions:read",
   clear: "sessions:write",
+  compact: "sessions:write",
   usage: "usage:read",
 } as const satisfies Record<string, Scope>;
 export type Operation = keyof typeof operationScopes;

@@ -41,13 +41,27 @@ const noCounters: Counters = {
 
 /** A run begins with an input of its thread's inbox. */
 export const runStarted = (draft: Draft, input: Input): void => {
+  const { light = false, output_schema: schema = null } = input;
+  runOpened(draft, input.thread, { inputs: [input.id], light, outputSchema: schema });
+  inputApplied(draft, input, false);
+};
+
+/** A run without input compacts the chat of an idle thread, and ends (EF-27). */
+export const compactionRunStarted = (draft: Draft, threadId: string, instructions: string | null): void =>
+  runOpened(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
+
+const runOpened = (
+  draft: Draft,
+  threadId: string,
+  begin: Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact">>,
+): void => {
   const { now } = draft.moment;
-  const thread = threadOf(draft, input.thread);
+  const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, thread.id);
   const timeout = agent.limits.timeoutMs;
   const run: Run = {
     id: `run_${draft.state.nextRun}`,
-    inputs: [input.id],
+    inputs: begin.inputs,
     startedAt: now,
     turn: 0,
     turnStartedAt: now,
@@ -58,15 +72,15 @@ export const runStarted = (draft: Draft, input: Input): void => {
     cancel: null,
     stop: null,
     waitingShown: false,
-    light: input.light ?? false,
+    light: begin.light,
     revision: draft.state.revision,
     usage: noUsage,
     counters: noCounters,
-    outputSchema: input.output_schema ?? draft.state.outputSchema,
+    outputSchema: begin.outputSchema ?? draft.state.outputSchema,
     hidden: [],
     notes: [],
     overflows: 0,
-    compact: null,
+    compact: begin.compact ?? null,
     reply: null,
     lane: laneAt(agent, 0),
     missingSince: null,
@@ -84,7 +98,6 @@ export const runStarted = (draft: Draft, input: Input): void => {
     depth: thread.depth,
     parent: thread.parent,
   });
-  inputApplied(draft, input, false);
 };
 
 /** A cancel is on record: no step starts afterwards; `now` also ends what has not begun to act (SE-31). */

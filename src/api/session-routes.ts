@@ -127,6 +127,7 @@ export const sessionRoutes: readonly Route[] = [
   },
   operation("GET", `${S}/snapshot`, "snapshot"),
   operation("POST", `${S}/clear`, "clear"),
+  operation("POST", `${S}/compact`, "compact"),
   operation("GET", `${S}/usage`, "usage"),
   { on: "session", method: "POST", path: `${S}/tokens`, scope: "tokens:mint", handle: mint },
 ];

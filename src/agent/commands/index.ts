@@ -1,6 +1,7 @@
 import type { Operation } from "../rpc.ts";
 import { answer } from "./answer.ts";
 import type { Command } from "./command.ts";
+import { compact } from "./compact.ts";
 import { asks, events, input, inputs, messages, run, runs, threads, usage } from "./queries.ts";
 import { cancel, editInput, send, withdraw } from "./send.ts";
 import { clear, create, get, patch } from "./session.ts";
@@ -24,5 +25,6 @@ export const commands: Record<Exclude<Operation, "delete" | "snapshot">, Command
   answer,
   events,
   clear,
+  compact,
   usage,
 };
