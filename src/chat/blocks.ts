@@ -28,3 +28,17 @@ export const isBlockPinned = (chat: readonly Message[], at: number): boolean => 
   }
   return false;
 };
+
+/** Where a block stands: index of its first message, and the index after its last. */
+export interface Block {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The blocks of a chat between two edges of blocks, in order. */
+export const blocksOf = (chat: readonly Message[], from = 0, to = chat.length): readonly Block[] => {
+  const blocks: Block[] = [];
+  for (let start = from; start < to; start = blocks.at(-1)?.end ?? to)
+    blocks.push({ start, end: blockEnd(chat, start) });
+  return blocks;
+};

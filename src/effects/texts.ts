@@ -1,0 +1,50 @@
+import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
+import { firstCharacters, preview, textOf } from "../chat/text.ts";
+
+/** What the model is shown instead of a longer text. Lengths are characters (code points). */
+
+const previewLength = 80;
+
+/** The last `count` code points of a text; no character is split. */
+const lastCharacters = (text: string, count: number): string =>
+  text.length <= count ? text : [...text.slice(-2 * count)].slice(-count).join("");
+
+const isLonger = (text: string, count: number): boolean =>
+  text.length > count && firstCharacters(text, count).length < text.length;
+
+/** The beginning of a text that is longer than `max`, marked as cut (EF-12); a shorter one as it is. */
+export const cutEnd = (text: string, max: number): string =>
+  isLonger(text, max) ? `${firstCharacters(text, max)}… [trimmed]` : text;
+
+/** Beginning and end of a text that is longer than `max`, with what lies between them counted (EF-19); a shorter one as it is. */
+export const cutMiddle = (text: string, max: number): string => {
+  if (!isLonger(text, max)) return text;
+  const head = firstCharacters(text, Math.ceil(max * 0.6));
+  const tail = lastCharacters(text.slice(head.length), Math.floor(max * 0.4));
+  const left = [...text.slice(head.length, text.length - tail.length)].length;
+  return `${head}\n[… ${left} characters left out …]\n${tail}`;
+};
+
+/** What stands for an image or document that is not shown (SE-2). */
+export const reference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
+  part.type === "text" ? "" : `[${part.type} ${id}]`;
+
+/** A text followed by references to the images and documents that came with it. */
+export const withReferences = (
+  message: Pick<Message, "id">,
+  content: readonly ContentPart[],
+  text: string,
+): string => {
+  const references = content.map((part) => reference(message, part)).filter((each) => each !== "");
+  return [...(text === "" ? [] : [text]), ...references].join("\n");
+};
+
+/** One line that stands for a result: the tool, and how the result begins (EF-13). */
+export const maskText = (message: Pick<Message, "id">, { name, content }: ToolResultPart): string =>
+  withReferences(message, content, `[tool result for ${name}: ${preview(textOf(content), previewLength)}]`);
+
+/** The result of a tool message; null for every other message. */
+export const resultOf = ({ role, parts }: Pick<Message, "role" | "parts">): ToolResultPart | null => {
+  const part = role === "tool" ? parts[0] : undefined;
+  return part?.type === "tool_result" ? part : null;
+};
