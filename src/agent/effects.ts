@@ -94,10 +94,13 @@ const syncContext = (draft: Draft, threadId: string, phase: EffectPhase): Effect
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
+/** Whether a text has more characters than a note may have. */
+const isLong = (text: string): boolean => text.length > noteLimit && [...text].length > noteLimit;
+
 /** Why a result may not be applied (EF-2, EF-3, EF-44); null if it may. */
 const resultProblem = ({ edits = [], state }: EffectResult<Json>, custom: boolean): string | null => {
   if (custom && edits.length > editLimit) return `it made ${edits.length} edits; ${editLimit} are allowed`;
-  const long = edits.find((edit) => "inject" in edit && edit.inject.text.length > 2 * noteLimit);
+  const long = edits.find((edit) => "inject" in edit && isLong(edit.inject.text));
   if (long !== undefined) return `its note has more than ${noteLimit} characters`;
   if (state !== undefined && utf8Length(JSON.stringify(state) ?? "") > stateLimit)
     return "its state is larger than 64 KiB";

@@ -6,6 +6,8 @@ import type { Tool } from "../../src/tools/define-tool.ts";
 import { createProbe } from "../support/probe.ts";
 import type { Probe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
+import { withEffects } from "../support/effects.ts";
+import type { TestEffects } from "../support/effects.ts";
 import { engineOf } from "../support/teams.ts";
 
 /** A scripted session from YAML, and short ways to say what came of it. */
@@ -30,6 +32,8 @@ export interface PlayOptions {
   /** The whole YAML instead of `scripted`. */
   readonly yaml?: string;
   readonly id?: string;
+  /** Effects of the test's own instead of the agent's. */
+  readonly effects?: TestEffects;
 }
 
 export const play = async (replies: string, options: PlayOptions = {}): Promise<Play> => {
@@ -40,7 +44,10 @@ export const play = async (replies: string, options: PlayOptions = {}): Promise<
   const engine = await engineOf(yaml, {
     toolboxes: [toolbox, { name: "others", description: "Others.", tools: others }],
   });
-  const bench = openBench({ engine, ...(id === undefined ? {} : { id }) });
+  const bench = openBench({
+    engine: options.effects === undefined ? engine : withEffects(engine, options.effects),
+    ...(id === undefined ? {} : { id }),
+  });
   bench.ok("create", create);
   return { bench, probe };
 };

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { shownTokens } from "../../src/chat/message.ts";
 import type { Bench } from "./bench.ts";
 import type { Probe } from "./probe.ts";
 
@@ -37,5 +38,9 @@ export const checkInvariants = (bench: Bench, inputs: readonly string[], probe?:
   expect(answered, "I9: each answered model call is in the ledger once").toBe(
     events.filter(({ type }) => type === "llm_finish").length,
   );
+  for (const { id, chat, tokens } of Object.values(bench.state().threads))
+    expect(tokens, `the tokens of ${id} are those of its chat`).toBe(
+      chat.reduce((sum, message) => sum + shownTokens(message), 0),
+    );
   expect(bench.alarm(), "I10: at rest there is no alarm").toBeNull();
 };
