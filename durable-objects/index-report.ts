@@ -61,7 +61,7 @@ export const createIndexReport = (
         failures += 1;
         due = now() + Math.min(longestDelay, delay * 2 ** failures);
         clock.also(due);
-        logFailure("session_index_failed", error);
+        logFailure(engine().logLine, "session_index_failed", error);
         return;
       }
       said = news;

@@ -53,9 +53,16 @@ const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
     return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
   });
 
+/** The draft's events as lines; the last net for secrets that some part let through (RE-15). */
+const tellable = (draft: Draft, { id, head }: Session, { redactor }: Engine): readonly string[] => {
+  const { now } = draft.moment;
+  const lines = linesOf(draft.events, id, head, now);
+  return lines.some(redactor.holds) ? linesOf(redactor.value(draft.events), id, head, now) : lines;
+};
+
 /** The newest state, and the one door for writes: a transition of it, in one transaction, published after it. */
 const createDoor = (
-  { storage, watchers, items, committing }: LiveParts,
+  { storage, watchers, items, committing, engine }: LiveParts,
   momentOf: (draft: () => Draft) => Moment,
   stored: Session | null,
   initial: Session,
@@ -75,7 +82,7 @@ const createDoor = (
       );
       const result = change(draft);
       if (closed || isUnchanged(draft, state)) return result;
-      const lines = linesOf(draft.events, state.id, state.head, draft.moment.now);
+      const lines = tellable(draft, state, engine);
       const next = { ...draft.state, head: state.head + lines.length };
       storage.transactionSync(() => {
         committing();
@@ -116,6 +123,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     recall: (id) => (/^b\d+$/.test(id) ? loadBlob(storage.sql, id) : null),
     sandbox: () => (sandbox ??= engine.sandbox(read())),
     gate: gates.gate,
+    redactor: engine.redactor,
     rest: parts.clock.rest,
     failed,
     after: (ms, run) =>

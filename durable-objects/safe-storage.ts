@@ -1,4 +1,5 @@
 import { ProblemError } from "../src/agent/problem.ts";
+import type { LogLine } from "../src/tools/log-line.ts";
 import { logFailure } from "./log.ts";
 
 /** The part of an object's storage that commits use. */
@@ -11,13 +12,13 @@ const problem = {
 } as const;
 
 /** Storage whose failed transaction is a problem: a caller may repeat it, a run is taken up by the next alarm (RE-C37). */
-export const safeStorage = (storage: DurableObjectStorage): Storage => ({
+export const safeStorage = (storage: DurableObjectStorage, line: LogLine): Storage => ({
   sql: storage.sql,
   transactionSync: (work) => {
     try {
       return storage.transactionSync(work);
     } catch (error) {
-      logFailure("session_commit_failed", error);
+      logFailure(line, "session_commit_failed", error);
       throw new ProblemError(problem);
     }
   },

@@ -61,6 +61,7 @@ const doorOf = (
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
   rules: engine.rules,
+  redactor: engine.redactor,
   now: Date.now,
   items: () => openItems(items),
   update: (change) => {
@@ -82,7 +83,8 @@ export const createWaking = (parts: WakingParts): Waking => {
     cell.live = null;
   };
   const failed = (error: unknown): void => {
-    if (!(error instanceof ProblemError)) logFailure("session_failed", error);
+    if (!(error instanceof ProblemError))
+      logFailure(parts.engines().deployed().logLine, "session_failed", error);
     drop();
     clock.reset(Date.now() + 1_000);
   };
@@ -92,7 +94,7 @@ export const createWaking = (parts: WakingParts): Waking => {
     parts.index().touched();
   };
   const create: Create = (engine, stored, initial) => {
-    const own = { storage: safeStorage(storage), now: Date.now, engine, failed, committing };
+    const own = { storage: safeStorage(storage, engine.logLine), now: Date.now, engine, failed, committing };
     return createLive({ ...parts, ...own }, stored, initial);
   };
   const wake = async (): Promise<Live | null> => {

@@ -1,5 +1,6 @@
 import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
+import type { Redactor } from "../tools/redaction.ts";
 import type { Draft } from "./draft.ts";
 import type { Delta } from "./events.ts";
 import type { Session } from "./state.ts";
@@ -39,6 +40,8 @@ export interface Host {
   recall(id: string): string | null;
   sandbox(): Sandbox;
   gate(provider: string): Gate;
+  /** Takes known secrets out of what tools give back (RE-15). */
+  readonly redactor: Redactor;
   /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */
   rest(live: boolean, at: number | null): void;
   /** A failure that no transition could store. */

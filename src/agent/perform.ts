@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Json } from "../chat/message.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
+import type { Redactor } from "../tools/redaction.ts";
 import { checked } from "./commands/command.ts";
 import type { Answer, Archive, Rules } from "./commands/command.ts";
 import { commands } from "./commands/index.ts";
@@ -22,6 +23,8 @@ export interface Door {
   readonly rules: Rules;
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
+  /** Known secrets in what a caller sends go no further (RE-15). */
+  readonly redactor: Redactor;
   /** Open streamed items with their text so far. */
   readonly items: () => Json;
   /** Removes everything (RE-P14). */
@@ -128,9 +131,9 @@ const performed = (door: Door, call: SessionCall): Reply => {
 };
 
 /** Performs one operation; what the caller did wrong comes back as a problem, everything else throws. */
-export const perform = (door: Door, call: SessionCall): SessionReply => {
+export const perform = (door: Door, given: SessionCall): SessionReply => {
   try {
-    return performed(door, call);
+    return performed(door, { ...given, params: door.redactor.value(given.params) });
   } catch (error) {
     if (error instanceof ProblemError) return { ok: false, problem: error.problem };
     throw error;

@@ -4,6 +4,7 @@ import { utf8Length } from "../chat/tokens.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
+import { liveOutput } from "./live-output.ts";
 import type { Outside } from "./outside.ts";
 import { findCall } from "./outcomes.ts";
 import type { Session } from "./state.ts";
@@ -51,7 +52,6 @@ const contextOf = (
   const session = host.read();
   const thread = session.threads[threadId];
   const agent = host.agent(thread?.agent ?? "");
-  let shown = "";
   return {
     callId: call.call.id,
     key: `${thread?.run?.id}/${call.call.id}`,
@@ -73,32 +73,10 @@ const contextOf = (
       set: (memo) =>
         host.update((draft) => {
           if (isCurrent(draft.state, threadId, call, host.epoch))
-            changeCall(draft, threadId, call.call.id, { memo });
+            changeCall(draft, threadId, call.call.id, { memo: host.redactor.value(memo) });
         }),
     },
-    show: (text) => {
-      if (live.ended) return;
-      const off = shown.length;
-      shown += text;
-      host.itemGrew({
-        id: call.call.id,
-        thread: threadId,
-        kind: "tool_output",
-        attempt: call.attempts,
-        text: shown,
-      });
-      host.show([
-        {
-          type: "delta",
-          kind: "tool_output_delta",
-          thread: threadId,
-          item: call.call.id,
-          attempt: call.attempts,
-          off,
-          data: text,
-        },
-      ]);
-    },
+    show: liveOutput(host, threadId, call, live),
   };
 };
 
@@ -130,8 +108,8 @@ export const runBounded = async (
   const live = { signal: abort.signal, ended: false };
   const context = contextOf(outside, threadId, call, host.now() + ms, live);
   void Promise.try(() => tool.run(args, context))
-    .then(outcomeOf)
-    .then(given.resolve, (error: unknown) => given.resolve(failure(error)));
+    .then((result) => host.redactor.value(outcomeOf(result)))
+    .then(given.resolve, (error: unknown) => given.resolve(host.redactor.value(failure(error))));
   try {
     const outcome = await given.promise;
     return signal.aborted && !isSuccess(outcome) ? cancelled : outcome;

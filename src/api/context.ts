@@ -1,5 +1,6 @@
 import type { Principal, SessionRpc } from "../agent/rpc.ts";
 import type { Team } from "../config/team.ts";
+import type { LogLine } from "../tools/log-line.ts";
 import type { TeamDirectory } from "../engine/access/rpc.ts";
 import type { Authenticator } from "./credentials.ts";
 import type { RateLimiter } from "./rate-limit.ts";
@@ -60,6 +61,8 @@ export interface RouterDependencies {
   readonly now?: () => number;
   /** Takes one JSON line (RE-12). */
   readonly log?: (line: string) => void;
+  /** Makes such a line: it masks what has no place in logs. */
+  readonly logLine?: LogLine;
 }
 
 /** What lives as long as the router: settings, and the two small caches of this isolate. */

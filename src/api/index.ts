@@ -158,6 +158,7 @@ export function createRouter(dependencies: RouterDependencies): {
   const now = dependencies.now ?? Date.now;
   const router: Router = {
     log: (line) => console.log(line),
+    logLine: (fields) => JSON.stringify(fields),
     ...dependencies,
     now,
     authenticator: createAuthenticator(now),

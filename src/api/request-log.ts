@@ -44,7 +44,7 @@ export async function logRequest(context: RequestContext, status: number, starte
   const tenant = notes.tenant === null ? null : toHex(await digestOf("tenant", notes.tenant)).slice(0, 16);
   const at = router.now();
   router.log(
-    JSON.stringify({
+    router.logLine({
       at: new Date(at).toISOString(),
       level,
       msg: "request",

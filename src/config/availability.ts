@@ -154,7 +154,6 @@ const team: readonly Unavailable[] = [
   { path: "budgets.tenant", used: filled, cannot: "hold a budget over a tenant", instead: "use budgets.run" },
   { path: "budgets.unknown_price", used: not("warn"), cannot: "refuse models without a price" },
   { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
-  { path: "redaction", used: filled, cannot: "configure what is masked" },
   { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
   { path: "reflections", cannot: "learn from failed runs" },
   { path: "tasks", used: filled, cannot: "offer the tasks toolbox" },

@@ -3,6 +3,7 @@ import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { definitionOf } from "../config/revision.ts";
+import type { Completer } from "../model/completer.ts";
 import { createCompleter, profiles as builtInProfiles } from "../providers/index.ts";
 import type { Profile } from "../providers/profile.ts";
 import { createSandbox } from "../sandbox/client.ts";
@@ -10,13 +11,17 @@ import { sandboxId } from "../sandbox/id.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import { createEgress } from "../tools/egress.ts";
+import { createLogLine } from "../tools/log-line.ts";
+import type { Redactor } from "../tools/redaction.ts";
 import { createAgents, toolsOf } from "./agents.ts";
 import type { Engine } from "./engine.ts";
+import { redactorOf } from "./known-secrets.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import { overrideOf, providerOf, windowOf } from "./models.ts";
+import { withoutSecrets } from "./redacted.ts";
 import { rulesOf } from "./rules.ts";
 import { textOf, withModels, withSecrets } from "./secrets.ts";
-import type { Bindings } from "./secrets.ts";
+import type { Bindings, SecretReader } from "./secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
 
@@ -44,6 +49,7 @@ const makerOf = (
   { env, fetch: given, profiles = [] }: EngineOptions,
   team: Team,
   now: () => number,
+  redactor: Redactor,
 ): MakeCompleter => {
   const egress = createEgress({
     ...team.egress,
@@ -52,7 +58,7 @@ const makerOf = (
   });
   return (target) => {
     const { provider, model } = target;
-    return withSecrets(team, env, target, (secret) =>
+    const create = (secret: SecretReader): Completer =>
       createCompleter({
         config: provider,
         model,
@@ -62,8 +68,9 @@ const makerOf = (
         now,
         field: `providers[${team.providers.indexOf(provider)}]`,
         extensions: profiles,
-      }),
-    );
+      });
+    const { learn } = redactor;
+    return withSecrets(team, env, target, (secret) => withoutSecrets(create(secret), redactor), learn);
   };
 };
 
@@ -107,13 +114,17 @@ export const createEngine = (options: EngineOptions): Engine => {
   const team = withModels(options.team, env);
   const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
   const unavailable = unavailableIn(env);
-  const parts = { team, toolboxes, kinds, unavailable, now, make: makerOf(options, team, now) };
+  const redactor = redactorOf(team, env);
+  const make = makerOf(options, team, now, redactor);
+  const parts = { team, toolboxes, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
     team,
     revision: team.revision,
     definition: JSON.stringify(definitionOf(options.team)),
     rules: rulesOf({ team, env, tools: (agent) => toolsOf(parts, agent, null) }),
+    redactor,
+    logLine: createLogLine(redactor, team.redaction.names),
     maxRunningThreads: team.sessions.max_running_threads,
     agent: createAgents(parts),
     sandbox: sandboxesOf(team, env),

@@ -4,6 +4,8 @@ import type { Rules } from "../agent/commands/command.ts";
 import type { Session } from "../agent/state.ts";
 import type { Team } from "../config/team.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
+import type { LogLine } from "../tools/log-line.ts";
+import type { Redactor } from "../tools/redaction.ts";
 
 /** A compiled team made runnable: what sessions ask of it. Built once per isolate and revision. */
 export interface Engine {
@@ -14,6 +16,9 @@ export interface Engine {
   /** The definition as stored for sessions that pin it. */
   readonly definition: string;
   readonly rules: Rules;
+  /** Takes the deployment's secrets out of texts (RE-15). */
+  readonly redactor: Redactor;
+  readonly logLine: LogLine;
   readonly maxRunningThreads: number;
   readonly agent: (name: string, session: Session) => Agent;
   readonly sandbox: (session: Session) => Sandbox;

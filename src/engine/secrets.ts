@@ -84,18 +84,24 @@ const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map
 /** Gives a text with its references resolved, or throws the sentence about the first that is unset. */
 export type SecretReader = (text: string, field: string) => string;
 
-/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too (CF-32). */
+/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too (CF-32). `learn` is told of each that is opened. */
 export const withSecrets = (
   team: Team,
   env: Bindings,
   target: { readonly provider: Provider; readonly model: string },
   create: (secret: SecretReader) => Completer,
+  learn: (name: string, value: string) => void,
 ): Completer => {
   const { provider, model } = target;
   const names = new Set(textsOf(provider).flatMap(([, text]) => referencesIn(text).names));
   let stored: ReadonlyMap<string, string> = new Map();
+  const valueOf = (name: string): string | undefined => {
+    const value = textOf(env, name) ?? stored.get(name);
+    if (value !== undefined) learn(name, value);
+    return value;
+  };
   const completer = create((text, field) => {
-    const resolved = resolveReferences(text, (name) => textOf(env, name) ?? stored.get(name));
+    const resolved = resolveReferences(text, valueOf);
     if (resolved.ok) return resolved.value;
     throw new Error(missingReference(field, resolved.missing[0] ?? "", team.name));
   });

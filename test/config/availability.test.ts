@@ -44,7 +44,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   "budgets.tenant": [team({ top: "budgets: { tenant: { max_tokens: 3 } }" })],
   "budgets.unknown_price": [team({ top: "budgets: { unknown_price: refuse }" })],
   observability: [team({ top: "observability: { log_level: debug }" })],
-  redaction: [team({ top: "redaction: { names: [x] }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],
   reflections: [team({ top: "reflections: {}" })],
   tasks: [team({ top: "tasks: { on_dependency_failure: fail }" })],

@@ -250,6 +250,7 @@ export const openBench = ({
     read: () => mine.live?.read() ?? null,
     archive: () => archiveOf(mine.storage.sql),
     rules: engine.rules,
+    redactor: engine.redactor,
     now: () => now,
     items: () => [],
     remove: () => undefined,

@@ -1,0 +1,38 @@
+import type { Redactor } from "./redaction.ts";
+
+/** Lines of the log (RE-12): one JSON object each, without known secrets and without what stands under masked names. */
+
+/** The line of some fields. */
+export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
+
+const mask = "[masked]";
+
+/** A name as a pattern: case, and whether its words are joined by `-` or `_`, do not matter. */
+const namePattern = (name: string): string =>
+  name.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`).replace(/[-_]/g, "[-_]?");
+
+/** Masks keys that end with a name, and in texts what follows a name as its value. */
+const createMask = (names: readonly string[]): ((fields: unknown) => unknown) => {
+  if (names.length === 0) return (fields) => fields;
+  const one = `(?:${names.map(namePattern).join("|")})`;
+  const key = new RegExp(`(?:^|[^a-z0-9])${one}$`, "i");
+  const pair = new RegExp(
+    String.raw`((?:^|[^a-z0-9])${one}["']?\s*[:=]\s*["']?)(?:(?:bearer|basic)\s+)?[^\s"',;&}]+`,
+    "gi",
+  );
+  const masked = (value: unknown): unknown => {
+    if (typeof value === "string") return value.replace(pair, `$1${mask}`);
+    if (Array.isArray(value)) return value.map(masked);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [name, key.test(name) ? mask : masked(each)]),
+    );
+  };
+  return masked;
+};
+
+/** `names` are the keys and headers that `redaction.names` masks. */
+export const createLogLine = (redactor: Redactor, names: readonly string[]): LogLine => {
+  const masked = createMask(names);
+  return (fields) => JSON.stringify(redactor.value(masked(fields)));
+};
