@@ -4,7 +4,8 @@ import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { addUsage, noUsage } from "../src/agent/state.ts";
-import { messageJson } from "./rows.ts";
+import { loadBlob, messageJson } from "./rows.ts";
+import { chatThen, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
 interface Row extends Record<string, SqlStorageValue> {
@@ -66,6 +67,10 @@ export const noArchive: Archive = {
   runs: () => [],
   messages: () => [],
   events: () => [],
+  seen: () => [],
+  chatThen: () => ({ shown: [], gone: [] }),
+  media: () => "",
+  entries: () => [],
   usage: () => [],
 };
 
@@ -96,5 +101,15 @@ export const archiveOf = (sql: Sql): Archive => ({
       .toArray()
       .map((row) => messageJson(sql, thread, row)),
   events: ({ after, limit }) => events(sql, after, limit),
+  seen: (run, turn) => seen(sql, run, turn),
+  chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),
+  media: (blob) => loadBlob(sql, blob) ?? "",
+  entries: (store) =>
+    sql
+      .exec<Row & { key: string; revision: number }>(
+        "SELECT key, revision, json FROM entries WHERE store = ? ORDER BY key",
+        store,
+      )
+      .toArray(),
   usage: () => usage(sql),
 });

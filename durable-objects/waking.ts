@@ -2,7 +2,10 @@ import { emptySession } from "../src/agent/commands/session.ts";
 import type { Door } from "../src/agent/perform.ts";
 import { ProblemError } from "../src/agent/problem.ts";
 import type { SessionCall } from "../src/agent/rpc.ts";
+import type { SharedNotes } from "../src/agent/shared-notes.ts";
 import type { Session } from "../src/agent/state.ts";
+import { notesAt } from "../src/engine/access/notes.ts";
+import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
@@ -50,6 +53,9 @@ interface Cell {
 }
 type Create = (engine: Engine, stored: Session | null, initial: Session) => Live;
 
+const fresh = ({ rules }: Engine, session: string, tenant: string): Session =>
+  emptySession(session, tenant, rules, Date.now());
+
 /** The state as it is, and the one way to change it; a first change creates the session. */
 const doorOf = (
   { storage, items }: WakingParts,
@@ -61,12 +67,15 @@ const doorOf = (
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
   rules: engine.rules,
+  agentOf: (thread, agent, override) => {
+    const state = cell.live?.read() ?? fresh(engine, session, principal.tenant);
+    return engine.agent(agent, { ...state, model: override }, state.threads[thread]?.child?.standing);
+  },
   redactor: engine.redactor,
   now: Date.now,
   items: () => openItems(items),
   update: (change) => {
-    const fresh = (): Session => emptySession(session, principal.tenant, engine.rules, Date.now());
-    const live = cell.live ?? create(engine, null, fresh());
+    const live = cell.live ?? create(engine, null, fresh(engine, session, principal.tenant));
     const result = live.update(change);
     cell.live = live;
     return result;
@@ -94,7 +103,15 @@ export const createWaking = (parts: WakingParts): Waking => {
     parts.index().touched();
   };
   const create: Create = (engine, stored, initial) => {
-    const own = { storage: safeStorage(storage, engine.logLine), now: Date.now, engine, failed, committing };
+    const notes = (owner: NotesOwner): SharedNotes => notesAt(parts.team(), owner);
+    const own = {
+      storage: safeStorage(storage, engine.logLine),
+      now: Date.now,
+      engine,
+      notes,
+      failed,
+      committing,
+    };
     return createLive({ ...parts, ...own }, stored, initial);
   };
   const wake = async (): Promise<Live | null> => {

@@ -8,7 +8,7 @@ export const ledgered = (
   draft: Draft,
   threadId: string,
   row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
-    Partial<Pick<LedgerRow, "model" | "provider" | "purpose" | "attempt">>,
+    Partial<Pick<LedgerRow, "model" | "provider" | "purpose" | "attempt" | "saw">>,
 ): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);

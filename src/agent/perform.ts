@@ -4,7 +4,7 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { checked } from "./commands/command.ts";
-import type { Answer, Archive, Rules } from "./commands/command.ts";
+import type { Answer, Archive, ReadContext, Rules } from "./commands/command.ts";
 import { commands } from "./commands/index.ts";
 import { snapshotOf } from "./commands/queries.ts";
 import { belongsTo, sessionView } from "./commands/session.ts";
@@ -21,6 +21,7 @@ export interface Door {
   readonly read: () => Session | null;
   readonly archive: () => Archive;
   readonly rules: Rules;
+  readonly agentOf: ReadContext["agentOf"];
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
   /** Known secrets in what a caller sends go no further (RE-15). */
@@ -126,7 +127,10 @@ const performed = (door: Door, call: SessionCall): Reply => {
   }
   const command = commands[op];
   if (command.kind === "write") return written(door, call, (draft) => runWrite(door, call, draft));
-  const answer = command.run({ state, archive: door.archive(), principal, now: door.now() }, call.params);
+  const answer = command.run(
+    { state, archive: door.archive(), rules: door.rules, principal, now: door.now(), agentOf: door.agentOf },
+    call.params,
+  );
   return { ok: true, status: answer.status, json: jsonOf(answer), seq: state.head, replayed: false };
 };
 

@@ -1,9 +1,33 @@
+import type { Json } from "../chat/message.ts";
 import type { Purpose, Usage } from "../model/completer.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
 import type { RunResult } from "./run-result.ts";
 
 /** Rows that a commit adds beside the live state. */
+
+/** What a model call saw, in so few figures that its request can be built again from rows (EF-42). */
+export interface Sight {
+  /** Newest edit of the session, and newest message of the thread, that were there. */
+  readonly edit: number;
+  readonly pos: number;
+  /** Estimated tokens of the request, and of the context window. */
+  readonly size: number;
+  readonly window: number;
+  readonly max_tokens: number;
+  /** Provider and model that were asked; the answer may name another. */
+  readonly lane: { readonly provider: string; readonly model: string };
+  readonly depth: number;
+  readonly light: boolean;
+  /** The session's model override. */
+  readonly override: string | null;
+  readonly hidden: readonly string[];
+  /** Newest message of the call before. */
+  readonly previous: string | null;
+  readonly schema: Json | null;
+  /** SHA-256 of the body that was sent; null if the provider does not tell. */
+  readonly hash: string | null;
+}
 
 /** One model attempt in the ledger (MO-33). */
 export interface LedgerRow {
@@ -20,6 +44,8 @@ export interface LedgerRow {
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly cost: number | null;
+  /** Of answered turns. */
+  readonly saw?: Sight;
 }
 
 /** A run that ended, as `GET …/runs/{run}` shows it. */

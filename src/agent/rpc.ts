@@ -47,7 +47,11 @@ export const operationScopes = {
   snapshot: "sessions:read",
   clear: "sessions:write",
   compact: "sessions:write",
+  context: "context:read",
   usage: "usage:read",
+  state: "sessions:read",
+  tasks: "sessions:read",
+  notes: "sessions:read",
 } as const satisfies Record<string, Scope>;
 export type Operation = keyof typeof operationScopes;
 

@@ -9,6 +9,7 @@ import type { Draft } from "./draft.ts";
 import { requestTokens } from "./effects.ts";
 import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
+import { requestFor } from "./request.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { openStream } from "./stream.ts";
 import { attemptId } from "./turns.ts";
@@ -30,7 +31,7 @@ const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
   if (thread?.run?.phase.at !== "thinking") return null;
   const { run } = thread;
   const phase = thread.run.phase;
-  const agent = host.agent(thread.agent);
+  const agent = host.agent(threadId);
   const lane = agent.lanes[phase.lanes.current];
   return lane === undefined ? null : { thread, run, phase, agent, lane };
 };
@@ -46,24 +47,18 @@ const requestOf = (
   { host }: Outside,
   { thread, run, phase, agent, lane }: Attempt,
   messages: ModelRequest["messages"],
-): ModelRequest => {
-  const { text } = agent.system({ depth: thread.depth, light: run.light });
-  const { previousNewest } = thread;
-  return {
-    model: lane.model,
-    system: text,
+  maxTokens: number,
+): ModelRequest =>
+  requestFor({
+    agent,
+    lane,
+    depth: thread.depth,
+    light: run.light,
+    hidden: run.hidden,
+    schema: run.outputSchema,
+    previous: thread.previousNewest,
     messages,
-    tools:
-      run.hidden.length === 0 ? agent.specs : agent.specs.filter(({ name }) => !run.hidden.includes(name)),
-    toolChoice: agent.toolsDisabled ? "none" : "auto",
-    maxTokens: lane.maxOutput,
-    ...lane.sampling,
-    ...(agent.responseFormat === null ? {} : { responseFormat: agent.responseFormat }),
-    ...(run.outputSchema === null
-      ? {}
-      : { responseFormat: { type: "json_schema", schema: run.outputSchema } }),
-    cache: lane.cache,
-    ...(previousNewest === null ? {} : { previousNewest }),
+    maxTokens,
     media: (blob) => host.media(blob),
     context: {
       session: host.read().id,
@@ -75,8 +70,7 @@ const requestOf = (
       attempt: phase.attempt,
       purpose: run.repair ? "repair" : "turn",
     },
-  };
-};
+  });
 
 /** The gate's place for the attempt; false if it has to wait for it, or gets none. */
 const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
@@ -121,10 +115,16 @@ const internalFailure = ({ lane }: Attempt, error: unknown): ModelFailure => ({
   message: `the request could not be made: ${error instanceof Error ? error.name : "error"}`,
 });
 
-const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Completion): void => {
+const storeReply = (
+  outside: Outside,
+  attempt: Attempt,
+  id: string,
+  reply: Completion,
+  maxTokens: number,
+): void => {
   const { host, settle } = outside;
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) answered(draft, attempt.thread.id, reply);
+    if (isCurrent(draft.state, attempt)) answered(draft, attempt.thread.id, reply, maxTokens);
   });
   const { provider, model, gate } = attempt.lane;
   const { usage, holdUntil } = reply;
@@ -202,13 +202,10 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   const stream = openStream(outside.host, threadId, run, phase.attempt);
   let reply: Completion;
   try {
-    reply = await lane.completer.complete(
-      { ...requestOf(outside, attempt, messages), maxTokens },
-      {
-        signal: outside.signal,
-        onDelta: stream.take,
-      },
-    );
+    reply = await lane.completer.complete(requestOf(outside, attempt, messages, maxTokens), {
+      signal: outside.signal,
+      onDelta: stream.take,
+    });
   } catch (error) {
     stream.close();
     storeFailure(
@@ -220,5 +217,5 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
     return;
   }
   stream.close();
-  storeReply(outside, attempt, id, reply);
+  storeReply(outside, attempt, id, reply, maxTokens);
 };

@@ -6,6 +6,7 @@ import type { Fields } from "./body.ts";
 import { callSession, callTeam, idempotencyKey, merged } from "./calls.ts";
 import type { Authorized, SessionRequest } from "./context.ts";
 import { limits } from "./limits.ts";
+import { notes } from "./notes.ts";
 import { readQuery } from "./query.ts";
 import { commandBody, operation, performed } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -47,6 +48,15 @@ async function respond(context: SessionRequest): Promise<Response> {
   const { question_id: ask, response: text } = checked(respondBody, body);
   const key = idempotencyKey(context.request, {});
   return answer(await callSession(context, { op: "answer", params: { ask, decision: "answer", text }, key }));
+}
+
+/** The context view as JSON or, for people, as text. */
+async function sight(context: SessionRequest): Promise<Response> {
+  const query = readQuery(context.url.searchParams, {});
+  const response = await performed(context, "context", query);
+  if (query["format"] !== "text") return response;
+  const { text } = z.object({ text: z.string() }).parse(await response.json());
+  return new Response(text, { headers: { "Content-Type": "text/plain; charset=utf-8" } });
 }
 
 const eventsQuery = {
@@ -104,6 +114,13 @@ export const sessionRoutes: readonly Route[] = [
   operation("DELETE", `${S}/inputs/:input`, "withdraw"),
   operation("GET", `${S}/runs`, "runs", { query: page }),
   operation("GET", `${S}/runs/:run`, "run"),
+  {
+    on: "session",
+    method: "GET",
+    path: `${S}/runs/:run/turns/:turn/context`,
+    scope: "context:read",
+    handle: sight,
+  },
   operation("GET", `${S}/threads`, "threads", { query: page }),
   operation("POST", `${S}/cancel`, "cancel"),
   operation("GET", `${S}/asks`, "asks", { ...asks, query: page }),
@@ -129,5 +146,8 @@ export const sessionRoutes: readonly Route[] = [
   operation("POST", `${S}/clear`, "clear"),
   operation("POST", `${S}/compact`, "compact"),
   operation("GET", `${S}/usage`, "usage"),
+  operation("GET", `${S}/state`, "state"),
+  operation("GET", `${S}/tasks`, "tasks"),
+  { on: "session", method: "GET", path: `${S}/notes`, scope: "sessions:read", handle: notes },
   { on: "session", method: "POST", path: `${S}/tokens`, scope: "tokens:mint", handle: mint },
 ];

@@ -108,6 +108,8 @@ export interface Completion {
   readonly holdUntil?: number;
   /** Parameters that were left out since the model does not take them (MO-7). */
   readonly dropped?: readonly string[];
+  /** SHA-256 of the body that was sent (EF-42), hex. */
+  readonly requestHash?: string;
   readonly firstByteMs: number;
   readonly totalMs: number;
 }
@@ -123,4 +125,6 @@ export interface Completer {
   readonly provider: string;
   readonly model: string;
   complete(request: ModelRequest, options: CompleteOptions): Promise<Completion>;
+  /** The body that `complete` would send: the same request gives the same bytes. Absent: it cannot be told. */
+  readonly body?: (request: ModelRequest) => string;
 }

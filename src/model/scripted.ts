@@ -7,6 +7,7 @@ import { ModelError } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
 import type { Price } from "./prices.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
 import { chooseReply, mismatch } from "./script-match.ts";
 import type { Choice, ScriptReply } from "./script-match.ts";
 import type { Script } from "./script-schema.ts";
@@ -192,6 +193,10 @@ const prepare = (script: Script, request: ModelRequest, provider: string): Play 
   return { ...choice, facts, origin, chunk: script.pace.chunk, fail };
 };
 
+/** What a wire would be sent: everything of the request but where it comes from. */
+const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRequest): string =>
+  JSON.stringify({ ...rest, messages: messages.map(({ role, parts }) => ({ role, parts })) });
+
 /**
  * The scripted provider (MO-39): no clock, no randomness, no network. The reply is a pure function of the script and the
  * request, sent through the collector of the wires.
@@ -215,7 +220,7 @@ export const createScriptedCompleter = (script: Script, options: ScriptedOptions
           yield batch;
         }
       };
-      return collect(stream(), {
+      const completion = await collect(stream(), {
         request,
         provider,
         price,
@@ -224,6 +229,8 @@ export const createScriptedCompleter = (script: Script, options: ScriptedOptions
         signal,
         ...(onDelta !== undefined && { onDelta }),
       });
+      return { ...completion, requestHash: sha256Hex(bodyOf(request)) };
     },
+    body: bodyOf,
   };
 };

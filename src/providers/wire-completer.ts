@@ -102,6 +102,12 @@ interface Attempt {
   readonly deadlines: Deadlines;
 }
 
+/** SHA-256 of a body, hex; made while the answer is on its way. */
+const digest = async (body: string): Promise<string> => {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body)));
+  return bytes.reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
+};
+
 const send = async ({
   options,
   protocol,
@@ -110,14 +116,20 @@ const send = async ({
   origin,
   request,
   deadlines,
-}: Attempt): Promise<{ readonly response: Response; readonly dropped: readonly string[] }> => {
+}: Attempt): Promise<{
+  readonly response: Response;
+  readonly dropped: readonly string[];
+  readonly hash: Promise<string>;
+}> => {
   const address = addressOf(options, protocol.path, origin);
   credentials(options, origin);
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
   try {
-    return { response: await protocol.post(address, fetch, body, deadlines.signal), dropped };
+    const sent = protocol.post(address, fetch, body, deadlines.signal);
+    const hash = digest(body);
+    return { response: await sent, dropped, hash };
   } catch (error) {
     throw sendFailure(error, origin, deadlines.signal, options.now());
   }
@@ -127,7 +139,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   const { options, protocol, target, origin, request, deadlines } = attempt;
   const { now } = options;
   const startedAt = now();
-  const { response, dropped } = await send(attempt);
+  const { response, dropped, hash } = await send(attempt);
   deadlines.headers();
   const { headers } = response;
   const faults = faultsOf(origin, headers, now);
@@ -146,7 +158,8 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
     holdUntil: holdUntil(headers, now()),
     ...(onDelta !== undefined && { onDelta }),
   });
-  return dropped.length === 0 ? completion : { ...completion, dropped };
+  const requestHash = await hash;
+  return dropped.length === 0 ? { ...completion, requestHash } : { ...completion, requestHash, dropped };
 };
 
 /** The model as its protocol needs to know it. */
@@ -170,6 +183,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   return {
     provider,
     model,
+    body: (request) => protocols[options.profile.protocol].build(request, target).body,
     complete: async (request, { signal, onDelta }) => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);

@@ -10,12 +10,16 @@ import type { Door } from "../../src/agent/perform.ts";
 import type { Operation, Scope, SessionReply } from "../../src/agent/rpc.ts";
 import type { Session } from "../../src/agent/state.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import type { Tables } from "../../src/engine/access/database.ts";
+import { listNotes, notesAt, readNote, writeNote } from "../../src/engine/access/notes.ts";
+import type { NotesDirectory, NotesOwner } from "../../src/engine/access/notes.ts";
+import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/archive.ts";
 import { createItems } from "../../durable-objects/items.ts";
 import { createLive } from "../../durable-objects/live.ts";
 import type { Live } from "../../durable-objects/live.ts";
 import { load } from "../../durable-objects/load.ts";
-import { createTables, exists } from "../../durable-objects/tables.ts";
+import { createTables, exists, migrate } from "../../durable-objects/tables.ts";
 import { createStorage, openDatabase } from "./sql.ts";
 import type { FakeStorage } from "./sql.ts";
 
@@ -106,6 +110,8 @@ export interface BenchOptions {
   readonly engine: Engine;
   readonly id?: string;
   readonly tenant?: string;
+  /** Tables of the team, for sessions that share them. */
+  readonly tables?: Tables;
 }
 
 /** What left for the model, and whether its answers are held back. */
@@ -145,8 +151,8 @@ const observed = (engine: Engine, sent: Sent): Engine => {
   });
   return {
     ...engine,
-    agent: (name, session) => {
-      const agent = engine.agent(name, session);
+    agent: (name, session, standing) => {
+      const agent = engine.agent(name, session, standing);
       const watched = known.get(agent) ?? watch(agent);
       known.set(agent, watched);
       return watched;
@@ -158,7 +164,13 @@ export const openBench = ({
   engine: given,
   id = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
   tenant = "t1",
+  tables = memoryTables().tables,
 }: BenchOptions): Bench => {
+  const team: NotesDirectory = {
+    readNote: async (owner, name) => readNote(tables, owner, name),
+    listNotes: async (owner) => listNotes(tables, owner),
+    writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
+  };
   const database: DatabaseSync = openDatabase();
   const requests: ModelRequest[] = [];
   const sent: Sent = { requests, invalid: [], holding: false, waiting: [] };
@@ -228,6 +240,7 @@ export const openBench = ({
       health: () => ({ coolingUntil: 0 }),
       refresh: () => undefined,
     },
+    notes: (owner: NotesOwner) => notesAt(team, owner),
     failed: (error: unknown) => {
       mine.live?.driver.stop();
       if (!(error instanceof PowerCut)) throw error;
@@ -240,6 +253,7 @@ export const openBench = ({
   const wake = (): Live | null => {
     if (isolate.dead) isolate = start();
     if (isolate.live !== null || !exists(isolate.storage.sql)) return isolate.live;
+    migrate(isolate.storage);
     const stored = load(isolate.storage.sql);
     if (stored === null) return null;
     isolate.live = createLive(parts(isolate), stored, stored);
@@ -250,6 +264,10 @@ export const openBench = ({
     read: () => mine.live?.read() ?? null,
     archive: () => archiveOf(mine.storage.sql),
     rules: engine.rules,
+    agentOf: (thread, agent, override) => {
+      const state = mine.live?.read() ?? emptySession(id, tenant, engine.rules, now);
+      return engine.agent(agent, { ...state, model: override }, state.threads[thread]?.child?.standing);
+    },
     redactor: engine.redactor,
     now: () => now,
     items: () => [],

@@ -1,12 +1,16 @@
 import * as z from "zod";
 import type { ContentPart, Json } from "../../chat/message.ts";
+import type { Agent } from "../agent.ts";
+import type { OnDependencyFailure } from "../board.ts";
 import type { Draft, KeptAnswer } from "../draft.ts";
+import type { EntryStore } from "../entries.ts";
 import type { Ask, OnBusy } from "../events.ts";
 import { refuse } from "../problem.ts";
 import type { Problem } from "../problem.ts";
 import type { Principal } from "../rpc.ts";
 import type { ClientTool, Input, Session } from "../state.ts";
-import type { RunRecord } from "../records.ts";
+import type { LedgerRow, RunRecord } from "../records.ts";
+import type { ChatThen } from "../sight.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
@@ -27,6 +31,16 @@ export interface Archive {
   }) => readonly string[];
   /** Serialised events with `after < seq`, in order. */
   readonly events: (query: { after: number; limit: number }) => readonly string[];
+  /** The answered call of a turn, and the thread's answered call before it (EF-42); empty if there is none. */
+  readonly seen: (run: string, turn: number) => readonly LedgerRow[];
+  /** The chat as it was after an edit, up to a message. */
+  readonly chatThen: (thread: string, edit: number, pos: number) => ChatThen;
+  /** Base64 of stored bytes. */
+  readonly media: (blob: string) => string;
+  /** Entries of a store, by key; values serialised. */
+  readonly entries: (
+    store: EntryStore,
+  ) => readonly { readonly key: string; readonly revision: number; readonly json: string }[];
   readonly usage: () => readonly {
     agent: string;
     model: string;
@@ -59,6 +73,12 @@ export interface Rules {
   readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
   /** Why a JSON Schema cannot be used. */
   readonly schemaProblem: (schema: Json) => string | null;
+  readonly stores: {
+    /** Toolboxes that some agent lists. */
+    readonly listed: ReadonlySet<string>;
+    readonly notes: "session" | "agent" | "tenant";
+    readonly onDependencyFailure: OnDependencyFailure;
+  };
 }
 
 export interface Answer {
@@ -70,8 +90,11 @@ export interface Answer {
 export interface ReadContext {
   readonly state: Session;
   readonly archive: Archive;
+  readonly rules: Rules;
   readonly principal: Principal;
   readonly now: number;
+  /** The agent of a thread, as a model override of the session would have it. */
+  readonly agentOf: (thread: string, agent: string, override: string | null) => Agent;
 }
 
 export interface WriteContext {

@@ -2,8 +2,10 @@ import type { Operation } from "../rpc.ts";
 import { answer } from "./answer.ts";
 import type { Command } from "./command.ts";
 import { compact } from "./compact.ts";
+import { context } from "./context.ts";
 import { asks, events, input, inputs, messages, run, runs, threads, usage } from "./queries.ts";
 import { cancel, editInput, send, withdraw } from "./send.ts";
+import { notes, state, tasks } from "./stores.ts";
 import { clear, create, get, patch } from "./session.ts";
 
 /** Every operation of a session but those that its shell alone can do: deleting it, and its snapshot with live items. */
@@ -26,5 +28,9 @@ export const commands: Record<Exclude<Operation, "delete" | "snapshot">, Command
   events,
   clear,
   compact,
+  context,
   usage,
+  state,
+  tasks,
+  notes,
 };

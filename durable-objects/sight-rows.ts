@@ -1,0 +1,64 @@
+import { placeOf } from "../src/chat/message.ts";
+import type { Message, Overlay } from "../src/chat/message.ts";
+import type { LedgerRow } from "../src/agent/records.ts";
+import type { ChatThen } from "../src/agent/sight.ts";
+import { messageJson } from "./rows.ts";
+
+/** Rows of the past: what a model call saw (EF-42). */
+
+/** The answered call of a turn, then the thread's answered call before it. */
+export const seen = (sql: SqlStorage, run: string, turn: number): readonly LedgerRow[] => {
+  const [found] = sql
+    .exec<{ n: number; json: string }>(
+      `SELECT n, json FROM usage WHERE outcome = 'ok' AND json_extract(json, '$.run') = ?
+       AND json_extract(json, '$.turn') = ? AND json_extract(json, '$.saw') IS NOT NULL ORDER BY n DESC LIMIT 1`,
+      run,
+      turn,
+    )
+    .toArray();
+  if (found === undefined) return [];
+  const row = JSON.parse(found.json) as LedgerRow;
+  const [before] = sql
+    .exec<{ json: string }>(
+      `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json_extract(json, '$.thread') = ?
+       AND json_extract(json, '$.saw') IS NOT NULL ORDER BY n DESC LIMIT 1`,
+      found.n,
+      row.thread,
+    )
+    .toArray();
+  return before === undefined ? [row] : [row, JSON.parse(before.json) as LedgerRow];
+};
+
+/** The chat of a thread as it was after an edit, up to a message. */
+export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: number): ChatThen => {
+  const overlays = new Map(
+    sql
+      .exec<{ pos: number; json: string }>(
+        "SELECT pos, json FROM overlays WHERE thread = ? AND edit <= ? ORDER BY edit",
+        thread,
+        edit,
+      )
+      .toArray()
+      .map((row) => [row.pos, JSON.parse(row.json) as Overlay]),
+  );
+  const all = sql
+    .exec<{ pos: number; retired: number; json: string }>(
+      "SELECT pos, retired, json FROM messages WHERE thread = ? AND pos <= ? ORDER BY pos",
+      thread,
+      pos,
+    )
+    .toArray()
+    .map((row) => {
+      const message = JSON.parse(messageJson(sql, thread, row)) as Message;
+      const overlay = overlays.get(row.pos);
+      return { edit: row.retired, message: overlay === undefined ? message : { ...message, overlay } };
+    });
+  const isGone = (row: { readonly edit: number }): boolean => row.edit > 0 && row.edit <= edit;
+  return {
+    shown: all
+      .filter((row) => !isGone(row))
+      .map(({ message }) => message)
+      .sort((a, b) => placeOf(a) - placeOf(b)),
+    gone: all.filter(isGone),
+  };
+};
