@@ -1,6 +1,7 @@
 import { placeOf } from "../src/chat/message.ts";
 import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
+import { unpackHistory } from "../src/agent/history.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
 import { messageJson } from "./rows.ts";
@@ -35,10 +36,10 @@ const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
 };
 
 const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
-  const { inboxIds, session: _session, ...rest } = row;
+  const { inboxIds, history, session: _session, ...rest } = row;
   const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
-  return { ...rest, chat, inbox, run: loadRun(sql, row, chat) };
+  return { ...rest, chat, inbox, history: unpackHistory(history), run: loadRun(sql, row, chat) };
 };
 
 const loadRun = (sql: SqlStorage, { id, run }: ThreadRow, chat: readonly Message[]): Thread["run"] => {

@@ -2,8 +2,11 @@ import type { Session, Thread } from "../src/agent/state.ts";
 
 /** What reading and writing a session's rows share: their shapes, and long texts in pieces. */
 
-/** A thread without what has rows of its own. */
-export type ThreadRow = Omit<Thread, "chat" | "inbox"> & { readonly inboxIds: readonly string[] };
+/** A thread without what has rows of its own, its history in short. */
+export type ThreadRow = Omit<Thread, "chat" | "inbox" | "history"> & {
+  readonly inboxIds: readonly string[];
+  readonly history: string;
+};
 export type SessionRow = Omit<Session, "threads" | "asks" | "head">;
 /** Main's row also holds the session's own fields. */
 export type StoredRow = ThreadRow & { readonly session?: SessionRow };

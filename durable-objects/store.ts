@@ -1,4 +1,5 @@
 import type { Message } from "../src/chat/message.ts";
+import { packHistory } from "../src/agent/history.ts";
 import type { Transition } from "../src/agent/draft.ts";
 import type { Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
@@ -15,8 +16,9 @@ const slimRun = ({ run }: Thread): Thread["run"] => {
 };
 
 const rowOf = (thread: Thread): ThreadRow => {
-  const { chat: _chat, inbox, ...rest } = thread;
-  return { ...rest, run: slimRun(thread), inboxIds: inbox.map(({ id }) => id) };
+  const { chat: _chat, inbox, history, ...rest } = thread;
+  const inboxIds = inbox.map(({ id }) => id);
+  return { ...rest, run: slimRun(thread), inboxIds, history: packHistory(history) };
 };
 
 const sessionRow = ({ threads: _threads, asks: _asks, head: _head, ...row }: Session): SessionRow => row;

@@ -1,5 +1,6 @@
 import { createRouter } from "./api/index.ts";
 import type { RouterContext, RouterEnv } from "./api/index.ts";
+import type { Guard } from "./agent/guard.ts";
 import type { Team } from "./config/team.ts";
 import type { Profile } from "./providers/profile.ts";
 import { createEngines } from "./engine/engines.ts";
@@ -14,6 +15,7 @@ import type { Toolbox } from "./tools/define-tool.ts";
 export interface Extensions {
   readonly toolboxes?: readonly Toolbox[];
   readonly providers?: readonly Profile[];
+  readonly guards?: readonly Guard[];
 }
 
 /** The Worker of a compiled team: its router, and the classes that it must export. */
@@ -25,6 +27,7 @@ export const createLimpet = (team: Team, extensions: Extensions = {}) => {
       env: env as RouterEnv,
       toolboxes: [...toolboxes, ...(extensions.toolboxes ?? [])],
       profiles: extensions.providers ?? [],
+      guards: extensions.guards ?? [],
     }));
   let router: ReturnType<typeof createRouter> | null = null;
   const routerOf = (env: RouterEnv): ReturnType<typeof createRouter> => {

@@ -1,16 +1,18 @@
 import { parseArguments } from "../tools/arguments.ts";
-import type { Parked, Tool } from "../tools/define-tool.ts";
+import type { Parked, Tool, ToolOutput } from "../tools/define-tool.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import { toolError } from "../tools/errors.ts";
 import type { BoundTool } from "./agent.ts";
 import { opened } from "./asks.ts";
 import { callResult } from "./call-result.ts";
+import { comparable } from "./history.ts";
 import { callPaused } from "./calls.ts";
+import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Outside } from "./outside.ts";
 import { callEnded, findCall } from "./outcomes.ts";
 import type { Settlement } from "./outcomes.ts";
-import type { Call } from "./state.ts";
+import type { Call } from "./call.ts";
 import { isCurrent, output, runBounded } from "./tool-run.ts";
 import type { Outcome } from "./tool-run.ts";
 
@@ -39,6 +41,17 @@ const withCache = async (
   return { ...outcome, cache: "miss" };
 };
 
+/** What detectors of loops compare, if that is not the result as it is. */
+const comparedOf = (
+  draft: Draft,
+  threadId: string,
+  { call }: Call,
+  content: ToolOutput["content"],
+): Pick<Settlement, "compared"> => {
+  const volatile = agentOf(draft, threadId).tools.get(call.name)?.tool.volatile ?? [];
+  return volatile.length === 0 ? {} : { compared: comparable(content, volatile) };
+};
+
 /** An output as it is stored. */
 const settlementOf = (
   draft: Draft,
@@ -53,6 +66,7 @@ const settlementOf = (
   ...(details === undefined ? {} : { details }),
   ...(changes === undefined ? {} : { changes }),
   ...(statusText === undefined ? {} : { statusText }),
+  ...comparedOf(draft, threadId, call, content),
 });
 
 const parkedOn = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {

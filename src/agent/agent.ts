@@ -4,6 +4,7 @@ import type { ReserveRequest } from "../model/gate.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
 import type { BoundEffect } from "./effect.ts";
+import type { BoundGuard } from "./guard.ts";
 import type { Grant } from "./state.ts";
 import type { CallPlan } from "./call.ts";
 
@@ -65,6 +66,12 @@ export interface Agent {
     readonly after: readonly BoundEffect[];
     readonly ladder: BoundEffect | null;
   };
+  /** What judges the calls of a reply, in this order (EF-31). */
+  readonly guards: readonly BoundGuard[];
+  /** Finished calls that effects and guards need to see, counted back from the newest; 0: none are recorded. */
+  readonly historySize: number;
+  /** Whether a tool is a poll: declared so, or by configuration (EF-32). */
+  readonly isPoll: (tool: string) => boolean;
   readonly asks: {
     readonly timeoutMs: number;
     readonly questionTimeoutMs: number;
@@ -112,6 +119,9 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   toolsDisabled: true,
   system: () => ({ text: "", tokens: 0 }),
   effects: { before: [], after: [], ladder: null },
+  guards: [],
+  historySize: 0,
+  isPoll: () => false,
   limits: {
     maxIterations: 0,
     maxTokens: null,

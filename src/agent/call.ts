@@ -19,6 +19,8 @@ export interface CallPlan {
   readonly remember: { readonly tool: string; readonly pattern: string } | null;
   /** A client tool: its call is parked for the caller. */
   readonly client?: boolean;
+  /** A guard refused the reply: the call is no part of the history (EF-33). */
+  readonly vetoed?: boolean;
 }
 
 export interface Call {
@@ -41,6 +43,11 @@ export interface Call {
   readonly approved: boolean;
   /** Small durable memory of the call (the sandbox instance it started on). */
   readonly memo: Json;
+  /** Digest of the arguments as the model wrote them; absent where no history is kept. */
+  readonly args?: string;
+  readonly poll?: boolean;
+  /** What guards add to the end of the result. */
+  readonly note?: string;
   readonly outcome: CallOutcomeRow | null;
 }
 

@@ -117,7 +117,7 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
 
 /** Whether a steer skips an open call: it has not begun, or waits for a person (SE-25). */
 const isSkipped = ({ status, attempts, parkedOn }: Call): boolean =>
-  status === "planned" ? attempts === 0 : parkedOn === "ask";
+  status === "planned" || parkedOn === "time" ? attempts === 0 : parkedOn === "ask";
 
 /** Whether the tool of an open call has seen it; one that only asked a question has done nothing. */
 const hasActed = (draft: Draft, { status, attempts, parkedOn, ask }: Call): boolean => {

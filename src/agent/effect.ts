@@ -13,9 +13,9 @@ export interface CallRecord {
   /** 1, 2, 3 … per thread, never reused. */
   readonly n: number;
   readonly tool: string;
-  /** SHA-256 of the key-sorted arguments, 32 hex digits. */
+  /** SHA-256 of the key-sorted arguments: 96 bits as 16 characters. */
   readonly args: string;
-  /** SHA-256 of status and output without fields the tool calls volatile, taken before any note; 32 hex digits. */
+  /** The same of status and output without fields the tool calls volatile, taken before any note. */
   readonly outcome: string;
   readonly status: ResultStatus;
   readonly run: string;

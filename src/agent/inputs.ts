@@ -2,6 +2,7 @@ import type { Json } from "../chat/message.ts";
 import { append, changeThread, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { openCallsEnded } from "./calls.ts";
+import { guardsReset } from "./guard-state.ts";
 import type { Input } from "./state.ts";
 
 /** Transitions of inputs: accepted → applied, withdrawn or returned (SE-23 to SE-27). */
@@ -45,6 +46,7 @@ export const inputApplied = (draft: Draft, input: Input, steering: boolean): voi
   });
   const thread = threadOf(draft, input.thread);
   if (thread.firstInput === null) changeThread(draft, thread.id, { firstInput: stored });
+  if (input.origin === "human") guardsReset(draft, thread.id, "input");
 };
 
 export const inputWithdrawn = (draft: Draft, input: Input): void => {

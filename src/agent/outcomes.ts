@@ -1,5 +1,6 @@
 import type { Json } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
+import { resultNoted } from "./afterwords.ts";
 import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { parseJson } from "./json.ts";
@@ -19,6 +20,8 @@ export interface Settlement extends CallOutcomeRow {
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
   readonly statusText?: string;
+  /** What of the output loop detectors compare; omitted: the result. */
+  readonly compared?: string;
 }
 
 /** A call has its outcome; the results of a reply are appended together when the last one is there (SE-3). */
@@ -49,11 +52,12 @@ export const callEnded = (draft: Draft, threadId: string, callId: string, settle
     emit(draft, threadId, "status_update", { text: settlement.statusText }, { call: callId });
   for (const change of settlement.changes ?? [])
     emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
+  const noted = resultNoted(draft, threadId, call, settlement);
   changeCall(draft, threadId, callId, {
     status: "done",
     until: null,
     parkedOn: null,
-    outcome: { result, durationMs, cached, ...(settlement.missed === true ? { missed: true } : {}) },
+    outcome: { result: noted, durationMs, cached, ...(settlement.missed === true ? { missed: true } : {}) },
   });
   tally(draft, threadId, call, settlement);
 };

@@ -49,7 +49,7 @@ export const resultOf = (
   reason: end.reason,
   duration_ms: Math.max(0, end.now - run.startedAt),
   turns: run.turn,
-  max_turns_used: end.reason === "max_iterations",
+  max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
   loop_detected: end.reason === "tool_loop",
   no_progress_detected: end.reason === "no_progress",
   cost_exceeded: end.limits.maxCost !== null && (run.counters.cost ?? 0) > end.limits.maxCost,

@@ -7,6 +7,7 @@ import { laneAt } from "./agent.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { askDropped, openCallsEnded } from "./calls.ts";
 import { effectsReset } from "./effects.ts";
+import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
 import { callLost, preparingOf } from "./preparing.ts";
 import { answerOf, resultOf } from "./result.ts";
@@ -88,6 +89,7 @@ const runOpened = (
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
   changeThread(draft, thread.id, { run });
   effectsReset(draft, thread.id);
+  guardsReset(draft, thread.id, "run");
   emit(draft, thread.id, "run_start", {
     inputs: run.inputs,
     revision: run.revision,

@@ -130,7 +130,12 @@ export interface Run {
     /** Inputs that go back to their sender at the run's end. */
     readonly returns: readonly string[];
   } | null;
-  readonly stop: { readonly reason: EndReason; readonly error: string | null } | null;
+  readonly stop: {
+    readonly reason: EndReason;
+    readonly error: string | null;
+    /** It counts as one that used up its turns (EF-36). */
+    readonly exhausted?: boolean;
+  } | null;
   /** `run_waiting` was said and `run_resumed` not yet. */
   readonly waitingShown: boolean;
   readonly light: boolean;
@@ -179,6 +184,14 @@ export interface Thread {
   readonly effects: Readonly<Record<string, Json>>;
   /** Newest finished calls, oldest first (EF-31). */
   readonly history: readonly CallRecord[];
+  /** Numbers of records: the next one, the first after the last human input, the first after the last compaction since then. */
+  readonly recordMarks: {
+    readonly next: number;
+    readonly input: number;
+    readonly compaction: number | null;
+  };
+  /** State of the guards by their kinds (EF-34). */
+  readonly guards: Readonly<Record<string, Json>>;
   readonly parent: { readonly thread: string; readonly call: string } | null;
   readonly depth: number;
   readonly lastRun: string | null;

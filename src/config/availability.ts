@@ -71,7 +71,6 @@ const options: readonly Unavailable[] = [
   { path: "compaction_threshold", cannot: "mask old results" },
   { path: "warn_iterations", used: not(0), cannot: "warn before the turn limit" },
   { path: "interaction_mode", used: not("blocking"), cannot: "let called agents ask their caller" },
-  { path: "loop_detection_threshold", used: not(0), cannot: "end a run of equal turns" },
   { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
   { path: "checkpoints", used: filled, cannot: "give notes at checkpoints" },
   { path: "reflect_on_error", used: not(false), cannot: "ask for a reflection after failed calls" },
@@ -91,11 +90,6 @@ const agents: readonly Unavailable[] = [
     used: (value) => effectKinds.some((kind) => kind === (value as { kind?: unknown } | null)?.kind),
     cannot: "run effects",
     instead: "remove this effect",
-  },
-  {
-    path: "agent.guards.tool_loops",
-    used: (value) => value !== false && (value as { enabled?: unknown } | null)?.enabled !== false,
-    cannot: "run the tool-loop guard",
   },
   { path: "agent.guards.budget.on_exceeded", used: not("stop"), cannot: "ask for a higher budget" },
   { path: "agent.guards.budget.warn_at", cannot: "warn before a budget is used up" },
@@ -175,7 +169,6 @@ export const unavailableNames: ReadonlySet<string> = new Set([
   ...Object.keys(unbuiltMiddleware),
   ...unbuiltProviders,
   ...(unavailable.some(({ path }) => path === "agent.effects.*") ? ["effects"] : []),
-  ...(unavailable.some(({ path }) => path === "agent.guards.tool_loops") ? ["tool_loops"] : []),
 ]);
 
 /** Export lists of `extensions.ts` that this release takes. */

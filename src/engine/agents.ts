@@ -6,8 +6,10 @@ import { estimateRequest } from "../chat/tokens.ts";
 import { globMatch } from "../sandbox/glob.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import { coreTools } from "../config/known.ts";
+import type { Guard } from "../agent/guard.ts";
 import { createCoreToolbox } from "../toolboxes/index.ts";
 import { selectTools } from "../tools/toolbox.ts";
+import { guardHistory, guardsOf } from "./guards.ts";
 import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
 import { lanesOf } from "./lanes.ts";
@@ -21,6 +23,8 @@ export interface AgentParts {
   /** With its model ids resolved. */
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
+  /** The built-in guards and those of the team's extensions. */
+  readonly guards: readonly Guard[];
   /** Provider kinds that this deployment speaks. */
   readonly kinds: readonly string[];
   /** Toolboxes that this deployment cannot serve, and why. */
@@ -128,6 +132,7 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     ...coreTools,
   ]);
   const format = formatOf(agent);
+  const guarding = guardsOf(parts.guards, agent, tools);
   const judged = { team, agent, tools, clientTools, known, unavailable: parts.unavailable, now: parts.now };
   return {
     name: agent.name,
@@ -141,6 +146,8 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     system: promptsOf(team, agent, specs),
     limits: limitsOf(team, agent),
     effects: { before: [], after: [], ladder: null },
+    ...guarding,
+    historySize: guardHistory(guarding.guards),
     ...asksOf(team, agent),
     commandTimeout: {
       default: agent.options.command_timeout / 1_000,

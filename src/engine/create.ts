@@ -1,8 +1,10 @@
+import type { Guard } from "../agent/guard.ts";
 import type { Session } from "../agent/state.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { definitionOf } from "../config/revision.ts";
+import { guards as builtInGuards } from "../guards/index.ts";
 import type { Completer } from "../model/completer.ts";
 import { createCompleter, profiles as builtInProfiles } from "../providers/index.ts";
 import type { Profile } from "../providers/profile.ts";
@@ -33,6 +35,8 @@ export interface EngineOptions {
   readonly toolboxes: readonly Toolbox[];
   /** Provider kinds of the team's extensions. */
   readonly profiles?: readonly Profile[];
+  /** Guards of the team's extensions. */
+  readonly guards?: readonly Guard[];
   readonly now?: () => number;
   /** Absent: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
@@ -110,13 +114,14 @@ const familyOf = ({ providers }: Team): TokenFamily => {
 /** Builds the engine of a team. Nothing here touches the network; completers load their SDK at the first call. */
 export const createEngine = (options: EngineOptions): Engine => {
   const { env, toolboxes, profiles = [] } = options;
+  const guards = [...builtInGuards, ...(options.guards ?? [])];
   const now = options.now ?? (() => Date.now());
   const team = withModels(options.team, env);
   const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
   const unavailable = unavailableIn(env);
   const redactor = redactorOf(team, env);
   const make = makerOf(options, team, now, redactor);
-  const parts = { team, toolboxes, kinds, unavailable, now, make };
+  const parts = { team, toolboxes, guards, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
     team,

@@ -1,5 +1,7 @@
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { Guard } from "../agent/guard.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
+import { guardKindsOf } from "./guards.ts";
 import { providerOf } from "./models.ts";
 
 /** What a definition needs and this deployment lacks (CF-34). */
@@ -7,6 +9,7 @@ import { providerOf } from "./models.ts";
 export interface Deployment {
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
+  readonly guards: readonly Guard[];
   /** Provider kinds that can be spoken to. */
   readonly kinds: readonly string[];
 }
@@ -28,7 +31,12 @@ const lackedTools = (
     .map((tool) => `tool ${tool} of toolbox ${name}`);
 };
 
-/** Providers, fallbacks, toolboxes and tools of an agent that are not there, each once. */
+const lackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly string[] =>
+  guardKindsOf(agent)
+    .filter((kind) => !guards.some((guard) => guard.kind === kind))
+    .map((kind) => `guard ${kind}`);
+
+/** Providers, fallbacks, toolboxes, tools and guards of an agent that are not there, each once. */
 export const lacksOf = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
   const provider = providerOf(deployment.team, agent.provider);
   const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
@@ -36,6 +44,7 @@ export const lacksOf = (deployment: Deployment, agent: AgentConfig): readonly st
   const found = [
     ...providers.flatMap((name) => lackedProvider(deployment, name)),
     ...agent.toolboxes.flatMap((entry) => lackedTools(deployment, entry)),
+    ...lackedGuards(deployment, agent),
   ];
   return [...new Set(found)];
 };

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { count, text } from "../schema.ts";
 
-/** The tool-loop guard (EF-31 to EF-36); `false` in YAML becomes `enabled: false`. */
-const toolLoopsObject = z.strictObject({
+/** Parameters of the tool-loop guard (EF-32). */
+export const toolLoopsParams = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether the guard is on."),
   history_size: count(1, 1_000).default(30).describe("Newest calls that are remembered."),
   warning_threshold: count(2).default(10).describe("Count from which a result carries a warning."),
@@ -23,9 +23,12 @@ const toolLoopsObject = z.strictObject({
     .describe("How polls are slowed down."),
 });
 
+export type ToolLoops = z.output<typeof toolLoopsParams>;
+
+/** An agent's `tool_loops`; `false` in YAML becomes `enabled: false`. */
 export const toolLoopsSchema = z.union([
-  z.literal(false).transform(() => toolLoopsObject.parse({ enabled: false })),
-  toolLoopsObject,
+  z.literal(false).transform(() => toolLoopsParams.parse({ enabled: false })),
+  toolLoopsParams,
 ]);
 
 /** The context-window guard (EF-30); 0 = off, and `false` in YAML becomes two zeros. */

@@ -75,7 +75,10 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly cache?: boolean;
   readonly terminal?: boolean;
   readonly pinned?: boolean;
+  /** Calling it again and again is its use: loops of it are judged by their outcomes (EF-32). */
   readonly poll?: boolean;
+  /** Fields of its JSON output that change by themselves, like durations: detectors of loops leave them out. */
+  readonly volatile?: readonly string[];
   /** In extensions: it takes the place of the built-in tool of its name (TB-37). */
   readonly replaces?: boolean;
   /** Milliseconds; absent = 60 000. */

@@ -117,6 +117,8 @@ const threadOf = (run: Run | null): Thread => ({
   warnedUtilization: false,
   effects: {},
   history: [],
+  recordMarks: { next: 1, input: 1, compaction: null },
+  guards: {},
   parent: null,
   depth: 0,
   lastRun: null,

@@ -52,10 +52,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     team({ agent: "    effects: [{ kind: compact }]" }),
     team({ top: "defaults: { effects: [{ kind: compact }] }" }),
   ],
-  "agent.guards.tool_loops": [
-    team({ agent: "    guards: { tool_loops: {} }" }),
-    team({ top: "defaults: { guards: { tool_loops: { enabled: true } } }" }),
-  ],
   "agent.guards.budget.on_exceeded": [
     team({ agent: "    guards: { budget: { max_tokens: 5, on_exceeded: ask } }" }),
   ],
@@ -87,7 +83,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
       "compaction_threshold: 0.5",
       "warn_iterations: 5",
       "interaction_mode: interactive",
-      "loop_detection_threshold: 4",
       "no_progress_turns: 3",
       "checkpoints: [{ fraction: 0.5, message: Half. }]",
       "reflect_on_error: true",

@@ -380,7 +380,6 @@ export const fixtures: readonly Fixture[] = [
     code: "threshold_unreachable",
     bad: team({ agent: "    guards: { tool_loops: { enabled: true, history_size: 10 } }" }),
     says: [
-      "team.yaml:9:15 error not_available agents[0].guards.tool_loops: this release cannot run the tool-loop guard\n  remove tool_loops",
       "team.yaml:9:29 error threshold_unreachable agents[0].guards.tool_loops.critical_threshold: 20 calls never stand in a history of 10",
     ],
     good: team({ agent: "    guards: { tool_loops: { enabled: false, history_size: 10 } }" }),

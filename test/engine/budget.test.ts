@@ -25,7 +25,7 @@ test("CF-14: max_iterations bounds the turns of a run, 100 by default", async ()
   const bounded = await run("options: { max_iterations: 3 }");
   expect(bounded.end).toMatchObject({ state: "failed", reason: "max_iterations" });
   expect(bounded.turns).toBe(3);
-  expect((await run("")).turns).toBe(100);
+  expect((await run("guards: { tool_loops: false }")).turns).toBe(100);
 });
 
 test("EF-37: a token budget of the agent ends the run typed, and names the key", async () => {
@@ -67,7 +67,7 @@ test("EF-37: a budget of tool calls ends the run before the next turn", async ()
 
 test("CF-27: max_iterations 0 with a budget runs until the budget ends it", async () => {
   const { end, turns } = await run(
-    "options: { max_iterations: 0 }\nguards: { budget: { max_tokens: 120000 } }",
+    "options: { max_iterations: 0 }\nguards: { tool_loops: false, budget: { max_tokens: 120000 } }",
   );
   expect(end).toMatchObject({ reason: "budget_exceeded" });
   expect(turns).toBe(120);

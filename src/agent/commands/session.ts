@@ -54,6 +54,8 @@ const mainThread = (agent: string): Thread => ({
   warnedUtilization: false,
   effects: {},
   history: [],
+  recordMarks: { next: 1, input: 1, compaction: null },
+  guards: {},
   parent: null,
   depth: 0,
   lastRun: null,
@@ -240,6 +242,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
       warnedUtilization: false,
       effects: {},
       history: [],
+      guards: {},
     });
   }
   draft.state = {

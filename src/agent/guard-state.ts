@@ -1,0 +1,70 @@
+import type { Json } from "../chat/message.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import { agentOf, changeRun, changeThread, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { CallRecord } from "./effect.ts";
+import type { BoundGuard } from "./guard.ts";
+import type { Thread } from "./state.ts";
+
+/** What guards remember (EF-34): rows of the thread, begun anew as their definitions say. */
+
+const stateLimit = 65_536;
+
+export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
+  guards[guard.kind] ?? guard.state?.initial ?? null;
+
+/** The run ends, naming the guard (EF-44). */
+export const guardFailed = (draft: Draft, threadId: string, { guard }: BoundGuard, message: string): void =>
+  changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
+
+/** Stores what a guard remembers from now on; false if that is too much, which ends the run. */
+export const guardStatePut = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundGuard,
+  state: Json | undefined,
+): boolean => {
+  if (state === undefined) return true;
+  const { guards } = threadOf(draft, threadId);
+  if (guards[bound.guard.kind] === state) return true;
+  if (utf8Length(JSON.stringify(state)) > stateLimit) {
+    guardFailed(draft, threadId, bound, "its state is larger than 64 KiB");
+    return false;
+  }
+  changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: state } });
+  return true;
+};
+
+/** Records since the last human input: that is a new intent, an agent's is not (EF-31). */
+export const windowOf = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
+  const first = history[0];
+  return first === undefined || first.n >= recordMarks.input
+    ? history
+    : history.filter(({ n }) => n >= recordMarks.input);
+};
+
+/** What one guard sees of the window. */
+export const seenBy = (
+  { guard, params }: BoundGuard,
+  window: readonly CallRecord[],
+): readonly CallRecord[] => {
+  const size = guard.history(params);
+  return window.length > size ? window.slice(window.length - size) : window;
+};
+
+/** Forgets what guards remember of one input, or of one run. */
+export const guardsReset = (draft: Draft, threadId: string, by: "input" | "run"): void => {
+  const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
+  const { guards, recordMarks } = threadOf(draft, threadId);
+  const kept = Object.entries(guards).filter(([kind]) => !gone.some(({ guard }) => guard.kind === kind));
+  changeThread(draft, threadId, {
+    guards: Object.fromEntries(kept),
+    ...(by === "run" ? {} : { recordMarks: { ...recordMarks, input: recordMarks.next, compaction: null } }),
+  });
+};
+
+/** The chat was compacted: a few identical calls from here on are a loop of their own (EF-33). */
+export const compacted = (draft: Draft, threadId: string): void => {
+  const { recordMarks } = threadOf(draft, threadId);
+  changeThread(draft, threadId, { recordMarks: { ...recordMarks, compaction: recordMarks.next } });
+};

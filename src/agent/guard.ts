@@ -1,0 +1,130 @@
+import type * as z from "zod";
+import type { Json } from "../chat/message.ts";
+import type { CallRecord } from "./effect.ts";
+import type { EndReason } from "./events.ts";
+
+/** What a guard is (EF-31, EF-44): it judges the calls of a reply before any of them starts. */
+
+/** A call of the reply that is being judged. */
+export interface JudgedCall {
+  readonly id: string;
+  readonly tool: string;
+  /** Digest of the arguments, as records have it. */
+  readonly args: string;
+  /** Arguments as the model wrote them: their value, or the raw text if they are no JSON. */
+  readonly input: Json;
+  readonly poll: boolean;
+}
+
+/** Where the judged call stands. */
+export interface GuardFacts {
+  /** The reply's calls before this one: they have no outcome yet. */
+  readonly earlier: readonly Pick<JudgedCall, "tool" | "args" | "poll">[];
+  /** Calls of the reply behind this one. */
+  readonly later: number;
+  readonly agent: string;
+  readonly run: string;
+  readonly turn: number;
+  /** Turns before this one in the run: 0, 1, … */
+  readonly iteration: number;
+  /** Number of the first record after the last compaction, if that came after the last human input (EF-33). */
+  readonly compacted: number | null;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** A loop that was found, as `loop_detected` tells of it. */
+export interface Loop {
+  readonly detector: string;
+  readonly count: number;
+  readonly message: string;
+}
+
+/**
+ * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the reason, and
+ * the model gets another turn. `stop`: the run fails, all calls answered. `until`: the call waits till then.
+ */
+export type Verdict<State extends Json = Json> =
+  | { readonly do: "allow"; readonly state?: State; readonly until?: number }
+  | {
+      readonly do: "warn";
+      readonly note: string | null;
+      readonly loop?: Loop;
+      readonly state?: State;
+      readonly until?: number;
+    }
+  | { readonly do: "veto"; readonly reason: string; readonly loop?: Loop; readonly state?: State }
+  | {
+      readonly do: "stop";
+      readonly reason: string;
+      readonly loop?: Loop;
+      readonly state?: State;
+      /** Omitted: `tool_loop`. */
+      readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
+      /** The run counts as one that used up its turns (EF-36). */
+      readonly exhausted?: true;
+    };
+
+/** What a guard says when a call has its outcome. */
+export interface Afterword<State extends Json = Json> {
+  /** Ends the result. */
+  readonly note?: string;
+  readonly state?: State;
+}
+
+/** A guard as written; its functions must be pure and answer at once. */
+export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
+  readonly kind: string;
+  readonly description: string;
+  readonly params: P;
+  /** JSON of at most 64 KiB per thread; it begins anew with each human input, with each run, or never. */
+  readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
+  /** How many of the newest records it wants to see; omitted: 30. */
+  readonly history?: (params: z.output<P>) => number;
+  /** `history` holds the finished calls since the last human input, oldest first. */
+  readonly before: (
+    call: JudgedCall,
+    history: readonly CallRecord[],
+    context: GuardFacts & { readonly params: z.output<P>; readonly state: State },
+  ) => Verdict<State>;
+  /** A call has its outcome: `history` is what was there before its record. */
+  readonly after?: (
+    record: CallRecord,
+    history: readonly CallRecord[],
+    context: { readonly params: z.output<P>; readonly state: State; readonly now: number },
+  ) => Afterword<State>;
+}
+
+type AnyGuard = GuardDefinition;
+
+/** A guard with the types of its parameters and state forgotten, as lists hold it. */
+export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
+  readonly history: (params: unknown) => number;
+  readonly before: (
+    call: JudgedCall,
+    history: readonly CallRecord[],
+    context: GuardFacts & { readonly params: unknown; readonly state: Json },
+  ) => Verdict;
+  readonly after?: (
+    record: CallRecord,
+    history: readonly CallRecord[],
+    context: { readonly params: unknown; readonly state: Json; readonly now: number },
+  ) => Afterword;
+}
+
+/** A guard of an agent, with its parameters; each kind stands once. */
+export interface BoundGuard {
+  readonly guard: Guard;
+  readonly params: unknown;
+}
+
+const defaultHistory = 30;
+
+/** Makes a guard. A built-in or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
+  definition: GuardDefinition<P, State>,
+): Guard => {
+  if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
+    throw new Error(`"${definition.kind}" is no kind of guard`);
+  return { history: () => defaultHistory, ...definition } as unknown as Guard;
+};

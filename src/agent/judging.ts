@@ -1,0 +1,172 @@
+import { textResult } from "../chat/results.ts";
+import type { Call } from "./call.ts";
+import { agentOf, callsOfRun, changeCall, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { CallRecord } from "./effect.ts";
+import type { BoundGuard, GuardFacts, JudgedCall, Loop, Verdict } from "./guard.ts";
+import { guardFailed, guardState, guardStatePut, seenBy, windowOf } from "./guard-state.ts";
+import { recordedName } from "./history.ts";
+import { parseJson } from "./json.ts";
+import { callEnded } from "./outcomes.ts";
+
+/** Guards at work in the commit that stores a reply, before any of its calls starts (EF-31, EF-33). */
+
+type Refusal = Extract<Verdict, { do: "veto" | "stop" }>;
+
+/** What guards said of a call that may run. */
+interface Remarks {
+  readonly notes: readonly string[];
+  readonly until: number;
+}
+
+const judgedCall = ({ call, args = "", poll = false }: Call): JudgedCall => ({
+  id: call.id,
+  tool: recordedName(call.name),
+  args,
+  poll,
+  get input() {
+    return parseJson(call.args) ?? call.args;
+  },
+});
+
+const factsOf = (draft: Draft, threadId: string, calls: readonly JudgedCall[], at: number): GuardFacts => {
+  const { id, turn } = runOf(draft, threadId);
+  const { agent, recordMarks } = threadOf(draft, threadId);
+  return {
+    earlier: calls.slice(0, at),
+    later: calls.length - at - 1,
+    agent,
+    run: id,
+    turn,
+    iteration: Math.max(0, turn - 1),
+    compacted: recordMarks.compaction,
+    now: draft.moment.now,
+  };
+};
+
+const verdicts: readonly unknown[] = ["allow", "warn", "veto", "stop"];
+
+/** One guard's verdict; null if it failed, which ends the run. */
+const verdictOf = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundGuard,
+  call: JudgedCall,
+  window: readonly CallRecord[],
+  facts: GuardFacts,
+): Verdict | null => {
+  const { guard, params } = bound;
+  const state = guardState(threadOf(draft, threadId), bound);
+  let verdict: Verdict;
+  try {
+    verdict = guard.before(call, seenBy(bound, window), { ...facts, params, state });
+  } catch (error) {
+    guardFailed(draft, threadId, bound, error instanceof Error ? error.message : String(error));
+    return null;
+  }
+  if (!verdicts.includes(verdict?.do)) {
+    guardFailed(draft, threadId, bound, "before gives back no verdict: allow, warn, veto or stop");
+    return null;
+  }
+  return guardStatePut(draft, threadId, bound, verdict.state) ? verdict : null;
+};
+
+const said = (
+  draft: Draft,
+  threadId: string,
+  { id, tool }: JudgedCall,
+  level: "warning" | "critical",
+  loop: Loop | undefined,
+): void => {
+  if (loop !== undefined) emit(draft, threadId, "loop_detected", { ...loop, level, tool }, { call: id });
+};
+
+/** Every call of the reply is denied; with `now` each has its result at once. */
+const refused = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
+  const text = `denied: ${reason}`;
+  const refusal = { status: "denied", text } as const;
+  for (const { call, plan } of callsOfRun(runOf(draft, threadId))) {
+    const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;
+    changeCall(draft, threadId, call.id, { plan: denied });
+    if (!now) continue;
+    const result = textResult(call, "denied", text);
+    callEnded(draft, threadId, call.id, { result, durationMs: 0, cached: false });
+  }
+};
+
+const ended = (draft: Draft, threadId: string, { guard }: BoundGuard, refusal: Refusal): void => {
+  refused(draft, threadId, guard.kind, refusal.reason, refusal.do === "stop");
+  if (refusal.do === "veto") return;
+  const { end = "tool_loop", reason, exhausted } = refusal;
+  changeRun(draft, threadId, {
+    stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
+  });
+};
+
+/** The call waits for a moment that is worth it, as a row and no timer (EF-35). */
+const applied = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
+  const { id, name } = call.call;
+  const note = notes.length === 0 ? {} : { note: notes.join("\n") };
+  const waits = until > draft.moment.now && call.plan.refusal === undefined;
+  if (waits) emit(draft, threadId, "tool_call_parked", { tool: name, on: "time", until }, { call: id });
+  const parked = waits ? ({ status: "parked", parkedOn: "time", until } as const) : {};
+  if (waits || notes.length > 0) changeCall(draft, threadId, id, { ...note, ...parked });
+};
+
+interface Given {
+  readonly bound: BoundGuard;
+  readonly verdict: Verdict;
+}
+
+const refusalIn = (given: readonly Given[], what: Refusal["do"]): Given | undefined =>
+  given.find(({ verdict }) => verdict.do === what);
+
+const remarksIn = (given: readonly Given[]): Remarks => ({
+  notes: given.flatMap(({ verdict }) =>
+    verdict.do === "warn" && verdict.note !== null ? [verdict.note] : [],
+  ),
+  until: Math.max(0, ...given.map(({ verdict }) => ("until" in verdict ? (verdict.until ?? 0) : 0))),
+});
+
+/** What all guards say of one call; null if the reply is refused, or the run ends. */
+const judgedBy = (
+  draft: Draft,
+  threadId: string,
+  call: JudgedCall,
+  window: readonly CallRecord[],
+  facts: GuardFacts,
+): Remarks | null => {
+  const given: Given[] = [];
+  for (const bound of agentOf(draft, threadId).guards) {
+    const verdict = verdictOf(draft, threadId, bound, call, window, facts);
+    if (verdict === null) {
+      refused(draft, threadId, bound.guard.kind, "a guard failed, so this was not run.", true);
+      return null;
+    }
+    if (verdict.do !== "allow")
+      said(draft, threadId, call, verdict.do === "warn" ? "warning" : "critical", verdict.loop);
+    given.push({ bound, verdict });
+  }
+  const worst = refusalIn(given, "stop") ?? refusalIn(given, "veto");
+  if (worst === undefined) return remarksIn(given);
+  ended(draft, threadId, worst.bound, worst.verdict as Refusal);
+  return null;
+};
+
+/** Judges the planned calls of a reply in their order: none of them has started. */
+export const judged = (draft: Draft, threadId: string): void => {
+  if (agentOf(draft, threadId).guards.length === 0) return;
+  const planned = callsOfRun(runOf(draft, threadId));
+  const calls = planned.map(judgedCall);
+  const window = windowOf(threadOf(draft, threadId));
+  const remarks: Remarks[] = [];
+  for (const [at, call] of calls.entries()) {
+    const remark = judgedBy(draft, threadId, call, window, factsOf(draft, threadId, calls, at));
+    if (remark === null) return;
+    remarks.push(remark);
+  }
+  for (const [at, call] of planned.entries()) {
+    const remark = remarks[at];
+    if (remark !== undefined) applied(draft, threadId, call, remark);
+  }
+};

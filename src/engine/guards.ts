@@ -1,0 +1,44 @@
+import type { Agent, BoundTool } from "../agent/agent.ts";
+import type { BoundGuard, Guard } from "../agent/guard.ts";
+import type { Agent as AgentConfig } from "../config/team.ts";
+import { equalReplies } from "../guards/equal-replies.ts";
+import { globMatch } from "../sandbox/glob.ts";
+
+/** Guards of an agent as its configuration says (EF-31, EF-36, EF-44). */
+
+/** Keys of `guards` that are applied elsewhere: no guard of calls stands behind them. */
+const elsewhere: readonly string[] = ["budget", "context_window"];
+
+/** Kinds of guards that an agent needs. */
+export const guardKindsOf = ({ guards }: AgentConfig): readonly string[] =>
+  Object.entries(guards)
+    .filter(([kind, params]) => !elsewhere.includes(kind) && isOn(params))
+    .map(([kind]) => kind);
+
+const isOn = (params: unknown): boolean =>
+  typeof params === "object" && params !== null && !("enabled" in params && params.enabled === false);
+
+/** Binds the guards of an agent; kinds that this deployment lacks were refused before. */
+export const guardsOf = (
+  known: readonly Guard[],
+  agent: AgentConfig,
+  tools: ReadonlyMap<string, BoundTool>,
+): Pick<Agent, "guards" | "isPoll"> => {
+  const { loop_detection_threshold: threshold } = agent.options;
+  const configured = guardKindsOf(agent).flatMap((kind): BoundGuard[] => {
+    const guard = known.find((each) => each.kind === kind);
+    return guard === undefined ? [] : [{ guard, params: agent.guards[kind as keyof typeof agent.guards] }];
+  });
+  const own = threshold === 0 ? [] : [{ guard: equalReplies, params: { threshold } }];
+  const globs = agent.guards.tool_loops.poll_tools;
+  return {
+    guards: [...configured, ...own],
+    isPoll: (name) =>
+      tools.get(name)?.tool.poll === true ||
+      globs.some((pattern) => globMatch(pattern, name, { segments: false })),
+  };
+};
+
+/** Records that guards need. */
+export const guardHistory = (guards: readonly BoundGuard[]): number =>
+  Math.max(0, ...guards.map(({ guard, params }) => guard.history(params)));

@@ -1,0 +1,156 @@
+/** Loops in a sequence of calls (EF-31, EF-32): pure counting, nothing is remembered here. */
+
+/** A call as detectors compare it; `outcome` is null as long as it has none. */
+export interface Seen {
+  readonly tool: string;
+  readonly args: string;
+  readonly outcome: string | null;
+}
+
+export type Detector = "global_circuit_breaker" | "generic_repeat" | "known_poll_no_progress" | "ping_pong";
+
+export interface Finding {
+  readonly detector: Detector;
+  readonly level: "warning" | "critical";
+  /** Calls that make the loop, the judged one included. */
+  readonly count: number;
+  /** What repeats: a warning is said once for it. */
+  readonly key: string;
+}
+
+type Level = Finding["level"] | null;
+
+export interface Settings {
+  readonly warning_threshold: number;
+  readonly critical_threshold: number;
+  readonly global_circuit_breaker_threshold: number;
+  readonly generic_repeat: boolean;
+  readonly known_poll_no_progress: boolean;
+  readonly ping_pong: boolean;
+  readonly strict: boolean;
+}
+
+type Key = Pick<Seen, "tool" | "args">;
+
+export const keyOf = ({ tool, args }: Key): string => `${tool} ${args}`;
+
+export const isSame = (one: Key, other: Key): boolean => one.args === other.args && one.tool === other.tool;
+
+export const repeatsOf = (calls: readonly Seen[], key: Key): number =>
+  calls.reduce((count, call) => (isSame(call, key) ? count + 1 : count), 0);
+
+/**
+ * Newest equal outcomes of a key in a row, calls between ignored. Calls without an outcome continue a streak of two or more:
+ * before that nothing says that their outcomes will be equal.
+ */
+export const streakOf = (calls: readonly Seen[], key: Key): number => {
+  let outcome: string | null = null;
+  let equal = 0;
+  let open = 0;
+  for (let at = calls.length - 1; at >= 0; at--) {
+    const call = calls[at];
+    if (call === undefined || !isSame(call, key)) continue;
+    if (call.outcome === null) {
+      open += 1;
+      continue;
+    }
+    outcome ??= call.outcome;
+    if (call.outcome !== outcome) break;
+    equal += 1;
+  }
+  return equal < 2 ? equal : equal + open;
+};
+
+/** Whether both sides of a tail gave one outcome each, at least twice. */
+const isStable = (tail: readonly Seen[]): boolean =>
+  [0, 1].every((side) => {
+    const known = tail.flatMap(({ outcome }, at) => (at % 2 === side && outcome !== null ? [outcome] : []));
+    return known.length >= 2 && known.every((outcome) => outcome === known[0]);
+  });
+
+/** Shorter tails are no back and forth. */
+const shortest = 4;
+
+/** The newest calls that alternate between two keys, the judged one included; null if there are too few. */
+export const alternation = (
+  calls: readonly Seen[],
+  judged: Key,
+): { readonly count: number; readonly stable: boolean; readonly key: string } | null => {
+  const other = calls.at(-1);
+  if (other === undefined || isSame(other, judged)) return null;
+  let from = calls.length;
+  while (from > 0) {
+    const call = calls[from - 1];
+    const expected = (calls.length - from) % 2 === 0 ? other : judged;
+    if (call === undefined || !isSame(call, expected)) break;
+    from -= 1;
+  }
+  const count = calls.length - from + 1;
+  if (count < shortest) return null;
+  const key = [keyOf(judged), keyOf(other)].toSorted().join(" / ");
+  return { count, stable: isStable(calls.slice(from)), key };
+};
+
+type Judged = Key & { readonly poll: boolean };
+
+/** How often the judged call was made before and since, and how long its row of equal outcomes is; it counts itself. */
+interface Counts {
+  readonly repeats: number;
+  readonly streak: number;
+  readonly longest: number;
+}
+
+const breaker = ({ longest }: Counts, settings: Settings): Level =>
+  longest >= settings.global_circuit_breaker_threshold ? "critical" : null;
+
+const generic = ({ poll }: Judged, { repeats, streak }: Counts, settings: Settings): Level => {
+  if (!settings.generic_repeat) return null;
+  if (!poll && streak >= settings.critical_threshold) return "critical";
+  return repeats >= settings.warning_threshold ? "warning" : null;
+};
+
+const pollLevel = ({ poll }: Judged, { streak }: Counts, settings: Settings): Level => {
+  if (!settings.known_poll_no_progress || !poll || streak < settings.warning_threshold) return null;
+  return streak >= settings.critical_threshold ? "critical" : "warning";
+};
+
+const backAndForth = (judged: Judged, calls: readonly Seen[], settings: Settings): Finding | null => {
+  const tail = settings.ping_pong ? alternation(calls, judged) : null;
+  if (tail === null || tail.count < settings.warning_threshold) return null;
+  const stuck = tail.count >= settings.critical_threshold && (settings.strict || tail.stable);
+  return {
+    detector: "ping_pong",
+    level: stuck ? "critical" : "warning",
+    count: tail.count,
+    key: tail.key,
+  };
+};
+
+/**
+ * What the detectors find when `judged` comes after `calls`, those of its reply before it included; in the order of EF-32.
+ * `carried` is the streak of its key as the counter outside the window knows it.
+ */
+export const findings = (
+  judged: Judged,
+  calls: readonly Seen[],
+  carried: number,
+  settings: Settings,
+): readonly Finding[] => {
+  const repeats = repeatsOf(calls, judged) + 1;
+  const streak = settings.strict ? repeats : streakOf(calls, judged) + 1;
+  const counts = { repeats, streak, longest: Math.max(streak, carried + 1) };
+  const found: Finding[] = [];
+  const add = (detector: Detector, level: Level, count: number): void => {
+    if (level !== null) found.push({ detector, level, count, key: keyOf(judged) });
+  };
+  add("global_circuit_breaker", breaker(counts, settings), counts.longest);
+  const level = generic(judged, counts, settings);
+  add("generic_repeat", level, level === "critical" ? streak : repeats);
+  add("known_poll_no_progress", pollLevel(judged, counts, settings), streak);
+  const alternating = backAndForth(judged, calls, settings);
+  return alternating === null ? found : [...found, alternating];
+};
+
+/** The finding that counts: the highest level, of several the first. */
+export const worstOf = (found: readonly Finding[]): Finding | undefined =>
+  found.find(({ level }) => level === "critical") ?? found[0];
