@@ -14,7 +14,7 @@ const rooms: Record<string, readonly string[]> = {
   "src/protocols": ["src/chat", "src/tools", "src/model"],
   "src/providers": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/protocols"],
   "src/agent": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model"],
-  "src/effects": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/agent"],
+  "src/effects": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model", "src/agent"],
   "src/guards": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/agent"],
   "src/toolboxes": ["src/chat", "src/sandbox", "src/tools"],
   "src/config": [

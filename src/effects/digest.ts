@@ -1,0 +1,74 @@
+import type { Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
+import { characters } from "../schema.ts";
+import { parseJson } from "../agent/json.ts";
+import { preview, textOf } from "../chat/text.ts";
+import { withReferences } from "./texts.ts";
+
+/** One line that stands for a result: what was called, and how much came of it (EF-13, `style: digest`). */
+
+const subjectLength = 80;
+const lastLineLength = 120;
+
+/** Arguments that say what a call is about, the first that is there. */
+const subjects = [
+  "path",
+  "file",
+  "file_path",
+  "source",
+  "script",
+  "pattern",
+  "query",
+  "url",
+  "exec_id",
+  "name",
+];
+
+const argumentsOf = (args: string): Readonly<Record<string, unknown>> => {
+  const value = parseJson(args);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+};
+
+/** What a call is about, as one short line; empty if its arguments do not say. */
+const subjectOf = (call: ToolCallPart | undefined): string => {
+  const args = argumentsOf(call?.args ?? "");
+  const { command, args: words } = args;
+  if (typeof command === "string")
+    return preview([command, ...(Array.isArray(words) ? words.map(String) : [])].join(" "), subjectLength);
+  const key = subjects.find((each) => typeof args[each] === "string");
+  return key === undefined ? "" : preview(String(args[key]), subjectLength);
+};
+
+const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+const lines = (text: string): number => (text === "" ? 0 : text.replace(/\n$/, "").split("\n").length);
+
+const exitOf = (text: string): string | null => {
+  const [whole, code] = /(?:^|\n)\[exit (-?\d+)\]\s*$/.exec(text) ?? [];
+  if (whole === undefined || code === undefined) return null;
+  const last =
+    text
+      .slice(0, text.length - whole.length)
+      .trimEnd()
+      .split("\n")
+      .at(-1) ?? "";
+  return last === "" ? `exit ${code}` : `exit ${code}, last line: ${preview(last, lastLineLength)}`;
+};
+
+const sizeOf = (tool: string, text: string): string => {
+  const exit = exitOf(text);
+  if (exit !== null) return exit;
+  if (/read/i.test(tool)) return `${countOf(lines(text), "line")}, read again if needed`;
+  if (/search|grep|find|list|glob/i.test(tool)) return countOf(lines(text), "line");
+  return countOf(characters(text), "character");
+};
+
+/** The digest of a result; `call` is what it answers, if that is known. */
+export const digestText = (
+  message: Pick<Message, "id">,
+  { name, content }: ToolResultPart,
+  call: ToolCallPart | undefined,
+): string => {
+  const subject = subjectOf(call);
+  const what = subject === "" ? name : `${name} ${subject}`;
+  return withReferences(message, content, `[${what}: ${sizeOf(name, textOf(content))}]`);
+};

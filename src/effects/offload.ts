@@ -1,0 +1,44 @@
+import * as z from "zod";
+import type { ChatEdit } from "../agent/effect.ts";
+import { preview, textOf } from "../chat/text.ts";
+import { characters, count } from "../schema.ts";
+import { builtIn } from "./built-in.ts";
+import { newestFrom, okResults, shownText } from "./results.ts";
+import type { OkResult } from "./results.ts";
+import { isOver, threshold } from "./threshold.ts";
+
+const previewLength = 200;
+
+const placeholder =
+  (text: string) =>
+  (id: string): string =>
+    `[offloaded ${id}: ${preview(text, previewLength)}; recall("${id}")]`;
+
+const offloaded = ({ message, result }: OkResult, least: number): readonly ChatEdit[] => {
+  const whole = textOf(result.content);
+  if (whole.length < least || (whole.length < 2 * least && characters(whole) < least)) return [];
+  const text = placeholder(whole);
+  return text("b0000").length < shownText(message).length
+    ? [{ overlay: { message: message.id, part: 0, text, media: true } }]
+    : [];
+};
+
+/** Long results leave the view; the model reads them again with `recall`, in later runs too (EF-40). */
+export const offload = builtIn({
+  kind: "offload",
+  description: "Moves long results out of the view; recall reads them.",
+  phase: "after_complete",
+  order: "inject",
+  params: z.strictObject({
+    threshold: threshold(0.5),
+    min_result_len: count().default(2_000).describe("Characters from which a result is moved."),
+    recent_window: count().default(6).describe("Newest tool messages that stay whole."),
+  }),
+  run: (context, { threshold: share, min_result_len: least, recent_window: recent }) => {
+    if (!isOver(context, share) || !context.tools.includes("recall")) return {};
+    const { view } = context;
+    const older = okResults(view, newestFrom(view, recent, "tool"));
+    const edits = older.flatMap((each) => offloaded(each, least));
+    return edits.length === 0 ? {} : { edits };
+  },
+});

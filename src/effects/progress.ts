@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { count } from "../schema.ts";
+import { builtIn } from "./built-in.ts";
+
+const note = (turns: number): string =>
+  `You have worked for ${turns} turns. Call write_note now, and write down what is done, what remains, and what blocks you. Then go on.`;
+
+/** Asks for a progress note every few turns, if the agent can write one (EF-18). */
+export const progress = builtIn({
+  kind: "progress",
+  description: "Asks for a progress note every few turns.",
+  phase: "before_complete",
+  order: "inject",
+  params: z.strictObject({ interval: count(1).default(5).describe("Turns between two notes.") }),
+  state: { initial: { asked: 0 }, reset: "run" },
+  run: ({ iteration, tools }, { interval }, { asked }) => {
+    if (iteration === 0 || iteration % interval > 0 || iteration === asked) return {};
+    if (!tools.includes("write_note")) return {};
+    return { edits: [{ inject: { text: note(iteration) } }], state: { asked: iteration } };
+  },
+});

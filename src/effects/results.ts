@@ -1,0 +1,39 @@
+import type { Message, ToolResultPart } from "../chat/message.ts";
+import { shownParts } from "../chat/render.ts";
+import { textOf } from "../chat/text.ts";
+import { resultOf } from "./texts.ts";
+
+/** Tool results of a view, for the effects that show something shorter. */
+
+export interface OkResult {
+  readonly message: Message;
+  /** As it is stored. */
+  readonly result: ToolResultPart;
+}
+
+/** The `ok` results before an index, oldest first; those of other statuses stay as they are. */
+export const okResults = (view: readonly Message[], end: number): readonly OkResult[] =>
+  view.slice(0, end).flatMap((message) => {
+    const result = resultOf(message);
+    return result?.status === "ok" ? [{ message, result }] : [];
+  });
+
+/** Index of the `count`-th newest message of a role, from which on everything is recent; 0 if there are fewer. */
+export const newestFrom = (
+  view: readonly Message[],
+  count: number,
+  role: Message["role"] | "any" = "any",
+): number => {
+  let at = view.length;
+  for (let left = count; left > 0 && at > 0;) {
+    at -= 1;
+    if (role === "any" || view[at]?.role === role) left -= 1;
+  }
+  return count > 0 && at === 0 && role !== "any" && view[0]?.role !== role ? 0 : at;
+};
+
+/** Text of a result as the model is shown it now. */
+export const shownText = (message: Message): string => {
+  const [part] = shownParts(message);
+  return part?.type === "tool_result" ? textOf(part.content) : "";
+};

@@ -1,0 +1,17 @@
+import { fraction } from "../schema.ts";
+import type { EffectContext } from "../agent/effect.ts";
+
+/** The parameter of effects that act from a share of the context window on. */
+export const threshold = (value: number) =>
+  fraction({ zero: true })
+    .default(value)
+    .describe("Share of the context window from which it acts; 0 = never.");
+
+/** Whether the coming request has reached a share of the window (EF-8); a window of 0 is unknown, a share of 0 never. */
+export const isOver = ({ size, window }: Pick<EffectContext, "size" | "window">, share: number): boolean =>
+  window > 0 && share > 0 && size >= Math.floor(window * share);
+
+/** The parameter of budgets that warn before they are used up. */
+export const warnThreshold = fraction({ zero: true })
+  .default(0.8)
+  .describe("Share at which a warning is given.");

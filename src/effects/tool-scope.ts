@@ -1,0 +1,24 @@
+import * as z from "zod";
+import { globMatch } from "../sandbox/glob.ts";
+import { builtIn } from "./built-in.ts";
+
+const matches = (globs: readonly string[], name: string): boolean =>
+  globs.some((glob) => globMatch(glob, name, { segments: false }));
+
+/** Takes tools out of every turn: they are neither declared nor run (EF-7, EF-40). */
+export const toolScope = builtIn({
+  kind: "tool_scope",
+  description: "Hides tools.",
+  phase: "before_complete",
+  order: "inject",
+  params: z.strictObject({
+    exclude: z.array(z.string()).default([]).describe("Globs of tools to hide."),
+    include: z.array(z.string()).default([]).describe("Globs of the only tools to show; []: all."),
+  }),
+  run: ({ tools }, { exclude, include }) => {
+    const hide = tools.filter(
+      (name) => matches(exclude, name) || (include.length > 0 && !matches(include, name)),
+    );
+    return hide.length === 0 ? {} : { tools: { hide } };
+  },
+});

@@ -1,0 +1,32 @@
+import * as z from "zod";
+import type { ChatEdit } from "../agent/effect.ts";
+import { textOf } from "../chat/text.ts";
+import { count } from "../schema.ts";
+import { builtIn } from "./built-in.ts";
+import { newestFrom, okResults, shownText } from "./results.ts";
+import type { OkResult } from "./results.ts";
+import { cutEnd } from "./texts.ts";
+
+const trimmed = ({ message, result }: OkResult, max: number): readonly ChatEdit[] => {
+  const shown = shownText(message);
+  if (shown.length <= max) return [];
+  const text = cutEnd(textOf(result.content), max);
+  return text.length < shown.length ? [{ overlay: { message: message.id, part: 0, text, media: true } }] : [];
+};
+
+/** Older results show only their beginning (EF-12). */
+export const trimToolResults = builtIn({
+  kind: "trim_tool_results",
+  description: "Shortens older tool results after every turn.",
+  phase: "after_complete",
+  order: "inject",
+  params: z.strictObject({
+    max_result_length: count().default(500).describe("Characters that stay of an older result."),
+    preserve_recent: count().default(4).describe("Newest tool messages that stay whole."),
+  }),
+  run: ({ view }, { max_result_length: max, preserve_recent: recent }) => {
+    const older = okResults(view, newestFrom(view, recent, "tool"));
+    const edits = older.flatMap((each) => trimmed(each, max));
+    return edits.length === 0 ? {} : { edits };
+  },
+});
