@@ -106,6 +106,11 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
   const { read, update, close } = createDoor(parts, momentOf, stored, initial);
   let stopped = false;
   let sandbox: Sandbox | null = null;
+  const agent: Host["agent"] = (threadId) => {
+    const session = read();
+    const thread = session.threads[threadId];
+    return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
+  };
   const failed = (error: unknown): void => {
     if (!stopped) parts.failed(error);
   };
@@ -114,7 +119,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     epoch,
     now: parts.now,
     read,
-    agent: (name) => engine.agent(name, read()),
+    agent,
     update,
     show: watchers.show,
     itemGrew: items.grew,
@@ -140,7 +145,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     read,
     update,
     driver,
-    agent: (name) => engine.agent(name, read()),
+    agent,
     stop: () => {
       stopped = true;
       close();

@@ -23,7 +23,7 @@ export const momentsOf = (
     fraction: Math.random,
     partial: items.partial,
     estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
-    agents: (name) => engine.agent(name, draft().state),
+    agents: ({ agent, child }) => engine.agent(agent, draft().state, child?.standing),
     health: gates.health,
     maxRunningThreads: engine.maxRunningThreads,
   });

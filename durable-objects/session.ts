@@ -131,7 +131,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (live === null) return;
     try {
       live.driver.pump();
-      const { lanes } = live.agent(live.read().agent);
+      const { lanes } = live.agent("main");
       if (lanes.length > 1) this.#gates.refresh(lanes);
     } catch (error) {
       this.#waking.failed(error);

@@ -28,7 +28,7 @@ const withCache = async (
   args: unknown,
 ): Promise<Outcome> => {
   const { cache, host } = outside;
-  const enabled = host.agent(host.read().threads[threadId]?.agent ?? "").cacheResults && tool.cache === true;
+  const enabled = host.agent(threadId).cacheResults && tool.cache === true;
   const key = enabled ? `${tool.name} ${canonicalJson(args)}` : "";
   const hit = enabled ? cache.get(key) : undefined;
   if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
@@ -89,7 +89,7 @@ const store = (outside: Outside, threadId: string, call: Call, outcome: Outcome)
 /** Runs the call that the state says is running. */
 export const act = async (outside: Outside, threadId: string, call: Call): Promise<void> => {
   const { host } = outside;
-  const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
+  const agent = host.agent(threadId);
   const bound = agent.tools.get(call.call.name) ?? null;
   if (bound === null) {
     const gone = output(

@@ -5,7 +5,9 @@ import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
 import type { BoundEffect } from "./effect.ts";
 import type { BoundGuard } from "./guard.ts";
-import type { Grant } from "./state.ts";
+import { noDelegation } from "./delegation.ts";
+import type { Delegation } from "./delegation.ts";
+import type { Grant, Thread } from "./state.ts";
 import type { CallPlan } from "./call.ts";
 
 /** An agent as code: built from config and bindings on each wake by the engine, never stored. */
@@ -30,6 +32,8 @@ export interface Lane {
 export interface BoundTool {
   readonly tool: Tool;
   readonly toolbox: string;
+  /** Agents that lent it to a called one: their rules hold, too (AG-19). */
+  readonly lenders?: readonly string[];
 }
 
 /** Bounds of one run; null = none of that kind. Cost in 10⁻⁹ USD. */
@@ -60,6 +64,9 @@ export interface Agent {
     readonly tokens: number;
   };
   readonly limits: RunLimits;
+  readonly delegation: Delegation;
+  /** Runs of it at once in a session; 0 = unbounded. */
+  readonly maxConcurrency: number;
   /** In the order of EF-5; `ladder` is what an overflow or the API forces, configured or not. */
   readonly effects: {
     readonly before: readonly BoundEffect[];
@@ -104,8 +111,8 @@ export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "mo
   return { provider, model, window };
 };
 
-/** Finds an agent by name; one that this deployment lacks is `missing` (CF-34). */
-export type Agents = (name: string) => Agent;
+/** The agent of a thread, as it stands there; one that this deployment lacks is `missing` (CF-34). */
+export type Agents = (thread: Pick<Thread, "agent" | "child">) => Agent;
 
 /** Stands in for an agent that the deployment took away: it can do nothing, and its runs wait. */
 export const missingAgent = (name: string, missing: string): Agent => ({
@@ -119,6 +126,8 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   toolsDisabled: true,
   system: () => ({ text: "", tokens: 0 }),
   effects: { before: [], after: [], ladder: null },
+  delegation: noDelegation,
+  maxConcurrency: 0,
   guards: [],
   historySize: 0,
   isPoll: () => false,

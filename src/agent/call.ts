@@ -19,6 +19,8 @@ export interface CallPlan {
   readonly remember: { readonly tool: string; readonly pattern: string } | null;
   /** A client tool: its call is parked for the caller. */
   readonly client?: boolean;
+  /** The session itself does what the call asks: no tool is run. */
+  readonly session?: boolean;
   /** A guard refused the reply: the call is no part of the history (EF-33). */
   readonly vetoed?: boolean;
 }

@@ -100,7 +100,7 @@ export const threadOf = (draft: Draft, id: string): Thread => {
 };
 
 export const agentOf = (draft: Draft, threadId: string): Agent =>
-  draft.moment.agents(threadOf(draft, threadId).agent);
+  draft.moment.agents(threadOf(draft, threadId));
 
 const putThread = (draft: Draft, thread: Thread): void => {
   draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };

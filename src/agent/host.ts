@@ -20,7 +20,8 @@ export interface Host {
   readonly epoch: number;
   now(): number;
   read(): Session;
-  agent(name: string): Agent;
+  /** The agent of a thread. */
+  agent(threadId: string): Agent;
   /** Applies a transition to the newest state in one transaction, then publishes its events; throws if it could not be stored. */
   update<T>(change: (draft: Draft) => T): T;
   /** Live pieces for watchers, in order; nothing waits for them. */

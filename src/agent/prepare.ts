@@ -18,7 +18,7 @@ const workAt = ({ host }: Outside, threadId: string): Work | null => {
   const run = thread?.run ?? null;
   const phase = preparingOf(run);
   if (thread === undefined || run === null || phase === null) return null;
-  const agent = host.agent(thread.agent);
+  const agent = host.agent(threadId);
   const bound = phase.effect < 0 ? agent.effects.ladder : agent.effects.before[phase.effect];
   return bound === undefined || bound === null ? null : { thread, run, phase, agent, bound };
 };

@@ -3,6 +3,7 @@ import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety } from "../tools/define-tool.ts";
 import type { Call } from "./call.ts";
+import type { Child } from "./child.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason, OnBusy } from "./events.ts";
 
@@ -193,6 +194,8 @@ export interface Thread {
   /** State of the guards by their kinds (EF-34). */
   readonly guards: Readonly<Record<string, Json>>;
   readonly parent: { readonly thread: string; readonly call: string } | null;
+  /** Of a called agent; null in `main`. */
+  readonly child: Child | null;
   readonly depth: number;
   readonly lastRun: string | null;
 }
@@ -227,6 +230,8 @@ export interface Session {
   readonly tools: readonly string[] | null;
   readonly clientTools: readonly ClientTool[];
   readonly model: string | null;
+  /** Whether `model` is `main`'s alone, or its children's, too (MO-38). */
+  readonly modelScope: "main" | "tree";
   readonly budget: Json;
   readonly outputSchema: Json | null;
   readonly createdAt: number;

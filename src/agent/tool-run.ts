@@ -51,7 +51,7 @@ const contextOf = (
 ): ToolContext => {
   const session = host.read();
   const thread = session.threads[threadId];
-  const agent = host.agent(thread?.agent ?? "");
+  const agent = host.agent(threadId);
   return {
     callId: call.call.id,
     key: `${thread?.run?.id}/${call.call.id}`,
@@ -92,7 +92,7 @@ export const runBounded = async (
   args: unknown,
 ): Promise<Outcome> => {
   const { host, signal, gone } = outside;
-  const agent = host.agent(host.read().threads[threadId]?.agent ?? "");
+  const agent = host.agent(threadId);
   const ms = tool.timeout(args, agent.commandTimeout);
   const abort = new AbortController();
   const given = Promise.withResolvers<Outcome>();

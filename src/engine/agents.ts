@@ -1,14 +1,15 @@
 import { missingAgent } from "../agent/agent.ts";
-import type { Agent, BoundTool, RunLimits } from "../agent/agent.ts";
+import type { Agent, RunLimits } from "../agent/agent.ts";
+import type { Standing } from "../agent/standing.ts";
 import type { ClientTool, Session } from "../agent/state.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
-import { globMatch } from "../sandbox/glob.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
-import { coreTools } from "../config/known.ts";
+import { builtInToolboxes, coreTools } from "../config/known.ts";
 import type { Guard } from "../agent/guard.ts";
-import { createCoreToolbox } from "../toolboxes/index.ts";
-import { selectTools } from "../tools/toolbox.ts";
+import { delegationOf, narrowedLimits, withCallersModel, writablePathsOf } from "./called.ts";
+import { effectiveTools } from "./effective-tools.ts";
+import type { Cast } from "./effective-tools.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
 import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
@@ -57,25 +58,6 @@ const limitsOf = (team: Team, agent: AgentConfig): RunLimits => {
   };
 };
 
-const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
-  ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
-
-/** The effective tools of an agent (AG-19): its toolboxes after whitelists, below the session's ceiling. */
-export const toolsOf = (
-  parts: AgentParts,
-  agent: AgentConfig,
-  ceiling: readonly string[] | null,
-): ReadonlyMap<string, BoundTool> => {
-  if (agent.options.tool_access.trim() !== "") return new Map();
-  const skills = parts.team.skills.filter(
-    ({ name, description }) => description !== null && agent.skills.includes(name),
-  );
-  const { tools } = selectTools(agent.toolboxes, [...parts.toolboxes, createCoreToolbox(skills)]);
-  return new Map(
-    tools.filter(({ tool }) => withinCeiling(tool.name, ceiling)).map((bound) => [bound.tool.name, bound]),
-  );
-};
-
 const clientSpecs = (tools: readonly ClientTool[]): Agent["specs"] =>
   tools.map(({ name, description, params }) => ({ name, description, schema: params }));
 
@@ -98,8 +80,18 @@ const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalT
   };
 };
 
-const promptsOf = (team: Team, agent: AgentConfig, specs: Agent["specs"]): Agent["system"] => {
-  const whole = buildPrompt(team, agent);
+const promptsOf = (
+  team: Team,
+  { agent, standing }: Cast,
+  specs: Agent["specs"],
+  { callable }: Agent["delegation"],
+): Agent["system"] => {
+  const whole = buildPrompt(team, agent, {
+    tools: new Set(specs.map(({ name }) => name)),
+    callable,
+    called: standing !== null,
+    nameless: standing?.adHoc?.system ?? null,
+  });
   const light = buildLightPrompt(team, agent);
   const tools = estimateRequest({ system: "", messages: [], tools: specs });
   return (facts) => {
@@ -114,23 +106,36 @@ const formatOf = (agent: AgentConfig): Agent["responseFormat"] => {
   return { type, ...(schema === undefined ? {} : { schema }) };
 };
 
-type Variant = Pick<Session, "model" | "tools" | "clientTools">;
+type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools">;
 
-const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Agent => {
+/** The caller's own tools go to `main`, and below it only where every caller lends its tools. */
+const clientToolsOf = (team: Team, { agent, standing }: Cast, variant: Variant): readonly ClientTool[] => {
+  const callers = team.agents.filter(({ name }) => standing?.chain.includes(name) === true);
+  const lent = callers.every(({ delegation }) => delegation.inherit === "union");
+  return lent && agent.options.tool_access.trim() === "" ? variant.clientTools : [];
+};
+
+/** A session's own model is `main`'s, and its children's only if it was set for the whole tree (MO-38). */
+const overrideOf = ({ standing }: Cast, { model, modelScope }: Variant): string | null =>
+  standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
+
+const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const { team } = parts;
-  const tools = toolsOf(parts, agent, variant.tools);
+  const { agent, standing } = cast;
+  const tools = effectiveTools(parts, cast, variant.tools);
   const disabled = agent.options.tool_access.trim() !== "";
-  const clientTools = disabled ? [] : variant.clientTools;
-  const own = [...tools.values()].map(({ tool: { name, description, schema } }) => ({
-    name,
-    description,
-    schema,
-  }));
+  const clientTools = clientToolsOf(team, cast, variant);
+  const own = [...tools.values()]
+    .filter(({ tool }) => tool.aliasOf === undefined)
+    .map(({ tool: { name, description, schema } }) => ({ name, description, schema }));
   const specs = [...own, ...clientSpecs(clientTools)];
   const known = new Set([
     ...parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
     ...coreTools,
+    ...(builtInToolboxes["agents"] ?? []),
   ]);
+  const override = overrideOf(cast, variant);
+  const delegation = delegationOf(team, cast, tools);
   const format = formatOf(agent);
   const guarding = guardsOf(parts.guards, agent, tools);
   const judged = { team, agent, tools, clientTools, known, unavailable: parts.unavailable, now: parts.now };
@@ -139,12 +144,14 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     missing: null,
     prefix: agent.prefix,
     description: agent.description,
-    lanes: lanesOf(team, agent, variant.model, parts.make),
+    lanes: lanesOf(team, withCallersModel(team, cast, override), override, parts.make),
     tools,
     specs,
     toolsDisabled: disabled,
-    system: promptsOf(team, agent, specs),
-    limits: limitsOf(team, agent),
+    system: promptsOf(team, cast, specs, delegation),
+    limits: narrowedLimits(limitsOf(team, agent), standing),
+    delegation,
+    maxConcurrency: agent.max_concurrency,
     effects: { before: [], after: [], ladder: null },
     ...guarding,
     historySize: guardHistory(guarding.guards),
@@ -156,7 +163,7 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
     outputLimits: agent.options.tool_output_limits,
     cacheResults: agent.options.cache_tool_results,
     onInterrupt: agent.options.on_interrupt,
-    writablePaths: agent.options.writable_paths ?? null,
+    writablePaths: writablePathsOf(cast),
     responseFormat: format,
     warningThreshold: agent.options.context_window_warning_threshold,
     checkOutput: (text, schema) =>
@@ -170,20 +177,26 @@ const buildAgent = (parts: AgentParts, agent: AgentConfig, variant: Variant): Ag
 };
 
 /** The agent, or its stand-in if the definition or the deployment lacks it or what it needs (CF-34). */
-const agentOf = (parts: AgentParts, name: string, variant: Variant): Agent => {
-  const config = parts.team.agents.find((each) => each.name === name);
-  if (config === undefined) return missingAgent(name, `agent ${name}`);
-  const lacks = lacksOf(parts, config);
-  return lacks.length > 0 ? missingAgent(name, lacks.join(", ")) : buildAgent(parts, config, variant);
+const agentOf = (parts: AgentParts, name: string, standing: Standing | null, variant: Variant): Agent => {
+  const { agents } = parts.team;
+  const agent = agents.find((each) => each.name === name);
+  const gone = [name, ...(standing?.chain ?? [])].find((each) => !agents.some((one) => one.name === each));
+  if (agent === undefined || gone !== undefined) return missingAgent(name, `agent ${gone ?? name}`);
+  const lacks = lacksOf(parts, agent);
+  if (lacks.length > 0) return missingAgent(name, lacks.join(", "));
+  return buildAgent(parts, { agent, standing }, variant);
 };
 
 /** Built agents that one isolate keeps: sessions that name their own models must not fill it. */
 const mostKept = 256;
 
 /** Finds or builds agents: plain sessions share one, a session with its own tools or ceiling has its own. */
-export const createAgents = (parts: AgentParts): ((name: string, session: Variant) => Agent) => {
+export const createAgents = (
+  parts: AgentParts,
+): ((name: string, session: Variant, standing?: Standing | null) => Agent) => {
   const shared = new Map<string, Agent>();
   const special = new WeakMap<object, Map<string, Agent>>();
+  const called = new WeakMap<Standing, { readonly key: string; readonly agent: Agent }>();
   const shelf = ({ tools, clientTools }: Variant): Map<string, Agent> => {
     if (tools === null && clientTools.length === 0) return shared;
     const owner = clientTools.length > 0 ? clientTools : (tools ?? clientTools);
@@ -191,14 +204,23 @@ export const createAgents = (parts: AgentParts): ((name: string, session: Varian
     special.set(owner, known);
     return known;
   };
-  return (name, session) => {
-    const key = session.model === null ? name : `${name} ${session.model}`;
+  const found = (key: string, name: string, standing: Standing | null, session: Variant): Agent => {
     const agents = shelf(session);
     const known = agents.get(key);
     if (known !== undefined) return known;
-    const built = agentOf(parts, name, session);
+    const built = agentOf(parts, name, standing, session);
     if (agents.size >= mostKept) agents.clear();
     agents.set(key, built);
     return built;
+  };
+  return (name, session, standing = null) => {
+    const key = session.model === null ? name : `${name} ${session.model} ${session.modelScope}`;
+    if (standing === null) return found(key, name, null, session);
+    // A thread keeps its standing as long as it lives, so most look-ups need no text of it.
+    const known = called.get(standing);
+    if (known?.key === key) return known.agent;
+    const agent = found(`${key} ${JSON.stringify(standing)}`, name, standing, session);
+    called.set(standing, { key, agent });
+    return agent;
   };
 };

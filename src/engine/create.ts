@@ -15,7 +15,8 @@ import type { Toolbox } from "../tools/define-tool.ts";
 import { createEgress } from "../tools/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
-import { createAgents, toolsOf } from "./agents.ts";
+import { createAgents } from "./agents.ts";
+import { callsOf, effectiveTools } from "./effective-tools.ts";
 import type { Engine } from "./engine.ts";
 import { redactorOf } from "./known-secrets.ts";
 import type { MakeCompleter } from "./lanes.ts";
@@ -127,7 +128,7 @@ export const createEngine = (options: EngineOptions): Engine => {
     team,
     revision: team.revision,
     definition: JSON.stringify(definitionOf(options.team)),
-    rules: rulesOf({ team, env, tools: (agent) => toolsOf(parts, agent, null) }),
+    rules: rulesOf({ team, env, tools: (agent) => effectiveTools(parts, { agent, standing: null }, null) }),
     redactor,
     logLine: createLogLine(redactor, team.redaction.names),
     maxRunningThreads: team.sessions.max_running_threads,
@@ -137,12 +138,18 @@ export const createEngine = (options: EngineOptions): Engine => {
     toolsOf: (name) => {
       const agent = configOf(name);
       if (agent === undefined) return [];
-      return [...toolsOf(parts, agent, null).values()].map(({ tool, toolbox }) => ({
-        name: tool.name,
-        toolbox,
-        description: tool.description,
-        safety: safetyOf(tool),
-      }));
+      return [...effectiveTools(parts, { agent, standing: null }, null).values()]
+        .filter(({ tool }) => tool.aliasOf === undefined)
+        .map(({ tool, toolbox }) => ({
+          name: tool.name,
+          toolbox,
+          description: tool.description,
+          safety: safetyOf(tool),
+        }));
+    },
+    callsOf: (name) => {
+      const agent = configOf(name);
+      return agent === undefined ? [] : callsOf(parts, agent);
     },
     windowOf: (name, model) => {
       const provider = providerOf(team, name);

@@ -1,8 +1,10 @@
 import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Rules } from "../agent/commands/command.ts";
+import type { Standing } from "../agent/standing.ts";
 import type { Session } from "../agent/state.ts";
 import type { Team } from "../config/team.ts";
+import type { CallEdge } from "./effective-tools.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
@@ -20,7 +22,8 @@ export interface Engine {
   readonly redactor: Redactor;
   readonly logLine: LogLine;
   readonly maxRunningThreads: number;
-  readonly agent: (name: string, session: Session) => Agent;
+  /** An agent of a session; `standing` if it was called by others. */
+  readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
   readonly sandbox: (session: Session) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   readonly toolsOf: (agent: string) => readonly {
@@ -29,5 +32,7 @@ export interface Engine {
     readonly description: string;
     readonly safety: string;
   }[];
+  /** Whom an agent may call, and with which tools (AG-19). */
+  readonly callsOf: (agent: string) => readonly CallEdge[];
   readonly windowOf: (provider: string, model: string) => number;
 }

@@ -3,7 +3,7 @@ import type { ClientTool, Grant } from "../agent/state.ts";
 import type { CallPlan } from "../agent/call.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
-import { rememberable, verdict } from "../tools/permission.ts";
+import { rememberable, strictest, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
 import { unknownTool } from "../tools/toolbox.ts";
 
@@ -43,12 +43,30 @@ export interface JudgeParts {
   readonly now: () => number;
 }
 
+/** The policies of everyone whose rules a call has to obey, its agent's first. */
+type Policies = readonly [Policy, ...Policy[]];
+
+const policiesOf = (
+  { team, agent }: Pick<JudgeParts, "team" | "agent">,
+  lenders: readonly string[],
+  grants: readonly Grant[],
+): Policies => {
+  const others = team.agents.filter(({ name }) => lenders.includes(name));
+  return [policyOf(team, agent, grants), ...others.map((each) => policyOf(team, each, grants))];
+};
+
 const decided = (
-  policy: Policy,
+  [policy, ...others]: Policies,
   call: PermissionCall,
   plan: Omit<CallPlan, "verdict" | "by" | "remember">,
+  aliasOf: string = call.tool,
 ): CallPlan => {
-  const found = verdict(policy, call);
+  const names = aliasOf === call.tool ? [] : [{ ...call, tool: aliasOf }];
+  const found = strictest([
+    verdict(policy, call),
+    ...others.map((each) => verdict(each, call)),
+    ...names.flatMap((named) => [policy, ...others].map((each) => verdict(each, named))),
+  ]);
   const decision = { ...plan, verdict: found.verdict, by: found.by, remember: rememberable(call) };
   if (found.verdict !== "deny") return decision;
   const why = found.reason === undefined ? "" : `: ${found.reason}`;
@@ -59,12 +77,12 @@ const decided = (
 };
 
 /** A client tool is judged like any custom tool, its arguments by its own schema (TB-38). */
-const judgeClient = (policy: Policy, client: ClientTool, args: string, now: number): CallPlan => {
+const judgeClient = (policies: Policies, client: ClientTool, args: string, now: number): CallPlan => {
   const { name, params, safety } = client;
   const parsed = parseForeignArguments(name, params, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
   const call = { tool: name, toolbox: "client", subjects: [name], safety, now };
-  return decided(policy, call, {
+  return decided(policies, call, {
     toolbox: "client",
     safety,
     workspace: "none",
@@ -79,7 +97,7 @@ const invalidText = {
 };
 
 const judgeBound = (
-  policy: Policy,
+  policies: Policies,
   { tool, toolbox }: BoundTool,
   args: string,
   { unavailable, now }: JudgeParts,
@@ -90,12 +108,14 @@ const judgeBound = (
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
   const safety = tool.safety(parsed.args);
   const permission = { tool: tool.name, toolbox, subjects: tool.subject(parsed.args), safety, now: now() };
-  return decided(policy, permission, {
+  const plan = {
     toolbox,
     safety,
     workspace: tool.workspace ?? "none",
     terminal: tool.terminal === true,
-  });
+    ...(tool.request === null ? {} : { session: true }),
+  };
+  return decided(policies, permission, plan, tool.aliasOf);
 };
 
 /** The plan of a call: its class, its verdict, or why it is refused. */
@@ -104,13 +124,13 @@ export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[])
   if (call.invalid === "truncated" || call.invalid === "too_many")
     return refusal(invalidText[call.invalid], "error", "reply");
   const client = parts.clientTools.find((tool) => tool.name === name);
-  const policy = policyOf(parts.team, parts.agent, grants);
-  if (client !== undefined) return judgeClient(policy, client, call.args, parts.now());
   const bound = parts.tools.get(name);
+  const policies = policiesOf(parts, bound?.lenders ?? [], grants);
+  if (client !== undefined) return judgeClient(policies, client, call.args, parts.now());
   if (bound === undefined) {
     return parts.known.has(name)
       ? refusal(`not_permitted: ${parts.agent.name} may not use ${name}`, "denied", "toolboxes")
       : refusal(`unknown_tool: ${unknownTool(name, [...parts.tools.keys()])}`, "error", "toolboxes");
   }
-  return judgeBound(policy, bound, call.args, parts);
+  return judgeBound(policies, bound, call.args, parts);
 };

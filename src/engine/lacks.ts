@@ -25,7 +25,7 @@ const lackedTools = (
   { name, tools = [] }: AgentConfig["toolboxes"][number],
 ): readonly string[] => {
   const box = toolboxes.find((each) => each.name === name);
-  if (box === undefined) return name === "core" ? [] : [`toolbox ${name}`];
+  if (box === undefined) return ["core", "agents"].includes(name) ? [] : [`toolbox ${name}`];
   return tools
     .filter((tool) => !box.tools.some((each) => each.name === tool))
     .map((tool) => `tool ${tool} of toolbox ${name}`);

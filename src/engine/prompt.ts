@@ -1,12 +1,24 @@
+import { formatCapabilities } from "../agent/capabilities.ts";
+import type { AgentCard } from "../agent/delegation.ts";
 import { estimateText } from "../chat/tokens.ts";
 import { escapeTags } from "../chat/render.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 
-/** The system prompt (AG-3 to AG-6): a pure function of the definition, equal for every thread of an agent. */
+/** The system prompt (AG-3 to AG-6): a pure function of the definition and of where the agent stands. */
 
 export interface Prompt {
   readonly text: string;
   readonly tokens: number;
+}
+
+/** Where the agent stands: what varies by depth comes last, so that all threads of an agent share the beginning. */
+export interface PromptFacts {
+  readonly tools: ReadonlySet<string>;
+  readonly callable: readonly AgentCard[];
+  /** It was called by another agent. */
+  readonly called: boolean;
+  /** Instructions of a nameless agent, in the place of the caller's (AG-14). */
+  readonly nameless: string | null;
 }
 
 const section = (name: string, body: string): readonly string[] =>
@@ -20,14 +32,65 @@ const prompt = (sections: readonly string[]): Prompt => {
   return { text, tokens: estimateText(text) };
 };
 
-/** The whole prompt: identity, instructions, project context, skills inlined and on offer; empty sections are left out. */
-export const buildPrompt = (team: Team, agent: AgentConfig): Prompt => {
+const cardLine = (card: AgentCard): string =>
+  [
+    `- ${card.name}: ${card.description}`,
+    ...(card.capabilities.length === 0 ? [] : [`can: ${formatCapabilities(card.capabilities)}`]),
+    ...(card.skills_tags.length === 0 ? [] : [`tags: ${card.skills_tags.join(", ")}`]),
+    ...(card.estimated_cost === null ? [] : [`cost: ${card.estimated_cost}`]),
+  ].join(" | ");
+
+/** How notes are used, where there are any. */
+const notesProtocol = (tools: ReadonlySet<string>): string => {
+  if (!tools.has("list_notes")) return "";
+  const said = [
+    "Notes outlast what you have in view, and whoever shares them reads them, too.",
+    `Before you begin, look at what is there with list_notes${tools.has("read_note") ? " and read_note" : ""}.`,
+    ...(tools.has("write_note")
+      ? [
+          "With write_note, keep what will be needed later: decisions, findings, what is done and what is left.",
+        ]
+      : []),
+  ];
+  return said.join("\n");
+};
+
+/** Whom it may call (AG-6): there only where it can. */
+const availableAgents = ({ tools, callable }: PromptFacts): string =>
+  ["delegate_to_agent", "spawn_agents", "dispatch_tasks"].some((name) => tools.has(name))
+    ? callable.map(cardLine).join("\n")
+    : "";
+
+/** How a called agent ends (AG-23, AG-26, AG-28). */
+const completionProtocol = ({ tools, called }: PromptFacts): string => {
+  if (!called) return "";
+  const said = [
+    "Another agent gave you this task and reads your result; it sees nothing else of your work.",
+    tools.has("task_complete")
+      ? "When the task is done, or cannot be done, call task_complete with the status and a summary that stands on its own."
+      : "Your last message is your result: let it stand on its own.",
+    ...(tools.has("request_input")
+      ? ["If you lack something that only your caller knows, ask it with request_input."]
+      : []),
+    ...(tools.has("handoff")
+      ? ["If another agent fits the task better, hand it over with handoff instead of finishing it."]
+      : []),
+  ];
+  return said.join("\n");
+};
+
+const identityOf = (agent: AgentConfig, { nameless }: PromptFacts): string =>
+  nameless === null ? identity(agent) : "You are an agent that works on one task.";
+
+/** The whole prompt in the order of AG-3; empty sections are left out. */
+export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts): Prompt => {
   const skills = team.skills.filter(({ name }) => agent.skills.includes(name));
   const inlined = skills.filter(({ description }) => description === null);
   const offered = skills.filter(({ description }) => description !== null);
   return prompt([
-    ...section("identity", identity(agent)),
-    ...section("instructions", agent.instructions),
+    ...section("identity", identityOf(agent, facts)),
+    ...section("instructions", facts.nameless ?? agent.instructions),
+    ...section("notes_protocol", notesProtocol(facts.tools)),
     ...section("project_context", escapeTags(team.context_text)),
     ...section("skills", inlined.map(({ name, body }) => `### ${name}\n${escapeTags(body)}`).join("\n\n")),
     ...section(
@@ -36,6 +99,8 @@ export const buildPrompt = (team: Team, agent: AgentConfig): Prompt => {
         ? ""
         : `${offered.map(({ name, description }) => `- ${name}: ${escapeTags(description ?? "")}`).join("\n")}\nUse load_skill to read one before you rely on it.`,
     ),
+    ...section("available_agents", availableAgents(facts)),
+    ...section("completion_protocol", completionProtocol(facts)),
   ]);
 };
 

@@ -1,13 +1,17 @@
 import { base32, sha256 } from "./sha256.ts";
 
-/** The id of a session's sandbox: base32 of SHA-256 over the length-prefixed names of Worker, tenant and session. */
-export function sandboxId(worker: string, tenant: string, session: string): string {
+/** Base32 of SHA-256 over the length-prefixed fields: no two lists of fields share a name. */
+export function hashedName(...fields: readonly string[]): string {
   const encoder = new TextEncoder();
-  const fields = [worker, tenant, session].flatMap((field) => {
+  const prefixed = fields.flatMap((field) => {
     const bytes = encoder.encode(field);
     const length = new Uint8Array(4);
     new DataView(length.buffer).setUint32(0, bytes.length);
     return [...length, ...bytes];
   });
-  return base32(sha256(Uint8Array.from(fields)));
+  return base32(sha256(Uint8Array.from(prefixed)));
 }
+
+/** The id of a session's sandbox, from the names of Worker, tenant and session. */
+export const sandboxId = (worker: string, tenant: string, session: string): string =>
+  hashedName(worker, tenant, session);

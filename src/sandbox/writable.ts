@@ -26,6 +26,32 @@ export function mayWrite(writablePaths: readonly string[] | undefined, path: str
   });
 }
 
+/** Whether one segment of a glob covers another. */
+const segmentCovers = (wide: string, narrow: string): boolean =>
+  wide === narrow || wide === "*" || (!/[*?[\]]/.test(narrow) && globMatch(wide, narrow));
+
+const covers = (wide: readonly string[], narrow: readonly string[]): boolean => {
+  const [first, ...rest] = wide;
+  const [next, ...others] = narrow;
+  if (first === undefined) return next === undefined;
+  if (first === "**") return covers(rest, narrow) || (next !== undefined && covers(wide, others));
+  return next !== undefined && next !== "**" && segmentCovers(first, next) && covers(rest, others);
+};
+
+/** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either (AG-13). */
+export const narrowedPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
+  const segments = (entry: string): readonly string[] =>
+    entry
+      .replace(/^(\.\/)+/, "")
+      .replace(/\/$/, "")
+      .split("/");
+  const within = (one: string, list: readonly string[]): boolean =>
+    list.some((each) => covers(segments(each), segments(one)));
+  return [
+    ...new Set([...given.filter((one) => within(one, own)), ...own.filter((one) => within(one, given))]),
+  ];
+};
+
 /** Whether a path is out of bounds for every file tool: git hooks and configuration, and the skills folder (TB-30). */
 export function isProtected(path: string): boolean {
   const segments = path.split("/");

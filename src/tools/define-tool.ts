@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
+import type { SessionRequest } from "./session-request.ts";
 
 /** What may happen to a call that a crash interrupted (SE-32). */
 export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
@@ -77,6 +78,8 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly pinned?: boolean;
   /** Calling it again and again is its use: loops of it are judged by their outcomes (EF-32). */
   readonly poll?: boolean;
+  /** It is another name of this tool: accepted at dispatch, not told to models; the rules of both hold. */
+  readonly aliasOf?: string;
   /** Fields of its JSON output that change by themselves, like durations: detectors of loops leave them out. */
   readonly volatile?: readonly string[];
   /** In extensions: it takes the place of the built-in tool of its name (TB-37). */
@@ -89,18 +92,22 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
   readonly limit?: number;
   /** What a permission pattern is matched against; absent = the tool's name. */
   readonly subject?: (args: z.output<P>) => readonly string[];
-  readonly run: (
+  /** Instead of `run`: what the call asks of its session. */
+  readonly request?: (args: z.output<P>) => SessionRequest;
+  readonly run?: (
     args: z.output<P>,
     context: ToolContext,
   ) => Promise<ToolOutput | Parked> | ToolOutput | Parked;
 }
 
 /** A tool with its argument type forgotten, as toolboxes and dispatch hold it. */
-export interface Tool extends Omit<ToolDefinition, "safety" | "timeout" | "subject" | "run"> {
+export interface Tool extends Omit<ToolDefinition, "safety" | "timeout" | "subject" | "request" | "run"> {
   readonly schema: Json;
   readonly safety: (args: unknown) => Safety;
   readonly timeout: (args: unknown, command: { readonly default: number; readonly max: number }) => number;
   readonly subject: (args: unknown) => readonly string[];
+  /** Null: the tool is run. */
+  readonly request: ((args: unknown) => SessionRequest) | null;
   readonly run: (args: unknown, context: ToolContext) => Promise<ToolOutput | Parked>;
 }
 
@@ -126,11 +133,13 @@ function schemaOf(name: string, params: z.ZodObject): Json {
 
 /** Makes a tool. Arguments reach its functions only after `params` accepted them; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
-  const { name, description, params, safety, timeout, subject, run, ...rest } = definition;
+  const { name, description, params, safety, timeout, subject, request, run, ...rest } = definition;
   if (!/^[A-Za-z][\w-]{0,63}$/.test(name)) throw new Error(`"${name}" is no tool name`);
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }
+  if ((run === undefined) === (request === undefined))
+    throw new Error(`tool ${name}: give either run or request`);
   const typed = (args: unknown): z.output<P> => args as z.output<P>;
   return {
     ...rest,
@@ -143,6 +152,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     timeout: (args, command) =>
       typeof timeout === "function" ? timeout(typed(args), command) : (timeout ?? defaultTimeout),
     subject: (args) => subject?.(typed(args)) ?? [name],
-    run: async (args, context) => run(typed(args), context),
+    request: request === undefined ? null : (args) => request(typed(args)),
+    run: async (args, context) => run?.(typed(args), context) ?? { content: "", isError: true },
   };
 }

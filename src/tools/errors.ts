@@ -1,6 +1,6 @@
 import type { ToolOutput } from "./define-tool.ts";
 
-/** Codes of error results (TB-3). */
+/** Codes of error results (TB-3; from `unknown_agent` on: AG-8, AG-13, AG-28, AG-32). */
 export type ToolErrorCode =
   | "unknown_tool"
   | "invalid_arguments"
@@ -21,7 +21,17 @@ export type ToolErrorCode =
   | "quarantined"
   | "unavailable"
   | "unsupported"
-  | "failed";
+  | "failed"
+  | "unknown_agent"
+  | "self_delegation"
+  | "not_callable"
+  | "depth_exceeded"
+  | "too_many_children"
+  | "budget_exceeded"
+  | "child_busy"
+  | "child_ended"
+  | "child_not_found"
+  | "no_answer";
 
 /** An error result: the code, then a sentence with the way out. Never a stack, a host path or a secret. */
 export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => ({

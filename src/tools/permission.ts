@@ -120,12 +120,17 @@ function verdictOn(policy: Policy, call: PermissionCall, subject: string): Verdi
 
 const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
 
+/** The verdict that forbids most; of equal ones the first. */
+export const strictest = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
+  verdicts.reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
+
 /** The verdict on a call: per subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the strictest counts. */
 export function verdict(policy: Policy, call: PermissionCall): Verdict {
-  const subjects = call.subjects.length === 0 ? [call.tool] : call.subjects;
-  return subjects
-    .map((subject) => verdictOn(policy, call, subject))
-    .reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
+  const [first = call.tool, ...others] = call.subjects;
+  return strictest([
+    verdictOn(policy, call, first),
+    ...others.map((subject) => verdictOn(policy, call, subject)),
+  ]);
 }
 
 function sharedFolder(subjects: readonly string[]): string {
@@ -142,6 +147,8 @@ export function rememberable(
   const [subject = ""] = subjects;
   if (tool === "exec_run")
     return { tool, pattern: `${escapeGlob(subject.split(" ").slice(0, 2).join(" "))} *` };
+  if (toolbox === "agents" || tool === "handoff")
+    return subjects.length === 1 ? { tool, pattern: escapeGlob(subject) } : null;
   if (hostToolboxes.includes(toolbox)) {
     const origin = /^[a-z]+:\/\/[^/]+/.exec(subject)?.[0];
     return origin === undefined ? null : { tool, pattern: `${escapeGlob(origin)}/**` };

@@ -120,6 +120,7 @@ const threadOf = (run: Run | null): Thread => ({
   recordMarks: { next: 1, input: 1, compaction: null },
   guards: {},
   parent: null,
+  child: null,
   depth: 0,
   lastRun: null,
 });

@@ -28,8 +28,8 @@ export const withEffects = (engine: Engine, { effects = [], ladder }: TestEffect
   };
   return {
     ...engine,
-    agent: (name, session) => {
-      const agent = engine.agent(name, session);
+    agent: (name, session, standing) => {
+      const agent = engine.agent(name, session, standing);
       const mine = known.get(agent) ?? { ...agent, effects: own };
       known.set(agent, mine);
       return mine;

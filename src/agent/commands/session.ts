@@ -57,6 +57,7 @@ const mainThread = (agent: string): Thread => ({
   recordMarks: { next: 1, input: 1, compaction: null },
   guards: {},
   parent: null,
+  child: null,
   depth: 0,
   lastRun: null,
 });
@@ -74,6 +75,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   tools: null,
   clientTools: [],
   model: null,
+  modelScope: "main",
   budget: null,
   outputSchema: null,
   createdAt: now,

@@ -1,0 +1,73 @@
+import type { Agent, RunLimits } from "../agent/agent.ts";
+import type { AgentCard, Delegation } from "../agent/delegation.ts";
+import type { Standing } from "../agent/standing.ts";
+import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { narrowedPaths } from "../sandbox/writable.ts";
+import { callableBy, mayDelegate } from "./callable.ts";
+import type { Cast } from "./effective-tools.ts";
+import { providerOf, resolveModel } from "./models.ts";
+
+/** What calling makes of an agent: its model, its bounds, whom it may call in turn. */
+
+export const cardOf = (agent: AgentConfig): AgentCard => ({
+  name: agent.name,
+  description: agent.description,
+  capabilities: agent.capabilities,
+  skills_tags: agent.skills_tags,
+  estimated_cost: agent.estimated_cost ?? null,
+  async: agent.async,
+});
+
+/** Whom an agent may call where it stands, and on which terms. */
+export const delegationOf = (team: Team, cast: Cast, tools: ReadonlyMap<string, unknown>): Delegation => {
+  const { delegation, options } = cast.agent;
+  return {
+    allowed: mayDelegate(team, cast),
+    callable: callableBy(team, cast.agent).map(cardOf),
+    names: team.agents.map(({ name }) => name),
+    async: delegation.async,
+    providers: delegation.providers,
+    interactive: options.interaction_mode !== "blocking",
+    manages: tools.has("answer_child"),
+    maxChildrenPerCall: delegation.max_children_per_call,
+    maxThreads: team.limits.threads.per_run,
+    maxConcurrent: delegation.max_concurrent,
+    maxContextLength: delegation.max_context_length,
+    maxResultLength: delegation.max_result_length,
+    maxHandoffs: options.max_handoffs,
+    progressUpdates: delegation.progress_updates,
+    announce: delegation.announce,
+  };
+};
+
+/** The agent with the model that its caller gives it: the provider of the task, or a model where it has none of its own. */
+export const withCallersModel = (
+  team: Team,
+  { agent, standing }: Cast,
+  override: string | null,
+): AgentConfig => {
+  if (standing === null) return agent;
+  const chosen = standing.provider === null ? undefined : providerOf(team, standing.provider);
+  if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model, fallbacks: [] };
+  const caller = team.agents.find(({ name }) => name === standing.chain.at(-1));
+  const model = caller?.delegation.model;
+  if (override !== null || model === undefined || agent.model !== undefined) return agent;
+  const target = resolveModel(team, model, agent);
+  return target === null
+    ? { ...agent, model }
+    : { ...agent, provider: target.provider.name, model: target.model };
+};
+
+/** Globs that bound an agent's writes: its own, narrowed by its caller (AG-13). */
+export const writablePathsOf = ({ agent, standing }: Cast): Agent["writablePaths"] => {
+  const own = agent.options.writable_paths ?? null;
+  const given = standing?.writablePaths ?? null;
+  return own === null || given === null ? (own ?? given) : narrowedPaths(own, given);
+};
+
+/** A nameless agent has the turns that its caller gave it (AG-14). */
+export const narrowedLimits = (limits: RunLimits, standing: Standing | null): RunLimits => {
+  const turns = standing?.adHoc?.maxTurns ?? 0;
+  const { maxIterations: own } = limits;
+  return turns === 0 ? limits : { ...limits, maxIterations: own === 0 ? turns : Math.min(own, turns) };
+};

@@ -1,0 +1,45 @@
+import type { Tool, Toolbox } from "../../tools/define-tool.ts";
+import type { ChildTask } from "../../tools/session-request.ts";
+import { answerChild } from "./answer-child.ts";
+import { cancelChild } from "./cancel-child.ts";
+import { checkChildren } from "./check-children.ts";
+import { delegateToAgent } from "./delegate-to-agent.ts";
+import { listAgents } from "./list-agents.ts";
+import { spawnAgent } from "./spawn-agent.ts";
+import { delegate, spawnAgents } from "./spawn-agents.ts";
+import { steerChild } from "./steer-child.ts";
+
+/** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto" (TB-7). */
+export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
+
+/** The same tool, judged by the agents that its call names (TB-7). */
+export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
+  ...tool,
+  subject: (args) => {
+    const request = tool.request?.(args);
+    if (request?.do === "hand_over") return [nameOf({ agent: request.agent, task: "" })];
+    return request?.do === "start_children" ? request.tasks.map(nameOf) : [tool.name];
+  },
+});
+
+/** What of the toolbox an agent has where it may delegate at all. */
+export interface AgentsToolboxParts {
+  /** Somebody is callable. */
+  readonly calls: boolean;
+  /** It may start nameless agents (AG-14). */
+  readonly adHoc: boolean;
+  /** It may have children that it does not wait for, or that ask it. */
+  readonly manages: boolean;
+  readonly nameOf: NameOf;
+}
+
+/** The implicit toolbox `agents` of an agent that may start children (agents spec §3). */
+export const createAgentsToolbox = ({ calls, adHoc, manages, nameOf }: AgentsToolboxParts): Toolbox => ({
+  name: "agents",
+  description: "Other agents: who they are, tasks for them, and what comes of them.",
+  tools: [
+    ...(calls ? [listAgents, delegateToAgent, spawnAgents, delegate] : []),
+    ...(adHoc ? [spawnAgent] : []),
+    ...(manages ? [checkChildren, steerChild, cancelChild, answerChild] : []),
+  ].map((tool) => judgedByAgent(tool, nameOf)),
+});

@@ -1,0 +1,21 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+
+const filled = (what: string, description: string) =>
+  z.string().max(100_000).regex(/\S/, `${what} is blank; say it`).describe(description);
+
+/** Of called agents with `max_handoffs` (AG-26). */
+export const handoff = defineTool({
+  name: "handoff",
+  description:
+    "Hands your task over to another agent and ends your work. It gets your context, and its result goes to the agent that called you.",
+  params: z.strictObject({
+    agent: z.string().min(1).max(64).describe("Name of the agent that takes over."),
+    reason: filled("reason", "Why it fits better."),
+    context: filled("context", "What you found out and did so far."),
+  }),
+  safety: "idempotent",
+  workspace: "none",
+  terminal: true,
+  request: (args) => ({ do: "hand_over", ...args }),
+});

@@ -1,0 +1,26 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+
+const list = (description: string) =>
+  z.array(z.string().max(2_000)).max(200).optional().describe(description);
+
+/** Of called agents only (AG-23). */
+export const taskComplete = defineTool({
+  name: "task_complete",
+  description: "Ends your work on the task and reports what came of it to the agent that called you.",
+  params: z.strictObject({
+    status: z.enum(["completed", "failed"]).describe("Whether the task is done."),
+    summary: z
+      .string()
+      .max(100_000)
+      .regex(/\S/, "summary is blank; say what came of the task")
+      .describe("What came of it, complete in itself: the result that the caller reads."),
+    files_modified: list("Paths that you changed."),
+    tests_run: list("Tests that you ran, with their outcome."),
+    caveats: list("What the caller should know: limits, doubts, what is left."),
+  }),
+  safety: "idempotent",
+  workspace: "none",
+  terminal: true,
+  request: (completion) => ({ do: "complete", completion }),
+});

@@ -1,0 +1,58 @@
+/** What a tool may ask of the session itself: no outside is needed, so the core does it in the commit that starts the call. */
+
+/** One task for a called agent (agents spec §3). */
+export interface ChildTask {
+  /** As written; "auto" = the best match for the task; null = a nameless agent (AG-14). */
+  readonly agent: string | null;
+  readonly task: string;
+  readonly context: string;
+  readonly task_id?: string | undefined;
+  readonly async?: boolean | undefined;
+  readonly mode?: "blocking" | "interactive" | undefined;
+  readonly persistent?: boolean | undefined;
+  readonly provider?: string | undefined;
+  readonly timeout_seconds?: number | undefined;
+  readonly writable_paths?: readonly string[] | undefined;
+  /** Of a nameless agent. */
+  readonly system_prompt?: string | undefined;
+  readonly max_turns?: number | undefined;
+}
+
+/** What a called agent says about its own work (AG-23). */
+export interface Completion {
+  readonly status: "completed" | "failed";
+  readonly summary: string;
+  readonly files_modified?: readonly string[] | undefined;
+  readonly tests_run?: readonly string[] | undefined;
+  readonly caveats?: readonly string[] | undefined;
+}
+
+/** Children to start, and what the call gives back when they have ended. */
+export interface StartChildren {
+  readonly tasks: readonly ChildTask[];
+  /** AG-11. */
+  readonly on_error: "cancel" | "collect";
+  /** The one child's result text, or a JSON array of items. */
+  readonly answer: "text" | "items";
+}
+
+export type SessionRequest =
+  | ({ readonly do: "start_children" } & StartChildren)
+  | { readonly do: "list_agents"; readonly task: string | null }
+  | { readonly do: "check_children"; readonly child: string | null }
+  | { readonly do: "steer_child"; readonly child: string; readonly message: string }
+  | { readonly do: "cancel_child"; readonly child: string; readonly reason: string | null }
+  | {
+      readonly do: "answer_child";
+      readonly child: string;
+      readonly question: string;
+      readonly answer: string;
+    }
+  | { readonly do: "complete"; readonly completion: Completion }
+  | {
+      readonly do: "hand_over";
+      readonly agent: string;
+      readonly reason: string;
+      readonly context: string;
+    }
+  | { readonly do: "request_input"; readonly question: string; readonly options: readonly string[] };
