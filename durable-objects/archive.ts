@@ -5,7 +5,7 @@ import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { addUsage, noUsage } from "../src/agent/state.ts";
 import { loadBlob, messageJson } from "./rows.ts";
-import { chatThen, seen } from "./sight-rows.ts";
+import { chatThen, originals, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
 interface Row extends Record<string, SqlStorageValue> {
@@ -90,16 +90,17 @@ export const archiveOf = (sql: Sql): Archive => ({
   run: (id) => (rows(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
   runs: (limit) => rows(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit) as readonly RunRecord[],
   messages: ({ thread, before, limit, retired }) =>
-    sql
-      .exec<{ pos: number; json: string }>(
-        "SELECT pos, json FROM messages WHERE thread = ? AND pos < ? AND (retired = 0 OR ?) ORDER BY pos DESC LIMIT ?",
-        thread,
-        before ?? Number.MAX_SAFE_INTEGER,
-        retired ? 1 : 0,
-        limit,
-      )
-      .toArray()
-      .map((row) => messageJson(sql, thread, row)),
+    retired
+      ? originals(sql, thread, before, limit)
+      : sql
+          .exec<{ pos: number; json: string }>(
+            "SELECT pos, json FROM messages WHERE thread = ? AND pos < ? AND retired = 0 ORDER BY pos DESC LIMIT ?",
+            thread,
+            before ?? Number.MAX_SAFE_INTEGER,
+            limit,
+          )
+          .toArray()
+          .map((row) => messageJson(sql, thread, row)),
   events: ({ after, limit }) => events(sql, after, limit),
   seen: (run, turn) => seen(sql, run, turn),
   chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),

@@ -62,3 +62,47 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
     gone: all.filter(isGone),
   };
 };
+
+/** Who retired what: the kind of effect by the number of its edit; an edit without summary has none. */
+const retirers = (sql: SqlStorage, thread: string): ReadonlyMap<number, string> =>
+  new Map(
+    sql
+      .exec<{ edit: number; by: string }>(
+        `SELECT json_extract(json, '$.summary.edit') AS edit, json_extract(json, '$.summary.by') AS by
+         FROM messages WHERE thread = ? AND json <> '' AND json_extract(json, '$.summary') IS NOT NULL`,
+        thread,
+      )
+      .toArray()
+      .map(({ edit, by }) => [edit, by]),
+  );
+
+/** Messages as they were written, newest first, each with what became of it since (EF-43). */
+export const originals = (
+  sql: SqlStorage,
+  thread: string,
+  before: number | null,
+  limit: number,
+): readonly string[] => {
+  const by = retirers(sql, thread);
+  return sql
+    .exec<{ pos: number; retired: number; json: string; overlay: string | null }>(
+      `SELECT pos, retired, json, (SELECT o.json FROM overlays o WHERE o.thread = m.thread AND o.pos = m.pos
+         ORDER BY edit DESC LIMIT 1) AS overlay
+       FROM messages m WHERE thread = ? AND pos < ? ORDER BY pos DESC LIMIT ?`,
+      thread,
+      before ?? Number.MAX_SAFE_INTEGER,
+      limit,
+    )
+    .toArray()
+    .map((row) => {
+      const state =
+        row.retired > 0
+          ? "retired"
+          : row.overlay === null || row.overlay.includes('"texts":{}')
+            ? "full"
+            : "overlaid";
+      const now = { state, retired_by: by.get(row.retired) ?? null };
+      const shown = row.overlay === null ? "" : `,"overlay":${row.overlay}`;
+      return `${messageJson(sql, thread, row).slice(0, -1)},${JSON.stringify(now).slice(1, -1)}${shown}}`;
+    });
+};

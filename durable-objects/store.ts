@@ -3,6 +3,8 @@ import { packHistory } from "../src/agent/history.ts";
 import type { Transition } from "../src/agent/draft.ts";
 import type { Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
+import { taskNumber } from "../src/agent/board.ts";
+import { writeEntries } from "./entries.ts";
 import { messageBlob, pieceLength, writeBlob } from "./rows.ts";
 import type { SessionRow, ThreadRow } from "./rows.ts";
 
@@ -21,7 +23,13 @@ const rowOf = (thread: Thread): ThreadRow => {
   return { ...rest, run: slimRun(thread), inboxIds, history: packHistory(history) };
 };
 
-const sessionRow = ({ threads: _threads, asks: _asks, head: _head, ...row }: Session): SessionRow => row;
+const sessionRow = ({
+  threads: _threads,
+  asks: _asks,
+  tasks: _tasks,
+  head: _head,
+  ...row
+}: Session): SessionRow => row;
 
 const doneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
@@ -70,7 +78,7 @@ const writeChat = (
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
   for (const message of after.slice(same)) {
     const stored = known.get(message.pos);
-    if (stored === undefined) writeMessage(sql, thread, message);
+    if (stored === undefined || stored.marks !== message.marks) writeMessage(sql, thread, message);
     if (stored?.overlay !== message.overlay) writeOverlay(sql, thread, message);
   }
 };
@@ -120,6 +128,13 @@ const writeAsks = (sql: SqlStorage, before: Session | null, after: Session): voi
       sql.exec("INSERT OR REPLACE INTO asks VALUES (?, 'open', ?)", ask.id, JSON.stringify(ask));
 };
 
+const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): void => {
+  if (before?.tasks === after.tasks) return;
+  for (const task of Object.values(after.tasks))
+    if (before?.tasks[task.id] !== task)
+      sql.exec("INSERT OR REPLACE INTO tasks VALUES (?, ?)", taskNumber(task), JSON.stringify(task));
+};
+
 /** Writes one transition; the caller holds the transaction. `after.head` counts the lines already. */
 export const writeTransition = (
   sql: SqlStorage,
@@ -138,6 +153,8 @@ export const writeTransition = (
     if (known !== thread || (own && thread.id === "main")) writeThread(sql, known, thread, after);
   }
   writeAsks(sql, before, after);
+  writeTasks(sql, before, after);
+  writeEntries(sql, transition.entries);
   writeRetired(sql, before, transition);
   writeRows(sql, transition);
   writeEvents(sql, after.head - lines.length, lines);

@@ -33,6 +33,7 @@ export const operationScopes = {
   delete: "sessions:write",
   send: "sessions:write",
   messages: "sessions:read",
+  pin: "sessions:write",
   inputs: "sessions:read",
   input: "sessions:read",
   edit_input: "sessions:write",
@@ -67,6 +68,8 @@ export interface SessionCall {
   readonly ifMatch?: string;
   /** W3C `traceparent` of the request (AP-9). */
   readonly trace?: string;
+  /** Host that the request was sent to: one of this deployment's own (TB-18). */
+  readonly host?: string;
 }
 
 /** `json` is the serialised answer; `seq` the session's head after it; `status` 200, 201, 202 or 204. */

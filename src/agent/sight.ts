@@ -33,14 +33,20 @@ interface Change {
 const isNote = ({ marks, origin }: Message): boolean =>
   origin === "effect" && marks?.includes("note") === true;
 
+/** A pinned message was given back whole by an overlay of nothing. */
+const isOverlaid = ({ overlay }: Message): boolean =>
+  overlay !== undefined && Object.keys(overlay.texts).length > 0;
+
 const stateOf = (message: Message): "full" | "overlaid" | "summary" | "note" => {
   if (message.summary !== undefined) return "summary";
   if (isNote(message)) return "note";
-  return message.overlay === undefined ? "full" : "overlaid";
+  return isOverlaid(message) ? "overlaid" : "full";
 };
 
 const byOf = (message: Message): string | null =>
-  message.overlay?.by ?? message.summary?.by ?? (isNote(message) ? (message.sender ?? null) : null);
+  (isOverlaid(message) ? message.overlay?.by : undefined) ??
+  message.summary?.by ??
+  (isNote(message) ? (message.sender ?? null) : null);
 
 const partText = (part: Message["parts"][number]): string => {
   switch (part.type) {
@@ -51,7 +57,8 @@ const partText = (part: Message["parts"][number]): string => {
       return `${part.name}(${part.args})`;
     case "tool_result":
       return `[${part.status}] ${textOf(part.content)}`;
-    default:
+    case "image":
+    case "document":
       return `[${part.type} ${part.media_type}]`;
   }
 };
@@ -152,7 +159,7 @@ export const sightView = (
   now: Seen,
   request: ModelRequest,
   verified: boolean | null,
-): Json => {
+): { readonly [key: string]: Json } => {
   const { row, chat } = now;
   const { system, tools, toolChoice, maxTokens, temperature, topP, reasoning, responseFormat } = request;
   return {

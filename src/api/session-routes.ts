@@ -108,6 +108,7 @@ export const sessionRoutes: readonly Route[] = [
     handle: async (context) => send(context, await commandBody(context, message.limit), 0),
   },
   operation("GET", `${S}/messages`, "messages", { query: { ...page, retired: "boolean" } }),
+  operation("PATCH", `${S}/messages/:message`, "pin"),
   operation("GET", `${S}/inputs`, "inputs", { query: page }),
   operation("GET", `${S}/inputs/:input`, "input"),
   operation("PATCH", `${S}/inputs/:input`, "edit_input", message),

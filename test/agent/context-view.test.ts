@@ -155,3 +155,45 @@ describe("EF-42: the context view", () => {
     expect(viewOf(bench, 1, "run_2").verified).toBe(true);
   });
 });
+
+describe("EF-43: originals and pins", () => {
+  test("EF-43: retired=true gives every original with its present state", async () => {
+    const bench = await twenty();
+    const { data } = bench.ok("messages", { retired: true, limit: 200 }) as unknown as {
+      data: readonly {
+        id: string;
+        state: string;
+        retired_by: string | null;
+        overlay?: object;
+        parts: object[];
+      }[];
+    };
+    expect(data.find(({ id }) => id === "msg_main_0")).toMatchObject({
+      state: "retired",
+      retired_by: "retirer",
+    });
+    const overlaid = data.find(({ state }) => state === "overlaid");
+    expect(overlaid?.overlay).toMatchObject({ by: "shortener" });
+    expect(JSON.stringify(overlaid?.parts)).toContain("look(a) done");
+    expect(data.filter(({ state }) => state === "full").length).toBeGreaterThan(5);
+    expect(data).toHaveLength(bench.state().threads["main"]?.nextPos ?? 0);
+  });
+
+  test("EF-2: a message pinned by API is shown whole again, and stays so", async () => {
+    const bench = await twenty();
+    const short = bench.chat().find(({ overlay }) => overlay !== undefined);
+    const { tokens = 0 } = bench.state().threads["main"] ?? {};
+    bench.ok("pin", { message: short?.id, pinned: true });
+    expect(bench.state().threads["main"]?.tokens).toBeGreaterThan(tokens);
+    bench.crash();
+    bench.send("Again");
+    await bench.idle();
+    const sent = bench.requests.at(-1)?.messages.find(({ id }) => id === short?.id);
+    expect(JSON.stringify(sent?.parts)).toContain("look(a) done");
+    expect(bench.chat().find(({ id }) => id === short?.id)?.marks).toContain("pinned");
+    bench.ok("pin", { message: short?.id, pinned: false });
+    bench.crash();
+    expect(bench.chat().find(({ id }) => id === short?.id)?.marks).not.toContain("pinned");
+    expect(refused(bench, "pin", { message: "msg_main_0", pinned: true })).toBe("not_found");
+  });
+});

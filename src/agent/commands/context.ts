@@ -1,5 +1,4 @@
 import * as z from "zod";
-import type { Json } from "../../chat/message.ts";
 import { view } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
@@ -11,7 +10,7 @@ import { sightText } from "../sight-text.ts";
 import { sightView } from "../sight.ts";
 import type { Seen } from "../sight.ts";
 import { read } from "./command.ts";
-import type { Command, ReadContext } from "./command.ts";
+import type { Answer, Command, ReadContext } from "./command.ts";
 
 const contextSchema = z.strictObject({
   run: z.string().max(64),
@@ -59,17 +58,15 @@ const requestOf = (
   });
 };
 
-/** What the model saw in a turn, and why (EF-42). */
-export const context: Command = read(contextSchema, (parts, { run, turn, format }) => {
-  const { archive, agentOf } = parts;
-  const [row, before] = archive.seen(run, turn);
-  const { saw } = row ?? {};
-  if (row === undefined || saw === undefined)
-    return refuse("not_found", "no such turn, or none of its model calls was answered");
-  const agent = agentOf(row.thread, row.agent, saw.override);
+/** The view of a call with what stood before it, or its wire body. */
+const shownAs = (
+  parts: ReadContext,
+  { now, saw, before }: { readonly now: Seen; readonly saw: Sight; readonly before: LedgerRow | undefined },
+  format: "json" | "provider" | "text",
+): Answer => {
+  const agent = parts.agentOf(now.row.thread, now.row.agent, saw.override);
   const lane = laneOf(agent, saw);
-  if (lane === undefined) return refuse("not_found", "this deployment no longer has the agent of this turn");
-  const now = seenAt(parts, row, saw);
+  if (lane === undefined) return refuse("not_found", "this deployment no longer has the model of this turn");
   const request = requestOf(parts, now, saw, agent, lane);
   const body = lane.completer.body?.(request) ?? null;
   if (format === "provider")
@@ -79,6 +76,13 @@ export const context: Command = read(contextSchema, (parts, { run, turn, format 
   const verified = body === null || saw.hash === null ? null : sha256Hex(body) === saw.hash;
   const previous = before?.saw === undefined ? null : seenAt(parts, before, before.saw);
   const shown = sightView(previous, now, request, verified);
-  if (format === "json") return { status: 200, value: shown };
-  return { status: 200, value: { text: sightText(shown as Readonly<Record<string, Json>>) } };
+  return { status: 200, value: format === "json" ? shown : { text: sightText(shown) } };
+};
+
+/** What the model saw in a turn, and why (EF-42). */
+export const context: Command = read(contextSchema, (parts, { run, turn, format }) => {
+  const [row, before] = parts.archive.seen(run, turn);
+  if (row?.saw === undefined)
+    return refuse("not_found", "no such turn, or none of its model calls was answered");
+  return shownAs(parts, { now: seenAt(parts, row, row.saw), saw: row.saw, before }, format);
 });

@@ -3,6 +3,7 @@ import { answer } from "./answer.ts";
 import type { Command } from "./command.ts";
 import { compact } from "./compact.ts";
 import { context } from "./context.ts";
+import { pin } from "./pin.ts";
 import { asks, events, input, inputs, messages, run, runs, threads, usage } from "./queries.ts";
 import { cancel, editInput, send, withdraw } from "./send.ts";
 import { notes, state, tasks } from "./stores.ts";
@@ -13,6 +14,7 @@ export const commands: Record<Exclude<Operation, "delete" | "snapshot">, Command
   create,
   get,
   patch,
+  pin,
   send,
   messages,
   inputs,

@@ -1,0 +1,39 @@
+import * as z from "zod";
+import { shownTokens } from "../../chat/message.ts";
+import type { Message } from "../../chat/message.ts";
+import { changeThread, emit } from "../draft.ts";
+import type { Draft } from "../draft.ts";
+import { refuse } from "../problem.ts";
+import { headAfter, ok, write } from "./command.ts";
+import type { Command } from "./command.ts";
+
+const pinSchema = z.strictObject({
+  thread: z.string().max(64).default("main"),
+  message: z.string().max(128),
+  pinned: z.boolean().describe("A pinned message is never shortened or retired, with its whole block."),
+});
+
+/** What makes a message be shown whole again: an overlay of nothing, since overlays are never undone. */
+const uncovered = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
+  if (overlay === undefined) return {};
+  const edit = draft.state.nextEdit;
+  draft.state = { ...draft.state, nextEdit: edit + 1 };
+  return { overlay: { edit, by: "api", texts: {}, media: true, tokens } };
+};
+
+/** Pins a message, or lets it go (EF-2). */
+export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: messageId, pinned }) => {
+  const thread = draft.state.threads[id];
+  const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;
+  const message = thread?.chat[at];
+  if (thread === undefined || message === undefined)
+    return refuse("not_found", "/message: the view holds no such message");
+  const marks = (message.marks ?? []).filter((mark) => mark !== "pinned");
+  const changed: Message = pinned
+    ? { ...message, ...uncovered(draft, message), marks: [...marks, "pinned"] }
+    : { ...message, marks };
+  const tokens = thread.tokens + shownTokens(changed) - shownTokens(message);
+  changeThread(draft, id, { chat: thread.chat.with(at, changed), tokens });
+  emit(draft, id, "session_updated", { message: messageId, pinned });
+  return ok({ message: messageId, pinned, seq: headAfter(draft) });
+});
