@@ -6,10 +6,13 @@ import { nextEpoch } from "../src/agent/epoch.ts";
 import type { SessionEvent } from "../src/agent/events.ts";
 import type { Host } from "../src/agent/host.ts";
 import { linesOf } from "../src/agent/lines.ts";
+import type { SharedNotes } from "../src/agent/shared-notes.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Sandbox } from "../src/sandbox/contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { Clock } from "./clock.ts";
+import { entriesOf } from "./entries.ts";
 import type { Gates } from "./gates.ts";
 import type { Items } from "./items.ts";
 import { momentsOf } from "./moments.ts";
@@ -36,6 +39,8 @@ export interface LiveParts {
   readonly clock: Clock;
   readonly items: Items;
   readonly gates: Gates;
+  /** Notes that sessions share. */
+  readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly failed: (error: unknown) => void;
@@ -44,7 +49,10 @@ export interface LiveParts {
 }
 
 const isUnchanged = (draft: Draft, state: Session): boolean =>
-  draft.state === state && draft.events.length === 0 && draft.answers.length === 0;
+  draft.state === state &&
+  draft.events.length === 0 &&
+  draft.answers.length === 0 &&
+  draft.entries.length === 0;
 
 /** Items that an event made void or whole. */
 const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
@@ -102,7 +110,8 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
   const media: Media = (blob) => loadBlob(storage.sql, blob) ?? "";
-  const momentOf = momentsOf(parts, epoch, media);
+  const entries = entriesOf(storage.sql);
+  const momentOf = momentsOf(parts, epoch, media, entries);
   const { read, update, close } = createDoor(parts, momentOf, stored, initial);
   let stopped = false;
   let sandbox: Sandbox | null = null;
@@ -126,6 +135,12 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     itemsClosed: items.closed,
     media,
     recall: (id) => (/^b\d+$/.test(id) ? loadBlob(storage.sql, id) : null),
+    entries,
+    storeRules: engine.storeRules,
+    notes: (name) => {
+      const owner = engine.notesOwner(name, read());
+      return owner === null ? null : parts.notes(owner);
+    },
     sandbox: () => (sandbox ??= engine.sandbox(read())),
     gate: gates.gate,
     redactor: engine.redactor,

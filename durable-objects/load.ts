@@ -2,6 +2,7 @@ import { placeOf } from "../src/chat/message.ts";
 import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
 import { unpackHistory } from "../src/agent/history.ts";
+import type { StoredTask } from "../src/agent/board.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
 import { messageJson } from "./rows.ts";
@@ -76,6 +77,10 @@ export const load = (sql: SqlStorage): Session | null => {
     .exec<{ json: string }>("SELECT json FROM asks WHERE status = 'open'")
     .toArray()
     .map(({ json }) => JSON.parse(json) as Ask);
+  const tasks = sql
+    .exec<{ json: string }>("SELECT json FROM tasks ORDER BY n")
+    .toArray()
+    .map(({ json }) => JSON.parse(json) as StoredTask);
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));
@@ -84,5 +89,6 @@ export const load = (sql: SqlStorage): Session | null => {
     head: head ?? 0,
     threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),
     asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),
+    tasks: Object.fromEntries(tasks.map((task) => [task.id, task])),
   };
 };

@@ -1,4 +1,5 @@
 import type { Draft, Moment } from "../src/agent/draft.ts";
+import type { EntryReader } from "../src/agent/entries.ts";
 import { randomBits } from "../src/engine/access/names.ts";
 import type { LiveParts } from "./live.ts";
 
@@ -10,6 +11,7 @@ export const momentsOf = (
   { engine, items, gates, now }: Pick<LiveParts, "engine" | "items" | "gates" | "now">,
   epoch: number,
   media: Media,
+  entries: EntryReader,
 ) => {
   /** Bytes of a blob, also one that this transition is about to store. */
   const mediaOf =
@@ -26,5 +28,7 @@ export const momentsOf = (
     agents: ({ agent, child }) => engine.agent(agent, draft().state, child?.standing),
     health: gates.health,
     maxRunningThreads: engine.maxRunningThreads,
+    entries,
+    storeRules: engine.storeRules,
   });
 };

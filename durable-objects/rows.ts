@@ -7,7 +7,7 @@ export type ThreadRow = Omit<Thread, "chat" | "inbox" | "history"> & {
   readonly inboxIds: readonly string[];
   readonly history: string;
 };
-export type SessionRow = Omit<Session, "threads" | "asks" | "head">;
+export type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head">;
 /** Main's row also holds the session's own fields. */
 export type StoredRow = ThreadRow & { readonly session?: SessionRow };
 

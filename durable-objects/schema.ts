@@ -1,3 +1,11 @@
+/** What threads share (AG-42 to AG-47): since version 2. */
+const sharedStores = `
+  CREATE TABLE tasks (n INTEGER PRIMARY KEY, json TEXT NOT NULL);
+  -- one value or note a row; head = what a list shows of it; sizes in bytes
+  CREATE TABLE entries (store TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, size INTEGER NOT NULL, head TEXT NOT NULL,
+    json TEXT NOT NULL, PRIMARY KEY (store, key)) WITHOUT ROWID;
+`;
+
 /** Tables of a SessionObject, created with the session and never by a read. Values are JSON; times are milliseconds since the epoch. */
 export const schema = `
   -- schema_version; dead drives in a row
@@ -26,9 +34,10 @@ export const schema = `
   CREATE TABLE idempotency (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, json TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   -- long texts and bytes in pieces
   CREATE TABLE blobs (id TEXT NOT NULL, piece INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, piece)) WITHOUT ROWID;
+  ${sharedStores}
 `;
 
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 /** Steps from one schema version to the next, in order; step i leads to version i + 2. */
-export const migrations: readonly string[] = [];
+export const migrations: readonly string[] = [sharedStores];

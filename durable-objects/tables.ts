@@ -1,3 +1,4 @@
+import type { Storage } from "./safe-storage.ts";
 import { migrations, schema, schemaVersion } from "./schema.ts";
 
 /** The tables of a session: there from its creation on, brought up to date when it wakes. */
@@ -11,7 +12,7 @@ export const createTables = (sql: SqlStorage): void => {
 };
 
 /** Brings an older session's tables up to date, step by step, each in its own transaction (RE-C33). */
-export const migrate = (storage: DurableObjectStorage): void => {
+export const migrate = (storage: Storage): void => {
   const { value } = storage.sql
     .exec<{ value: string }>("SELECT value FROM meta WHERE key = 'schema_version'")
     .one();

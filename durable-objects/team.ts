@@ -3,6 +3,8 @@ import type { SessionSummary } from "../src/agent/rpc.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
 import type { Database, Row } from "../src/engine/access/database.ts";
+import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
+import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
 import { indexSession, readDefinition } from "../src/engine/access/session-index.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
@@ -17,7 +19,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
   transaction: (work) => storage.transactionSync(work),
 });
 
-/** One per deployment: keys, tokens, and the index of sessions. */
+/** One per deployment: keys, tokens, and the index of sessions, and the notes that they share. */
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
 
@@ -34,6 +36,22 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
     definition?: { readonly revision: string; readonly json: string },
   ): Promise<void> {
     indexSession(this.#tables, summary, definition);
+  }
+
+  async readNote(owner: NotesOwner, name: string): Promise<string | null> {
+    return readNote(this.#tables, owner, name);
+  }
+
+  async listNotes(owner: NotesOwner): ReturnType<TeamDirectory["listNotes"]> {
+    return listNotes(this.#tables, owner);
+  }
+
+  async writeNote(
+    owner: NotesOwner,
+    note: { name: string; content: string },
+    key: string,
+  ): Promise<string | null> {
+    return writeNote(this.#tables, owner, { ...note, key, now: Date.now() });
   }
 
   async definition(revision: string): Promise<string | null> {

@@ -13,6 +13,7 @@ import type { Outside } from "./outside.ts";
 import { callEnded, findCall } from "./outcomes.ts";
 import type { Settlement } from "./outcomes.ts";
 import type { Call } from "./call.ts";
+import { outputStored, taskWatched } from "./stores.ts";
 import { isCurrent, output, runBounded } from "./tool-run.ts";
 import type { Outcome } from "./tool-run.ts";
 
@@ -37,7 +38,7 @@ const withCache = async (
   const outcome = await runBounded(outside, threadId, call, tool, args);
   if (changesWorkspace(tool)) cache.clear();
   if (!enabled || outcome.kind === "parked") return outcome;
-  if (outcome.status === "ok") cache.put(key, outcome.output, before);
+  if (outcome.status === "ok" && outcome.output.stores === undefined) cache.put(key, outcome.output, before);
   return { ...outcome, cache: "miss" };
 };
 
@@ -69,8 +70,23 @@ const settlementOf = (
   ...comparedOf(draft, threadId, call, content),
 });
 
+/** The same, with the output's changes of the shared stores applied. */
+const storesSettled = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  outcome: Extract<Outcome, { kind: "output" }>,
+): Settlement => {
+  const author = { thread: threadId, call: call.call.id };
+  const { content, status, changed } = outputStored(draft, author, outcome.output, outcome.status);
+  const output = { ...outcome.output, content };
+  const settlement = settlementOf(draft, threadId, call, { ...outcome, status, output });
+  return changed ? { ...settlement, stored: true } : settlement;
+};
+
 const parkedOn = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {
   if (park.on === "ask") opened(draft, threadId, call, "question", { question: park.question });
+  else if (park.on === "task") taskWatched(draft, threadId, call.call.id, park);
   else callPaused(draft, threadId, call.call.id, park.on, park.until);
 };
 
@@ -81,7 +97,7 @@ const store = (outside: Outside, threadId: string, call: Call, outcome: Outcome)
     const current = findCall(draft.state.threads[threadId]?.run ?? null, id);
     if (current === null || !isCurrent(draft.state, threadId, call, host.epoch)) return;
     if (outcome.kind === "parked") parkedOn(draft, threadId, current, outcome.park);
-    else callEnded(draft, threadId, id, settlementOf(draft, threadId, current, outcome));
+    else callEnded(draft, threadId, id, storesSettled(draft, threadId, current, outcome));
   });
   host.itemsClosed([id]);
 };

@@ -37,7 +37,9 @@ export interface Call {
   readonly startedAt: number | null;
   /** Parked: when the default applies or the call runs again. */
   readonly until: number | null;
-  readonly parkedOn: "ask" | "time" | "exec" | null;
+  readonly parkedOn: "ask" | "time" | "exec" | "task" | null;
+  /** Task that it waits for. */
+  readonly watches?: string;
   readonly ask: string | null;
   /** Arguments as an approver changed them (raw JSON). */
   readonly edited: string | null;

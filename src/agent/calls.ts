@@ -96,7 +96,7 @@ export const callPaused = (
   draft: Draft,
   threadId: string,
   callId: string,
-  on: "time" | "exec",
+  on: "time" | "exec" | "task",
   until: number,
 ): void => {
   const call = findCall(runOf(draft, threadId), callId);

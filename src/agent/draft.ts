@@ -2,6 +2,7 @@ import type { Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Agent, Agents } from "./agent.ts";
+import type { EntryChange, EntryReader, StoreRules } from "./entries.ts";
 import type { Input, Run, Session, Thread } from "./state.ts";
 import type { Call } from "./call.ts";
 import type { LedgerRow, RunRecord } from "./records.ts";
@@ -27,6 +28,9 @@ export interface Moment {
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
+  /** Stored entries, without what this draft writes. */
+  readonly entries: EntryReader;
+  readonly storeRules: StoreRules;
 }
 
 /** A stored full text that a tool result was cut from. */
@@ -64,6 +68,8 @@ export interface Transition {
   readonly answers: readonly KeptAnswer[];
   /** Messages that left the chat and may never have been stored: they stay readable. */
   readonly retired: readonly Retired[];
+  /** Of one key the last holds. */
+  readonly entries: readonly EntryChange[];
 }
 
 /** A transition in the making: transitions replace `state` and push rows; nothing else sees it before the commit. */
@@ -78,6 +84,7 @@ export interface Draft {
   readonly blobs: Blob[];
   readonly answers: KeptAnswer[];
   readonly retired: Retired[];
+  readonly entries: EntryChange[];
 }
 
 export const draftOf = (state: Session, moment: Moment): Draft => ({
@@ -91,6 +98,7 @@ export const draftOf = (state: Session, moment: Moment): Draft => ({
   blobs: [],
   answers: [],
   retired: [],
+  entries: [],
 });
 
 export const threadOf = (draft: Draft, id: string): Thread => {

@@ -1,6 +1,7 @@
 import type { Json, Message } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import type { QuestionSpec } from "../tools/define-tool.ts";
+import type { Task } from "../tools/stores.ts";
 import type { RunResult } from "./run-result.ts";
 import type { FinishReason, Purpose, Usage } from "../model/completer.ts";
 
@@ -225,6 +226,12 @@ interface EventData {
     readonly args: string;
     readonly success: boolean;
     readonly summary: string;
+  };
+  task_changed: { readonly task: Task };
+  store_changed: {
+    readonly store: "state" | "notes";
+    readonly key: string;
+    readonly op: "set" | "delete";
   };
   budget_warning: {
     readonly scope: "run" | "session" | "tenant";

@@ -5,6 +5,8 @@ import type { Draft } from "./draft.ts";
 import type { Delta } from "./events.ts";
 import type { Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
+import type { EntryReader, StoreRules } from "./entries.ts";
+import type { SharedNotes } from "./shared-notes.ts";
 
 /** Rate limits and health of one provider (MO-29). */
 export interface Gate {
@@ -39,6 +41,11 @@ export interface Host {
   media(blob: string): string;
   /** Stored full text, null if unknown. */
   recall(id: string): string | null;
+  /** Stored entries of the shared stores. */
+  readonly entries: EntryReader;
+  readonly storeRules: StoreRules;
+  /** Notes that sessions share, as this agent sees them; null: each session has its own (AG-47). */
+  notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;
   gate(provider: string): Gate;
   /** Takes known secrets out of what tools give back (RE-15). */

@@ -20,6 +20,8 @@ export interface Settlement extends CallOutcomeRow {
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
   readonly statusText?: string;
+  /** It changed a shared store. */
+  readonly stored?: true;
   /** What of the output loop detectors compare; omitted: the result. */
   readonly compared?: string;
 }

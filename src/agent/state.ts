@@ -4,6 +4,7 @@ import type { Lanes } from "../model/retry.ts";
 import type { Safety } from "../tools/define-tool.ts";
 import type { Call } from "./call.ts";
 import type { Child } from "./child.ts";
+import type { Tasks } from "./board.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason, OnBusy } from "./events.ts";
 
@@ -247,6 +248,8 @@ export interface Session {
   /** Open asks only; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
+  /** The task board (AG-43). */
+  readonly tasks: Tasks;
   /** Parameters that a model did not take: each is said once (MO-7). */
   readonly dropped: readonly string[];
   readonly usage: {

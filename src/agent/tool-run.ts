@@ -8,6 +8,7 @@ import { liveOutput } from "./live-output.ts";
 import type { Outside } from "./outside.ts";
 import { findCall } from "./outcomes.ts";
 import type { Session } from "./state.ts";
+import { sharedNotesWritten, storesOf } from "./store-reads.ts";
 import type { Call } from "./call.ts";
 
 /** A tool at work, apart from everything else: its own signal, deadline and error boundary (SE-16). */
@@ -67,6 +68,7 @@ const contextOf = (
     },
     ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
     commandTimeout: agent.commandTimeout,
+    stores: storesOf(host, agent.name),
     recall: (id) => host.recall(id),
     memo: {
       get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,
@@ -109,6 +111,7 @@ export const runBounded = async (
   const context = contextOf(outside, threadId, call, host.now() + ms, live);
   void Promise.try(() => tool.run(args, context))
     .then((result) => host.redactor.value(outcomeOf(result)))
+    .then((outcome) => withSharedNotes(host, context, outcome))
     .then(given.resolve, (error: unknown) => given.resolve(host.redactor.value(failure(error))));
   try {
     const outcome = await given.promise;
@@ -119,6 +122,18 @@ export const runBounded = async (
     signal.removeEventListener("abort", stop);
     gone.removeEventListener("abort", drop);
   }
+};
+
+/** Shared notes are written before the outcome is stored: written again after a crash, they are the same. */
+const withSharedNotes = async (
+  host: Outside["host"],
+  { agent, session, key }: ToolContext,
+  outcome: Outcome,
+): Promise<Outcome> => {
+  const notes = host.notes(agent);
+  if (notes === null || outcome.kind === "parked" || outcome.status !== "ok") return outcome;
+  const problem = await sharedNotesWritten(notes, outcome.output.stores ?? [], `${session}/${key}`);
+  return problem === null ? outcome : output(problem, "error");
 };
 
 const cancelled: Outcome = output(synthesised.cancelledRunning, "cancelled");

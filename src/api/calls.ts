@@ -56,6 +56,9 @@ const reads = new Set<Operation>([
   "events",
   "snapshot",
   "usage",
+  "state",
+  "tasks",
+  "notes",
 ]);
 
 export interface SessionCommand {

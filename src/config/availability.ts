@@ -32,9 +32,6 @@ const unbuiltToolboxes: Readonly<Record<string, string>> = {
   git: "offer the git toolbox",
   http: "offer the http toolbox",
   browser: "offer the browser toolbox",
-  state: "offer the state toolbox",
-  tasks: "offer the tasks toolbox",
-  notes: "offer the notes toolbox",
   agents: "let agents call agents",
 };
 
@@ -150,8 +147,6 @@ const team: readonly Unavailable[] = [
   { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
   { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
   { path: "reflections", cannot: "learn from failed runs" },
-  { path: "tasks", used: filled, cannot: "offer the tasks toolbox" },
-  { path: "notes", used: filled, cannot: "offer the notes toolbox" },
 ];
 
 /** The whole list. */

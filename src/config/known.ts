@@ -22,18 +22,6 @@ export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
     "browser_extract",
     "browser_screenshot",
   ],
-  state: ["shared_state_get", "shared_state_list", "shared_state_set", "shared_state_delete"],
-  tasks: [
-    "shared_tasks_create",
-    "shared_tasks_list",
-    "shared_tasks_get",
-    "shared_tasks_claim",
-    "shared_tasks_reassign",
-    "shared_tasks_update",
-    "shared_tasks_cancel",
-    "shared_tasks_watch",
-  ],
-  notes: ["write_note", "read_note", "list_notes"],
   agents: [
     "list_agents",
     "delegate_to_agent",

@@ -133,6 +133,12 @@ export const createEngine = (options: EngineOptions): Engine => {
     logLine: createLogLine(redactor, team.redaction.names),
     maxRunningThreads: team.sessions.max_running_threads,
     agent: createAgents(parts),
+    storeRules: {
+      onDependencyFailure: team.tasks.on_dependency_failure,
+      sharedNotes: team.notes.scope !== "session",
+    },
+    notesOwner: (agent, { tenant }) =>
+      team.notes.scope === "session" ? null : { tenant, agent: team.notes.scope === "agent" ? agent : null },
     sandbox: sandboxesOf(team, env),
     estimate: (content, media) => estimateTokens(content, { family: familyOf(team), media }),
     toolsOf: (name) => {

@@ -2,10 +2,12 @@ import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Rules } from "../agent/commands/command.ts";
 import type { Standing } from "../agent/standing.ts";
+import type { StoreRules } from "../agent/entries.ts";
 import type { Session } from "../agent/state.ts";
 import type { Team } from "../config/team.ts";
 import type { CallEdge } from "./effective-tools.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
+import type { NotesOwner } from "./access/notes.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
@@ -24,6 +26,9 @@ export interface Engine {
   readonly maxRunningThreads: number;
   /** An agent of a session; `standing` if it was called by others. */
   readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
+  readonly storeRules: StoreRules;
+  /** Whose notes an agent of a session writes; null: the session's own (AG-47). */
+  readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
   readonly sandbox: (session: Session) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   readonly toolsOf: (agent: string) => readonly {

@@ -42,5 +42,10 @@ export const rulesOf = ({ team, env, tools }: RuleParts): Rules => {
     mediaProblem: (parts, name, model) => ask(name, (agent) => mediaProblem(team, agent, model, parts)),
     clientToolProblem: (given, name) => ask(name, (agent) => clientToolProblem(given, tools(agent))),
     schemaProblem,
+    stores: {
+      listed: new Set(team.agents.flatMap(({ toolboxes }) => toolboxes.map((each) => each.name))),
+      notes: team.notes.scope,
+      onDependencyFailure: team.tasks.on_dependency_failure,
+    },
   };
 };

@@ -22,6 +22,9 @@ import { fsStat } from "./filesystem/fs-stat.ts";
 import { fsWrite } from "./filesystem/fs-write.ts";
 import { searchContent } from "./search/search-content.ts";
 import { searchFiles } from "./search/search-files.ts";
+import { notesToolbox } from "./notes/index.ts";
+import { stateToolbox } from "./state/index.ts";
+import { tasksToolbox } from "./tasks/index.ts";
 
 /** The built-in toolboxes that need nothing but a call's context. */
 export const toolboxes: readonly Toolbox[] = [
@@ -51,6 +54,9 @@ export const toolboxes: readonly Toolbox[] = [
     description: "Commands in the workspace.",
     tools: [execRun, execShell, execPoll, execKill],
   },
+  stateToolbox,
+  tasksToolbox,
+  notesToolbox,
 ];
 
 /** The implicit toolbox of an agent: `recall` and `report_status`, and `load_skill` if it has skills to load. */

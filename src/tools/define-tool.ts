@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
+import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest } from "./session-request.ts";
 
 /** What may happen to a call that a crash interrupted (SE-32). */
@@ -17,6 +18,11 @@ export interface ToolOutput {
   readonly status?: ResultStatus;
   /** Emitted as `status_update`. */
   readonly statusText?: string;
+  /**
+   * Changes of the shared stores, stored with the outcome, all or none; a refused one makes the call an error (TB-37).
+   * With empty `content` the result says what they came to, as JSON. An error changes nothing.
+   */
+  readonly stores?: readonly StoreChange[];
 }
 
 /** A question to a person (SE-28). */
@@ -32,7 +38,9 @@ export interface QuestionSpec {
 /** What a parked call waits for. `time` re-runs the call at `until`. */
 export type Park =
   | { readonly on: "ask"; readonly question: QuestionSpec }
-  | { readonly on: "time" | "exec"; readonly until: number };
+  | { readonly on: "time" | "exec"; readonly until: number }
+  /** Runs again at `until`, or when the task changes; `memo` becomes the call's memory (AG-46). */
+  | { readonly on: "task"; readonly task: string; readonly until: number; readonly memo: Json };
 
 export interface Parked {
   readonly parked: Park;
@@ -56,6 +64,8 @@ export interface ToolContext {
   readonly writablePaths?: readonly string[];
   /** Seconds a command may take: default and greatest. */
   readonly commandTimeout: { readonly default: number; readonly max: number };
+  /** What the threads of the session share; changed by an output's `stores`. */
+  readonly stores: Stores;
   /** Stored text of this session (SE-19), null if the id is unknown. */
   readonly recall: (id: string) => string | null;
   /** Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. */

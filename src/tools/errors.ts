@@ -17,6 +17,7 @@ export type ToolErrorCode =
   | "not_unique"
   | "no_match"
   | "limit"
+  | "unclaimed"
   | "egress_denied"
   | "quarantined"
   | "unavailable"

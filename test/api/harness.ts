@@ -6,6 +6,7 @@ import type { Agent, Team } from "../../src/config/team.ts";
 import { authenticate } from "../../src/engine/access/authenticate.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";
 import { objectName } from "../../src/engine/access/names.ts";
+import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
 import { indexSession, readDefinition } from "../../src/engine/access/session-index.ts";
@@ -84,6 +85,9 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     perform: (call) => performTeamCall(tables, call, now()),
     index: async (summary, definition) => indexSession(tables, summary, definition),
     definition: async (revision) => readDefinition(tables, revision),
+    readNote: async (owner, name) => readNote(tables, owner, name),
+    listNotes: async (owner) => listNotes(tables, owner),
+    writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),
   };
   const absent: SessionStub = {
     perform: async () => unknown,

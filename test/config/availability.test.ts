@@ -46,8 +46,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   observability: [team({ top: "observability: { log_level: debug }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],
   reflections: [team({ top: "reflections: {}" })],
-  tasks: [team({ top: "tasks: { on_dependency_failure: fail }" })],
-  notes: [team({ top: "notes: { scope: agent }" })],
   "agent.effects.*": [
     team({ agent: "    effects: [{ kind: compact }]" }),
     team({ top: "defaults: { effects: [{ kind: compact }] }" }),
@@ -68,7 +66,7 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     team({ agent: "    middleware: [{ kind: logger }]" }),
     team({ agent: "    middleware: [{ kind: output_guardrail, params: { max_length: 5 } }]" }),
   ],
-  "agent.toolboxes.*": ["git", "http", "browser", "state", "tasks", "notes", "agents"].map((name) =>
+  "agent.toolboxes.*": ["git", "http", "browser", "agents"].map((name) =>
     team().replace("[filesystem]", `[filesystem, ${name}]`),
   ),
   "agent.toolboxes.*.name": ["git", "http", "browser", "state", "tasks", "notes", "agents"].map((name) =>

@@ -254,6 +254,7 @@ export const openBench = ({
     if (isolate.dead) isolate = start();
     if (isolate.live !== null || !exists(isolate.storage.sql)) return isolate.live;
     migrate(isolate.storage);
+    migrate(isolate.storage as unknown as DurableObjectStorage);
     const stored = load(isolate.storage.sql);
     if (stored === null) return null;
     isolate.live = createLive(parts(isolate), stored, stored);

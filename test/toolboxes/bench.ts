@@ -26,6 +26,13 @@ export interface ToolBench {
   readonly text: (name: string, args?: object, context?: Partial<ToolContext>) => Promise<string>;
 }
 
+/** Stores with nothing in them. */
+const emptyStores: ToolContext["stores"] = {
+  state: { get: () => null, keys: () => [] },
+  tasks: { get: () => null, list: () => [] },
+  notes: { read: async () => null, list: async () => [] },
+};
+
 let keys = 0;
 
 export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fetcher): ToolBench {
@@ -48,6 +55,7 @@ export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fet
       session: "session",
       sandbox,
       commandTimeout: { default: 20, max: 30 },
+      stores: emptyStores,
       recall: (id) => stored.get(id) ?? null,
       memo: { get: () => memos.get(key) ?? null, set: (value) => void memos.set(key, value) },
       show: (text) => void shown.push(text),

@@ -88,6 +88,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   threads: { main: mainThread(rules.entryAgent) },
   asks: {},
   grants: [],
+  tasks: {},
   dropped: [],
   usage: { cumulative: noUsage, cost: 0, calls: 0, estimated: false },
 });

@@ -44,6 +44,14 @@ const migrations: readonly string[] = [
     key TEXT PRIMARY KEY, body TEXT NOT NULL, created TEXT NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;
   `,
+  `
+  -- Notes that the sessions of a tenant share (AG-47); agent = '' where all its agents do.
+  CREATE TABLE notes (
+    tenant TEXT NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, first_line TEXT NOT NULL,
+    updated_at INTEGER NOT NULL, content TEXT NOT NULL,
+    PRIMARY KEY (tenant, agent, name)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

@@ -1,5 +1,7 @@
 import type { Principal, Scope, TeamRpc } from "../../agent/rpc.ts";
 import type { Problem } from "../../agent/problem.ts";
+import type { NoteHead } from "../../tools/stores.ts";
+import type { NotesOwner } from "./notes.ts";
 
 /** What the router asks of the TeamObject beyond `TeamRpc`: one door, like a session's. */
 
@@ -11,6 +13,7 @@ export const teamOperationScopes = {
   edit_key: "admin",
   revoke_key: "admin",
   mint_token: "tokens:mint",
+  list_notes: "sessions:read",
 } as const satisfies Record<string, Scope>;
 export type TeamOperation = keyof typeof teamOperationScopes;
 
@@ -35,4 +38,9 @@ export type TeamReply =
 /** The whole RPC surface of TeamObject. */
 export interface TeamDirectory extends TeamRpc {
   perform(call: TeamCall): Promise<TeamReply>;
+  readNote(owner: NotesOwner, name: string): Promise<string | null>;
+  /** Without contents, by name. */
+  listNotes(owner: NotesOwner): Promise<readonly NoteHead[]>;
+  /** Writes once for each `key`. Answers why it cannot; null if it was done. */
+  writeNote(owner: NotesOwner, note: { name: string; content: string }, key: string): Promise<string | null>;
 }

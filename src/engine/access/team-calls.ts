@@ -13,6 +13,7 @@ import {
   listKeysSchema,
   revokeKey,
 } from "./key-store.ts";
+import { listNotesSchema, showNotes } from "./notes.ts";
 import { onceFor } from "./once.ts";
 import type { Once } from "./once.ts";
 import { teamOperationScopes } from "./rpc.ts";
@@ -50,6 +51,8 @@ const handlers: Record<TeamOperation, Handler> = {
     const { replayed } = revokeKey(tables, principal, checked(keyReferenceSchema, params).key, once);
     return reply(204, null, replayed);
   },
+  list_notes: async (tables, { principal, params }) =>
+    reply(200, showNotes(tables, principal.tenant, checked(listNotesSchema, params))),
   mint_token: async (tables, { principal, params }, now, once) => {
     const body = checked(mintTokenSchema, params);
     const { replayed, ...minted } = await mintToken(tables, principal, body, now, once);

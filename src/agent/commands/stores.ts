@@ -1,0 +1,48 @@
+import * as z from "zod";
+import { taskView } from "../board.ts";
+import { refuse } from "../problem.ts";
+import { read } from "./command.ts";
+import type { Answer, Command, ReadContext } from "./command.ts";
+
+/** Reads of what the threads share; a store that no agent uses is not there (agents spec §11). */
+
+const listed = ({ rules }: ReadContext, toolbox: string): void => {
+  if (!rules.stores.listed.has(toolbox))
+    refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
+};
+
+const rows = (serialised: readonly string[]): Answer => ({
+  status: 200,
+  value: { json: `{"data":[${serialised.join(",")}]}` },
+});
+
+export const state: Command = read(z.strictObject({}), (context) => {
+  listed(context, "state");
+  return rows(
+    context.archive
+      .entries("state")
+      .map(
+        ({ key, revision, json }) => `{"key":${JSON.stringify(key)},"revision":${revision},"value":${json}}`,
+      ),
+  );
+});
+
+export const tasks: Command = read(z.strictObject({}), (context) => {
+  listed(context, "tasks");
+  const { tasks: board } = context.state;
+  const { onDependencyFailure } = context.rules.stores;
+  return rows(Object.values(board).map((task) => JSON.stringify(taskView(board, task, onDependencyFailure))));
+});
+
+/** Notes of the session; where they are shared, whose: the router then asks the team for them. */
+export const notes: Command = read(z.strictObject({}), (context) => {
+  listed(context, "notes");
+  const { notes: scope } = context.rules.stores;
+  if (scope !== "session")
+    return { status: 200, value: { agents: scope === "agent" ? [...context.rules.agentNames] : null } };
+  return rows(
+    context.archive
+      .entries("notes")
+      .map(({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`),
+  );
+});

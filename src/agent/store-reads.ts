@@ -1,0 +1,54 @@
+import { storeChange } from "../tools/stores.ts";
+import type { StoreChange, Stores } from "../tools/stores.ts";
+import { taskOf, taskView } from "./board.ts";
+import type { Host } from "./host.ts";
+import type { SharedNotes } from "./shared-notes.ts";
+
+/** The shared stores as a tool sees them (TB-37). */
+export const storesOf = (host: Host, agent: string): Stores => {
+  const { entries, storeRules } = host;
+  const shared = host.notes(agent);
+  const note = (name: string): string | null => {
+    const value = entries.entry("notes", name)?.value;
+    return typeof value === "string" ? value : null;
+  };
+  return {
+    state: {
+      get: (key) => entries.entry("state", key),
+      keys: () => entries.heads("state").map(({ key }) => key),
+    },
+    tasks: {
+      get: (id) => {
+        const { tasks } = host.read();
+        const task = taskOf(tasks, id);
+        return task && structuredClone(taskView(tasks, task, storeRules.onDependencyFailure));
+      },
+      list: () => {
+        const { tasks } = host.read();
+        return Object.values(tasks).map((task) =>
+          structuredClone(taskView(tasks, task, storeRules.onDependencyFailure)),
+        );
+      },
+    },
+    notes: {
+      read: async (name) => (shared === null ? note(name) : shared.read(name)),
+      list: async () =>
+        shared?.list() ?? entries.heads("notes").map(({ key, head }) => ({ name: key, first_line: head })),
+    },
+  };
+};
+
+/** Writes the notes among some changes where they are shared, before the outcome is stored. Answers why one is refused. */
+export const sharedNotesWritten = async (
+  notes: SharedNotes,
+  changes: readonly StoreChange[],
+  key: string,
+): Promise<string | null> => {
+  for (const [at, given] of changes.entries()) {
+    const change = storeChange.safeParse(given).data;
+    if (change?.store !== "notes") continue;
+    const problem = await notes.write({ name: change.name, content: change.content }, `${key}/${at}`);
+    if (problem !== null) return problem;
+  }
+  return null;
+};

@@ -1,0 +1,113 @@
+import * as z from "zod";
+import type { SharedNotes } from "../../agent/shared-notes.ts";
+import { firstLine, noteContent, noteName, storeLimits } from "../../tools/stores.ts";
+import type { NoteHead } from "../../tools/stores.ts";
+import type { Tables } from "./database.ts";
+import type { TeamDirectory } from "./rpc.ts";
+
+/** Notes that the sessions of a tenant share (AG-47). */
+
+/** Whose notes: one agent's in all sessions of a tenant, or all agents' if it is null. */
+export interface NotesOwner {
+  readonly tenant: string;
+  readonly agent: string | null;
+}
+
+/** How long a write is remembered by its key. */
+const keptMs = 7 * 24 * 3_600_000;
+
+export const readNote = (tables: Tables, { tenant, agent }: NotesOwner, name: string): string | null => {
+  const [row] = tables.read(
+    "SELECT content FROM notes WHERE tenant = ? AND agent = ? AND name = ?",
+    tenant,
+    agent ?? "",
+    name,
+  );
+  return row === undefined ? null : String(row["content"]);
+};
+
+export const listNotes = (tables: Tables, { tenant, agent }: NotesOwner): readonly NoteHead[] =>
+  tables
+    .read(
+      "SELECT name, first_line FROM notes WHERE tenant = ? AND agent = ? ORDER BY name",
+      tenant,
+      agent ?? "",
+    )
+    .map((row) => ({ name: String(row["name"]), first_line: String(row["first_line"]) }));
+
+const noteSchema = z.strictObject({ name: noteName, content: noteContent });
+
+/** Writes a note over the one of its name; a second write with the same key does nothing. */
+export const writeNote = (
+  tables: Tables,
+  { tenant, agent }: NotesOwner,
+  { key, now, ...given }: { name: string; content: string; key: string; now: number },
+): string | null => {
+  const { data: note, error } = noteSchema.safeParse(given);
+  if (note === undefined) return `invalid_arguments: ${error?.issues[0]?.message ?? "no note"}`;
+  const { name, content } = note;
+  const owner = [tenant, agent ?? ""] as const;
+  return tables.write((all) => {
+    if (all("SELECT 1 FROM idempotency WHERE key = ?", `note ${tenant} ${key}`).length > 0) return null;
+    const [others] = all(
+      "SELECT count(*) AS count FROM notes WHERE tenant = ? AND agent = ? AND name <> ?",
+      ...owner,
+      name,
+    );
+    if (Number(others?.["count"] ?? 0) >= storeLimits.notes)
+      return `limit: there are ${storeLimits.notes} notes; write over one of them`;
+    all(
+      "INSERT OR REPLACE INTO notes (tenant, agent, name, first_line, updated_at, content) VALUES (?, ?, ?, ?, ?, ?)",
+      ...owner,
+      name,
+      firstLine(content),
+      now,
+      content,
+    );
+    all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+    all(
+      "INSERT INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)",
+      `note ${tenant} ${key}`,
+      now,
+    );
+    return null;
+  });
+};
+
+/** What of the team's object a session's notes need. */
+export type NotesDirectory = Pick<TeamDirectory, "readNote" | "listNotes" | "writeNote">;
+
+/** The same from a session. */
+export const notesAt = (team: NotesDirectory, owner: NotesOwner): SharedNotes => ({
+  read: (name) => team.readNote(owner, name),
+  list: () => team.listNotes(owner),
+  write: (note, key) => team.writeNote(owner, note, key),
+});
+
+export const listNotesSchema = z.strictObject({
+  /** Null: those of the whole tenant. */
+  agents: z.array(z.string().max(64)).max(64).nullable(),
+});
+
+/** Notes with their contents, as the API shows them. */
+export const showNotes = (
+  tables: Tables,
+  tenant: string,
+  { agents }: z.output<typeof listNotesSchema>,
+): { readonly data: readonly object[] } => {
+  const owners: readonly (string | null)[] = agents ?? [null];
+  const data = owners.flatMap((agent) =>
+    tables
+      .read(
+        "SELECT name, content FROM notes WHERE tenant = ? AND agent = ? ORDER BY name",
+        tenant,
+        agent ?? "",
+      )
+      .map(({ name, content }) => ({
+        name: String(name),
+        content: String(content),
+        ...(agent === null ? {} : { agent }),
+      })),
+  );
+  return { data };
+};

@@ -1,0 +1,11 @@
+import { defineTool } from "../../tools/define-tool.ts";
+import { onlyId } from "./parameters.ts";
+
+export const sharedTasksCancel = defineTool({
+  name: "shared_tasks_cancel",
+  description: "Cancels a task that is not over. Whoever works on it as a called agent is stopped.",
+  params: onlyId,
+  safety: "idempotent",
+  workspace: "none",
+  run: ({ id }) => ({ content: "", stores: [{ store: "tasks", op: "cancel", id }] }),
+});

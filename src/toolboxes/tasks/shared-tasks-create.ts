@@ -1,0 +1,13 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import { optionalParameters, titleParameter } from "./parameters.ts";
+
+export const sharedTasksCreate = defineTool({
+  name: "shared_tasks_create",
+  description:
+    "Puts a task on the board that all agents of the session share. It is pending until somebody claims it.",
+  params: z.strictObject({ title: titleParameter, ...optionalParameters }),
+  safety: "idempotent",
+  workspace: "none",
+  run: (task) => ({ content: "", stores: [{ store: "tasks", op: "create", ...task }] }),
+});

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import type { Json } from "../../chat/message.ts";
+import { defineTool, parked } from "../../tools/define-tool.ts";
+import { toolError } from "../../tools/errors.ts";
+import { noSuchTask } from "./no-such-task.ts";
+import { idParameter } from "./parameters.ts";
+
+/** Milliseconds that a watched task may be without an assignee. */
+const unclaimedMs = 60_000;
+
+/** Since when the task is watched, and since when nobody has it; null while somebody has. */
+interface Watch {
+  readonly started: number;
+  readonly free: number | null;
+}
+
+const watchOf = (memo: Json, now: number): Watch => {
+  const noted = memo as Partial<Watch> | null;
+  return { started: noted?.started ?? now, free: noted?.free ?? null };
+};
+
+export const sharedTasksWatch = defineTool({
+  name: "shared_tasks_watch",
+  description:
+    "Waits until a task is completed, failed or cancelled, and gives it back. It is an error if nobody has it for a minute.",
+  params: z.strictObject({
+    id: idParameter,
+    timeout_seconds: z.number().min(1).max(86_400).default(600).describe("Seconds to wait at most."),
+  }),
+  safety: "idempotent",
+  workspace: "none",
+  run: ({ id, timeout_seconds }, { stores, memo, now }) => {
+    const task = stores.tasks.get(id);
+    if (task === null) return noSuchTask(id);
+    if (task.status !== "pending" && task.status !== "in_progress") return { content: JSON.stringify(task) };
+    const { started, free: before } = watchOf(memo.get(), now());
+    const free = task.assignee === null ? (before ?? now()) : null;
+    const end = started + timeout_seconds * 1_000;
+    const unclaimed = free === null ? end : free + unclaimedMs;
+    if (now() >= end)
+      return toolError("timeout", `${id} is still ${task.status} after ${timeout_seconds} s; watch it again`);
+    if (now() >= unclaimed) {
+      const why = task.blocked ? "it is blocked" : "claim it, or give it to somebody";
+      return toolError("unclaimed", `nobody has had ${id} for a minute; ${why}`);
+    }
+    const until = Math.min(end, unclaimed);
+    return parked({ on: "task", task: id, until, memo: { started, free } });
+  },
+});

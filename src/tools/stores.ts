@@ -1,0 +1,149 @@
+import * as z from "zod";
+import type { Json } from "../chat/message.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import { text } from "../schema.ts";
+
+/** What the threads of a session share: values, a task board, notes (AG-42 to AG-47). */
+
+const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
+export type TaskStatus = (typeof statuses)[number];
+
+/** A task as it is shown. Times are milliseconds since the epoch. */
+export interface Task {
+  /** `task_1`, `task_2`, … */
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly status: TaskStatus;
+  /** Thread that works on it, or last did. */
+  readonly assignee: string | null;
+  readonly blocked_by: readonly string[];
+  /** It is not over, and something it depends on is not completed. */
+  readonly blocked: boolean;
+  readonly blocked_reason: "dependency_failed" | null;
+  readonly metadata: Readonly<Record<string, Json>>;
+  /** Agent. */
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** A note without its content. */
+export interface NoteHead {
+  readonly name: string;
+  /** First line that is not blank, at most 80 characters. */
+  readonly first_line: string;
+}
+
+/** What a tool may read of the stores; each answer is the newest stored state, as a copy (TB-37). */
+export interface Stores {
+  readonly state: {
+    readonly get: (key: string) => { readonly value: Json; readonly revision: number } | null;
+    /** Sorted. */
+    readonly keys: () => readonly string[];
+  };
+  readonly tasks: {
+    readonly get: (id: string) => Task | null;
+    /** In the order of their creation. */
+    readonly list: () => readonly Task[];
+  };
+  readonly notes: {
+    readonly read: (name: string) => Promise<string | null>;
+    /** By name. */
+    readonly list: () => Promise<readonly NoteHead[]>;
+  };
+}
+
+export const storeLimits = {
+  /** Bytes of a value's JSON, of all values, and their number. */
+  value: 262_144,
+  values: 8_388_608,
+  keys: 1_000,
+  note: 65_536,
+  notes: 200,
+  tasks: 1_000,
+  metadata: 16_384,
+} as const;
+
+const inBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
+
+export const stateKey = z
+  .string()
+  .regex(/^[^\p{Cc}]{1,256}$/u, "1 to 256 characters, none of them a control character")
+  .refine((key) => key.isWellFormed(), "must be well-formed Unicode");
+export const stateValue = z
+  .json()
+  .refine((value) => inBytes(value) <= storeLimits.value, "a value has at most 256 KiB of JSON");
+export const revision = z.int().min(0);
+
+export const noteName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "1 to 64 letters, digits, _ and -");
+export const noteContent = z
+  .string()
+  .refine((content) => utf8Length(content) <= storeLimits.note, "a note has at most 64 KiB");
+
+export const taskId = z.string().min(1).max(64);
+export const taskTitle = text(200, 1);
+export const taskDescription = text(16_000);
+export const taskDependencies = z.array(taskId).max(64);
+export const taskMetadata = z
+  .record(z.string().max(256), z.json())
+  .refine((metadata) => inBytes(metadata) <= storeLimits.metadata, "metadata has at most 16 KiB of JSON");
+/** `canceled` is read as `cancelled` (AG-43). */
+export const taskStatus = z.preprocess(
+  (value) => (value === "canceled" ? "cancelled" : value),
+  z.enum(statuses),
+);
+
+const state = z.literal("state");
+const tasks = z.literal("tasks");
+
+/**
+ * Changes that a tool gives back. They are judged against the newest state in the commit that stores the outcome: all
+ * are applied, or the call ends with the error of the first that is refused.
+ */
+export const storeChange = z.union([
+  z.strictObject({
+    store: state,
+    op: z.literal("set"),
+    key: stateKey,
+    value: stateValue,
+    /** The revision it must still have; 0: it must be absent. */
+    if_revision: revision.optional(),
+  }),
+  z.strictObject({ store: state, op: z.literal("delete"), key: stateKey }),
+  z.strictObject({ store: z.literal("notes"), op: z.literal("write"), name: noteName, content: noteContent }),
+  z.strictObject({
+    store: tasks,
+    op: z.literal("create"),
+    title: taskTitle,
+    description: taskDescription.default(""),
+    blocked_by: taskDependencies.default([]),
+    metadata: taskMetadata.default({}),
+  }),
+  z.strictObject({ store: tasks, op: z.enum(["claim", "cancel"]), id: taskId }),
+  z.strictObject({
+    store: tasks,
+    op: z.literal("reassign"),
+    id: taskId,
+    assignee: z.string().min(1).max(64),
+  }),
+  z.strictObject({
+    store: tasks,
+    op: z.literal("update"),
+    id: taskId,
+    status: taskStatus.optional(),
+    title: taskTitle.optional(),
+    description: taskDescription.optional(),
+    blocked_by: taskDependencies.optional(),
+    /** Merged; null removes. */
+    metadata: taskMetadata.optional(),
+  }),
+]);
+export type StoreChange = z.input<typeof storeChange>;
+export type CheckedChange = z.output<typeof storeChange>;
+
+/** The first line of a note that is not blank, cut to 80 characters. */
+export const firstLine = (content: string): string => {
+  const line = content.split("\n").find((each) => /\S/.test(each)) ?? "";
+  return Array.from(line.trim()).slice(0, 80).join("");
+};
