@@ -1,14 +1,14 @@
 import { buildAnthropic } from "./anthropic-request.ts";
 import { anthropicDecoder } from "./anthropic-reply.ts";
 import type { Protocol } from "./protocol.ts";
-import { clientOf, sdkTimeout } from "./sdk.ts";
+import { clientOf, sdkTimeout, slim } from "./sdk.ts";
 
 const path = "/v1/messages";
 
 const loadClient = async (fetch: typeof globalThis.fetch) => {
   const { Anthropic } = await import("@anthropic-ai/sdk");
   // Address and key are put in by the caller and `fetch`; explicit nulls keep the SDK from looking for keys and profiles of its own.
-  return new Anthropic({
+  const client = new Anthropic({
     baseURL: "https://unset.invalid",
     fetch,
     authToken: "unset",
@@ -18,6 +18,7 @@ const loadClient = async (fetch: typeof globalThis.fetch) => {
     timeout: sdkTimeout,
     openTelemetry: false,
   });
+  return slim(client, fetch);
 };
 
 /** Anthropic's Messages API (MO-8 to MO-13). */

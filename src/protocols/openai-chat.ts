@@ -1,14 +1,14 @@
 import { openAiDecoder } from "./openai-reply.ts";
 import { buildOpenAi } from "./openai-request.ts";
 import type { Protocol } from "./protocol.ts";
-import { clientOf, sdkTimeout } from "./sdk.ts";
+import { clientOf, sdkTimeout, slim } from "./sdk.ts";
 
 const path = "/chat/completions";
 
 const loadClient = async (fetch: typeof globalThis.fetch) => {
   const { OpenAI } = await import("openai");
   // Address and key are put in by the caller and `fetch`; explicit nulls keep the SDK from looking for keys of its own.
-  return new OpenAI({
+  const client = new OpenAI({
     baseURL: "https://unset.invalid",
     fetch,
     apiKey: "unset",
@@ -20,6 +20,7 @@ const loadClient = async (fetch: typeof globalThis.fetch) => {
     logLevel: "off",
     timeout: sdkTimeout,
   });
+  return slim(client, fetch);
 };
 
 /** OpenAI's chat completions API and its many relatives (MO-14 to MO-18). */
