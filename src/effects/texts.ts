@@ -1,5 +1,6 @@
 import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
+import { characters } from "../schema.ts";
 
 /** What the model is shown instead of a longer text. Lengths are characters (code points). */
 
@@ -7,7 +8,11 @@ const previewLength = 80;
 
 /** The last `count` code points of a text; no character is split. */
 const lastCharacters = (text: string, count: number): string =>
-  text.length <= count ? text : [...text.slice(-2 * count)].slice(-count).join("");
+  text.length <= count
+    ? text
+    : Array.from(text.slice(-2 * count))
+        .slice(-count)
+        .join("");
 
 const isLonger = (text: string, count: number): boolean =>
   text.length > count && firstCharacters(text, count).length < text.length;
@@ -21,7 +26,7 @@ export const cutMiddle = (text: string, max: number): string => {
   if (!isLonger(text, max)) return text;
   const head = firstCharacters(text, Math.ceil(max * 0.6));
   const tail = lastCharacters(text.slice(head.length), Math.floor(max * 0.4));
-  const left = [...text.slice(head.length, text.length - tail.length)].length;
+  const left = characters(text.slice(head.length, text.length - tail.length));
   return `${head}\n[… ${left} characters left out …]\n${tail}`;
 };
 

@@ -1,0 +1,60 @@
+import { cutMiddle } from "../texts.ts";
+import type { Piece } from "./transcript.ts";
+
+/** How a long transcript is divided into calls (EF-20). Sizes are tokens. */
+
+const overhead = 4_096;
+const safetyMargin = 1.2;
+const baseRatio = 0.4;
+const leastRatio = 0.15;
+const leastChunk = 500;
+
+/** Tokens of transcript that one call may be given. */
+export const budgetOf = (window: number): number => Math.floor(window / safetyMargin) - overhead;
+
+/** Below this budget no model is asked for a summary. */
+export const leastBudget = 500;
+
+/** Share of the budget that a chunk takes: less, the larger the messages are. */
+export const chunkRatio = (average: number | null, window: number): number =>
+  average === null
+    ? baseRatio
+    : Math.min(baseRatio, Math.max(leastRatio, baseRatio - (0.5 * average) / window));
+
+/** Tokens of one chunk. */
+export const chunkSize = (pieces: readonly Piece[], window: number): number => {
+  const messages = pieces.reduce((sum, { block }) => sum + block.end - block.start, 0);
+  const total = pieces.reduce((sum, { tokens }) => sum + tokens, 0);
+  const average = messages === 0 ? null : total / messages;
+  return Math.max(leastChunk, Math.floor(budgetOf(window) * chunkRatio(average, window)));
+};
+
+/** A text cut in its middle until it has at most `max` tokens. */
+export const cutToTokens = (text: string, max: number, tokens: (text: string) => number): string => {
+  let cut = text;
+  for (let length = text.length; tokens(cut) > max && length > 0;)
+    cut = cutMiddle(text, (length = Math.floor((length * max) / (tokens(cut) + 16))));
+  return cut;
+};
+
+/** Pieces in order, in chunks of at most `size`; one that is larger is a chunk of its own, with details cut. No block is split. */
+export const chunked = (
+  pieces: readonly Piece[],
+  size: number,
+  tokens: (text: string) => number,
+): readonly (readonly Piece[])[] => {
+  const chunks: Piece[][] = [];
+  let room = 0;
+  for (const piece of pieces) {
+    const text = cutToTokens(piece.text, size, tokens);
+    const fitted = text === piece.text ? piece : { ...piece, text, tokens: tokens(text) };
+    const open = chunks.at(-1);
+    if (open !== undefined && fitted.tokens <= room) open.push(fitted);
+    else {
+      chunks.push([fitted]);
+      room = size;
+    }
+    room -= fitted.tokens;
+  }
+  return chunks;
+};

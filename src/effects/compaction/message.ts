@@ -1,0 +1,91 @@
+import type { EffectContext } from "../../agent/effect.ts";
+import type { Message } from "../../chat/message.ts";
+import { textOf } from "../../chat/text.ts";
+import { cutMiddle, withReferences } from "../texts.ts";
+import type { SummaryForm } from "./prompts.ts";
+import type { Range } from "./range.ts";
+
+/** The message that stands for a range: what the model wrote, framed by what code knows (EF-22). */
+
+const taskLength = 4_000;
+const mostEntries = 50;
+
+const titles: Readonly<Record<SummaryForm, string>> = {
+  compact: "Conversation compacted",
+  window: "Context summary",
+};
+
+const placeOf = ({ run, turn }: Message): string | null =>
+  run === undefined || turn === undefined ? null : `${run}/${turn}`;
+
+const title = /^\[(?:Conversation compacted|Context summary): turns (\S+?)–/;
+
+/** First and last turn of a range as `RUN/TURN`; a former summary tells where its own began. */
+const periodOf = ({ gone, former }: Range): string => {
+  const told = former.map(({ parts }) => title.exec(textOf(parts))?.[1]).find((each) => each !== undefined);
+  const answers = gone.filter(({ role }) => role === "assistant");
+  const places = (answers.length > 0 ? answers : gone).map(placeOf).filter((place) => place !== null);
+  const [first, last] = [told ?? places[0], places.at(-1)];
+  return first === undefined || last === undefined ? "" : `: turns ${first}–${last}`;
+};
+
+/** First line of a summary. */
+export const heading = (form: SummaryForm, range: Range): string => `[${titles[form]}${periodOf(range)}]`;
+
+/** The input or task that began the run, unless it stays in the view; from a former summary it is not taken. */
+export const taskQuote = (
+  { task }: Pick<EffectContext, "task">,
+  { view, gone }: Range,
+): readonly string[] => {
+  if (task === null || task.summary !== undefined) return [];
+  if (view.some(({ id }) => id === task.id) && !gone.some(({ id }) => id === task.id)) return [];
+  const content = task.parts.filter(
+    (part) => part.type === "text" || part.type === "image" || part.type === "document",
+  );
+  const quote = withReferences(task, content, cutMiddle(textOf(task.parts), taskLength));
+  return [`The request this work began with, word for word:\n<request>\n${quote}\n</request>`];
+};
+
+const list = (name: string, entries: readonly string[]): readonly string[] => {
+  if (entries.length === 0) return [];
+  const more = entries.length - mostEntries;
+  const lines = entries.slice(-mostEntries).map((entry) => `- ${entry}`);
+  return [[`## ${name}`, ...(more > 0 ? [`- (and ${more} before these)`] : []), ...lines].join("\n")];
+};
+
+/** What the runtime recorded: files touched, running children, open tasks. */
+export const recordedFacts = ({ records }: Pick<EffectContext, "records">): readonly string[] => {
+  const { files, children, tasks } = records;
+  return [
+    ...list("Files Touched, As Recorded", [
+      ...files.created.map((path) => `created ${path}`),
+      ...files.modified.map((path) => `modified ${path}`),
+      ...files.deleted.map((path) => `deleted ${path}`),
+    ]),
+    ...list("Running Children", children),
+    ...list("Open Tasks", tasks),
+  ];
+};
+
+const endings: Readonly<Record<SummaryForm, string>> = {
+  compact:
+    "Go on from Next Steps. What is listed as done is done: do not redo it, and do not read again what is told here.",
+  window: "The newest messages follow.",
+};
+
+/** The whole text of a summary message; `missing` names what no model could tell of (EF-19, rung 4). */
+export const summaryMessage = (
+  context: Pick<EffectContext, "task" | "records">,
+  form: SummaryForm,
+  range: Range,
+  body: string,
+  missing: readonly string[] = [],
+): string =>
+  [
+    heading(form, range),
+    ...taskQuote(context, range),
+    body.trim(),
+    ...list("Not Summarised", missing),
+    ...recordedFacts(context),
+    endings[form],
+  ].join("\n\n");

@@ -1,0 +1,67 @@
+import type { EffectContext } from "../../agent/effect.ts";
+import type { Message } from "../../chat/message.ts";
+import { firstCharacters, textOf } from "../../chat/text.ts";
+import { callsOf } from "../../chat/view.ts";
+import { cutMiddle, withReferences } from "../texts.ts";
+import { heading, recordedFacts, taskQuote } from "./message.ts";
+import type { Range } from "./range.ts";
+
+/** What stands for a range that no model could tell of (EF-19, rung 5). */
+
+const inputLength = 500;
+const mostInputs = 20;
+const formerLength = 4_000;
+
+const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
+
+const counts = (gone: readonly Message[]): string => {
+  const of = (role: Message["role"]): number => gone.filter((message) => message.role === role).length;
+  const period = gone.map(({ at }) => at);
+  const day = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+  const [from, to] = [Math.min(...period), Math.max(...period)];
+  const figures = [count(of("user"), "input"), count(of("assistant"), "reply").replace("replys", "replies")];
+  return `Left out: ${[...figures, count(of("tool"), "tool result")].join(", ")}, ${day(from)} to ${day(to)} UTC.`;
+};
+
+const toolsUsed = (gone: readonly Message[]): readonly string[] => {
+  const used = new Map<string, number>();
+  for (const { name } of gone.flatMap(callsOf)) used.set(name, (used.get(name) ?? 0) + 1);
+  if (used.size === 0) return [];
+  return [`Tools used: ${[...used].map(([name, times]) => `${name} ×${times}`).join(", ")}.`];
+};
+
+const humanInputs = (gone: readonly Message[]): readonly string[] => {
+  const inputs = gone.filter(({ origin }) => origin === "human");
+  if (inputs.length === 0) return [];
+  const lines = inputs.slice(-mostInputs).map((message) => {
+    const content = message.parts.filter((part) => part.type === "image" || part.type === "document");
+    return `- ${withReferences(message, content, firstCharacters(textOf(message.parts), inputLength))}`;
+  });
+  const more = inputs.length - lines.length;
+  return [["## Human Inputs", ...(more > 0 ? [`- (and ${more} before these)`] : []), ...lines].join("\n")];
+};
+
+const earlierSummary = (former: readonly Message[], told: string | null): readonly string[] => {
+  const text = told ?? former.map(({ parts }) => textOf(parts)).join("\n\n");
+  return text === "" ? [] : [`## Earlier Summary\n${cutMiddle(text, formerLength)}`];
+};
+
+/** The note: what was there by count, what people asked, what the runtime recorded, and what a model told before (`told`). */
+export const noteMessage = (
+  context: Pick<EffectContext, "task" | "records">,
+  range: Range,
+  told: string | null = null,
+): string => {
+  const left = range.gone.filter(({ summary }) => summary === undefined);
+  return [
+    heading("compact", range),
+    "This note is by the runtime: the messages it stands for are stored, but did not fit and could not be summarised.",
+    ...taskQuote(context, range),
+    ...(left.length === 0 ? [] : [counts(left)]),
+    ...toolsUsed(left),
+    ...humanInputs(left),
+    ...earlierSummary(range.former, told),
+    ...recordedFacts(context),
+    "Look at the present state before you go on: what was done may not be told here.",
+  ].join("\n\n");
+};

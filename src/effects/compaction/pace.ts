@@ -1,0 +1,44 @@
+import type { EffectContext, EffectResult } from "../../agent/effect.ts";
+import { isOver } from "../threshold.ts";
+
+/** When a shrinking effect acts (EF-8), and when it tries again (EF-24, EF-26). */
+
+export type Pace = {
+  /** Evaluations until the next try; 0 = none is awaited. */
+  readonly wait: number;
+  /** Size from which it acts again, since it was still over its threshold; null = its threshold. */
+  readonly floor: number | null;
+};
+
+/** Nothing was tried yet, or the last try did all. */
+export const steady: Pace = { wait: 0, floor: null };
+
+const turnsAfterFailure = 3;
+const growth = 0.05;
+const leastOutput = 1_280;
+
+/** Tokens a request may have beside its reply: what MO-6 leaves to the reply is at least a tenth of the window (EF-24). */
+export const requestLimit = (window: number, maxOutput: number): number =>
+  window - Math.min(maxOutput, Math.max(leastOutput, Math.floor(window / 10)));
+
+/** What the effect answers if it does not act now; null = it acts. */
+export const paced = (
+  { size, window, maxOutput }: Pick<EffectContext, "size" | "window" | "maxOutput">,
+  threshold: number,
+  pace: Pace,
+): EffectResult<Pace> | null => {
+  if (window === 0 || threshold === 0) return {};
+  if (!isOver({ size, window }, threshold))
+    return pace.wait === 0 && pace.floor === null ? {} : { state: steady };
+  if (pace.wait > 1 && size <= requestLimit(window, maxOutput))
+    return { state: { ...pace, wait: pace.wait - 1 } };
+  return pace.floor !== null && size < pace.floor ? {} : null;
+};
+
+/** What is remembered of a try: whether it failed, and the size it left. */
+export const paceAfter = (window: number, threshold: number, size: number, failed: boolean): Pace => {
+  if (!isOver({ size, window }, threshold)) return steady;
+  return failed
+    ? { wait: turnsAfterFailure, floor: null }
+    : { wait: 0, floor: size + Math.ceil(window * growth) };
+};

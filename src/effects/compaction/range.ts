@@ -1,0 +1,49 @@
+import { blockStart, blocksOf, isBlockPinned } from "../../chat/blocks.ts";
+import type { Block } from "../../chat/blocks.ts";
+import type { Message } from "../../chat/message.ts";
+
+/** What a summary may stand for (EF-19). */
+
+/** Whole blocks from the beginning of a view; pinned ones are no part of it. */
+export interface Range {
+  readonly view: readonly Message[];
+  /** Blocks to tell of, in order; former summaries are none. */
+  readonly blocks: readonly Block[];
+  /** Summaries that the new one takes up, so that there is never a second. */
+  readonly former: readonly Message[];
+  /** Messages that leave the view, former summaries included, in order. */
+  readonly gone: readonly Message[];
+}
+
+/** The blocks before an index that is an edge of blocks; a former summary always belongs to it. */
+export const rangeBefore = (view: readonly Message[], edge: number): Range => {
+  const free = blocksOf(view).filter(({ start }) => !isBlockPinned(view, start));
+  const inside = free.filter(({ start }) => start < edge);
+  const isSummary = ({ start }: Block): boolean => view[start]?.summary !== undefined;
+  const blocks = inside.filter((block) => !isSummary(block));
+  const former = free.filter(isSummary);
+  const all = blocks.length === 0 ? inside : free.filter((block) => block.start < edge || isSummary(block));
+  return {
+    view,
+    blocks,
+    former: former.flatMap(({ start }) => view[start] ?? []),
+    gone: all.flatMap(({ start, end }) => view.slice(start, end)),
+  };
+};
+
+/** Index from which the newest turns begin, with the messages that they answer. */
+const newestTurns = (view: readonly Message[], turns: number): number => {
+  let at = view.length;
+  for (let left = turns; left > 0 && at >= 0;) {
+    at -= 1;
+    if (view[at]?.role === "assistant") left -= 1;
+  }
+  while (at > 0 && view[at - 1]?.role === "user" && view[at - 1]?.summary === undefined) at -= 1;
+  return Math.max(0, at);
+};
+
+/** Index of the first message that must stay whole: of the newest turns, or what no model call has seen. */
+export const tailStart = (view: readonly Message[], unread: number, keepTurns = 0): number => {
+  const tail = unread < view.length ? blockStart(view, unread) : view.length;
+  return keepTurns === 0 ? tail : Math.min(tail, newestTurns(view, keepTurns));
+};

@@ -1,0 +1,153 @@
+import { isBlockPinned } from "../../chat/blocks.ts";
+import { shownTokens } from "../../chat/message.ts";
+import type { Message, Part } from "../../chat/message.ts";
+import { shownParts } from "../../chat/render.ts";
+import { textOf } from "../../chat/text.ts";
+import type { ChatEdit, EffectContext, Overlay } from "../../agent/effect.ts";
+
+/** A view as edits that are not yet made would leave it, with its size (EF-8). */
+
+export type ShownText = Overlay["overlay"]["text"];
+
+interface Shortened {
+  readonly texts: Readonly<Record<number, ShownText>>;
+  /** Images and documents of a result stay. */
+  readonly media: boolean;
+  readonly tokens: number;
+}
+
+/** What leaves the view: runs of messages (pinned ones between them stay), and the text in the place of the first. */
+export interface Retirement {
+  readonly runs: readonly (readonly Message[])[];
+  readonly summary: string | null;
+}
+
+export interface Shadow {
+  readonly context: Pick<EffectContext, "view" | "tokens">;
+  /** Tokens of the coming request beside the view. */
+  readonly base: number;
+  readonly shortened: ReadonlyMap<string, Shortened>;
+  readonly retired: Retirement | null;
+  /** Tokens of the coming request. */
+  readonly size: number;
+}
+
+/** Tokens that every message costs beside its parts (MO-34). */
+const messageTokens = 4;
+
+/** Tokens of a summary as a message. */
+export const summaryTokens = (tokens: (text: string) => number, text: string): number =>
+  messageTokens + tokens(text);
+
+/** The view as it is. */
+export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: number): Shadow => ({
+  context,
+  base: size - context.view.reduce((sum, message) => sum + shownTokens(message), 0),
+  shortened: new Map(),
+  retired: null,
+  size,
+});
+
+/** Tokens of a message as the shadow shows it, whether it is retired or not. */
+export const tokensIn = ({ shortened }: Shadow, message: Message): number =>
+  shortened.get(message.id)?.tokens ?? shownTokens(message);
+
+const sized = (shadow: Shadow): Shadow => {
+  const gone = new Set(shadow.retired?.runs.flat());
+  const kept = shadow.context.view.filter((message) => !gone.has(message));
+  const summary = shadow.retired?.summary ?? null;
+  const size =
+    kept.reduce((sum, message) => sum + tokensIn(shadow, message), shadow.base) +
+    (summary === null ? 0 : summaryTokens(shadow.context.tokens, summary));
+  return { ...shadow, size };
+};
+
+const textTokens = (parts: readonly Part[], tokens: (text: string) => number): number =>
+  parts.reduce((sum, part) => (part.type === "text" ? sum + tokens(part.text) : sum), 0);
+
+const isMedia = ({ type }: Part): boolean => type === "image" || type === "document";
+
+/** Tokens of one part of a person's or model's message as it is shown now; its media share theirs evenly. */
+const partTokens = (message: Message, at: number, tokens: (text: string) => number): number => {
+  const parts = shownParts(message);
+  const part = parts[at];
+  if (part?.type === "text") return tokens(part.text);
+  const rest = shownTokens(message) - messageTokens - textTokens(parts, tokens);
+  return rest / Math.max(1, parts.filter(isMedia).length);
+};
+
+const said = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
+
+/** Tokens of a tool message that shows `text`: what its media cost is what its own text does not. */
+const resultTokens = (
+  message: Message,
+  text: string,
+  media: boolean,
+  tokens: (text: string) => number,
+): number => {
+  const [part] = message.parts;
+  if (!media || part?.type !== "tool_result") return messageTokens + tokens(text);
+  return message.tokens - tokens(textOf(part.content)) + tokens(text);
+};
+
+const shorten = (
+  { context: { tokens }, shortened }: Shadow,
+  message: Message,
+  wanted: Shortened["texts"],
+  media: boolean,
+): Shortened => {
+  const texts = { ...shortened.get(message.id)?.texts, ...wanted };
+  const [first] = Object.values(texts);
+  if (message.role === "tool" && first !== undefined)
+    return { texts, media, tokens: resultTokens(message, said(first), media, tokens) };
+  const change = Object.entries(texts).reduce(
+    (sum, [at, text]) => sum + tokens(said(text)) - partTokens(message, Number(at), tokens),
+    0,
+  );
+  return { texts, media, tokens: Math.ceil(shownTokens(message) + change) };
+};
+
+/** Texts that stand for parts of messages, by message and index of the part. */
+export type Texts = ReadonlyMap<Message, Readonly<Record<number, ShownText>>>;
+
+/**
+ * The shadow with shorter texts; those that are not shorter, and those of pinned blocks, are left out (EF-2). `media`:
+ * images and documents of results stay.
+ */
+export const withTexts = (shadow: Shadow, texts: Texts, media = false): Shadow => {
+  const { view } = shadow.context;
+  const shortened = new Map(shadow.shortened);
+  for (const [index, message] of view.entries()) {
+    const wanted = texts.get(message);
+    if (wanted === undefined || isBlockPinned(view, index)) continue;
+    const made = shorten(shadow, message, wanted, media);
+    if (made.tokens < tokensIn(shadow, message)) shortened.set(message.id, made);
+  }
+  return sized({ ...shadow, shortened });
+};
+
+/** The shadow without some messages, and with a text in their place; what was retired before is so no more. */
+export const withRetired = (shadow: Shadow, retired: Retirement): Shadow => sized({ ...shadow, retired });
+
+const retirements = ({ runs, summary }: Retirement): readonly ChatEdit[] =>
+  runs
+    .filter((run) => run.length > 0)
+    .flatMap((run, index) => {
+      const [from, to] = [run[0]?.id, run.at(-1)?.id];
+      if (from === undefined || to === undefined) return [];
+      return [{ retire: { from, to, ...(index === 0 && summary !== null ? { summary } : {}) } }];
+    });
+
+/** The edits that make the view what the shadow is; messages that leave are not shortened first. */
+export const editsOf = ({ context, shortened, retired }: Shadow): readonly ChatEdit[] => {
+  const gone = new Set(retired?.runs.flat().map(({ id }) => id));
+  const overlays = context.view
+    .filter(({ id }) => !gone.has(id))
+    .flatMap(({ id }) => {
+      const { texts = {}, media = false } = shortened.get(id) ?? {};
+      return Object.entries(texts).map(([at, text]) => ({
+        overlay: { message: id, part: Number(at), text, ...(media ? { media } : {}) },
+      }));
+    });
+  return [...overlays, ...(retired === null ? [] : retirements(retired))];
+};

@@ -1,0 +1,51 @@
+import type { Message } from "../../chat/message.ts";
+import { textOf } from "../../chat/text.ts";
+import { cutMiddle, maskText, resultOf } from "../texts.ts";
+import { withTexts } from "./shadow.ts";
+import type { Shadow, ShownText } from "./shadow.ts";
+
+/** The rungs that need no model: results are shown shorter, calls and texts stay (EF-19, rungs 1 and 2). */
+
+const newestMessages = 10;
+const newestToolMessages = 4;
+const resultLength = 500;
+const errorLength = 2_000;
+
+const shortened = (
+  shadow: Shadow,
+  messages: readonly Message[],
+  shorter: (message: Message) => string | null,
+  media = false,
+): Shadow => {
+  const texts = new Map<Message, Record<number, ShownText>>();
+  for (const message of messages) {
+    const text = shorter(message);
+    if (text !== null) texts.set(message, { 0: text });
+  }
+  return withTexts(shadow, texts, media);
+};
+
+/** Rung 1: `ok` results before `edge` show one line, except in the newest 10 messages. */
+export const masked = (shadow: Shadow, edge: number): Shadow => {
+  const { view } = shadow.context;
+  const end = Math.max(0, Math.min(edge, view.length - newestMessages));
+  return shortened(shadow, view.slice(0, end), (message) => {
+    const result = resultOf(message);
+    return result?.status === "ok" ? maskText(message, result) : null;
+  });
+};
+
+/** Rung 2: results before `edge` show head and tail, except in the newest 4 tool messages; errors keep more. */
+export const trimmed = (shadow: Shadow, edge: number): Shadow => {
+  const { view } = shadow.context;
+  const spared = new Set(view.filter(({ role }) => role === "tool").slice(-newestToolMessages));
+  const old = view.slice(0, edge).filter((message) => !spared.has(message));
+  const shorter = (message: Message): string | null => {
+    const result = resultOf(message);
+    if (result === null) return null;
+    const text = textOf(result.content);
+    const cut = cutMiddle(text, result.status === "ok" ? resultLength : errorLength);
+    return cut === text ? null : cut;
+  };
+  return shortened(shadow, old, shorter, true);
+};

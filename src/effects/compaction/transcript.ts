@@ -1,0 +1,53 @@
+import type { Block } from "../../chat/blocks.ts";
+import type { Message, Part } from "../../chat/message.ts";
+import { firstCharacters, textOf } from "../../chat/text.ts";
+import { reference, withReferences } from "../texts.ts";
+
+/** The messages of a range as text for the model that summarises them (EF-21), told from their originals. */
+
+const argsLength = 200;
+const resultLength = 500;
+
+const shortText = (text: string, max: number): string => {
+  const start = firstCharacters(text, max);
+  return start.length < text.length ? `${start}…` : text;
+};
+
+const labelOf = ({ role, marks }: Message): string =>
+  marks?.includes("note") === true ? "note" : marks?.includes("steering") === true ? "user, steering" : role;
+
+const lineOf = (message: Message, part: Part): string | null => {
+  switch (part.type) {
+    case "text":
+      return /\S/.test(part.text) ? `[${labelOf(message)}] ${part.text}` : null;
+    case "reasoning":
+      return null;
+    case "image":
+    case "document":
+      return `[${labelOf(message)}] ${reference(message, part)}`;
+    case "tool_call":
+      return `[assistant] called ${part.name}(${shortText(part.args, argsLength)})`;
+    case "tool_result": {
+      const text = shortText(textOf(part.content), resultLength);
+      const kind = part.status === "ok" ? "tool result" : `tool ${part.status}`;
+      return `[${kind}: ${part.name}] ${withReferences(message, part.content, text)}`;
+    }
+  }
+};
+
+/** A block as the summarising model reads it. */
+export interface Piece {
+  readonly block: Block;
+  readonly text: string;
+  readonly tokens: number;
+}
+
+/** The transcript of a block. */
+export const pieceOf = (view: readonly Message[], block: Block, tokens: (text: string) => number): Piece => {
+  const lines = view
+    .slice(block.start, block.end)
+    .flatMap((message) => message.parts.map((part) => lineOf(message, part)))
+    .filter((line) => line !== null);
+  const text = lines.join("\n");
+  return { block, text, tokens: tokens(text) };
+};

@@ -1,0 +1,142 @@
+import * as z from "zod";
+import type { ChatEdit, EffectContext, EffectResult } from "../agent/effect.ts";
+import { blockStart } from "../chat/blocks.ts";
+import type { Message } from "../chat/message.ts";
+import { textOf } from "../chat/text.ts";
+import { count } from "../schema.ts";
+import { builtIn } from "./built-in.ts";
+import { paceAfter, paced, steady } from "./compaction/pace.ts";
+import type { Pace } from "./compaction/pace.ts";
+import { rangeBefore, tailStart } from "./compaction/range.ts";
+import type { Range } from "./compaction/range.ts";
+import { editsOf, shadowOf, tokensIn, withRetired, withTexts } from "./compaction/shadow.ts";
+import type { Shadow } from "./compaction/shadow.ts";
+import { full, isWorthwhile } from "./compaction/summarise.ts";
+import type { Job, Written } from "./compaction/summarise.ts";
+import { cutEnd, resultOf } from "./texts.ts";
+import { threshold } from "./threshold.ts";
+
+/** Recent messages stay whole, results of those before are cut, and one running summary stands for the rest (EF-14). */
+
+const params = z.strictObject({
+  threshold: threshold(0.7),
+  recent_zone: count().default(10).describe("Newest messages that stay whole."),
+  medium_zone: count().default(10).describe("Messages before them whose results are cut."),
+  trim_length: count().default(200).describe("Characters that stay of a result in the middle zone."),
+});
+type Params = z.output<typeof params>;
+
+/** Where the middle and the recent zone begin: both edges moved to older messages, so that no block is split. */
+interface Zones {
+  readonly medium: number;
+  readonly recent: number;
+}
+
+const zonesOf = (
+  { view, unread }: Pick<EffectContext, "view" | "unread">,
+  { recent_zone, medium_zone }: Params,
+): Zones => {
+  const counted = [...view.keys()].filter((at) => view[at]?.summary === undefined);
+  const edge = (before: number, size: number): number => {
+    const at = counted.filter((index) => index < before).at(-size);
+    if (size === 0) return before;
+    return at === undefined ? 0 : blockStart(view, at);
+  };
+  const recent = Math.min(edge(view.length, recent_zone), tailStart(view, unread));
+  return { recent, medium: edge(recent, medium_zone) };
+};
+
+const cutResults = (shadow: Shadow, zone: readonly Message[], max: number): Shadow =>
+  withTexts(
+    shadow,
+    new Map(
+      zone.flatMap((message) => {
+        const result = resultOf(message);
+        if (result?.status !== "ok") return [];
+        const text = textOf(result.content);
+        const cut = cutEnd(text, max);
+        return cut === text ? [] : [[message, { 0: cut }] as const];
+      }),
+    ),
+    true,
+  );
+
+/** What is to be done, once it is known whether there is a summary. */
+interface Plan {
+  readonly context: EffectContext;
+  readonly given: Params;
+  readonly start: Shadow;
+  readonly range: Range;
+  readonly medium: readonly Message[];
+}
+
+const moved = (
+  { context, given, start, range, medium }: Plan,
+  written: Extract<Written, { ok: true }> | null,
+): EffectResult<Pace> => {
+  const evicted =
+    written === null ? start : withRetired(start, { runs: [range.gone], summary: written.text });
+  const shadow = cutResults(evicted, medium, given.trim_length);
+  const edits: readonly ChatEdit[] = editsOf(shadow);
+  const state = paceAfter(context.window, given.threshold, shadow.size, false);
+  const [from, to] = [range.gone[0]?.id, range.gone.at(-1)?.id];
+  const retired =
+    written === null || from === undefined || to === undefined
+      ? null
+      : { from, to, count: range.gone.length };
+  if (edits.length === 0) return { state };
+  const data = {
+    stage: "window",
+    tokens_before: start.size,
+    tokens_after: shadow.size,
+    retired,
+    attempts: written?.attempts ?? 0,
+    message: null,
+  } as const;
+  return { edits, state, notify: [{ event: "compaction", data }] };
+};
+
+const unchanged = (
+  { context, given, start }: Plan,
+  { error, attempts }: Extract<Written, { ok: false }>,
+): EffectResult<Pace> => ({
+  state: paceAfter(context.window, given.threshold, start.size, true),
+  notify: [
+    {
+      event: "compaction",
+      data: {
+        stage: "failed",
+        tokens_before: start.size,
+        tokens_after: start.size,
+        retired: null,
+        attempts,
+        message: `window: ${error}`,
+      },
+    },
+  ],
+});
+
+const slid = (context: EffectContext, given: Params): EffectResult<Pace> | Promise<EffectResult<Pace>> => {
+  const { view, size, window } = context;
+  const { medium, recent } = zonesOf(context, given);
+  const start = shadowOf(context, size);
+  const range = rangeBefore(view, medium);
+  const plan: Plan = { context, given, start, range, medium: view.slice(medium, recent) };
+  const shown = range.gone.reduce((sum, message) => sum + tokensIn(start, message), 0);
+  const job: Job = { context, form: "window", range, shown, window, instructions: null, round: 1 };
+  if (!isWorthwhile(job)) return moved(plan, null);
+  return full(job, new Map()).then((written) =>
+    written.ok ? moved(plan, written) : unchanged(plan, written),
+  );
+};
+
+/** There is exactly one summary, and it is durable: it is the message that stands for the old zone. */
+export const slidingWindow = builtIn({
+  kind: "sliding_window",
+  description: "Keeps a recent zone, shortens a middle one, summarises the rest.",
+  phase: "before_complete",
+  order: "shrink",
+  params,
+  state: { initial: steady, reset: "never" },
+  run: (context, given, pace) => paced(context, given.threshold, pace) ?? slid(context, given),
+});
