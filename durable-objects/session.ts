@@ -85,6 +85,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   }
 
   async perform(call: SessionCall): Promise<SessionReply> {
+    if (call.host !== undefined) this.#engines.calledAt(call.host);
     const reply = perform(await this.#waking.door(call, () => this.#remove()), call);
     this.#pump();
     return reply;

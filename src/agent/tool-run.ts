@@ -4,6 +4,7 @@ import { utf8Length } from "../chat/tokens.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
+import { noReach } from "../tools/reach.ts";
 import { liveOutput } from "./live-output.ts";
 import type { Outside } from "./outside.ts";
 import { findCall } from "./outcomes.ts";
@@ -79,6 +80,7 @@ const contextOf = (
         }),
     },
     show: liveOutput(host, threadId, call, live),
+    ...noReach,
   };
 };
 

@@ -72,7 +72,7 @@ export async function callSession(
   context: SessionRequest,
   { op, params, key }: SessionCommand,
 ): Promise<Extract<SessionReply, { readonly ok: true }>> {
-  const { principal, session, request, traceparent } = context;
+  const { principal, session, request, traceparent, url } = context;
   const stub = await sessionStub(context, session);
   const match = ifMatch(request);
   const call = {
@@ -81,6 +81,7 @@ export async function callSession(
     op,
     params,
     trace: traceparent,
+    host: url.hostname,
     ...(key === undefined ? {} : { key }),
     ...(match === undefined ? {} : { ifMatch: match }),
   };

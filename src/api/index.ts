@@ -18,7 +18,7 @@ import {
   presentedCredential,
   requireConfigured,
 } from "./credentials.ts";
-import { checkOrigin, preflight } from "./origins.ts";
+import { checkHop, checkOrigin, preflight } from "./origins.ts";
 import { problemOf, problemResponse } from "./problems.ts";
 import { refuseUrlCredentials } from "./query.ts";
 import { createRateLimiter } from "./rate-limit.ts";
@@ -116,6 +116,7 @@ function createApp(): Hono<{ Bindings: RequestContext }> {
 /** Checks that hold for every address, then the route. */
 async function answerOf(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
   checkOrigin(context);
+  checkHop(context);
   refuseUrlCredentials(context.url.searchParams);
   if (context.request.method === "OPTIONS") return preflight(context);
   return app.fetch(context.request, context);

@@ -1,7 +1,7 @@
 import { refuse } from "../agent/problem.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Browsers (AP-15): an Origin is our own or a configured one; only the latter get CORS headers. */
+/** Who may call from where. Browsers (AP-15): an Origin is our own or a configured one; only the latter get CORS headers. */
 
 const exposed = "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
 
@@ -16,6 +16,15 @@ export function checkOrigin(context: RequestContext): void {
   }
   headers.set("Access-Control-Allow-Origin", origin);
   headers.set("Access-Control-Expose-Headers", exposed);
+}
+
+/** Refuses what an agent of some deployment sent: agents do not call agents over the API, or they could for ever (TB-18). */
+export function checkHop({ request }: RequestContext): void {
+  if (!request.headers.has("X-Limpet-Hop")) return;
+  refuse(
+    "origin_not_allowed",
+    "An agent's own requests are not taken here (X-Limpet-Hop); let its client call.",
+  );
 }
 
 /** The answer to a browser's preflight; no credential travels with one. */

@@ -12,18 +12,20 @@ import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
-import { createEgress } from "../tools/egress.ts";
+import type { Egress } from "../tools/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { callsOf, effectiveTools } from "./effective-tools.ts";
+import { egressOf } from "./egress.ts";
 import type { Engine } from "./engine.ts";
 import { redactorOf } from "./known-secrets.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import { overrideOf, providerOf, windowOf } from "./models.ts";
+import { declaredSecrets, withReach } from "./reach.ts";
 import { withoutSecrets } from "./redacted.ts";
 import { rulesOf } from "./rules.ts";
-import { textOf, withModels, withSecrets } from "./secrets.ts";
+import { withModels, withSecrets } from "./secrets.ts";
 import type { Bindings, SecretReader } from "./secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
@@ -39,28 +41,20 @@ export interface EngineOptions {
   /** Guards of the team's extensions. */
   readonly guards?: readonly Guard[];
   readonly now?: () => number;
+  /** Hosts that this deployment was called at: it never calls them itself. */
+  readonly ownHosts?: ReadonlySet<string>;
   /** Absent: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-const privateEgress = (env: Bindings): readonly string[] =>
-  (textOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
-    .split(",")
-    .map((each) => each.trim())
-    .filter((each) => each !== "");
-
 /** Makes completers for `team`, whose model ids are resolved. */
 const makerOf = (
-  { env, fetch: given, profiles = [] }: EngineOptions,
+  { env, profiles = [] }: EngineOptions,
   team: Team,
   now: () => number,
   redactor: Redactor,
+  egress: Egress,
 ): MakeCompleter => {
-  const egress = createEgress({
-    ...team.egress,
-    privateAllow: privateEgress(env),
-    fetch: given ?? ((input, init) => fetch(input, init)),
-  });
   return (target) => {
     const { provider, model } = target;
     const create = (secret: SecretReader): Completer =>
@@ -112,20 +106,29 @@ const familyOf = ({ providers }: Team): TokenFamily => {
   return kind === "anthropic" || kind === "gemini" ? kind : "openai-chat";
 };
 
+/** The team with the secrets that its agents' tools declare among those that it needs (CF-20). */
+const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
+  const used = new Set(team.agents.flatMap((agent) => agent.toolboxes.map(({ name }) => name)));
+  const secrets = [...new Set([...team.secrets, ...declaredSecrets(toolboxes, used)])].toSorted();
+  return { ...team, secrets };
+};
+
 /** Builds the engine of a team. Nothing here touches the network; completers load their SDK at the first call. */
 export const createEngine = (options: EngineOptions): Engine => {
-  const { env, toolboxes, profiles = [] } = options;
+  const { env, profiles = [] } = options;
   const guards = [...builtInGuards, ...(options.guards ?? [])];
   const now = options.now ?? (() => Date.now());
   const team = withModels(options.team, env);
   const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
   const unavailable = unavailableIn(env);
   const redactor = redactorOf(team, env);
-  const make = makerOf(options, team, now, redactor);
+  const egress = egressOf(options);
+  const make = makerOf(options, team, now, redactor, egress);
+  const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
   const parts = { team, toolboxes, guards, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
-    team,
+    team: withToolSecrets(team, toolboxes),
     revision: team.revision,
     definition: JSON.stringify(definitionOf(options.team)),
     rules: rulesOf({ team, env, tools: (agent) => effectiveTools(parts, { agent, standing: null }, null) }),

@@ -12,6 +12,8 @@ export interface Engines {
   readonly deployed: () => Engine;
   /** `definition` is what the session's creation stored. */
   readonly pinned: (revision: string, definition: string) => Engine;
+  /** Tells of a host that this deployment was called at, so that its agents do not call it (TB-18). */
+  readonly calledAt: (host: string) => void;
 }
 
 /** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait (CF-34). */
@@ -31,7 +33,9 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
 };
 
 /** Builds each engine once: old definitions run with the deployed team's connections and code. */
-export const createEngines = (options: EngineOptions): Engines => {
+export const createEngines = (given: EngineOptions): Engines => {
+  const ownHosts = new Set(given.ownHosts);
+  const options = { ...given, ownHosts };
   const deployed = createEngine(options);
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
@@ -47,5 +51,6 @@ export const createEngines = (options: EngineOptions): Engines => {
       known.set(revision, engine);
       return engine;
     },
+    calledAt: (host) => void ownHosts.add(host),
   };
 };

@@ -81,6 +81,20 @@ const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map
   return values;
 };
 
+/** Values of the named secrets; what is not set, or cannot be read, is left out. */
+export const readSecrets = async (
+  env: Bindings,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const stored = names.filter((name) => isStored(env[name]));
+  const values = stored.length === 0 ? new Map<string, string>() : await fetchStored(env, stored);
+  for (const name of names) {
+    const value = textOf(env, name);
+    if (value !== null) values.set(name, value);
+  }
+  return values;
+};
+
 /** Gives a text with its references resolved, or throws the sentence about the first that is unset. */
 export type SecretReader = (text: string, field: string) => string;
 

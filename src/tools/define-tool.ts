@@ -1,6 +1,8 @@
 import * as z from "zod";
 import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
+import { reachProblem } from "./reach.ts";
+import type { Declared, Reach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest } from "./session-request.ts";
 
@@ -48,7 +50,7 @@ export interface Parked {
 export const parked = (park: Park): Parked => ({ parked: park });
 
 /** All that a tool sees of the world (TB-1). `key` is the same for every attempt of a call. */
-export interface ToolContext {
+export interface ToolContext extends Reach {
   readonly callId: string;
   readonly key: string;
   readonly attempt: number;
@@ -75,7 +77,7 @@ export interface ToolContext {
 }
 
 /** A tool as written: `run` gets arguments that passed `params`. */
-export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> {
+export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Declared {
   readonly name: string;
   readonly description: string;
   readonly params: P;
@@ -148,6 +150,8 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
   }
+  const problem = reachProblem(definition);
+  if (problem !== null) throw new Error(`tool ${name}: ${problem}`);
   if ((run === undefined) === (request === undefined))
     throw new Error(`tool ${name}: give either run or request`);
   const typed = (args: unknown): z.output<P> => args as z.output<P>;

@@ -9,7 +9,7 @@ export interface EgressRules {
   /** Exact `host:port` of the operator's variable LIMPET_PRIVATE_EGRESS; exempt from scheme, port and address rules. */
   readonly privateAllow: readonly string[];
   /** Hosts of this deployment: never called. */
-  readonly ownHosts?: readonly string[];
+  readonly ownHosts?: ReadonlySet<string>;
 }
 
 export type UrlCheck =
@@ -65,7 +65,7 @@ const checkPublic = (url: URL, host: string, port: string, rules: EgressRules): 
   if (url.protocol === "http:" && !rules.allow_http)
     return "plain http is off (egress.allow_http: true permits it)";
   if (!rules.ports.includes(Number(port))) return `port ${port} is not in egress.ports`;
-  if (matchesHost(rules.ownHosts ?? [], host)) return `${host} is this deployment itself`;
+  if (rules.ownHosts?.has(host) === true) return `${host} is this deployment itself`;
   return null;
 };
 

@@ -29,6 +29,8 @@ interface EgressInit {
   readonly secrets?: readonly string[];
   /** True: only hosts of `egress.allow`. */
   readonly allowList?: boolean;
+  /** Only these origins, at every hop; absent: any that the rules let through. */
+  readonly origins?: readonly string[];
 }
 
 /** The one door for outgoing requests (TB-18). Rejects with `EgressError`, an abort's reason or the network's error. */
@@ -66,6 +68,10 @@ const withoutSecrets = (headers: Headers, secrets: readonly string[]): Headers =
 const becomesGet = (status: number, method: string): boolean =>
   (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
 
+const withinOrigins = ({ origin, host }: URL, { origins }: EgressInit): void => {
+  if (origins?.includes(origin) === false) throw denied(`${host} is not among the hosts of this tool`);
+};
+
 const resolveLocation = (location: string, base: URL): URL => {
   try {
     return new URL(location, base);
@@ -81,6 +87,7 @@ const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressI
   const sameOrigin = target.origin === hop.url.origin;
   const check = checkUrl(target, rules, { allowList: init.allowList === true, noPrivate: !sameOrigin });
   if (!check.ok) throw denied(`a redirect was refused: ${check.reason}`);
+  withinOrigins(check.url, init);
   const secrets = init.secrets ?? [];
   if (!sameOrigin && holdsSecret(hop.body, secrets))
     throw denied("a redirect would carry a secret in the body to another origin");
@@ -125,6 +132,7 @@ export const createEgress = (options: EgressOptions): Egress => {
   return async (address, init) => {
     const check = checkUrl(address, options, { allowList: init.allowList === true });
     if (!check.ok) throw denied(check.reason);
+    withinOrigins(check.url, init);
     const headers = new Headers(init.headers);
     headers.set("x-limpet-hop", "1");
     const signal = signalOf(init);

@@ -158,6 +158,16 @@ describe.each(closed.map((route) => [label(route), route] as const))("%s", (_, r
     expect(own.calls).toEqual([]);
   });
 
+  test("TB-18: is 403 for what an agent sent, whatever the credential", async () => {
+    const { fetch, session } = setUp();
+    const double = await session(anId());
+    const headers = { "X-Limpet-Hop": "1", Upgrade: "websocket" };
+    const response = await fetch(addresses(route)[0] ?? "", init(route, adminKey, headers));
+    expect(response.status).toBe(403);
+    expect(await problemOf(response)).toMatchObject({ code: "origin_not_allowed" });
+    expect(double.calls).toEqual([]);
+  });
+
   test("RE-T4: is 403 for a foreign Origin, whatever the credential", async () => {
     const { fetch, session } = setUp({ access: { origins: ["https://app.example.com"] } });
     const double = await session(anId());

@@ -76,7 +76,7 @@ test("AP-9: a session's answers hold its head as ETag, and If-Match reaches PATC
   expect((await call("GET", `${S}/usage`)).headers.get("ETag")).toBeNull();
 });
 
-test("AP-9: every answer has its own Request-Id and continues a valid trace", async () => {
+test("AP-9, TB-18: every answer has its own Request-Id and continues a valid trace; a session learns the host", async () => {
   const { call, fetch, session } = setUp();
   const { calls } = await session(anId());
   const trace = "0af7651916cd43dd8448eb211c80319c";
@@ -84,6 +84,7 @@ test("AP-9: every answer has its own Request-Id and continues a valid trace", as
   const response = await call("GET", S, undefined, { traceparent: sent });
   expect(response.headers.get("traceparent")).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
   expect(calls[0]?.trace).toBe(response.headers.get("traceparent"));
+  expect(calls[0]?.host).toBe("limpet.example");
   for (const bad of ["", "00-zz", `00-${"0".repeat(32)}-b7ad6b7169203331-01`, sent.replace("00-", "ff-")]) {
     const other = await call("GET", S, undefined, { traceparent: bad });
     expect(other.headers.get("traceparent")).not.toContain(trace);

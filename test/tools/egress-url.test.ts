@@ -241,7 +241,9 @@ describe("TB-18: the rules", () => {
     expect(checkUrl("https://a.docs.example.org/", some, { allowList: true }).ok).toBe(true);
   });
   test("this deployment's own hosts are refused", () => {
-    expect(reason("https://Agents.example.com/", { ownHosts: ["agents.example.com"] })).toMatch(/deployment/);
+    expect(reason("https://Agents.example.com/", { ownHosts: new Set(["agents.example.com"]) })).toMatch(
+      /deployment/,
+    );
   });
   test("a private target opens only by its exact host and port", () => {
     const privateAllow = ["127.0.0.1:8801", "ollama:11434", "[::1]:9000"];

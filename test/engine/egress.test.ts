@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEngines } from "../../src/engine/engines.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { openBench } from "../support/bench.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeProvider } from "../support/fake-provider.ts";
+import { engineOptions, teamOf } from "../support/teams.ts";
+import { say, wireEnv } from "./harness.ts";
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+
+const yaml = `
+providers:
+  - { name: main, kind: openai, base_url: "https://agents.example.com/v1", api_key: "\${KEY}", model: gpt-6.1-sol }
+agents: [{ name: helper, effects: [] }]
+`;
+
+const ended = async (engine: Engine): Promise<Record<string, unknown>> => {
+  const bench = openBench({ engine });
+  bench.ok("create");
+  return say(bench);
+};
+
+test("★ TB-18: a deployment does not call itself: not at a host that it was called at, in old revisions too", async () => {
+  const called: string[] = [];
+  const answer = async (input: RequestInfo | URL): Promise<Response> => {
+    called.push(input instanceof Request ? input.url : String(input));
+    return Response.json({ error: { message: "no" } }, { status: 401 });
+  };
+  const team = await teamOf(yaml);
+  const engines = createEngines(engineOptions(team, { env: wireEnv(fake), fetch: answer }));
+  const { revision, definition } = engines.deployed();
+  const old = engines.pinned(`${revision}x`, definition);
+  await ended(engines.deployed());
+  expect(called).toEqual(["https://agents.example.com/v1/chat/completions"]);
+  engines.calledAt("agents.example.com");
+  for (const engine of [engines.deployed(), old]) {
+    expect(await ended(engine)).toMatchObject({ state: "failed", reason: "provider_error" });
+  }
+  expect(called).toHaveLength(1);
+});
