@@ -70,8 +70,6 @@ export interface SessionCall {
   readonly trace?: string;
   /** Host that the request was sent to: one of this deployment's own (TB-18). */
   readonly host?: string;
-  /** Host that the request was sent to: one of this deployment's own (TB-18). */
-  readonly host?: string;
 }
 
 /** `json` is the serialised answer; `seq` the session's head after it; `status` 200, 201, 202 or 204. */
