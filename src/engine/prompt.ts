@@ -55,19 +55,6 @@ const notesProtocol = (tools: ReadonlySet<string>): string => {
   return said.join("\n");
 };
 
-/** How notes are used, where there are any. */
-const notesProtocol = (tools: ReadonlySet<string>): string => {
-  if (!tools.has("list_notes")) return "";
-  const said = [
-    "Notes outlast what you have in view, and whoever shares them reads them, too.",
-    `Before you begin, look at what is there with list_notes${tools.has("read_note") ? " and read_note" : ""}.`,
-    ...(tools.has("write_note")
-      ? ["With write_note, keep what will be needed later: decisions, findings, what is done and what is left."]
-      : []),
-  ];
-  return said.join("\n");
-};
-
 /** Whom it may call (AG-6): there only where it can. */
 const availableAgents = ({ tools, callable }: PromptFacts): string =>
   ["delegate_to_agent", "spawn_agents", "dispatch_tasks"].some((name) => tools.has(name))
