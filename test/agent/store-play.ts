@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
-import type { StoreChange } from "../../src/tools/stores.ts";
+import type { StoreChange, Task } from "../../src/tools/stores.ts";
 import type { Bench } from "../support/bench.ts";
 import { scripted } from "../support/scripts.ts";
 import { play } from "./play.ts";
@@ -60,5 +60,6 @@ export const entriesOf = (bench: Bench): readonly string[] =>
   bench.rows("entries").map(({ store, key, json }) => `${String(store)} ${String(key)} ${String(json)}`);
 
 /** What GET of a store shows. */
-export const listOf = <Row>(bench: Bench, op: "state" | "tasks" | "notes"): readonly Row[] =>
-  bench.ok(op)["data"] as unknown as readonly Row[];
+export const listOf = (bench: Bench, op: "state" | "tasks" | "notes"): readonly unknown[] =>
+  bench.ok(op)["data"] as unknown as readonly unknown[];
+export const tasksOf = (bench: Bench): readonly Task[] => listOf(bench, "tasks") as readonly Task[];

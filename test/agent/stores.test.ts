@@ -3,7 +3,17 @@ import type { StoreChange } from "../../src/tools/stores.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { dataOf, ends, refused, results } from "./play.ts";
-import { call, changing, entriesOf, listOf, script, setting, storePlay, storeRun } from "./store-play.ts";
+import {
+  call,
+  changing,
+  entriesOf,
+  listOf,
+  script,
+  setting,
+  storePlay,
+  storeRun,
+  tasksOf,
+} from "./store-play.ts";
 
 /** Shared values from YAML, and how tools change stores (AG-42, TB-37). */
 
@@ -120,7 +130,7 @@ test("TB-37: a team's tool reads the stores as copies and changes them together 
     ...tool,
     run: async (args: unknown, context: Parameters<typeof tool.run>[1]) => {
       const task = context.stores.tasks.get("task_1");
-      (task?.metadata as { x: number }).x = 99;
+      Object.assign(task?.metadata ?? {}, { x: 99 });
       seen.push(context.stores.state.get("seed")?.value, context.stores.state.keys(), task?.title);
       return tool.run(args, context);
     },
@@ -192,9 +202,7 @@ const story = script(
 
 const check = (bench: Bench): void => {
   expect(entriesOf(bench)).toEqual(['notes n "Kept."', "state b 2"]);
-  expect(
-    listOf<{ id: string; status: string }>(bench, "tasks").map(({ id, status }) => `${id} ${status}`),
-  ).toEqual(["task_1 completed"]);
+  expect(tasksOf(bench).map(({ id, status }) => `${id} ${status}`)).toEqual(["task_1 completed"]);
   expect(bench.types().filter((type) => type === "store_changed")).toHaveLength(4);
   expect(bench.types().filter((type) => type === "task_changed")).toHaveLength(3);
   expect(ends(bench)).toEqual(["completed:end_turn"]);
