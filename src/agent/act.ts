@@ -38,7 +38,8 @@ const withCache = async (
   const outcome = await runBounded(outside, threadId, call, tool, args);
   if (changesWorkspace(tool)) cache.clear();
   if (!enabled || outcome.kind === "parked") return outcome;
-  if (outcome.status === "ok" && outcome.output.stores === undefined) cache.put(key, outcome.output, before);
+  if (outcome.status === "ok" && outcome.output.stores === undefined && outcome.kept === undefined)
+    cache.put(key, outcome.output, before);
   return { ...outcome, cache: "miss" };
 };
 
@@ -97,7 +98,10 @@ const store = (outside: Outside, threadId: string, call: Call, outcome: Outcome)
     const current = findCall(draft.state.threads[threadId]?.run ?? null, id);
     if (current === null || !isCurrent(draft.state, threadId, call, host.epoch)) return;
     if (outcome.kind === "parked") parkedOn(draft, threadId, current, outcome.park);
-    else callEnded(draft, threadId, id, storesSettled(draft, threadId, current, outcome));
+    else {
+      draft.blobs.push(...(outcome.kept ?? []));
+      callEnded(draft, threadId, id, storesSettled(draft, threadId, current, outcome));
+    }
   });
   host.itemsClosed([id]);
 };

@@ -19,6 +19,8 @@ export interface Lane {
   /** Tokens; 0 = unknown. */
   readonly window: number;
   readonly maxOutput: number;
+  /** What the model takes beside text. */
+  readonly media: { readonly images: boolean; readonly documents: boolean };
   readonly completer: Completer;
   /** Price of a call in 10⁻⁹ USD; null if it is not known. */
   readonly cost: (usage: Usage) => number | null;

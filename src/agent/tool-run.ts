@@ -5,6 +5,9 @@ import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool
 import { toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
 import { noReach } from "../tools/reach.ts";
+import type { Blob } from "./draft.ts";
+import { createKeeper } from "./keeping.ts";
+import type { Keeper } from "./keeping.ts";
 import { liveOutput } from "./live-output.ts";
 import type { Outside } from "./outside.ts";
 import { findCall } from "./outcomes.ts";
@@ -22,6 +25,8 @@ export type Outcome =
       readonly status: ResultStatus;
       /** What the cache said; null if it was not asked. */
       readonly cache: "hit" | "miss" | null;
+      /** Bytes that the output shows. */
+      readonly kept?: readonly Blob[];
     }
   | { readonly kind: "parked"; readonly park: Parked["parked"] };
 
@@ -50,6 +55,7 @@ const contextOf = (
   call: Call,
   deadline: number,
   live: { readonly signal: AbortSignal; readonly ended: boolean },
+  keeper: Keeper,
 ): ToolContext => {
   const session = host.read();
   const thread = session.threads[threadId];
@@ -79,6 +85,8 @@ const contextOf = (
             changeCall(draft, threadId, call.call.id, { memo: host.redactor.value(memo) });
         }),
     },
+    sees: agent.lanes[0]?.media ?? { images: false, documents: false },
+    keep: keeper.keep,
     show: liveOutput(host, threadId, call, live),
     ...noReach,
   };
@@ -110,9 +118,10 @@ export const runBounded = async (
   signal.addEventListener("abort", stop, { once: true });
   gone.addEventListener("abort", drop, { once: true });
   const live = { signal: abort.signal, ended: false };
-  const context = contextOf(outside, threadId, call, host.now() + ms, live);
+  const keeper = createKeeper(startOf(host, threadId, call));
+  const context = contextOf(outside, threadId, call, host.now() + ms, live, keeper);
   void Promise.try(() => tool.run(args, context))
-    .then((result) => host.redactor.value(outcomeOf(result)))
+    .then((result) => withKept(keeper, host.redactor.value(outcomeOf(result))))
     .then((outcome) => withSharedNotes(host, context, outcome))
     .then(given.resolve, (error: unknown) => given.resolve(host.redactor.value(failure(error))));
   try {
@@ -136,6 +145,18 @@ const withSharedNotes = async (
   if (notes === null || outcome.kind === "parked" || outcome.status !== "ok") return outcome;
   const problem = await sharedNotesWritten(notes, outcome.output.stores ?? [], `${session}/${key}`);
   return problem === null ? outcome : output(problem, "error");
+};
+
+/** Names one start of a call within its session. */
+const startOf = (host: Outside["host"], threadId: string, { call, attempts }: Call): string =>
+  `${host.read().threads[threadId]?.run?.id ?? ""}.${call.id}.${attempts}`;
+
+/** An output with the bytes that it shows. */
+const withKept = (keeper: Keeper, outcome: Outcome): Outcome => {
+  if (outcome.kind === "parked") return outcome;
+  const kept = keeper.shown(outcome.output.content);
+  if (kept === null) return notUsable("an image that it did not keep");
+  return kept.length === 0 ? outcome : { ...outcome, kept };
 };
 
 const cancelled: Outcome = output(synthesised.cancelledRunning, "cancelled");

@@ -53,11 +53,13 @@ const samplingOf = (agent: AgentConfig, provider: Provider): Lane["sampling"] =>
 const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeCompleter): Lane => {
   const { provider, model } = target;
   const limits = { ...provider.rate_limit, cacheReadsCount: provider.kind !== "anthropic" };
+  const { max_output, capabilities } = entryOf(team, target);
   return {
     provider: provider.name,
     model,
     window: windowOf(team, target, agent),
-    maxOutput: Math.min(agent.max_tokens ?? provider.max_tokens, entryOf(team, target).max_output),
+    maxOutput: Math.min(agent.max_tokens ?? provider.max_tokens, max_output),
+    media: { images: capabilities.images, documents: capabilities.documents },
     completer: make(target),
     cost: (usage) => costOf(usage, 0, priceOf(provider.kind, model, overrideOf(team, model))),
     retry: {

@@ -72,6 +72,13 @@ export interface ToolContext extends Reach {
   readonly recall: (id: string) => string | null;
   /** Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. */
   readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
+  /** What the model of the calling agent takes beside text. */
+  readonly sees: { readonly images: boolean; readonly documents: boolean };
+  /**
+   * Keeps bytes for an image or document part of the result, whose `blob` is the id that it gives; they are stored with
+   * the result. At most 5 MiB, 20 MiB a call.
+   */
+  readonly keep: (bytes: Uint8Array) => string;
   /** Streams a piece of output to watchers; never stored. */
   readonly show: (text: string) => void;
 }

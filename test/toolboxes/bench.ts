@@ -4,6 +4,7 @@ import type { Sandbox } from "../../src/sandbox/contract.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { parseArguments } from "../../src/tools/arguments.ts";
 import type { Parked, ToolContext, ToolOutput } from "../../src/tools/define-tool.ts";
+import { createKeeper } from "../../src/agent/keeping.ts";
 import { noReach } from "../../src/tools/reach.ts";
 import { createCoreToolbox, toolboxes } from "../../src/toolboxes/index.ts";
 import { createLocalWorkspace, type LocalWorkspace } from "../sandbox/local.ts";
@@ -58,6 +59,8 @@ export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fet
       commandTimeout: { default: 20, max: 30 },
       stores: emptyStores,
       ...noReach,
+      sees: { images: true, documents: true },
+      keep: createKeeper(key).keep,
       recall: (id) => stored.get(id) ?? null,
       memo: { get: () => memos.get(key) ?? null, set: (value) => void memos.set(key, value) },
       show: (text) => void shown.push(text),

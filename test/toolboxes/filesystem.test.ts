@@ -69,6 +69,58 @@ test("toolboxes §3: each file tool with a path missing, outside, not writable o
   expect(await everything(sandbox)).toEqual(before);
 });
 
+const pngHeader = (width: number, height: number): Uint8Array => {
+  const bytes = Buffer.alloc(40);
+  bytes.write("\x89PNG\r\n\x1a\n", 0, "latin1");
+  bytes.write("IHDR", 12, "latin1");
+  bytes.writeUInt32BE(width, 16);
+  bytes.writeUInt32BE(height, 20);
+  return Uint8Array.from(bytes);
+};
+const webp = Uint8Array.from(
+  Buffer.concat([Buffer.from("RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0", "latin1"), Buffer.alloc(12)]),
+);
+
+test.each([
+  ["a.png", pngHeader(8_000, 20), "image/png"],
+  ["a.webp", webp, "image/webp"],
+])("toolboxes §3: fs_read gives %s as an image part with its bytes kept", async (path, bytes, media_type) => {
+  const { call, sandbox } = toolBench();
+  await sandbox.write(path, bytes, { key: "image" });
+  const kept: Uint8Array[] = [];
+  const keep = (some: Uint8Array): string => `m${kept.push(some)}`;
+  const note = `${path} is a binary file: ${media_type}, ${bytes.length} bytes.`;
+  expect(await call("fs_read", { path }, { keep })).toEqual({
+    content: [
+      { type: "text", text: note },
+      { type: "image", media_type, blob: "m1", name: path },
+    ],
+  });
+  expect(kept).toEqual([bytes]);
+});
+
+test.each([
+  [
+    "whose header cannot be read",
+    Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 1]),
+    "Its header cannot be read",
+  ],
+  ["of more pixels than models take", pngHeader(8_001, 20), "It is more than 8000 pixels wide or high"],
+  [
+    "of more bytes than models take",
+    Buffer.concat([pngHeader(2, 2), Buffer.alloc(3_932_160)]),
+    "It is larger than 3932160 bytes",
+  ],
+])(
+  "MO-8: fs_read does not show an image %s, since every later request would be refused",
+  async (_, bytes, why) => {
+    const { text, sandbox } = toolBench();
+    await sandbox.write("p.png", Uint8Array.from(bytes), { key: "image" });
+    const note = `p.png is a binary file: image/png, ${bytes.length} bytes.`;
+    expect(await text("fs_read", { path: "p.png" })).toBe(`${note} ${why}, so it cannot be shown.`);
+  },
+);
+
 test("toolboxes §3: fs_read gives text whole, of binaries type and size, and refuses more than 10 MiB", async () => {
   const { text, sandbox } = toolBench();
   await text("fs_write", { path: "a", content: "é\r\n日本\n" });
@@ -76,7 +128,9 @@ test("toolboxes §3: fs_read gives text whole, of binaries type and size, and re
   await text("fs_write", { path: "empty", content: "" });
   expect(await text("fs_read", { path: "empty" })).toBe("");
   await sandbox.write("p.png", Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 1]), { key: "png" });
-  expect(await text("fs_read", { path: "p.png" })).toBe("p.png is a binary file: image/png, 6 bytes.");
+  expect(await text("fs_read", { path: "p.png" }, { sees: { images: false, documents: false } })).toBe(
+    "p.png is a binary file: image/png, 6 bytes.",
+  );
   await sandbox.write("big", new Uint8Array(10 * 1024 * 1024 + 1).fill(65), { key: "big" });
   expect(await text("fs_read", { path: "big" })).toMatch(/^ERROR too_large: /);
 });

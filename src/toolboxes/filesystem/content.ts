@@ -6,7 +6,7 @@ const longestText = 10 * 1024 * 1024;
 
 export type FileText =
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "binary"; readonly type: string; readonly size: number }
+  | { readonly kind: "binary"; readonly type: string; readonly bytes: Uint8Array }
   | { readonly kind: "error"; readonly error: ToolOutput };
 
 const signatures: readonly (readonly [string, readonly number[]])[] = [
@@ -18,7 +18,11 @@ const signatures: readonly (readonly [string, readonly number[]])[] = [
   ["application/gzip", [0x1f, 0x8b]],
 ];
 
+const isWebp = (bytes: Uint8Array): boolean =>
+  String.fromCharCode(...bytes.subarray(0, 4), ...bytes.subarray(8, 12)) === "RIFFWEBP";
+
 const typeOf = (bytes: Uint8Array): string =>
+  (isWebp(bytes) ? "image/webp" : undefined) ??
   signatures.find(([, signature]) => signature.every((byte, index) => bytes[index] === byte))?.[0] ??
   "application/octet-stream";
 
@@ -48,8 +52,10 @@ export async function readText(sandbox: Sandbox, path: string): Promise<FileText
     return { kind: "error", error: toolError("too_large", sentence) };
   }
   const text = decoded(bytes);
-  return text === null ? { kind: "binary", type: typeOf(bytes), size: bytes.length } : { kind: "text", text };
+  return text === null ? { kind: "binary", type: typeOf(bytes), bytes } : { kind: "text", text };
 }
 
-export const binaryNote = (path: string, file: { readonly type: string; readonly size: number }): string =>
-  `${path} is a binary file: ${file.type}, ${file.size} bytes.`;
+export const binaryNote = (
+  path: string,
+  { type, bytes }: { readonly type: string; readonly bytes: Uint8Array },
+): string => `${path} is a binary file: ${type}, ${bytes.length} bytes.`;
