@@ -67,13 +67,20 @@ export const storeLimits = {
 
 const inBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
 
+/** Any JSON; told to models as any value, since not all of them take schemas that refer to themselves. */
+const anyJson = z
+  .unknown()
+  .refine((value) => value !== undefined, "a value is required")
+  .transform((value) => value as Json);
+
 export const stateKey = z
   .string()
   .regex(/^[^\p{Cc}]{1,256}$/u, "1 to 256 characters, none of them a control character")
   .refine((key) => key.isWellFormed(), "must be well-formed Unicode");
-export const stateValue = z
-  .json()
-  .refine((value) => inBytes(value) <= storeLimits.value, "a value has at most 256 KiB of JSON");
+export const stateValue = anyJson.refine(
+  (value) => inBytes(value) <= storeLimits.value,
+  "a value has at most 256 KiB of JSON",
+);
 export const revision = z.int().min(0);
 
 export const noteName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "1 to 64 letters, digits, _ and -");
@@ -86,7 +93,7 @@ export const taskTitle = text(200, 1);
 export const taskDescription = text(16_000);
 export const taskDependencies = z.array(taskId).max(64);
 export const taskMetadata = z
-  .record(z.string().max(256), z.json())
+  .record(z.string().max(256), anyJson)
   .refine((metadata) => inBytes(metadata) <= storeLimits.metadata, "metadata has at most 16 KiB of JSON");
 /** `canceled` is read as `cancelled` (AG-43). */
 export const taskStatus = z.preprocess(
