@@ -1,3 +1,4 @@
+import { shownTokens } from "./message.ts";
 import type { ContentPart, Message, Part } from "./message.ts";
 
 /** Tags that only the runtime may write: inside human, tool and MCP text they are escaped when rendered (SE-5). */
@@ -66,7 +67,7 @@ export const render = (message: Message): Message => {
   if (known !== undefined) return known;
   const parts = renderParts(message);
   const same = parts === message.parts || parts.every((part, index) => part === message.parts[index]);
-  const result = same ? message : { ...message, parts };
+  const result = same ? message : { ...message, parts, tokens: shownTokens(message) };
   rendered.set(message, result);
   return result;
 };

@@ -4,7 +4,7 @@ import { count, name } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { climbed } from "./compaction/ladder.ts";
 import type { Aim, Climb } from "./compaction/ladder.ts";
-import { paceAfter, paced, steady } from "./compaction/pace.ts";
+import { paceAfter, paced, presumedLimit, requestLimit, steady } from "./compaction/pace.ts";
 import type { Pace } from "./compaction/pace.ts";
 import { editsOf } from "./compaction/shadow.ts";
 import { threshold } from "./threshold.ts";
@@ -45,6 +45,7 @@ const aimOf = (context: EffectContext, given: Params): Aim => {
     context,
     window,
     size: force?.why === "overflow" ? Math.max(size, window + 1) : size,
+    limit: force?.why === "overflow" ? presumedLimit(window) : requestLimit(window, context.maxOutput),
     target: Math.floor(window * targetOf(given)),
     keepTurns: given.keep_turns,
     onFailure: given.on_failure,

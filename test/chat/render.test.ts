@@ -67,3 +67,10 @@ test("SE-5: the same message always gives the same object, so that its wire form
   expect(render(given)).toBe(render(given));
   expect(escapeTags("a < b")).toBe("a < b");
 });
+
+test("EF-8: a message that is shown shorter counts with the tokens it is shown with", () => {
+  const overlay = { edit: 1, by: "compact", texts: { 0: "short" }, media: false, tokens: 6 };
+  const overlaid = message({ overlay, tokens: 900 }, "long");
+  expect(render(overlaid)).toMatchObject({ parts: [{ text: "short" }], tokens: 6 });
+  expect(render(message({ tokens: 900 }, "<note>")).tokens).toBe(900);
+});

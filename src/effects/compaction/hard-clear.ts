@@ -20,7 +20,7 @@ const split = ({ gone }: Range): readonly (readonly Message[])[] => {
   return at < 0 ? [gone] : [gone.slice(0, at), gone.slice(at + 1)];
 };
 
-type Known = Pick<EffectContext, "view" | "unread" | "task" | "records" | "tokens" | "tools">;
+type Known = Pick<EffectContext, "view" | "unread" | "task" | "records" | "run" | "tokens" | "tools">;
 
 /** The view without its range, best first: with the summary that a model wrote of it, and with a note. */
 const cleared = (
@@ -69,22 +69,21 @@ const cutTexts = (messages: readonly Message[], max: number, canRecall: boolean)
     }),
   );
 
-const fitted = (context: Known, clear: Shadow, goal: number): Shadow | null => {
-  if (clear.size <= goal) return clear;
+/** The shadow with kept messages cut until it has `goal` tokens; with the shortest texts if it never has. */
+const fitted = (context: Known, clear: Shadow, goal: number): Shadow => {
   const { view } = context;
   const gone = new Set(clear.retired?.runs.flat());
   const kept = view.filter((message, at) => !gone.has(message) && !isBlockPinned(view, at));
   const canRecall = context.tools.includes("recall");
-  for (let max = longest; max >= shortest; max /= 2) {
-    const cut = withTexts(clear, cutTexts(kept, max, canRecall));
-    if (cut.size <= goal) return cut;
-  }
-  return null;
+  let cut = clear;
+  for (let max = longest; max >= shortest && cut.size > goal; max /= 2)
+    cut = withTexts(clear, cutTexts(kept, max, canRecall));
+  return cut;
 };
 
 /**
  * The view is cleared but for pinned messages, the newest human input and what no call has seen; these are cut until the
- * request has at most `goal` tokens. `told` is what a model wrote of the range. Null: even so it does not fit.
+ * request has at most `goal` tokens, or else as short as they can be. `told` is what a model wrote of the range.
  */
 export const hardCleared = (
   context: Known,
@@ -92,11 +91,13 @@ export const hardCleared = (
   goal: number,
   told: string | null,
   keepTurns: number,
-): Shadow | null => {
+): Shadow => {
   const range = rangeBefore(context.view, tailStart(context.view, context.unread));
+  const cuts: Shadow[] = [];
   for (const clear of cleared(context, shadow, range, told, keepTurns)) {
-    const fit = fitted(context, clear, goal);
-    if (fit !== null) return fit;
+    const cut = fitted(context, clear, goal);
+    if (cut.size <= goal) return cut;
+    cuts.push(cut);
   }
-  return null;
+  return cuts.reduce((best, cut) => (cut.size < best.size ? cut : best), shadow);
 };

@@ -2,7 +2,6 @@ import type { EffectContext, Notice } from "../../agent/effect.ts";
 import { budgetOf, leastBudget } from "./chunks.ts";
 import { hardCleared } from "./hard-clear.ts";
 import { noteMessage } from "./note.ts";
-import { requestLimit } from "./pace.ts";
 import { rangeBefore, tailStart } from "./range.ts";
 import type { Range } from "./range.ts";
 import { masked, trimmed } from "./shorten.ts";
@@ -21,6 +20,8 @@ export interface Aim {
   readonly window: number;
   /** Size of the request as it stands. */
   readonly size: number;
+  /** Size up to which a request fits. */
+  readonly limit: number;
   /** Size at which it ends. */
   readonly target: number;
   readonly keepTurns: number;
@@ -79,8 +80,7 @@ const stepFailed = (climb: Climb, stage: Stage, error: string, attempts: number)
   notices: [...climb.notices, notice("failed", climb.shadow, climb.shadow, attempts, `${stage}: ${error}`)],
 });
 
-const fits = ({ window, context }: Aim, { shadow }: Climb): boolean =>
-  shadow.size <= requestLimit(window, context.maxOutput);
+const fits = ({ limit }: Aim, { shadow }: Climb): boolean => shadow.size <= limit;
 
 const tokensOf = (shadow: Shadow, { gone }: Range): number =>
   gone.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
@@ -89,11 +89,13 @@ const rangeOf = ({ context: { view, unread }, keepTurns }: Aim): Range =>
   rangeBefore(view, tailStart(view, unread, keepTurns));
 
 const cleared = (aim: Aim, climb: Climb, told: string | null = null): Climb => {
-  const { context, window, target, keepTurns } = aim;
-  const limit = requestLimit(window, context.maxOutput);
-  const goal = context.force === null ? limit : Math.min(limit, target);
+  const { context, target, keepTurns, limit } = aim;
+  const isForced = context.force !== null;
+  const goal = isForced ? Math.min(limit, target) : limit;
   const shadow = hardCleared(context, climb.shadow, goal, told, keepTurns);
-  return shadow === null ? { ...climb, hopeless: true } : stepped(climb, "hard_clear", shadow);
+  // What fits an unknown window only the provider can tell.
+  if (shadow.size > goal && !isForced) return { ...climb, hopeless: true };
+  return stepped(climb, "hard_clear", shadow);
 };
 
 const noted = (aim: Aim, climb: Climb): Climb => {

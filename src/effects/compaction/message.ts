@@ -32,18 +32,43 @@ const periodOf = ({ gone, former }: Range): string => {
 /** First line of a summary. */
 export const heading = (form: SummaryForm, range: Range): string => `[${titles[form]}${periodOf(range)}]`;
 
-/** The input or task that began the run, unless it stays in the view; from a former summary it is not taken. */
-export const taskQuote = (
-  { task }: Pick<EffectContext, "task">,
-  { view, gone }: Range,
-): readonly string[] => {
-  if (task === null || task.summary !== undefined) return [];
-  if (view.some(({ id }) => id === task.id) && !gone.some(({ id }) => id === task.id)) return [];
-  const content = task.parts.filter(
-    (part) => part.type === "text" || part.type === "image" || part.type === "document",
-  );
-  const quote = withReferences(task, content, cutMiddle(textOf(task.parts), taskLength));
-  return [`The request this work began with, word for word:\n<request>\n${quote}\n</request>`];
+const quoteStart = "The request this work began with, word for word:\n<request>\n";
+const quoteEnd = "\n</request>";
+
+const quoted = (text: string): string =>
+  `${quoteStart}${text.replaceAll("</request", "<\\/request")}${quoteEnd}`;
+
+/** The quote in a former summary: the task itself has left the view. */
+const carried = ({ former }: Range): readonly string[] =>
+  former
+    .flatMap(({ parts }) => {
+      const text = textOf(parts);
+      const start = text.indexOf(quoteStart);
+      return start < 0 ? [] : [text.slice(start, text.indexOf(quoteEnd, start) + quoteEnd.length)];
+    })
+    .slice(-1);
+
+/** What code knows of the run. */
+export type Told = Pick<EffectContext, "task" | "records" | "run">;
+
+const isTaskOf =
+  (run: string) =>
+  (message: Message): boolean =>
+    message.run === run &&
+    message.role === "user" &&
+    message.origin !== "effect" &&
+    message.summary === undefined;
+
+/** The input or task that began the run, unless it stays in the view. */
+export const taskQuote = ({ task: given, run }: Told, range: Range): readonly string[] => {
+  const { view, gone } = range;
+  const task = given?.summary === undefined ? given : (view.find(isTaskOf(run)) ?? null);
+  const isShown = view.some(({ id }) => id === task?.id);
+  if (isShown && !gone.some(({ id }) => id === task?.id)) return [];
+  const before = isShown ? [] : carried(range);
+  if (task === null || before.length > 0) return before;
+  const media = task.parts.filter((part) => part.type === "image" || part.type === "document");
+  return [quoted(withReferences(task, media, cutMiddle(textOf(task.parts), taskLength)))];
 };
 
 const list = (name: string, entries: readonly string[]): readonly string[] => {
@@ -75,7 +100,7 @@ const endings: Readonly<Record<SummaryForm, string>> = {
 
 /** The whole text of a summary message; `missing` names what no model could tell of (EF-19, rung 4). */
 export const summaryMessage = (
-  context: Pick<EffectContext, "task" | "records">,
+  context: Told,
   form: SummaryForm,
   range: Range,
   body: string,

@@ -1,9 +1,9 @@
-import type { EffectContext } from "../../agent/effect.ts";
 import type { Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
 import { cutMiddle, withReferences } from "../texts.ts";
 import { heading, recordedFacts, taskQuote } from "./message.ts";
+import type { Told } from "./message.ts";
 import type { Range } from "./range.ts";
 
 /** What stands for a range that no model could tell of (EF-19, rung 5). */
@@ -47,11 +47,7 @@ const earlierSummary = (former: readonly Message[], told: string | null): readon
 };
 
 /** The note: what was there by count, what people asked, what the runtime recorded, and what a model told before (`told`). */
-export const noteMessage = (
-  context: Pick<EffectContext, "task" | "records">,
-  range: Range,
-  told: string | null = null,
-): string => {
+export const noteMessage = (context: Told, range: Range, told: string | null = null): string => {
   const left = range.gone.filter(({ summary }) => summary === undefined);
   return [
     heading("compact", range),

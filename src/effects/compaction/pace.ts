@@ -21,6 +21,9 @@ const leastOutput = 1_280;
 export const requestLimit = (window: number, maxOutput: number): number =>
   window - Math.min(maxOutput, Math.max(leastOutput, Math.floor(window / 10)));
 
+/** The same where an overflow has told no more of the window than that it ends below a size. */
+export const presumedLimit = (window: number): number => Math.floor(window * 0.9);
+
 /** What the effect answers if it does not act now; null = it acts. */
 export const paced = (
   { size, window, maxOutput }: Pick<EffectContext, "size" | "window" | "maxOutput">,
@@ -28,17 +31,15 @@ export const paced = (
   pace: Pace,
 ): EffectResult<Pace> | null => {
   if (window === 0 || threshold === 0) return {};
-  if (!isOver({ size, window }, threshold))
-    return pace.wait === 0 && pace.floor === null ? {} : { state: steady };
-  if (pace.wait > 1 && size <= requestLimit(window, maxOutput))
+  const over = isOver({ size, window }, threshold);
+  if (pace.wait > 1 && (!over || size <= requestLimit(window, maxOutput)))
     return { state: { ...pace, wait: pace.wait - 1 } };
+  if (!over) return pace.wait === 0 && pace.floor === null ? {} : { state: steady };
   return pace.floor !== null && size < pace.floor ? {} : null;
 };
 
-/** What is remembered of a try: whether it failed, and the size it left. */
+/** What is remembered of a try: that it failed, or the size it left if that is still over the threshold. */
 export const paceAfter = (window: number, threshold: number, size: number, failed: boolean): Pace => {
-  if (!isOver({ size, window }, threshold)) return steady;
-  return failed
-    ? { wait: turnsAfterFailure, floor: null }
-    : { wait: 0, floor: size + Math.ceil(window * growth) };
+  if (failed) return { wait: turnsAfterFailure, floor: null };
+  return isOver({ size, window }, threshold) ? { wait: 0, floor: size + Math.ceil(window * growth) } : steady;
 };

@@ -1,4 +1,4 @@
-import type { EffectContext, EffectReply } from "../../agent/effect.ts";
+import type { EffectCall, EffectContext, EffectReply } from "../../agent/effect.ts";
 import { callsOf } from "../../chat/view.ts";
 import { textOf } from "../../chat/text.ts";
 import type { FinishReason } from "../../model/completer.ts";
@@ -13,7 +13,7 @@ import type { Piece } from "./transcript.ts";
 
 /** A range told by a model: in one call, or chunk by chunk and merged (EF-20). */
 
-type Outside = Pick<EffectContext, "complete" | "tokens" | "task" | "records">;
+type Outside = Pick<EffectContext, "complete" | "signal" | "tokens" | "task" | "records" | "run">;
 
 /** What is to be summarised; the same job always makes the same calls, so that after a crash they answer from storage. */
 export interface Job {
@@ -37,6 +37,12 @@ export type Replies = Map<string, EffectReply>;
 
 const mostOutput = 4_096;
 const leastOutput = 512;
+
+/** Makes a call, unless the run was cancelled meanwhile (EF-6). */
+const complete = ({ context }: Job, call: EffectCall): Promise<EffectReply> => {
+  context.signal.throwIfAborted();
+  return context.complete(call);
+};
 
 const unusable = (text: string, finish: FinishReason): string | null => {
   if (finish !== "stop") return `the summary did not end by itself: ${finish}`;
@@ -89,7 +95,7 @@ const toldWhole = async (
   replies: Replies,
 ): Promise<Written> => {
   const transcript = transcriptOf(pieces);
-  const reply = await job.context.complete({
+  const reply = await complete(job, {
     ...transcriptCall(asking(job, mostOutput), former, transcript, total(pieces)),
     refuse: (text, finish) => unusable(text, finish) ?? (framed(job, text) === null ? tooLarge : null),
   });
@@ -113,7 +119,7 @@ const toldChunk = async (
   const transcript = transcriptOf(chunk);
   const known = replies.get(transcript);
   if (known !== undefined) return { ...known, attempts: 0 };
-  const reply = await job.context.complete({
+  const reply = await complete(job, {
     ...transcriptCall(asking(job, maxTokens), null, transcript, total(chunk)),
     refuse: (text, finish) =>
       unusable(text, finish) ??
@@ -137,7 +143,7 @@ const merged = async (
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return told(framed(job, only, missing), attempts);
   const size = parts.reduce((sum, part) => sum + context.tokens(part), 0);
-  const reply = await context.complete({
+  const reply = await complete(job, {
     ...mergeCall(asking(job, mostOutput), parts, size),
     refuse: (text, finish) =>
       unusable(text, finish) ?? (framed(job, text, missing) === null ? tooLarge : null),

@@ -259,6 +259,22 @@ describe("EF-22: the summary", () => {
     expect(shown(kept.chat[1])).toBe("The newest task.");
   });
 
+  test("a task that left the view earlier is quoted from the former summary, not told anew by a model", async () => {
+    const summariser = () => "Told.";
+    const first = await compacted(chatOf(talk(60_000)), { summariser, size: 90_000 });
+    const more = chatOf(talk(60_000))
+      .slice(1)
+      .map((message, n) => ({ ...message, id: `n${n}`, pos: 100 + n }));
+    for (const task of [
+      null,
+      first.chat[0] ?? null,
+      { ...(more[0] as Message), id: "other", parts: [said("Another.")] },
+    ]) {
+      const { chat } = await compacted([...first.chat, ...more], { summariser, size: 90_000, task });
+      expect(shown(chat[0]).match(/<request>\nDo the thing in src\/a\.ts\.\n<\/request>/g)).toHaveLength(1);
+    }
+  });
+
   test("files touched, running children and open tasks are added from records", async () => {
     const files = { created: ["a.ts"], modified: ["b.ts"], deleted: ["c.ts"] };
     const records = { files, children: ["builder: builds"], tasks: ["t1: write tests"] };
@@ -549,6 +565,21 @@ describe("EF-27: forced by the API", () => {
     expect(stages).toEqual(["failed"]);
     expect(summariesIn(chat)).toEqual([]);
   });
+});
+
+test("EF-6: after a cancel no further call is made", async () => {
+  const cancel = new AbortController();
+  const view = chatOf([human("Go."), ...times(20, (n) => reply(`${n}: ${prose(1_700)}`))]);
+  const world = worldOf(view, {
+    window: 36_000,
+    signal: cancel.signal,
+    summariser: (_, n) => {
+      if (n === 2) cancel.abort();
+      return n === 2 ? null : "Told.";
+    },
+  });
+  await expect(acted(compact, world)).rejects.toThrow(/abort/);
+  expect(world.calls).toHaveLength(2);
 });
 
 test("EF-21: the transcript holds roles, calls and results, shortened, and no tag of its own can be closed in it", async () => {
