@@ -18,6 +18,8 @@ export interface Lane {
   readonly model: string;
   /** Tokens; 0 = unknown. */
   readonly window: number;
+  /** What the window guard says of it (EF-30). */
+  readonly fit: "fits" | "small" | "too_small";
   readonly maxOutput: number;
   /** What the model takes beside text. */
   readonly media: { readonly images: boolean; readonly documents: boolean };

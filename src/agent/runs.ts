@@ -15,6 +15,7 @@ import { noUsage } from "./state.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
 import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
+import { windowGuarded } from "./window-guard.ts";
 
 /** Transitions of runs: started, cancelled, finished. */
 
@@ -45,6 +46,7 @@ export const runStarted = (draft: Draft, input: Input): void => {
   const { light = false, output_schema: schema = null } = input;
   runOpened(draft, input.thread, { inputs: [input.id], light, outputSchema: schema });
   inputApplied(draft, input, false);
+  windowGuarded(draft, input.thread);
 };
 
 /** A run without input compacts the chat of an idle thread, and ends (EF-27). */

@@ -252,6 +252,8 @@ export interface Session {
   readonly tasks: Tasks;
   /** Parameters that a model did not take: each is said once (MO-7). */
   readonly dropped: readonly string[];
+  /** That a window is small was said (EF-30). */
+  readonly windowWarned?: boolean;
   readonly usage: {
     readonly cumulative: Usage;
     readonly cost: number | null;

@@ -1,5 +1,6 @@
 import type { Lane } from "../agent/agent.ts";
 import type { Agent as AgentConfig, Provider, Team } from "../config/team.ts";
+import { judgeWindow } from "../config/window.ts";
 import { priceOf } from "../model/catalogue.ts";
 import type { Completer } from "../model/completer.ts";
 import { isLimited } from "../model/gate.ts";
@@ -54,10 +55,12 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
   const { provider, model } = target;
   const limits = { ...provider.rate_limit, cacheReadsCount: provider.kind !== "anthropic" };
   const { max_output, capabilities } = entryOf(team, target);
+  const window = windowOf(team, target, agent);
   return {
     provider: provider.name,
     model,
-    window: windowOf(team, target, agent),
+    window,
+    fit: judgeWindow(window, agent.guards.context_window),
     maxOutput: Math.min(agent.max_tokens ?? provider.max_tokens, max_output),
     media: { images: capabilities.images, documents: capabilities.documents },
     completer: make(target),
