@@ -1,4 +1,5 @@
 import type { Json, ToolCallPart, ToolResultPart } from "../chat/message.ts";
+import type { CallRecord } from "./effect.ts";
 import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
 
 /** A tool call of a reply, from the plan to its outcome (SE-11). */
@@ -47,9 +48,8 @@ export interface Call {
   readonly approved: boolean;
   /** Small durable memory of the call (the sandbox instance it started on). */
   readonly memo: Json;
-  /** Digest of the arguments as the model wrote them; absent where no history is kept. */
-  readonly args?: string;
-  readonly poll?: boolean;
+  /** What its record will say of it (EF-31): its number, a digest of the arguments as the model wrote them; absent where no history is kept. */
+  readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
   /** What guards add to the end of the result. */
   readonly note?: string;
   readonly outcome: CallOutcomeRow | null;

@@ -6,7 +6,7 @@ import { agentOf, append, changeCounters, changeRun, emit, runOf, threadOf } fro
 import type { Draft } from "./draft.ts";
 import { steersOf } from "./inputs.ts";
 import { openCallsEnded } from "./calls.ts";
-import { argsDigest } from "./history.ts";
+import { numbered } from "./history.ts";
 import { judged } from "./judging.ts";
 import { answerOf } from "./result.ts";
 import { runFinished } from "./runs.ts";
@@ -146,11 +146,9 @@ const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[])
     approved: false,
     reruns: 0,
     memo: null,
-    ...(agent.historySize === 0 ? {} : { args: argsDigest(call.args) }),
-    ...(agent.isPoll(call.name) ? { poll: true } : {}),
     outcome: null,
   }));
-  changeRun(draft, threadId, { phase: { at: "acting", calls } });
+  changeRun(draft, threadId, { phase: { at: "acting", calls: numbered(draft, threadId, calls) } });
   const { cancel, stop } = runOf(draft, threadId);
   if (cancel !== null) openCallsEnded(draft, threadId, "cancelled", "all");
   else if (steersOf(draft, threadId).some(({ origin }) => origin === "human"))

@@ -1,6 +1,6 @@
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../chat/message.ts";
 import { depthOf } from "../chat/json-depth.ts";
-import { sha256 } from "../sandbox/sha256.ts";
+import { shortDigest } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Call } from "./call.ts";
 import { agentOf, changeThread, runOf, threadOf } from "./draft.ts";
@@ -10,18 +10,15 @@ import { parseJson } from "./json.ts";
 
 /** Finished calls as effects and guards compare them (EF-31): kept in the thread's row, across runs and restarts. */
 
-/** The first 96 bits of a text's SHA-256, as 16 characters of base64. */
-export const digest = (text: string): string => btoa(String.fromCharCode(...sha256(text).subarray(0, 12)));
-
 const deepest = 64;
 
 const isJson = (text: string): boolean => depthOf(text) <= deepest;
 
 /** Digest of a call's arguments: key order and spaces make no difference; what is no JSON is taken as it is. */
 export const argsDigest = (args: string): string => {
-  if (args.trim() === "") return digest("{}");
+  if (args.trim() === "") return shortDigest("{}");
   const value = isJson(args) ? parseJson(args) : undefined;
-  return digest(value === undefined ? args : canonicalJson(value));
+  return shortDigest(value === undefined ? args : canonicalJson(value));
 };
 
 /** A tool's name as records have it, whatever the model made of it. */
@@ -58,51 +55,90 @@ const withoutId = (text: string, recall: string | undefined): string =>
 const outcomeDigest = (
   { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
   compared: string | undefined,
-): string => digest(`${status}\n${compared ?? withoutId(comparable(content), recall)}`);
+): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content), recall)}`);
+
+/** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
+export const numbered = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
+  const { historySize, isPoll } = agentOf(draft, threadId);
+  if (historySize === 0) return calls;
+  const { recordMarks } = threadOf(draft, threadId);
+  changeThread(draft, threadId, {
+    recordMarks: { ...recordMarks, next: recordMarks.next + calls.length },
+  });
+  return calls.map((call, at) => {
+    const { name, args } = call.call;
+    return { ...call, record: { n: recordMarks.next + at, args: argsDigest(args), poll: isPoll(name) } };
+  });
+};
 
 /** The ended call as a record, added to the thread's history; null if nobody needs it, or if a guard refused the call (EF-33). */
 export const recorded = (
   draft: Draft,
   threadId: string,
-  { call, plan, args, poll }: Call,
+  { call, plan, record: known }: Call,
   settlement: {
     readonly result: ToolResultPart;
     readonly compared?: string;
     readonly changes?: readonly unknown[];
+    readonly stored?: boolean;
   },
 ): CallRecord | null => {
   const { historySize } = agentOf(draft, threadId);
-  if (historySize === 0 || args === undefined || plan.vetoed === true) return null;
-  const { history, recordMarks } = threadOf(draft, threadId);
+  if (historySize === 0 || known === undefined || plan.vetoed === true) return null;
+  const { history } = threadOf(draft, threadId);
   const { id: run, turn } = runOf(draft, threadId);
   const record: CallRecord = {
-    n: recordMarks.next,
+    ...known,
     tool: recordedName(call.name),
-    args,
     outcome: outcomeDigest(settlement.result, settlement.compared),
     status: settlement.result.status,
     run,
     turn,
-    changed: (settlement.changes?.length ?? 0) > 0,
-    poll: poll === true,
+    changed: settlement.stored === true || (settlement.changes?.length ?? 0) > 0,
   };
-  changeThread(draft, threadId, {
-    history: [...history.slice(Math.max(0, history.length - historySize + 1)), record],
-    recordMarks: { ...recordMarks, next: recordMarks.next + 1 },
-  });
+  changeThread(draft, threadId, { history: inserted(history, record, historySize) });
   return record;
 };
 
+/** Stored forms of histories: the row is written with every commit, and most commits change no history. */
 const packed = new WeakMap<readonly CallRecord[], string>();
 
-const line = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
+const lineOf = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
   `${n} ${args} ${outcome} ${status} ${run} ${turn} ${changed ? "c" : ""}${poll ? "p" : ""} ${tool}`;
 
-/** A history as it is stored: a short line for each record, made once, since the row is written with every commit. */
+/** A history as it is stored: a short line for each record. */
 export const packHistory = (history: readonly CallRecord[]): string => {
-  const known = packed.get(history) ?? history.map(line).join("\n");
+  const known = packed.get(history) ?? history.map(lineOf).join("\n");
   packed.set(history, known);
   return known;
+};
+
+/** The newest records, this one in its place. */
+const inserted = (
+  history: readonly CallRecord[],
+  record: CallRecord,
+  size: number,
+): readonly CallRecord[] => {
+  const at = history.findLastIndex(({ n }) => n < record.n) + 1;
+  if (at === history.length) return appended(history, record, size);
+  return [...history.slice(0, at), record, ...history.slice(at)].slice(-size);
+};
+
+/** The same at the end, where most records belong: the stored form follows from the one before. */
+const appended = (
+  history: readonly CallRecord[],
+  record: CallRecord,
+  size: number,
+): readonly CallRecord[] => {
+  const gone = Math.max(0, history.length - size + 1);
+  const longer = [...history.slice(gone), record];
+  let text = packHistory(history);
+  for (let count = 0; count < gone; count++) {
+    const end = text.indexOf("\n");
+    text = end < 0 ? "" : text.slice(end + 1);
+  }
+  packed.set(longer, text === "" ? lineOf(record) : `${text}\n${lineOf(record)}`);
+  return longer;
 };
 
 /** The history of a stored text. */

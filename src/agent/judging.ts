@@ -19,11 +19,11 @@ interface Remarks {
   readonly until: number;
 }
 
-const judgedCall = ({ call, args = "", poll = false }: Call): JudgedCall => ({
+const judgedCall = ({ call, record }: Call): JudgedCall => ({
   id: call.id,
   tool: recordedName(call.name),
-  args,
-  poll,
+  args: record?.args ?? "",
+  poll: record?.poll ?? false,
   get input() {
     return parseJson(call.args) ?? call.args;
   },

@@ -122,6 +122,10 @@ const warned = (
   return { do: "warn", note, loop, state: { ...state, warned: buckets } };
 };
 
+/** Most calls are the first of their kind: nothing can be a loop then. */
+const isFirst = (call: JudgedCall, history: readonly CallRecord[], earlier: GuardFacts["earlier"]): boolean =>
+  !history.some((each) => isSame(each, call)) && !earlier.some((each) => isSame(each, call));
+
 /** When a poll may run, if that is not now. */
 const heldUntil = (
   call: JudgedCall,
@@ -135,6 +139,14 @@ const heldUntil = (
   return until === null || until <= now ? {} : { until };
 };
 
+/** What is known of a call's key that has no streak yet; undefined: it was not made before. */
+const firstStreak = (record: CallRecord, history: readonly CallRecord[], now: number): Streak | undefined => {
+  if (!history.some((each) => isSame(each, record) && ran(each))) return undefined;
+  const records = history.filter(ran);
+  const last = records.findLast((each) => isSame(each, record));
+  return last && [last.outcome, streakOf(records, record), repeatsOf(records, record), 1, now];
+};
+
 /** The streak of a call that has its outcome; undefined: nothing repeats. */
 const streakAfter = (
   record: CallRecord,
@@ -143,10 +155,7 @@ const streakAfter = (
   strict: boolean,
   now: number,
 ): Streak | undefined => {
-  const records = history.filter(ran);
-  const last = records.findLast((each) => isSame(each, record));
-  const known =
-    before ?? (last && [last.outcome, streakOf(records, record), repeatsOf(records, record), 1, now]);
+  const known = before ?? firstStreak(record, history, now);
   if (known === undefined) return undefined;
   const [outcome, equal, calls, polls, at] = known;
   const repeated = outcome === record.outcome;
@@ -180,10 +189,11 @@ export const toolLoops = defineGuard({
   history: ({ history_size }) => history_size,
   before: (call, history, context) => {
     const { params, state, earlier, now } = context;
+    const streak = state.streaks[keyOf(call)];
+    if (streak === undefined && isFirst(call, history, earlier)) return { do: "allow" };
     const records = history.filter(ran);
     const stuck = stuckAfterCompaction(call, records, context);
     if (stuck !== null) return stop(stuck, state);
-    const streak = state.streaks[keyOf(call)];
     const carried = carriedBy(streak, call, context, params.strict);
     const found = findings(call, [...records, ...earlier.map(open)], carried, params);
     const worst = worstOf(found);

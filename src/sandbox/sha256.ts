@@ -17,8 +17,9 @@ function fraction(value: number): number {
 
 const at = (words: Int32Array, index: number): number => words[index] ?? 0;
 
-/** Message schedule of the block at hand: nothing is awaited in between, so one is enough. */
+/** Message schedule of the block at hand, and the hash so far: nothing is awaited in between, so one of each is enough. */
 const words = new Int32Array(64);
+const state = new Int32Array(8);
 
 function load(bytes: Uint8Array, offset: number): void {
   for (let index = 0; index < 16; index++) {
@@ -35,7 +36,7 @@ function load(bytes: Uint8Array, offset: number): void {
   }
 }
 
-function compress(state: Int32Array): void {
+function compress(): void {
   let a = at(state, 0);
   let b = at(state, 1);
   let c = at(state, 2);
@@ -65,35 +66,68 @@ function compress(state: Int32Array): void {
 const last = new Uint8Array(128);
 
 /** The bytes behind the last whole block, padded to one block or two. */
-function padded(bytes: Uint8Array): Uint8Array {
-  const tail = bytes.length % 64;
-  const block = last.subarray(0, tail < 56 ? 64 : 128).fill(0);
-  block.set(bytes.subarray(bytes.length - tail));
-  block[tail] = 0x80;
-  const bits = bytes.length * 8;
-  new DataView(block.buffer).setUint32(block.length - 8, Math.floor(bits / 2 ** 32));
-  new DataView(block.buffer).setUint32(block.length - 4, bits % 2 ** 32);
-  return block;
+function feedEnd(bytes: Uint8Array, length: number): void {
+  const tail = length % 64;
+  const size = tail < 56 ? 64 : 128;
+  last.fill(0);
+  for (let index = 0; index < tail; index++) last[index] = bytes[length - tail + index] ?? 0;
+  last[tail] = 0x80;
+  for (let index = 0; index < 6; index++)
+    last[size - 1 - index] = Math.floor((length * 8) / 2 ** (index * 8)) % 256;
+  for (let offset = 0; offset < size; offset += 64) {
+    load(last, offset);
+    compress();
+  }
+}
+
+/** Leaves the hash of the first `length` bytes in `state`. */
+function hash(bytes: Uint8Array, length: number): void {
+  state.set(initial);
+  for (let offset = 0; offset + 64 <= length; offset += 64) {
+    load(bytes, offset);
+    compress();
+  }
+  feedEnd(bytes, length);
 }
 
 const encoder = new TextEncoder();
+const short = new Uint8Array(8_192);
+
+function hashText(text: string): void {
+  if (text.length * 3 <= short.length) {
+    hash(short, encoder.encodeInto(text, short).written);
+    return;
+  }
+  const bytes = encoder.encode(text);
+  hash(bytes, bytes.length);
+}
 
 /** The 32 bytes of SHA-256 of text (as UTF-8) or bytes. */
 export function sha256(input: string | Uint8Array): Uint8Array {
-  const bytes = typeof input === "string" ? encoder.encode(input) : input;
-  const state = Int32Array.from(initial);
-  const feed = (block: Uint8Array, length: number): void => {
-    for (let offset = 0; offset + 64 <= length; offset += 64) {
-      load(block, offset);
-      compress(state);
-    }
-  };
-  feed(bytes, bytes.length);
-  const end = padded(bytes);
-  feed(end, end.length);
+  if (typeof input === "string") hashText(input);
+  else hash(input, input.length);
   const result = new Uint8Array(32);
   const view = new DataView(result.buffer);
   for (let index = 0; index < 8; index++) view.setInt32(index * 4, at(state, index));
+  return result;
+}
+
+const sixBits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/** The first 96 bits of a text's SHA-256 as 16 characters of base64url: to tell texts apart. */
+export function shortDigest(text: string): string {
+  hashText(text);
+  let result = "";
+  for (let index = 0; index < 16; index++) {
+    const bit = index * 6;
+    const word = bit >> 5;
+    const rest = 26 - (bit & 31);
+    const value =
+      rest >= 0
+        ? at(state, word) >>> rest
+        : (at(state, word) << -rest) | (at(state, word + 1) >>> (32 + rest));
+    result += sixBits.charAt(value & 63);
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@ import type { Agent } from "../../src/agent/agent.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/agent/commands/session.ts";
+import type { Draft } from "../../src/agent/draft.ts";
 import type { Delta, StoredEvent } from "../../src/agent/events.ts";
 import { perform } from "../../src/agent/perform.ts";
 import type { Door } from "../../src/agent/perform.ts";
@@ -67,6 +68,8 @@ export interface Bench {
     op: Operation,
     params?: object,
   ): SessionReply;
+  /** Stores a transition that no operation offers, and lets the session go on. */
+  change(change: (draft: Draft) => void): void;
   /** The value of an operation that must succeed. */
   ok(op: Operation, params?: object, key?: string): Record<string, never>;
   send(content: string, more?: object): Record<string, never>;
@@ -308,6 +311,10 @@ export const openBench = ({
       });
       pump();
       return reply;
+    },
+    change: (change) => {
+      wake()?.update(change);
+      pump();
     },
     ok: (op, params, key) => {
       const reply = bench.perform(op, params, key);

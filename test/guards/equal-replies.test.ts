@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import { PowerCut } from "../support/bench.ts";
+import type { Bench } from "../support/bench.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { ends, lastResult, play, results, run } from "../agent/play.ts";
+import { calls, changing, denied, done, loops, same, saying, script, times } from "./support.ts";
+
+const after = (threshold: number, more = ""): string =>
+  `options: { loop_detection_threshold: ${threshold} }\n${more}`;
+
+describe("EF-36: options.loop_detection_threshold", () => {
+  test("3: the third equal reply ends the run, with its call answered; the tool ran twice", async () => {
+    const tool = same();
+    const { bench } = await run(script(...times(5, calls("same {a: 1}"))), {
+      agent: after(3),
+      tools: [tool.tool],
+    });
+    expect(tool.ran()).toBe(2);
+    expect(denied(bench)).toEqual([3]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+    expect(loops(bench)).toEqual(["loop_detection_threshold critical 3"]);
+    expect(lastResult(bench)).toMatchObject({ loop_detected: true, max_turns_used: true, turns: 3 });
+    expect(lastResult(bench).error).toContain("3 replies in a row asked for the same calls");
+    checkInvariants(bench, []);
+  });
+
+  test("a different reply between begins the count anew", async () => {
+    const [tool, other] = [same(), changing("other")];
+    const two = times(2, calls("same"));
+    const { bench } = await run(script(...two, calls("other"), ...two, done), {
+      agent: after(3),
+      tools: [tool.tool, other.tool],
+    });
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(lastResult(bench).turns).toBe(6);
+  });
+
+  test("a reply of several calls counts like one; another order or another outcome is another reply", async () => {
+    const tools = [same("one").tool, same("two").tool];
+    const batch = calls("one {a: 1, b: 2}", "two");
+    const swapped = calls("one {b: 2, a: 1}", "two");
+    const { bench } = await run(script(batch, swapped, batch), { agent: after(3), tools });
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+    const turned = await run(script(batch, calls("two", "one {a: 1, b: 2}"), batch, done), {
+      agent: after(2),
+      tools,
+    });
+    expect(ends(turned.bench)).toEqual(["completed:end_turn"]);
+    const moving = changing();
+    const moved = await run(script(...times(6, calls("changing")), done), {
+      agent: after(3),
+      tools: [moving.tool],
+    });
+    expect(moving.ran()).toBe(6);
+    expect(ends(moved.bench)).toEqual(["completed:end_turn"]);
+  });
+
+  test("outcomes that become equal are counted from there", async () => {
+    const tool = saying("settling", ["a", "b", "c", "c"]);
+    const { bench } = await run(script(...times(8, calls("settling"))), {
+      agent: after(3),
+      tools: [tool.tool],
+    });
+    expect(tool.ran()).toBe(4);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  test("it stands apart from the tool-loop guard, and 0 is off", async () => {
+    const tool = same();
+    const alone = await run(script(...times(3, calls("same"))), {
+      agent: after(3, "guards: { tool_loops: false }"),
+      tools: [tool.tool],
+    });
+    expect(ends(alone.bench)).toEqual(["failed:tool_loop"]);
+    const off = await run(script(...times(9, calls("same")), done), {
+      agent: after(0),
+      tools: [same().tool],
+    });
+    expect(ends(off.bench)).toEqual(["completed:end_turn"]);
+  });
+
+  test("the next input begins a run of its own", async () => {
+    const tool = same();
+    const { bench } = await play(script(...times(2, calls("same")), done, ...times(2, calls("same")), done), {
+      agent: after(3),
+      tools: [tool.tool],
+    });
+    for (const text of ["Go", "Again"]) {
+      bench.send(text);
+      await bench.idle();
+    }
+    expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
+  });
+
+  test("RE-P2: cut at every write, it ends at the same reply", async () => {
+    const played = async (cut: number | null): Promise<Bench> => {
+      const tools = [same("one").tool, same("two").tool];
+      const { bench } = await play(script(...times(5, calls("one", "two"))), { agent: after(3), tools });
+      bench.cutAt(cut);
+      for (let attempt = 0; attempt < 3; attempt++) {
+        try {
+          bench.ok("send", { content: "Go" }, "go");
+          break;
+        } catch (error) {
+          if (!(error instanceof PowerCut)) throw error;
+        }
+      }
+      await bench.idle();
+      return bench;
+    };
+    const whole = await played(null);
+    expect(ends(whole)).toEqual(["failed:tool_loop"]);
+    for (let cut = 1; cut <= whole.writes(); cut++) {
+      const bench = await played(cut);
+      expect([cut, results(bench), ends(bench)]).toEqual([cut, results(whole), ends(whole)]);
+    }
+  });
+});

@@ -1,0 +1,367 @@
+import { describe, expect, test } from "vitest";
+import { compacted } from "../../src/agent/guard-state.ts";
+import type { Tool } from "../../src/tools/define-tool.ts";
+import { PowerCut } from "../support/bench.ts";
+import type { Bench } from "../support/bench.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { dataOf, ends, lastResult, play, results, run } from "../agent/play.ts";
+import {
+  calls,
+  changing,
+  denied,
+  done,
+  fromAgent,
+  loops,
+  noted,
+  same,
+  saying,
+  script,
+  times,
+} from "./support.ts";
+
+const guard = (settings: string): string => `guards: { tool_loops: { ${settings} } }`;
+
+describe("EF-31 to EF-34 ★: known failures", () => {
+  test("EF-32 ★: 25 calls whose outcomes change are warned of at 10 and 20, never refused", async () => {
+    const tool = changing();
+    const { bench } = await run(script(...times(25, calls("changing {a: 1}")), done), { tools: [tool.tool] });
+    expect(tool.ran()).toBe(25);
+    expect(noted(bench)).toEqual([10, 20]);
+    expect(loops(bench)).toEqual(["generic_repeat warning 10", "generic_repeat warning 20"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+  });
+
+  test("EF-32 EF-33: equal outcomes get a note at 10, none at 11 to 19, a veto at 20, then the run stops", async () => {
+    const tool = same();
+    const { bench } = await run(script(...times(25, calls("same {a: 1}"))), { tools: [tool.tool] });
+    expect(tool.ran()).toBe(19);
+    expect(noted(bench)).toEqual([10]);
+    expect(denied(bench)).toEqual([20, 21]);
+    expect(loops(bench)).toEqual([
+      "generic_repeat warning 10",
+      "generic_repeat critical 20",
+      "generic_repeat critical 20",
+    ]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+    expect(lastResult(bench)).toMatchObject({ loop_detected: true, max_turns_used: false, tool_calls: 19 });
+    expect(lastResult(bench).error).toContain("same was called 20 times with the same arguments and outcome");
+    expect(bench.requests).toHaveLength(21);
+    checkInvariants(bench, []);
+  });
+
+  test("EF-33 ★: after the veto the model recovers, with its tools, and the run goes on", async () => {
+    const [tool, other] = [same(), changing("other")];
+    const replies = script(
+      ...times(20, calls("same {a: 1}")),
+      calls("other {a: 1}"),
+      calls("other {a: 2}"),
+      done,
+    );
+    const { bench } = await run(replies, { tools: [tool.tool, other.tool] });
+    expect(tool.ran()).toBe(19);
+    expect(other.ran()).toBe(2);
+    expect(bench.requests.at(20)?.tools.map(({ name }) => name)).toContain("same");
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(lastResult(bench).loop_detected).toBe(false);
+  });
+
+  test("EF-33: a veto refuses every call of its reply, each with the reason; none is dispatched", async () => {
+    const [tool, other] = [same(), changing("other")];
+    const replies = script(...times(4, calls("same")), calls("other", "same", "other"), done);
+    const { bench } = await run(replies, {
+      agent: guard("warning_threshold: 3, critical_threshold: 5"),
+      tools: [tool.tool, other.tool],
+    });
+    expect(tool.ran()).toBe(4);
+    expect(other.ran()).toBe(0);
+    expect(denied(bench)).toEqual([5, 6, 7]);
+    for (const text of results(bench).slice(4))
+      expect(text).toContain("same was called 5 times with the same arguments and outcome");
+    const verdicts = dataOf(bench, "tool_call_end").map(({ permission }) => permission?.by);
+    expect(verdicts.slice(4)).toEqual(times(3, "guard tool_loops"));
+    expect(dataOf(bench, "tool_call_start")).toHaveLength(4);
+  });
+
+  test("EF-33: what was vetoed neither breaks a streak nor counts in it", async () => {
+    const [tool, other] = [same(), same("other")];
+    const replies = script(...times(5, calls("same")), calls("other"), calls("same"), done);
+    const { bench } = await run(replies, {
+      agent: guard("warning_threshold: 3, critical_threshold: 5"),
+      tools: [tool.tool, other.tool],
+    });
+    expect(loops(bench).filter((loop) => loop.includes("critical"))).toEqual([
+      "generic_repeat critical 5",
+      "generic_repeat critical 5",
+    ]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  test("EF-31 ★: 4 parallel calls after 40: each outcome stands on its own call's record", async () => {
+    const tool = saying("echo", (count) => `outcome ${count}`);
+    const forty = Array.from({ length: 40 }, (_, at) => calls(`echo {a: ${at}}`));
+    const four = calls("echo {a: w}", "echo {a: x}", "echo {a: y}", "echo {a: z}");
+    const { bench } = await run(script(...forty, four, four, done), { tools: [tool.tool] });
+    const { history } = bench.state().threads["main"] ?? { history: [] };
+    expect(history).toHaveLength(30);
+    expect(history.map(({ n }) => n)).toEqual(Array.from({ length: 30 }, (_, at) => at + 19));
+    const keys = new Set(history.slice(-8).map(({ args }) => args));
+    expect(keys.size).toBe(4);
+    expect(new Set(history.map(({ outcome }) => outcome)).size).toBe(30);
+    expect(loops(bench)).toEqual([]);
+  });
+
+  test("EF-32: the order of keys makes no difference, the values do", async () => {
+    const tool = changing();
+    const two = [
+      calls("changing {a: 1, b: {x: 1, y: [2, 3]}}"),
+      calls("changing {b: {y: [2, 3], x: 1}, a: 1}"),
+    ];
+    const { bench } = await run(script(...times(5, ...two), ...times(5, calls("changing {a: 2}")), done), {
+      tools: [tool.tool],
+    });
+    expect(loops(bench)).toEqual(["generic_repeat warning 10"]);
+  });
+
+  test("EF-31: enabled: false lets 100 calls run, and nothing is recorded", async () => {
+    for (const settings of ["guards: { tool_loops: { enabled: false } }", "guards: { tool_loops: false }"]) {
+      const tool = same();
+      const { bench } = await run(script(...times(100, calls("same"))), {
+        agent: `options: { max_iterations: 100 }\n${settings}`,
+        tools: [tool.tool],
+      });
+      expect(tool.ran()).toBe(100);
+      expect(loops(bench)).toEqual([]);
+      expect(bench.state().threads["main"]?.history).toEqual([]);
+    }
+  });
+});
+
+describe("EF-32: strict counts tool and arguments alone", () => {
+  test("warn 3, critical 5: nothing at 2, a warning at 3 and at 4 with one note, a veto at 5", async () => {
+    const tool = changing();
+    const { bench } = await run(script(...times(5, calls("changing")), done), {
+      agent: guard("strict: true, warning_threshold: 3, critical_threshold: 5"),
+      tools: [tool.tool],
+    });
+    expect(tool.ran()).toBe(4);
+    expect(loops(bench)).toEqual([
+      "generic_repeat warning 3",
+      "generic_repeat warning 4",
+      "generic_repeat critical 5",
+    ]);
+    expect(noted(bench)).toEqual([3]);
+    expect(denied(bench)).toEqual([5]);
+  });
+
+  test("without it the same calls are only warned of", async () => {
+    const tool = changing();
+    const { bench } = await run(script(...times(8, calls("changing")), done), {
+      agent: guard("warning_threshold: 3, critical_threshold: 5"),
+      tools: [tool.tool],
+    });
+    expect(tool.ran()).toBe(8);
+    expect(loops(bench)).toEqual(["generic_repeat warning 3", "generic_repeat warning 6"]);
+  });
+});
+
+describe("EF-32: back and forth", () => {
+  const pingPong = (count: number): readonly string[] =>
+    Array.from({ length: count }, (_, at) => calls(at % 2 === 0 ? "one {a: 1}" : "two {a: 1}"));
+
+  test("stable outcomes on both sides: a warning at 10, a veto at 20", async () => {
+    const [one, two] = [same("one"), same("two")];
+    const { bench } = await run(script(...pingPong(20), done), { tools: [one.tool, two.tool] });
+    expect(one.ran() + two.ran()).toBe(19);
+    expect(loops(bench)).toEqual([
+      "ping_pong warning 10",
+      "generic_repeat warning 10",
+      "ping_pong critical 20",
+    ]);
+  });
+
+  test("one side changing: never critical", async () => {
+    const [one, two] = [same("one"), changing("two")];
+    const { bench } = await run(script(...pingPong(50), done), { tools: [one.tool, two.tool] });
+    expect(one.ran() + two.ran()).toBe(50);
+    expect(loops(bench).filter((loop) => loop.includes("critical"))).toEqual([]);
+  });
+
+  test("a third call between the two is no back and forth", async () => {
+    const tools = [same("one"), same("two"), changing("three")];
+    const { bench } = await run(script(...times(12, calls("one"), calls("two"), calls("three")), done), {
+      agent: guard("generic_repeat: false"),
+      tools: tools.map(({ tool }) => tool),
+    });
+    expect(loops(bench)).toEqual([]);
+  });
+});
+
+describe("EF-34 ★: across runs, restarts and power cuts", () => {
+  const off = guard("generic_repeat: false, known_poll_no_progress: false, ping_pong: false");
+
+  test("EF-32 ★: generic off: the breaker stops at 30, though the window holds 30 and the runs are three", async () => {
+    const tool = same();
+    const turns = [...times(12, calls("same")), done];
+    const { bench } = await play(script(...turns, ...turns, ...times(10, calls("same"))), {
+      agent: off,
+      tools: [tool.tool],
+    });
+    bench.send("Go");
+    await bench.idle();
+    for (const name of ["second", "third"]) {
+      bench.crash();
+      fromAgent(bench, name);
+      await bench.idle();
+    }
+    expect(tool.ran()).toBe(29);
+    expect(loops(bench)).toEqual(["global_circuit_breaker critical 30"]);
+    expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn", "failed:tool_loop"]);
+  });
+
+  test("EF-31: a human input is a new intent: window, notes, vetoes and breaker begin anew, numbers do not", async () => {
+    const tool = same();
+    const turns = [...times(19, calls("same")), done];
+    const { bench } = await play(script(...turns, ...turns), { tools: [tool.tool] });
+    for (const text of ["Go", "Again"]) {
+      bench.send(text);
+      await bench.idle();
+    }
+    expect(tool.ran()).toBe(38);
+    expect(loops(bench)).toEqual(times(2, "generic_repeat warning 10"));
+    expect(bench.state().threads["main"]?.history.at(-1)?.n).toBe(38);
+  });
+
+  test("EF-31: an agent's input is none: the same calls in its run are refused", async () => {
+    const tool = same();
+    const turns = [...times(19, calls("same")), done];
+    const { bench } = await play(script(...turns, calls("same"), done), { tools: [tool.tool] });
+    bench.send("Go");
+    await bench.idle();
+    fromAgent(bench);
+    await bench.idle();
+    expect(tool.ran()).toBe(19);
+    expect(loops(bench)).toEqual(["generic_repeat warning 10", "generic_repeat critical 20"]);
+  });
+
+  test("EF-31: a person who steers begins a new intent, too", async () => {
+    const tool = same();
+    const { bench, probe } = await play(
+      script(...times(18, calls("same")), calls("look"), calls("same"), calls("same"), done),
+      { tools: [tool.tool], instant: false },
+    );
+    bench.send("Go");
+    await bench.steps();
+    await bench.steps();
+    await bench.steps();
+    bench.send("Once more", { on_busy: "steer" });
+    for (const call of probe.calls) call.finish();
+    await bench.idle();
+    expect(tool.ran()).toBe(20);
+    expect(loops(bench)).toEqual(["generic_repeat warning 10"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+  });
+
+  test("EF-34 RE-P2: cut at every write: the same notes, the same veto, the same stop, each said once", async () => {
+    const settings = guard("warning_threshold: 2, critical_threshold: 4");
+    const replies = script(...times(6, calls("same", "changing")));
+    const played = async (cut: number | null): Promise<Bench> => {
+      const tools = [same().tool, changing().tool].map((tool) => ({
+        ...tool,
+        safety: () => "read" as const,
+      }));
+      const { bench } = await play(replies, { agent: settings, tools });
+      bench.cutAt(cut);
+      for (let attempt = 0; attempt < 3; attempt++) {
+        try {
+          bench.ok("send", { content: "Go" }, "go");
+          break;
+        } catch (error) {
+          if (!(error instanceof PowerCut)) throw error;
+        }
+      }
+      await bench.idle();
+      return bench;
+    };
+    const whole = await played(null);
+    const expected = { loops: loops(whole), noted: noted(whole), denied: denied(whole), ends: ends(whole) };
+    expect(expected.loops).toContain("generic_repeat critical 4");
+    expect(expected.ends).toEqual(["failed:tool_loop"]);
+    const total = whole.writes();
+    for (let cut = 1; cut <= total; cut++) {
+      const bench = await played(cut);
+      const found = { loops: loops(bench), noted: noted(bench), denied: denied(bench), ends: ends(bench) };
+      expect(found, `cut before write ${cut}`).toEqual(expected);
+      checkInvariants(bench, []);
+    }
+  });
+
+  test("EF-31: what a steer skipped says nothing of a loop", async () => {
+    const tool = same();
+    const { bench, probe } = await play(
+      script(calls("same"), calls("look", "put", "same"), calls("same"), done),
+      { agent: guard("warning_threshold: 2, critical_threshold: 3"), tools: [tool.tool], instant: false },
+    );
+    bench.send("Go");
+    await bench.steps();
+    bench.send("Stop", { on_busy: "steer" });
+    for (const call of probe.calls) call.finish();
+    await bench.idle();
+    expect(loops(bench).filter((loop) => loop.includes("critical"))).toEqual([]);
+  });
+});
+
+describe("EF-33: after a compaction", () => {
+  const compactedAfter = async (
+    before: number,
+    replies: readonly string[],
+    tools: readonly Tool[],
+  ): Promise<Bench> => {
+    const { bench } = await play(script(...times(before, calls("changing")), done, ...replies), { tools });
+    bench.send("Go");
+    await bench.idle();
+    bench.change((draft) => compacted(draft, "main"));
+    fromAgent(bench);
+    await bench.idle();
+    return bench;
+  };
+
+  test("3 identical calls with equal outcomes end the run: the third is not made", async () => {
+    const tool = same();
+    const bench = await compactedAfter(2, times(5, calls("same")), [tool.tool, changing().tool]);
+    expect(tool.ran()).toBe(2);
+    expect(loops(bench)).toEqual(["post_compaction critical 3"]);
+    expect(ends(bench)).toEqual(["completed:end_turn", "failed:tool_loop"]);
+    expect(denied(bench)).toEqual([5]);
+  });
+
+  test("another outcome, another call before them, or a poll is no such loop", async () => {
+    const [still, fresh] = [same(), changing("other")];
+    const cases: readonly (readonly string[])[] = [
+      times(4, calls("other")),
+      [calls("changing"), ...times(4, calls("same"))],
+      times(4, calls("poll")),
+    ];
+    for (const replies of cases) {
+      const poll = same("poll", { poll: true });
+      const bench = await compactedAfter(
+        1,
+        [...replies, done],
+        [still.tool, fresh.tool, poll.tool, changing().tool],
+      );
+      for (let wait = 0; wait < 4; wait++) await bench.pass(60_000);
+      expect(loops(bench)).toEqual([]);
+      expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
+    }
+  });
+
+  test("a human input clears it", async () => {
+    const tool = same();
+    const { bench } = await play(script(done, ...times(4, calls("same")), done), { tools: [tool.tool] });
+    bench.send("Go");
+    await bench.idle();
+    bench.change((draft) => compacted(draft, "main"));
+    bench.send("More");
+    await bench.idle();
+    expect(tool.ran()).toBe(4);
+  });
+});
