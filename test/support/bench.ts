@@ -107,6 +107,8 @@ export interface Bench {
   /** Cuts the power before the n-th write from now; null = never. */
   cutAt(write: number | null): void;
   rows(table: string): readonly Record<string, unknown>[];
+  /** Changes its database behind its back: what another release left there. */
+  sql(statement: string): void;
 }
 
 export interface BenchOptions {
@@ -257,7 +259,6 @@ export const openBench = ({
     if (isolate.dead) isolate = start();
     if (isolate.live !== null || !exists(isolate.storage.sql)) return isolate.live;
     migrate(isolate.storage);
-    migrate(isolate.storage as unknown as DurableObjectStorage);
     const stored = load(isolate.storage.sql);
     if (stored === null) return null;
     isolate.live = createLive(parts(isolate), stored, stored);
@@ -393,6 +394,7 @@ export const openBench = ({
       cut = write === null ? null : writes + write;
     },
     rows: (table) => database.prepare(`SELECT * FROM ${table}`).all(),
+    sql: (statement) => database.exec(statement),
   };
   return bench;
 };
