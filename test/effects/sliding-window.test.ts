@@ -5,6 +5,7 @@ import {
   chatOf,
   expectValid,
   human,
+  prose,
   reply,
   shown,
   stagesOf,
@@ -16,8 +17,6 @@ import {
 } from "./compaction/support.ts";
 import type { Outcome, Setting, Step } from "./compaction/support.ts";
 import type { Json, Message } from "../../src/chat/message.ts";
-
-const prose = (tokens: number): string => "prose ".repeat(Math.ceil((tokens * 4) / 6));
 
 const slid = (
   view: readonly Message[],

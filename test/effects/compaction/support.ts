@@ -20,7 +20,6 @@ import { estimateText, estimateTokens } from "../../../src/chat/tokens.ts";
 import { view as sent } from "../../../src/chat/view.ts";
 import type { FinishReason } from "../../../src/model/completer.ts";
 import { compact } from "../../../src/effects/compact.ts";
-import type { slidingWindow } from "../../../src/effects/sliding-window.ts";
 import { invalidity } from "../../support/validity.ts";
 
 /** Chats, a summariser that does what a test says, and the core's own edits: an effect without a session around it. */
@@ -96,6 +95,17 @@ export const chatOf = (steps: readonly Step[]): readonly Message[] => {
   }
   return chat;
 };
+
+/** So many words. */
+export const words = (count: number, word = "word"): string =>
+  Array.from({ length: count }, () => word).join(" ");
+/** About `tokens` tokens of prose that no rung but a summary can shorten. */
+export const prose = (tokens: number): string => "prose ".repeat(Math.ceil((tokens * 4) / 6));
+/** A person and so many replies, about `tokens` tokens together. */
+export const talk = (tokens: number, turns = 10): readonly Step[] => [
+  human("Do the thing in src/a.ts."),
+  ...times(turns, (index) => reply(`${index} ${prose(tokens / turns)}`)),
+];
 
 export const tokensOf = (chat: readonly Message[]): number =>
   chat.reduce((sum, message) => sum + shownTokens(message), 0);
@@ -252,5 +262,3 @@ export const expectValid = (chat: readonly Message[]): void => {
   expect(repairs.filter(({ kind }) => kind !== "end_added")).toEqual([]);
   expect(invalidity(messages)).toBeNull();
 };
-
-export type Shrinker = typeof compact | typeof slidingWindow;
