@@ -69,7 +69,7 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   "agent.toolboxes.*": ["git", "http", "browser", "agents"].map((name) =>
     team().replace("[filesystem]", `[filesystem, ${name}]`),
   ),
-  "agent.toolboxes.*.name": ["git", "http", "browser", "state", "tasks", "notes", "agents"].map((name) =>
+  "agent.toolboxes.*.name": ["git", "http", "browser", "agents"].map((name) =>
     team().replace("[filesystem]", `[filesystem, { name: ${name} }]`),
   ),
   ...Object.fromEntries(

@@ -289,7 +289,7 @@ export const fixtures: readonly Fixture[] = [
     code: "unknown_toolbox",
     bad: team().replace("[filesystem]", "[filesytem]"),
     says: [
-      'team.yaml:8:17 error unknown_toolbox agents[0].toolboxes[0]: there is no toolbox "filesytem"\n  did you mean "filesystem"? known: ask, filesystem, search, exec, git, http, browser, state, tasks, notes, agents',
+      'team.yaml:8:17 error unknown_toolbox agents[0].toolboxes[0]: there is no toolbox "filesytem"\n  did you mean "filesystem"? known: ask, filesystem, search, exec, state, tasks, notes, git, http, browser, agents',
     ],
     good: team(),
   },
