@@ -1,5 +1,6 @@
 import { createRouter } from "./api/index.ts";
 import type { RouterContext, RouterEnv } from "./api/index.ts";
+import type { Effect } from "./agent/effect.ts";
 import type { Guard } from "./agent/guard.ts";
 import type { Team } from "./config/team.ts";
 import type { Profile } from "./providers/profile.ts";
@@ -16,6 +17,7 @@ export interface Extensions {
   readonly toolboxes?: readonly Toolbox[];
   readonly providers?: readonly Profile[];
   readonly guards?: readonly Guard[];
+  readonly effects?: readonly Effect[];
 }
 
 /** The Worker of a compiled team: its router, and the classes that it must export. */
@@ -28,6 +30,7 @@ export const createLimpet = (team: Team, extensions: Extensions = {}) => {
       toolboxes: [...toolboxes, ...(extensions.toolboxes ?? [])],
       profiles: extensions.providers ?? [],
       guards: extensions.guards ?? [],
+      effects: extensions.effects ?? [],
     }));
   let router: ReturnType<typeof createRouter> | null = null;
   const routerOf = (env: RouterEnv): ReturnType<typeof createRouter> => {

@@ -1,5 +1,6 @@
 import type { Explained } from "../config/explain.ts";
 import { explainAgent, explainKinds, explainTeam } from "../config/explain.ts";
+import { effectsTable } from "../config/explain-effects.ts";
 import { suggestion } from "../config/suggest.ts";
 import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
@@ -42,6 +43,11 @@ const printKinds = (terminal: Terminal, json: boolean): ExitCode => {
   return exitCodes.fine;
 };
 
+const printEffects = (terminal: Terminal): ExitCode => {
+  terminal.print(effectsTable());
+  return exitCodes.fine;
+};
+
 const printRows = (
   terminal: Terminal,
   team: Team,
@@ -59,6 +65,7 @@ const printRows = (
 export const explain = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
   const json = flags.json === true;
   if (flags.kinds === true) return printKinds(terminal, json);
+  if (flags.effects === true) return printEffects(terminal);
   const [name = "", wanted] = names;
   const { team, draft, diagnostics } = await compileFolder(terminal.root, name);
   if (team === null || draft === null) {

@@ -10,11 +10,14 @@ type Command = (terminal: Terminal, given: Arguments) => Promise<ExitCode>;
 
 const commands: Readonly<Record<string, Command>> = { validate, build, "new-team": newTeam, explain };
 
+/** Whether `explain` tells of the product and not of a team. */
+const isGeneral = ({ kinds, effects }: Arguments["flags"]): boolean => kinds === true || effects === true;
+
 /** What is wrong with the names that a command was given, null if nothing is. */
 const namesProblem = ({ command, names, flags }: Arguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
   if (command === "new-team" && names.length !== 1) return "new-team needs one name";
-  if (command === "explain" && flags.kinds !== true && (names.length < 1 || names.length > 2)) {
+  if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
     return "explain needs a team, and may name one of its agents";
   }
   const teams = command === "explain" ? names.slice(0, 1) : names;

@@ -10,6 +10,7 @@ export const usage = `limpet <command>
                                            make config/<name>/ and its environment in wrangler.toml
   explain <team> [agent] [--json]          what a team comes to, each value with its origin
   explain --kinds                          known kinds and built-in toolboxes
+  explain --effects                        effects with their parameters, as the table of the documentation
 
 Exit codes: 0 fine, 1 diagnostics, 2 usage, 3 files could not be read or written.`;
 
@@ -31,6 +32,7 @@ const options = {
   json: { type: "boolean" },
   all: { type: "boolean" },
   kinds: { type: "boolean" },
+  effects: { type: "boolean" },
   from: { type: "string" },
   import: { type: "string" },
   help: { type: "boolean", short: "h" },
@@ -44,6 +46,7 @@ export interface Arguments {
     readonly json?: boolean | undefined;
     readonly all?: boolean | undefined;
     readonly kinds?: boolean | undefined;
+    readonly effects?: boolean | undefined;
     readonly from?: string | undefined;
     readonly import?: string | undefined;
     readonly help?: boolean | undefined;
@@ -54,7 +57,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   validate: ["strict", "json"],
   build: ["all", "json"],
   "new-team": ["from", "import"],
-  explain: ["kinds", "json"],
+  explain: ["kinds", "effects", "json"],
 };
 
 export type Parsed =

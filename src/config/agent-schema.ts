@@ -2,7 +2,7 @@ import * as z from "zod";
 import { guardBudgetSchema } from "../agent/budget-schema.ts";
 import { optionsSchema } from "../agent/options-schema.ts";
 import { capabilitySchema, delegationSchema, memorySchema, middlewareSchema } from "../agent/schema.ts";
-import { effectSchema } from "../effects/schema.ts";
+import type { EffectConfig } from "../effects/schema.ts";
 import { toolLoopsSchema, windowGuardSchema } from "../guards/schema.ts";
 import { fallbackSchema, samplingKeys } from "../model/schema.ts";
 import { count, name, text } from "../schema.ts";
@@ -19,7 +19,7 @@ const prefix = () =>
   text(32).refine((value) => !/[\r\n]/.test(value), { error: "invalid_value: a prefix is one line" });
 
 /** Keys of an agent that `defaults` may hold as well. */
-const sharedKeys = {
+const sharedKeys = (effect: z.ZodType<EffectConfig>) => ({
   provider: name()
     .meta({ description: "Provider; omitted: the first one.", "x-names": "providers" })
     .optional(),
@@ -31,7 +31,7 @@ const sharedKeys = {
     .union([z.literal("none"), z.array(text(64, 1).meta({ "x-names": "skills" }))])
     .default([])
     .describe("Skills it knows; omitted or []: all, none: none."),
-  effects: z.array(effectSchema).max(32).optional().describe("What shapes its context; []: nothing."),
+  effects: z.array(effect).max(32).optional().describe("What shapes its context; []: nothing."),
   options: optionsSchema.prefault({}).describe("How it runs."),
   guards: guardsSchema.prefault({}).describe("What stops it."),
   delegation: delegationSchema.prefault({}).describe("How it calls other agents."),
@@ -45,15 +45,17 @@ const sharedKeys = {
   memory: memorySchema.optional().describe("What it remembers between sessions."),
   ...samplingKeys,
   max_tokens: count(1).optional().describe("Output tokens of one call; omitted: the provider's."),
-};
-
-/** An agent (CF-13). */
-export const agentSchema = z.strictObject({
-  name: name().describe("Name of the agent."),
-  description: text(1_024).default("").describe("What it is for, for people and other agents."),
-  instructions: text(64_000).default("").describe("What it is told; literal text."),
-  ...sharedKeys,
 });
 
+/** An agent (CF-13), where an entry of its `effects` is as given. */
+export const agentSchemaOf = (effect: z.ZodType<EffectConfig>) =>
+  z.strictObject({
+    name: name().describe("Name of the agent."),
+    description: text(1_024).default("").describe("What it is for, for people and other agents."),
+    instructions: text(64_000).default("").describe("What it is told; literal text."),
+    ...sharedKeys(effect),
+  });
+
 /** The team's `defaults` (CF-17): any key of an agent but its name, description and instructions. */
-export const defaultsSchema = z.strictObject(sharedKeys).partial();
+export const defaultsSchemaOf = (effect: z.ZodType<EffectConfig>) =>
+  z.strictObject(sharedKeys(effect)).partial();

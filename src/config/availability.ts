@@ -1,4 +1,4 @@
-import { effectKinds } from "../effects/schema.ts";
+import type { EffectKind } from "../effects/schema.ts";
 import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { at, itemsOf, plain, textOf } from "./located.ts";
@@ -63,9 +63,6 @@ const isActiveTimeout = (value: unknown): boolean => {
 const options: readonly Unavailable[] = [
   { path: "max_delegation_depth", used: not(0, 5), cannot: "let agents call agents" },
   { path: "max_handoffs", used: not(0), cannot: "hand a task over to a peer" },
-  { path: "context_threshold", used: not(0, 0.8), cannot: "compact a chat" },
-  { path: "context_compaction", used: not("none"), cannot: "mask old results" },
-  { path: "compaction_threshold", cannot: "mask old results" },
   { path: "warn_iterations", used: not(0), cannot: "warn before the turn limit" },
   { path: "interaction_mode", used: not("blocking"), cannot: "let called agents ask their caller" },
   { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
@@ -81,12 +78,14 @@ const options: readonly Unavailable[] = [
   { path: "working_dir", used: not("."), cannot: "start commands in another folder" },
 ].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
 
+const unbuiltEffects: readonly EffectKind[] = ["token_budget", "time_budget"];
+
 const agents: readonly Unavailable[] = [
   {
-    path: "agent.effects.*",
-    used: (value) => effectKinds.some((kind) => kind === (value as { kind?: unknown } | null)?.kind),
-    cannot: "run effects",
-    instead: "remove this effect",
+    path: "agent.effects.*.kind",
+    used: (value) => unbuiltEffects.some((kind) => kind === value),
+    cannot: "hold a run to this budget",
+    instead: "use guards.budget",
   },
   { path: "agent.guards.budget.on_exceeded", used: not("stop"), cannot: "ask for a higher budget" },
   { path: "agent.guards.budget.warn_at", cannot: "warn before a budget is used up" },
@@ -163,11 +162,11 @@ export const unavailableNames: ReadonlySet<string> = new Set([
   ...Object.keys(unbuiltToolboxes),
   ...Object.keys(unbuiltMiddleware),
   ...unbuiltProviders,
-  ...(unavailable.some(({ path }) => path === "agent.effects.*") ? ["effects"] : []),
+  ...unbuiltEffects,
 ]);
 
 /** Export lists of `extensions.ts` that this release takes. */
-export const availableExtensions: readonly string[] = ["toolboxes", "providers"];
+export const availableExtensions: readonly string[] = ["toolboxes", "providers", "effects"];
 
 export interface UnavailableUse {
   readonly path: Path;

@@ -1,6 +1,6 @@
 import type { Script } from "../model/script-schema.ts";
-import type { EffectConfig } from "../effects/schema.ts";
-import { effectSchema } from "../effects/schema.ts";
+import type { EffectConfig, EffectKind } from "../effects/schema.ts";
+import { effectSchemaOf } from "../effects/schema.ts";
 import type { Json } from "../chat/message.ts";
 import { readResponseSchema } from "./checks/answers.ts";
 import { windowOf } from "./checks/models.ts";
@@ -16,17 +16,28 @@ import type { Agent, Provider, Skill, Team } from "./team.ts";
 
 /** Turns a draft without errors into the compiled team. */
 
-const generated = (kind: EffectConfig["kind"], params: object): EffectConfig =>
-  effectSchema.parse({ kind, params });
+const builtIn = effectSchemaOf([]);
+const generated = (kind: EffectKind, params: object): EffectConfig => builtIn.parse({ kind, params });
 
 /** The effects of an agent that lists none (CF-24). */
-const effectsOf = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
-  if (agent.effects !== undefined) return agent.effects;
+const generatedEffects = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
   const lane = lanesOf(draft, agent)[0];
   if (lane === undefined || windowOf(draft, agent, lane).tokens === 0) return [];
   const threshold = agent.options.context_threshold;
   const trim = generated("trim_tool_results", {});
   return threshold === 0 ? [trim] : [trim, generated("compact", { threshold })];
+};
+
+/** Turns that `context_compaction: auto` leaves whole (EF-13). */
+const recentTurns = 5;
+
+/** The effects of an agent: written or generated ones, and the mask that an option stands for (CF-14). */
+const effectsOf = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
+  const { context_compaction: mode, compaction_threshold: threshold } = agent.options;
+  const effects = agent.effects ?? generatedEffects(draft, agent);
+  if (mode === "none") return effects;
+  const mask = { threshold, style: "digest", recent_turns: recentTurns };
+  return [generated("observation_mask", mask), ...effects];
 };
 
 const optionsOf = (draft: Draft, { index, value: agent }: Listed<AgentShape>): Agent["options"] => {

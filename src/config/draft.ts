@@ -1,17 +1,18 @@
 import type * as z from "zod";
+import type { Effect } from "../agent/effect.ts";
 import type { ErrorCode, Path, Place, WarningCode } from "./diagnostics.ts";
 import type { Price } from "../model/prices.ts";
 import type { Located } from "./document.ts";
-import type { agentSchema } from "./agent-schema.ts";
-import type { sectionKeys, teamSchema } from "./schema.ts";
+import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
 
 /** A team file after its shape was checked, as the checks across sections see it. */
 
-export type ProviderShape = z.output<typeof teamSchema>["providers"][number];
-export type AgentShape = z.output<typeof agentSchema>;
-type ServerShape = z.output<typeof teamSchema>["mcp_servers"][number];
-type Sections = z.output<z.ZodObject<typeof sectionKeys>>;
+type TeamShape = z.output<TeamSchemas["team"]>;
+export type ProviderShape = TeamShape["providers"][number];
+export type AgentShape = TeamShape["agents"][number];
+type ServerShape = TeamShape["mcp_servers"][number];
+type Sections = z.output<TeamSchemas["sections"]>;
 
 /** An entry with its place in the list that it stands in; entries that could not be used are absent. */
 export interface Listed<T> {
@@ -61,6 +62,10 @@ export interface Draft {
   /** Every tool that a script or option may name. */
   readonly tools: ReadonlySet<string>;
   readonly providerKinds: readonly string[];
+  /** Effects of the extensions. */
+  readonly effects: readonly Effect[];
+  /** Schemas of the file, which know the kinds of the extensions. */
+  readonly schemas: TeamSchemas;
 }
 
 /** A provider and a model that an agent may call. */

@@ -75,7 +75,7 @@ export const buildFiles = (compiled: Compiled, extended: boolean): ReadonlyMap<s
   return new Map([
     ["worker.js", workerModule(team.name, extended)],
     ["team.js", teamModule(team)],
-    ["team.schema.json", json(teamJsonSchema(namesOf(draft, team)))],
+    ["team.schema.json", json(teamJsonSchema(namesOf(draft, team), draft.schemas))],
     ["secrets.json", json(secrets)],
   ]);
 };

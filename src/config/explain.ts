@@ -4,10 +4,11 @@ import { priceOfLane, windowOf } from "./checks/models.ts";
 import type { Path } from "./diagnostics.ts";
 import type { AgentShape, Draft, Listed } from "./draft.ts";
 import { lanesOf } from "./draft.ts";
-import { effectKinds } from "../effects/schema.ts";
+import { effects } from "../effects/index.ts";
 import { middlewareSchema } from "../agent/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { guardsSchema } from "./agent-schema.ts";
+import { effectRows } from "./explain-effects.ts";
 import { builtInToolboxes } from "./known.ts";
 import type { Safety } from "../tools/define-tool.ts";
 import { verdict } from "../tools/permission.ts";
@@ -24,8 +25,11 @@ export interface Explained {
   readonly origin: string;
 }
 
+/** Says where a value of the compiled team came from. */
+export type OriginOf = (draft: Draft, path: Path) => string;
+
 /** Where the value at `path` of an agent was written: its line, `defaults`, or nowhere. */
-const originOf = (draft: Draft, path: Path): string => {
+const originOf: OriginOf = (draft, path) => {
   const own = at(draft.written, path) !== undefined;
   const [section, , ...rest] = path;
   const shared = section === "agents" && at(draft.written, ["defaults", ...rest]) !== undefined;
@@ -132,15 +136,6 @@ export const explainAgent = (
   const agent = team.agents.find((one) => one.name === name);
   if (listed === undefined || agent === undefined) return [];
   const base: Path = ["agents", listed.index];
-  const effects = agent.effects.map(({ kind, params }, index): Explained => ({
-    section: "effects",
-    key: `${index + 1} ${kind}`,
-    value: params,
-    origin:
-      at(draft.root, [...base, "effects"]) === undefined
-        ? "generated"
-        : originOf(draft, [...base, "effects"]),
-  }));
   const plain = plainKeys.flatMap((key): Explained[] =>
     agent[key] === undefined
       ? []
@@ -150,7 +145,7 @@ export const explainAgent = (
     ...modelRows(draft, listed),
     ...plain,
     ...toolRows(team, agent, tools, now),
-    ...effects,
+    ...effectRows(draft, listed, agent, originOf),
     ...sectionRows(draft, [...base, "guards"], "guards", agent.guards),
     ...sectionRows(draft, [...base, "options"], "options", agent.options),
     ...sectionRows(draft, [...base, "delegation"], "delegation", agent.delegation),
@@ -210,7 +205,9 @@ const available = (names: readonly string[]): Record<string, boolean> =>
 /** Known kinds, and built-in toolboxes with their tools; false = not in this release. */
 export const explainKinds = (): Kinds => ({
   providers: available(providerKinds),
-  effects: Object.fromEntries(effectKinds.map((kind) => [kind, !unavailableNames.has("effects")])),
+  effects: Object.fromEntries(
+    effects.map(({ kind, params }) => [kind, !unavailableNames.has(kind) && Object.keys(params.shape)]),
+  ),
   guards: available(Object.keys(guardsSchema.shape)),
   middleware: available(middlewareSchema.options.map((option) => option.shape.kind.value)),
   toolboxes: Object.fromEntries(

@@ -1,3 +1,6 @@
+import * as z from "zod";
+import type { Effect } from "../agent/effect.ts";
+import { effectKinds } from "../effects/schema.ts";
 import type { ErrorCode } from "./diagnostics.ts";
 import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
@@ -12,7 +15,10 @@ export type ExtensionModule =
 export interface ExtensionNames {
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
   readonly providerKinds: readonly string[];
+  readonly effects: readonly Effect[];
 }
+
+const nothing: ExtensionNames = { toolboxes: new Map(), providerKinds: [], effects: [] };
 
 type Problem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
 
@@ -80,6 +86,48 @@ const readProviders = (value: readonly unknown[], known: readonly string[], prob
     return [kind];
   });
 
+/** Why a value is no strict object schema that editors can be told of; null if it is one. */
+const paramsProblem = (params: unknown): string | null => {
+  const strict = "params must be a z.strictObject";
+  if (!(params instanceof z.ZodObject) || !(params.def.catchall instanceof z.ZodNever)) return strict;
+  try {
+    z.toJSONSchema(params, { io: "input" });
+  } catch (error) {
+    return `params cannot be told as JSON Schema: ${error instanceof Error ? error.message : "it throws"}`;
+  }
+  return null;
+};
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+const isEffect = (value: unknown): boolean =>
+  ["before_complete", "after_complete"].includes(String(field(value, "phase"))) &&
+  ["shrink", "inject"].includes(String(field(value, "order"))) &&
+  typeof field(value, "run") === "function";
+
+const readEffects = (value: readonly unknown[], problem: Problem): Effect[] => {
+  const kinds = new Set<string>(effectKinds);
+  return value.flatMap((effect, index) => {
+    const path = `effects[${index}]`;
+    const kind = field(effect, "kind");
+    if (typeof kind !== "string" || !/^[a-z][a-z0-9_]{0,63}$/.test(kind) || !isEffect(effect)) {
+      problem("extension_invalid", path, "this is no effect; make it with defineEffect");
+      return [];
+    }
+    const wrong = paramsProblem(field(effect, "params"));
+    if (wrong !== null) {
+      problem("extension_invalid", `${path}.params`, `the effect ${kind}: ${wrong}`);
+      return [];
+    }
+    if (kinds.has(kind)) {
+      problem("name_conflict", path, `there is an effect "${kind}" already`);
+      return [];
+    }
+    kinds.add(kind);
+    return [{ ...(effect as Effect), description: textOf(field(effect, "description")) }];
+  });
+};
+
 const listOf = (
   exports: Readonly<Record<string, unknown>>,
   name: string,
@@ -97,10 +145,10 @@ export const readExtensions = (
   knownKinds: readonly string[],
   problem: Problem,
 ): ExtensionNames => {
-  if (module === undefined) return { toolboxes: new Map(), providerKinds: [] };
+  if (module === undefined) return nothing;
   if ("error" in module) {
     problem("extension_invalid", "", `the file could not be loaded: ${module.error}`);
-    return { toolboxes: new Map(), providerKinds: [] };
+    return nothing;
   }
   for (const name of Object.keys(module.exports)) {
     if (!lists.includes(name)) {
@@ -117,5 +165,6 @@ export const readExtensions = (
   return {
     toolboxes: readToolboxes(listOf(module.exports, "toolboxes", problem), problem),
     providerKinds: readProviders(listOf(module.exports, "providers", problem), knownKinds, problem),
+    effects: readEffects(listOf(module.exports, "effects", problem), problem),
   };
 };

@@ -3,6 +3,8 @@ import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { keysAt } from "./json-schema.ts";
+import { plainTeamSchemas } from "./schema.ts";
+import type { TeamSchemas } from "./schema.ts";
 import { at } from "./located.ts";
 import { suggestion } from "./suggest.ts";
 
@@ -16,6 +18,12 @@ export interface ShapeIssue {
 }
 
 type Issue = z.core.$ZodIssue;
+
+/** What was checked, and the schemas that name the keys which may stand in it. */
+interface Checked {
+  readonly root: Located;
+  readonly schemas: TeamSchemas;
+}
 
 const expectations: Readonly<Record<string, string>> = {
   string: "a text",
@@ -89,9 +97,13 @@ const valueText = (path: Path, node: Located | undefined): string => {
   return typeof node.value === "string" && node.value.length <= 64 ? `"${node.value}"` : foundText(node);
 };
 
-const unknownKeys = (issue: z.core.$ZodIssueUnrecognizedKeys, path: Path, root: Located): ShapeIssue[] => {
+const unknownKeys = (
+  issue: z.core.$ZodIssueUnrecognizedKeys,
+  path: Path,
+  { root, schemas }: Checked,
+): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const known = keysAt(root, path);
+  const known = keysAt(root, path, schemas);
   return issue.keys.map((key) => ({
     code: guards ? "unknown_guard" : "unknown_key",
     path: [...path, key],
@@ -157,8 +169,8 @@ const noKind = (issue: z.core.$ZodIssueInvalidUnion, path: Path, node: Located |
 };
 
 /** The issues of the branch that the value was meant for; several wrong types become one. */
-const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, root: Located): ShapeIssue[] => {
-  const node = at(root, path);
+const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: Checked): ShapeIssue[] => {
+  const node = at(checked.root, path);
   if (issue.errors.length === 0) return [noKind(issue, path, node)];
   if (node === undefined) return [missing(path)];
   const rejectsType = (branch: readonly Issue[]): boolean =>
@@ -167,7 +179,7 @@ const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, root: Loca
     );
   const meant = issue.errors.filter((branch) => !rejectsType(branch));
   const fewest = meant.toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];
-  if (fewest !== undefined) return shapeIssues(fewest, path, root);
+  if (fewest !== undefined) return fewest.flatMap((inner) => toIssues(inner, path, checked));
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
       if (inner.code === "invalid_type") return [expectations[inner.expected] ?? inner.expected];
@@ -198,11 +210,11 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, node: Located
   return own.message === issue.message ? wrongType(path, issue.expected, node) : own;
 };
 
-const toIssues = (issue: Issue, base: Path, root: Located): ShapeIssue[] => {
+const toIssues = (issue: Issue, base: Path, checked: Checked): ShapeIssue[] => {
   const path = [...base, ...(issue.path as Path)];
-  const node = at(root, path);
-  if (issue.code === "unrecognized_keys") return unknownKeys(issue, path, root);
-  if (issue.code === "invalid_union") return unionIssues(issue, path, root);
+  const node = at(checked.root, path);
+  if (issue.code === "unrecognized_keys") return unknownKeys(issue, path, checked);
+  if (issue.code === "invalid_union") return unionIssues(issue, path, checked);
   if (issue.code === "too_small" || issue.code === "too_big") return [sizeIssue(issue, path)];
   if (issue.code === "invalid_type") return [typeIssue(issue, path, node)];
   if (issue.code !== "invalid_value") return [coded(issue, path, "invalid_value")];
@@ -210,5 +222,9 @@ const toIssues = (issue: Issue, base: Path, root: Located): ShapeIssue[] => {
 };
 
 /** Translates the schema's issues; `base` is the path of the value that was checked. */
-export const shapeIssues = (issues: readonly Issue[], base: Path, root: Located): ShapeIssue[] =>
-  issues.flatMap((issue) => toIssues(issue, base, root));
+export const shapeIssues = (
+  issues: readonly Issue[],
+  base: Path,
+  root: Located,
+  schemas: TeamSchemas = plainTeamSchemas,
+): ShapeIssue[] => issues.flatMap((issue) => toIssues(issue, base, { root, schemas }));

@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { Located } from "./document.ts";
 import { at, textOf } from "./located.ts";
 import type { Path } from "./diagnostics.ts";
-import { teamSchema } from "./schema.ts";
+import { plainTeamSchemas } from "./schema.ts";
+import type { TeamSchemas } from "./schema.ts";
 
 /** JSON Schema of `team.yaml` for editors (CF-36), made from the zod schema and nothing else. */
 
@@ -44,16 +45,20 @@ const withNames = (value: unknown, names: KnownNames): unknown => {
   return known === undefined || known.length === 0 ? copy : { ...copy, enum: known };
 };
 
-let cached: JsonSchema | undefined;
+const made = new WeakMap<TeamSchemas, JsonSchema>();
 
-const base = (): JsonSchema => {
-  cached ??= z.toJSONSchema(teamSchema, { io: "input" }) as JsonSchema;
-  return cached;
+const base = (schemas: TeamSchemas): JsonSchema => {
+  const known = made.get(schemas) ?? (z.toJSONSchema(schemas.team, { io: "input" }) as JsonSchema);
+  made.set(schemas, known);
+  return known;
 };
 
-/** The schema of a team file; a team's own schema offers its names as enums. */
-export const teamJsonSchema = (names: KnownNames = {}): JsonSchema => {
-  const schema = withNames(base(), names) as JsonSchema;
+/** The schema of a team file; a team's own schema knows its effects, and offers its names as enums. */
+export const teamJsonSchema = (
+  names: KnownNames = {},
+  schemas: TeamSchemas = plainTeamSchemas,
+): JsonSchema => {
+  const schema = withNames(base(schemas), names) as JsonSchema;
   return {
     ...schema,
     title: "Limpet team",
@@ -80,13 +85,13 @@ const below = (schema: JsonSchema, part: string | number): readonly JsonSchema[]
 };
 
 /** Keys that may stand in the map at `path`. */
-export const keysAt = (root: Located, path: Path): string[] => {
-  let schemas = branches(base());
+export const keysAt = (root: Located, path: Path, schemas: TeamSchemas = plainTeamSchemas): string[] => {
+  let found = branches(base(schemas));
   path.forEach((part, index) => {
-    schemas = schemas
+    found = found
       .flatMap((schema) => below(schema, part))
       .flatMap(branches)
       .filter((schema) => matchesKind(schema, at(root, path.slice(0, index + 1))));
   });
-  return [...new Set(schemas.flatMap((schema) => Object.keys(schema.properties ?? {})))];
+  return [...new Set(found.flatMap((schema) => Object.keys(schema.properties ?? {})))];
 };

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { providerKinds, providerSchema } from "../providers/schema.ts";
 import { mcpServerSchema } from "../tools/schema.ts";
-import { agentSchema } from "./agent-schema.ts";
 import type { Path } from "./diagnostics.ts";
 import { pathText } from "./diagnostics.ts";
 import type { Located, ReadDocument } from "./document.ts";
@@ -12,7 +11,8 @@ import type { ShapeIssue } from "./issues.ts";
 import { builtInToolboxes, coreTools } from "./known.ts";
 import { child, itemsOf, offsetOf, onlyKeys, textOf, withoutKeys } from "./located.ts";
 import { applyDefaults, canonicalGuards, unwrap } from "./normalise.ts";
-import { sectionKeys } from "./schema.ts";
+import { createTeamSchemas, plainTeamSchemas } from "./schema.ts";
+import type { TeamSchemas } from "./schema.ts";
 import { parseLeniently } from "./shape.ts";
 import { suggestion } from "./suggest.ts";
 import type { Skill } from "./team.ts";
@@ -72,9 +72,10 @@ const readList = <Schema extends z.ZodType>(
   body: Located,
   name: string,
   report: (issue: ShapeIssue) => void,
+  schemas?: TeamSchemas,
 ): Listed<z.output<Schema>>[] =>
   itemsOf(child(body, name)).flatMap((_, index) => {
-    const value = parseLeniently(schema, body, [name, index], report);
+    const value = parseLeniently(schema, body, [name, index], report, schemas);
     return value === null ? [] : [{ index, value }];
   });
 
@@ -108,7 +109,9 @@ export const readTeam = (
   const onWritten = shapeReport(reporter(folder, place, written, prefix));
   parseLeniently(listsSchema, onlyKeys(written, listNames), [], onWritten);
   const rest = withoutKeys(written, listNames);
-  const sections = parseLeniently(z.strictObject(sectionKeys), rest, [], onWritten);
+  const { effects } = around.extensions;
+  const schemas = effects.length === 0 ? plainTeamSchemas : createTeamSchemas({ effects });
+  const sections = parseLeniently(schemas.sections, rest, [], onWritten, schemas);
   if (sections === null) return null;
   const merged = applyDefaults(written);
   const report = reporter(folder, place, merged, prefix);
@@ -121,10 +124,12 @@ export const readTeam = (
     place,
     sections,
     providers: readList(providerSchema, merged, "providers", onMerged),
-    agents: readList(agentSchema, merged, "agents", onMerged),
+    agents: readList(schemas.agent, merged, "agents", onMerged, schemas),
     servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged),
     skills: around.skills,
     catalogue: around.catalogue,
+    effects,
+    schemas,
     ...known(around.extensions),
   };
 };

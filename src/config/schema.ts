@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { budgetsSchema } from "../agent/budget-schema.ts";
+import type { Effect } from "../agent/effect.ts";
 import { limitsSchema, retentionSchema, sessionsSchema } from "../agent/limits-schema.ts";
+import { effectSchemaOf } from "../effects/schema.ts";
+import type { EffectConfig } from "../effects/schema.ts";
 import { modelsSchema } from "../model/schema.ts";
 import { providerSchema } from "../providers/schema.ts";
 import { sandboxSchema } from "../sandbox/schema.ts";
@@ -14,7 +17,7 @@ import {
   mcpServerSchema,
   permissionsSchema,
 } from "../tools/schema.ts";
-import { agentSchema, defaultsSchema } from "./agent-schema.ts";
+import { agentSchemaOf, defaultsSchemaOf } from "./agent-schema.ts";
 import {
   accessSchema,
   contextSchema,
@@ -29,13 +32,13 @@ import {
 } from "./operator-schema.ts";
 
 /** Keys of `team.yaml` beside the three lists, each with its defaults. */
-export const sectionKeys = {
+const sectionKeys = (effect: z.ZodType<EffectConfig>) => ({
   entry_agent: name()
     .meta({ description: "Agent of a session that names none; omitted: the first.", "x-names": "agents" })
     .optional(),
   default_context_windows: mapOf(count()).prefault({}).describe("Provider kind → context tokens."),
   models: modelsSchema.prefault({}).describe("Model → what overrides the catalogue."),
-  defaults: defaultsSchema.optional().describe("Keys that every agent has unless it sets them."),
+  defaults: defaultsSchemaOf(effect).optional().describe("Keys that every agent has unless it sets them."),
   filesystem: filesystemSchema.prefault({}).describe("Files."),
   browser: browserSchema.prefault({}).describe("Browser."),
   git: gitSchema.prefault({}).describe("Git."),
@@ -57,12 +60,28 @@ export const sectionKeys = {
   reflections: reflectionsSchema.optional().describe("Lessons of failed runs; omitted: off."),
   tasks: tasksSchema.prefault({}).describe("The task board."),
   notes: notesSchema.prefault({}).describe("Shared notes."),
+});
+
+/** What a team's extensions add to its file. */
+export interface OwnKinds {
+  readonly effects: readonly Effect[];
+}
+
+/** The schemas of `team.yaml` (CF-10): of an agent, of the keys beside the three lists, and of the whole. */
+export const createTeamSchemas = ({ effects }: OwnKinds) => {
+  const effect = effectSchemaOf(effects);
+  const agent = agentSchemaOf(effect);
+  const sections = sectionKeys(effect);
+  const team = z.strictObject({
+    providers: z.array(providerSchema).min(1).max(32).describe("Model providers; the first is the default."),
+    agents: z.array(agent).min(1).max(64).describe("Agents; the first is the entry agent."),
+    mcp_servers: z.array(mcpServerSchema).max(32).default([]).describe("MCP servers."),
+    ...sections,
+  });
+  return { agent, sections: z.strictObject(sections), team };
 };
 
-/** The whole of `team.yaml` (CF-10). */
-export const teamSchema = z.strictObject({
-  providers: z.array(providerSchema).min(1).max(32).describe("Model providers; the first is the default."),
-  agents: z.array(agentSchema).min(1).max(64).describe("Agents; the first is the entry agent."),
-  mcp_servers: z.array(mcpServerSchema).max(32).default([]).describe("MCP servers."),
-  ...sectionKeys,
-});
+export type TeamSchemas = ReturnType<typeof createTeamSchemas>;
+
+/** The schemas of a team without extensions. */
+export const plainTeamSchemas: TeamSchemas = createTeamSchemas({ effects: [] });

@@ -4,6 +4,7 @@ import type { Located } from "./document.ts";
 import { shapeIssues } from "./issues.ts";
 import type { ShapeIssue } from "./issues.ts";
 import { at, plain } from "./located.ts";
+import type { TeamSchemas } from "./schema.ts";
 
 /**
  * Checks a value against its schema and reports every mistake; wrong parts then count as absent, so that the checks
@@ -14,6 +15,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
   root: Located,
   path: Path,
   report: (issue: ShapeIssue) => void,
+  schemas?: TeamSchemas,
 ): z.output<Schema> | null => {
   const node = at(root, path);
   const raw = node === undefined ? undefined : plain(node);
@@ -22,7 +24,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
     if (result.success) return result.data;
     const { issues } = result.error;
     const reported = round === 0 ? issues : issues.filter(({ code }) => code === "custom");
-    shapeIssues(reported, path, root).forEach(report);
+    shapeIssues(reported, path, root, schemas).forEach(report);
     const targets = issues.flatMap((issue) => targetsOf(raw, issue));
     if (targets.includes(null)) return null;
     for (const target of targets) if (target !== null) Reflect.deleteProperty(target.map, target.key);

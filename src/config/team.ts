@@ -3,8 +3,7 @@ import type { Json } from "../chat/message.ts";
 import type { EffectConfig } from "../effects/schema.ts";
 import type { ProviderConfig } from "../providers/schema.ts";
 import type { DeepReadonly } from "../schema.ts";
-import type { agentSchema } from "./agent-schema.ts";
-import type { teamSchema } from "./schema.ts";
+import type { TeamSchemas } from "./schema.ts";
 
 /**
  * A compiled team: what the generated worker imports. Every default is filled in, durations are milliseconds, sizes
@@ -20,7 +19,8 @@ export interface Skill {
   readonly files: Readonly<Record<string, string>>;
 }
 
-type AgentShape = z.output<typeof agentSchema>;
+type TeamShape = z.output<TeamSchemas["team"]>;
+type AgentShape = TeamShape["agents"][number];
 type OptionsShape = AgentShape["options"];
 
 /** An agent whose provider, skills and effects are named outright. */
@@ -36,12 +36,9 @@ export type Agent = DeepReadonly<
 >;
 
 export type Provider = DeepReadonly<ProviderConfig>;
-type McpServer = DeepReadonly<z.output<typeof teamSchema>["mcp_servers"][number]>;
+type McpServer = DeepReadonly<TeamShape["mcp_servers"][number]>;
 
-type Sections = Omit<
-  z.output<typeof teamSchema>,
-  "providers" | "agents" | "mcp_servers" | "defaults" | "entry_agent"
->;
+type Sections = Omit<TeamShape, "providers" | "agents" | "mcp_servers" | "defaults" | "entry_agent">;
 
 export interface Team extends DeepReadonly<Sections> {
   /** Format of this object; a stored revision of an older format is upgraded when it is read (CF-33). */

@@ -6,14 +6,16 @@ import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import { builtInToolboxes, coreTools } from "../config/known.ts";
+import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import { delegationOf, narrowedLimits, withCallersModel, writablePathsOf } from "./called.ts";
 import { effectiveTools } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
+import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
 import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
-import { lanesOf } from "./lanes.ts";
+import { laneTo, lanesOf } from "./lanes.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import { outputProblems } from "./output-check.ts";
 import { buildLightPrompt, buildPrompt } from "./prompt.ts";
@@ -26,6 +28,8 @@ export interface AgentParts {
   readonly toolboxes: readonly Toolbox[];
   /** The built-in guards and those of the team's extensions. */
   readonly guards: readonly Guard[];
+  /** Effects of the team's extensions. */
+  readonly effects: readonly Effect[];
   /** Provider kinds that this deployment speaks. */
   readonly kinds: readonly string[];
   /** Toolboxes that this deployment cannot serve, and why. */
@@ -138,6 +142,8 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const delegation = delegationOf(team, cast, tools);
   const format = formatOf(agent);
   const guarding = guardsOf(parts.guards, agent, tools);
+  const lane = (name: string) => laneTo(team, agent, name, parts.make);
+  const effects = bindEffects({ custom: parts.effects, lane }, agent);
   const judged = { team, agent, tools, clientTools, known, unavailable: parts.unavailable, now: parts.now };
   return {
     name: agent.name,
@@ -152,9 +158,9 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     limits: narrowedLimits(limitsOf(team, agent), standing),
     delegation,
     maxConcurrency: agent.max_concurrency,
-    effects: { before: [], after: [], ladder: null },
+    effects,
     ...guarding,
-    historySize: guardHistory(guarding.guards),
+    historySize: Math.max(guardHistory(guarding.guards), effectHistory(effects)),
     ...asksOf(team, agent),
     commandTimeout: {
       default: agent.options.command_timeout / 1_000,

@@ -1,3 +1,4 @@
+import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import type { Session } from "../agent/state.ts";
 import { estimateTokens } from "../chat/tokens.ts";
@@ -40,6 +41,8 @@ export interface EngineOptions {
   readonly profiles?: readonly Profile[];
   /** Guards of the team's extensions. */
   readonly guards?: readonly Guard[];
+  /** Effects of the team's extensions. */
+  readonly effects?: readonly Effect[];
   readonly now?: () => number;
   /** Hosts that this deployment was called at: it never calls them itself. */
   readonly ownHosts?: ReadonlySet<string>;
@@ -115,7 +118,7 @@ const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
 
 /** Builds the engine of a team. Nothing here touches the network; completers load their SDK at the first call. */
 export const createEngine = (options: EngineOptions): Engine => {
-  const { env, profiles = [] } = options;
+  const { env, profiles = [], effects = [] } = options;
   const guards = [...builtInGuards, ...(options.guards ?? [])];
   const now = options.now ?? (() => Date.now());
   const team = withModels(options.team, env);
@@ -125,7 +128,7 @@ export const createEngine = (options: EngineOptions): Engine => {
   const egress = egressOf(options);
   const make = makerOf(options, team, now, redactor, egress);
   const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
-  const parts = { team, toolboxes, guards, kinds, unavailable, now, make };
+  const parts = { team, toolboxes, guards, effects, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
     team: withToolSecrets(team, toolboxes),

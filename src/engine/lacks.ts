@@ -1,6 +1,9 @@
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
+import { isOf } from "../effects/schema.ts";
+import { unknownEffects } from "./effects.ts";
 import { guardKindsOf } from "./guards.ts";
 import { providerOf } from "./models.ts";
 
@@ -10,6 +13,8 @@ export interface Deployment {
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
   readonly guards: readonly Guard[];
+  /** Effects of the team's extensions. */
+  readonly effects: readonly Effect[];
   /** Provider kinds that can be spoken to. */
   readonly kinds: readonly string[];
 }
@@ -36,15 +41,19 @@ const lackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly stri
     .filter((kind) => !guards.some((guard) => guard.kind === kind))
     .map((kind) => `guard ${kind}`);
 
-/** Providers, fallbacks, toolboxes, tools and guards of an agent that are not there, each once. */
+const summaryProviders = ({ effects }: AgentConfig): readonly string[] =>
+  effects.filter(isOf("compact")).flatMap(({ params }) => params.summary_provider ?? []);
+
+/** Providers, fallbacks, toolboxes, tools, guards and effects of an agent that are not there, each once. */
 export const lacksOf = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
   const provider = providerOf(deployment.team, agent.provider);
   const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
-  const providers = [agent.provider, ...fallbacks.map((each) => each.provider)];
+  const providers = [agent.provider, ...fallbacks.map((each) => each.provider), ...summaryProviders(agent)];
   const found = [
     ...providers.flatMap((name) => lackedProvider(deployment, name)),
     ...agent.toolboxes.flatMap((entry) => lackedTools(deployment, entry)),
     ...lackedGuards(deployment, agent),
+    ...unknownEffects(deployment.effects, agent).map((kind) => `effect ${kind}`),
   ];
   return [...new Set(found)];
 };

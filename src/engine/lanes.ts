@@ -85,3 +85,9 @@ export const lanesOf = (
   override: string | null,
   make: MakeCompleter,
 ): readonly Lane[] => targetsOf(team, agent, override).map((target) => laneOf(team, agent, target, make));
+
+/** The lane of a provider's own model, for calls that are not turns of the agent; null if there is no such provider. */
+export const laneTo = (team: Team, agent: AgentConfig, name: string, make: MakeCompleter): Lane | null => {
+  const provider = providerOf(team, name);
+  return provider === undefined ? null : laneOf(team, agent, { provider, model: provider.model }, make);
+};

@@ -205,9 +205,9 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
     "config/bad/extensions.ts:1:1 error extension_invalid: the file could not be loaded: no tides today",
   ]);
   write("config/more/team.yaml", team());
-  write("config/more/extensions.ts", "export const effects = [];\n");
+  write("config/more/extensions.ts", "export const checks = [];\n");
   expect((await call("validate", "more")).lines).toEqual([
-    "config/more/extensions.ts:1:1 error not_available effects: this release cannot take effects from extensions",
+    "config/more/extensions.ts:1:1 error not_available checks: this release cannot take checks from extensions",
     "  remove this export",
   ]);
 });

@@ -46,9 +46,10 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   observability: [team({ top: "observability: { log_level: debug }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],
   reflections: [team({ top: "reflections: {}" })],
-  "agent.effects.*": [
-    team({ agent: "    effects: [{ kind: compact }]" }),
-    team({ top: "defaults: { effects: [{ kind: compact }] }" }),
+  "agent.effects.*.kind": [
+    team({ agent: "    effects: [{ kind: token_budget, params: { max_tokens: 5 } }]" }),
+    team({ agent: "    effects: [{ kind: time_budget }]" }),
+    team({ top: "defaults: { effects: [{ kind: time_budget }] }" }),
   ],
   "agent.guards.budget.on_exceeded": [
     team({ agent: "    guards: { budget: { max_tokens: 5, on_exceeded: ask } }" }),
@@ -76,9 +77,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     [
       "max_delegation_depth: 2",
       "max_handoffs: 1",
-      "context_threshold: 0.5",
-      "context_compaction: auto",
-      "compaction_threshold: 0.5",
       "warn_iterations: 5",
       "interaction_mode: interactive",
       "no_progress_turns: 3",
@@ -144,7 +142,10 @@ test("CF-30: what only a default implies, and what says that a part is off, is n
 
 test("CF-30: two uses of one part are two diagnostics", async () => {
   const { diagnostics } = await compile(
-    team({ agent: "    effects: [{ kind: compact }, { kind: reflection }]" }),
+    team({ agent: "    middleware: [{ kind: logger }, { kind: recovery }]" }),
   );
-  expect(diagnostics.map(({ path }) => path)).toEqual(["agents[0].effects[0]", "agents[0].effects[1]"]);
+  expect(diagnostics.map(({ path }) => path)).toEqual([
+    "agents[0].middleware[0].kind",
+    "agents[0].middleware[1].kind",
+  ]);
 });

@@ -537,8 +537,7 @@ export const fixtures: readonly Fixture[] = [
     bad: team({ agent: "    effects: [{ kind: progress }]" }),
     says: [
       "team.yaml:9:15 warning effect_inert agents[0].effects[0]: progress asks for a note, but the agent has no write_note\n  add notes to its toolboxes",
-      "team.yaml:9:15 error not_available agents[0].effects[0]: this release cannot run effects\n  remove this effect",
     ],
-    good: team({ agent: "    effects: []" }),
+    good: team({ agent: "    effects: [{ kind: progress }]" }).replace("[filesystem]", "[filesystem, notes]"),
   },
 ];

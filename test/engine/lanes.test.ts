@@ -215,10 +215,23 @@ agents: [{ name: helper, effects: [] }]`);
 });
 
 test("MO-6: under 1 024 tokens of room the run ends before anything is sent", async () => {
+  const instructions = `instructions: ${"word ".repeat(12_000).trim()}`;
+  const yaml = wire("openai", "gpt-4o", "context_window: 16000", instructions);
+  const bench = await benchOf(yaml, { env: wireEnv(fake) }, {});
+  const before = fake.requests.length;
+  expect(await say(bench)).toMatchObject({ reason: "context_length_exceeded" });
+  expect(fake.requests).toHaveLength(before);
+  expect(lastEvent(bench, "run_end")["error"]).toContain("does not fit the model's context window");
+});
+
+test("MO-6 EF-25: an input without room is cut to fit before anything is sent, its original stays", async () => {
   const yaml = wire("openai", "gpt-4o", "context_window: 16000");
   const bench = await benchOf(yaml, { env: wireEnv(fake) }, {});
   const before = fake.requests.length;
-  expect(await say(bench, "word ".repeat(13_000))).toMatchObject({ reason: "context_length_exceeded" });
-  expect(fake.requests).toHaveLength(before);
-  expect(lastEvent(bench, "error")["message"]).toContain("16000");
+  const input = "word ".repeat(13_000);
+  expect(await say(bench, input)).toMatchObject({ state: "completed" });
+  expect(fake.requests).toHaveLength(before + 1);
+  expect(JSON.stringify(newest()).length).toBeLessThan(15_000 * 4);
+  expect(lastEvent(bench, "compaction")).toMatchObject({ effect: "overflow", stage: "hard_clear" });
+  expect(bench.chat()[0]?.parts).toMatchObject([{ type: "text", text: input }]);
 });

@@ -1,3 +1,4 @@
+import type { Effect } from "../../src/agent/effect.ts";
 import { compileTeam } from "../../src/config/compile.ts";
 import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
@@ -11,6 +12,8 @@ export interface TeamExtras {
   readonly toolboxes?: readonly Toolbox[];
   /** Provider kinds of the extensions. */
   readonly profiles?: readonly Profile[];
+  /** Effects of the extensions. */
+  readonly effects?: readonly Effect[];
   /** Further files of the team's folder, like `skills/x/SKILL.md`. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -18,11 +21,11 @@ export interface TeamExtras {
 /** Compiles a team from YAML; a diagnostic that is an error fails the test. */
 export const teamOf = async (
   yaml: string,
-  { toolboxes: extra = [], profiles = [], files = {} }: TeamExtras = {},
+  { toolboxes: extra = [], profiles = [], effects = [], files = {} }: TeamExtras = {},
 ): Promise<Team> => {
   const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
-    extensions: { exports: { toolboxes: extra, providers: profiles } },
+    extensions: { exports: { toolboxes: extra, providers: profiles, effects } },
   });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
   return team;
@@ -46,6 +49,7 @@ export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOpti
   env: extras.env ?? { SANDBOX: unreachable },
   toolboxes: [...toolboxes, ...(extras.toolboxes ?? [])],
   profiles: extras.profiles ?? [],
+  effects: extras.effects ?? [],
   ...(extras.now === undefined ? {} : { now: extras.now }),
   ...(extras.fetch === undefined ? {} : { fetch: extras.fetch }),
 });

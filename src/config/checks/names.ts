@@ -1,3 +1,4 @@
+import { isOf } from "../../effects/schema.ts";
 import type { Path } from "../diagnostics.ts";
 import type { Draft } from "../draft.ts";
 import { at, child, itemsOf, textOf } from "../located.ts";
@@ -73,7 +74,7 @@ const checkProviderNames = (draft: Draft): void => {
     );
     check([...path, "memory", "embedding"], value.memory?.embedding);
     value.effects?.forEach((effect, place) => {
-      if (effect.kind !== "compact") return;
+      if (!isOf("compact")(effect)) return;
       check([...path, "effects", place, "params", "summary_provider"], effect.params.summary_provider);
     });
   }

@@ -1,13 +1,12 @@
+import { isOf } from "../../effects/schema.ts";
+import type { EffectKind } from "../../effects/schema.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft, Listed } from "../draft.ts";
 import { at } from "../located.ts";
 
 /** Settings that are made twice, can never act, or mean nothing here (CF-14, CF-18, CF-25). */
 
-type Effect = NonNullable<AgentShape["effects"]>[number];
-
-const effectAt = (agent: AgentShape, kind: Effect["kind"]): number =>
-  agent.effects?.findIndex((effect) => effect.kind === kind) ?? -1;
+const effectAt = (agent: AgentShape, kind: EffectKind): number => agent.effects?.findIndex(isOf(kind)) ?? -1;
 
 /** Pairs of keys of an agent that set the same thing. */
 const checkTwice = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
@@ -39,8 +38,10 @@ const checkThresholds = (draft: Draft, { index, value: agent }: Listed<AgentShap
   const never = (path: Path, message: string): void =>
     draft.report("threshold_unreachable", ["agents", index, ...path], message);
   agent.effects?.forEach((effect, place) => {
-    if (effect.kind !== "loop_detect" || effect.params.threshold <= effect.params.window_size) return;
-    const message = `${effect.params.threshold} equal calls never stand in a window of ${effect.params.window_size}`;
+    if (!isOf("loop_detect")(effect)) return;
+    const { threshold, window_size: size } = effect.params;
+    if (threshold <= size) return;
+    const message = `${threshold} equal calls never stand in a window of ${size}`;
     never(["effects", place, "params", "threshold"], message);
   });
   const {
@@ -75,9 +76,9 @@ const checkEffects = (draft: Draft, { index, value: agent }: Listed<AgentShape>)
       { hint: "add notes to its toolboxes" },
     );
   }
-  const compact = agent.effects?.find((effect) => effect.kind === "compact");
+  const compact = agent.effects?.find(isOf("compact"));
   const threshold: Path = ["agents", index, "options", "context_threshold"];
-  if (compact?.kind !== "compact" || at(draft.root, threshold) === undefined) return;
+  if (compact === undefined || at(draft.root, threshold) === undefined) return;
   if (compact.params.threshold === agent.options.context_threshold) return;
   draft.report(
     "key_ignored",

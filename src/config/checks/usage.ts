@@ -1,3 +1,4 @@
+import { isOf } from "../../effects/schema.ts";
 import { globMatch } from "../../sandbox/glob.ts";
 import type { Draft } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
@@ -39,11 +40,7 @@ export const reachableProviders = (draft: Draft): ReadonlySet<string> => {
     ...lanesOf(draft, value).map(({ provider }) => provider.value.name),
     ...value.delegation.providers,
     ...(value.memory?.embedding === undefined ? [] : [value.memory.embedding]),
-    ...(value.effects ?? []).flatMap((effect) =>
-      effect.kind === "compact" && effect.params.summary_provider !== undefined
-        ? [effect.params.summary_provider]
-        : [],
-    ),
+    ...(value.effects ?? []).filter(isOf("compact")).flatMap(({ params }) => params.summary_provider ?? []),
   ]);
   return new Set(names);
 };

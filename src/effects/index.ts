@@ -1,0 +1,28 @@
+import { compact } from "./compact.ts";
+import { loopDetect } from "./loop-detect.ts";
+import { observationMask } from "./observation-mask.ts";
+import { offload } from "./offload.ts";
+import { progress } from "./progress.ts";
+import { reflection } from "./reflection.ts";
+import { slidingWindow } from "./sliding-window.ts";
+import { stallDetect } from "./stall-detect.ts";
+import { timeBudget } from "./time-budget.ts";
+import { tokenBudget } from "./token-budget.ts";
+import { toolScope } from "./tool-scope.ts";
+import { trimToolResults } from "./trim-tool-results.ts";
+
+/** The built-in effects in the order of the documentation; those that shrink run in this order, before all others (EF-5). */
+export const effects = [
+  observationMask,
+  slidingWindow,
+  compact,
+  trimToolResults,
+  loopDetect,
+  reflection,
+  progress,
+  tokenBudget,
+  timeBudget,
+  offload,
+  stallDetect,
+  toolScope,
+] as const;

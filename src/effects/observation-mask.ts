@@ -1,0 +1,57 @@
+import * as z from "zod";
+import type { EffectContext } from "../agent/effect.ts";
+import type { Message, ToolCallPart } from "../chat/message.ts";
+import { callsOf } from "../chat/view.ts";
+import { count } from "../schema.ts";
+import { builtIn } from "./built-in.ts";
+import { editsOf, shadowOf, withTexts } from "./compaction/shadow.ts";
+import { digestText } from "./digest.ts";
+import { newestFrom, okResults } from "./results.ts";
+import { maskText } from "./texts.ts";
+import { isOver, threshold } from "./threshold.ts";
+
+const params = z.strictObject({
+  threshold: threshold(0.6),
+  recent_window: count().default(10).describe("Newest messages that stay whole."),
+  style: z.enum(["preview", "digest"]).default("preview").describe("What stands for a masked result."),
+  recent_turns: count().optional().describe("Newest turns that stay whole, instead of recent_window."),
+});
+
+type Params = z.output<typeof params>;
+
+const callsIn = (view: readonly Message[]): ReadonlyMap<string, ToolCallPart> =>
+  new Map(view.flatMap((message) => callsOf(message).map((call) => [call.id, call])));
+
+/** Index from which on results stay whole: the recent ones, and those that no model call has seen yet. */
+const recentFrom = ({ view, unread }: EffectContext, { recent_turns: turns, recent_window: size }: Params) =>
+  Math.min(unread, turns === undefined ? newestFrom(view, size) : newestFrom(view, turns, "assistant"));
+
+/** Older results show one line each; what the model said and called stays (EF-13). */
+export const observationMask = builtIn({
+  kind: "observation_mask",
+  description: "Shows older tool results as one line.",
+  phase: "before_complete",
+  order: "shrink",
+  params,
+  run: (context, given) => {
+    if (!isOver(context, given.threshold)) return {};
+    const { view, size } = context;
+    const older = okResults(view, recentFrom(context, given));
+    const calls = given.style === "digest" ? callsIn(view) : new Map<string, ToolCallPart>();
+    const texts = older.map(({ message, result }): [Message, { readonly 0: string }] => [
+      message,
+      {
+        0:
+          given.style === "digest"
+            ? digestText(message, result, calls.get(result.call))
+            : maskText(message, result),
+      },
+    ]);
+    const shadow = withTexts(shadowOf(context, size), new Map(texts));
+    const edits = editsOf(shadow);
+    if (edits.length === 0) return {};
+    const sizes = { tokens_before: size, tokens_after: shadow.size };
+    const data = { stage: "mask", ...sizes, retired: null, attempts: 0, message: null } as const;
+    return { edits, notify: [{ event: "compaction", data }] };
+  },
+});
