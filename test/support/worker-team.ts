@@ -11,6 +11,9 @@ interface Part {
   readonly agent?: string;
 }
 
+/** Asks for the same call again and again on purpose. */
+const repeating = "permissions: { preset: open }\nguards: { tool_loops: false }";
+
 const parts: readonly Part[] = [
   {
     name: "text",
@@ -95,6 +98,7 @@ replies:
   },
   {
     name: "big",
+    agent: repeating,
     replies: `
 scenes:
   - name: again
@@ -114,6 +118,7 @@ replies:
   },
   {
     name: "loop",
+    agent: repeating,
     replies: `
 scenes:
   - name: again
