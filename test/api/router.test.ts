@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { SessionCall } from "../../src/agent/rpc.ts";
 import { problemKinds } from "../../src/agent/problem-body.ts";
 import { derivedSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
+import { writeNote } from "../../src/engine/access/notes.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
 import { accepted, anId, operator, problemOf, setUp } from "./harness.ts";
 
@@ -51,6 +52,9 @@ test("AP-11: each session route is one call with its body, query and path as par
     ["GET", `${S}/snapshot`, undefined, "snapshot", {}],
     ["POST", `${S}/clear`, undefined, "clear", {}],
     ["GET", `${S}/usage`, undefined, "usage", {}],
+    ["GET", `${S}/state`, undefined, "state", {}],
+    ["GET", `${S}/tasks`, undefined, "tasks", {}],
+    ["GET", `${S}/notes`, undefined, "notes", {}],
   ];
   for (const [method, path, body, op, params] of cases) {
     const response = await call(method, path, body);
@@ -59,6 +63,26 @@ test("AP-11: each session route is one call with its body, query and path as par
     expect(calls.at(-1)?.params, `${method} ${path}`).toEqual(params);
   }
   expect(calls).toHaveLength(cases.length);
+});
+
+test("AG-47: notes that sessions share come from the team, for whoever may read the session", async () => {
+  const { call, session, tables, fetch } = setUp();
+  writeNote(tables, { tenant: "default", agent: null }, { name: "n", content: "x", key: "k", now: 1 });
+  writeNote(tables, { tenant: "default", agent: "a" }, { name: "n", content: "y", key: "k2", now: 1 });
+  const shown = async (answer: unknown): Promise<unknown> => {
+    await session(anId(), () => accepted(answer));
+    return (await call("GET", `${S}/notes`)).json();
+  };
+  expect(await shown({ agents: null })).toEqual({ data: [{ name: "n", content: "x" }] });
+  expect(await shown({ agents: ["a", "b"] })).toEqual({ data: [{ name: "n", content: "y", agent: "a" }] });
+  expect(await shown({ data: [] })).toEqual({ data: [] });
+  const minted = await call("POST", `${S}/tokens`, { scopes: ["sessions:read"] });
+  const { token } = await minted.json<{ token: string }>();
+  await session(anId(), () => accepted({ agents: null }));
+  const headers = { Authorization: `Bearer ${token}` };
+  expect((await fetch(`${S}/notes`, { headers })).status).toBe(200);
+  await session(anId(), () => ({ ok: false, problem: { code: "not_found", detail: "no such session" } }));
+  expect((await call("GET", `${S}/notes`)).status).toBe(404);
 });
 
 test("AP-9: a session's answers hold its head as ETag, and If-Match reaches PATCH bare", async () => {

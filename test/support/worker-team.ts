@@ -9,6 +9,8 @@ interface Part {
   readonly delay?: number;
   readonly chunk?: number;
   readonly agent?: string;
+  /** Toolboxes of the agent, as YAML. */
+  readonly toolboxes?: string;
 }
 
 /** Asks for the same call again and again on purpose. */
@@ -138,6 +140,23 @@ replies:
   - reply: [{ text: "And more." }]
   - reply: [{ text: "And still more." }]`,
   },
+  {
+    name: "shelf",
+    toolboxes: "[state, tasks, notes]",
+    replies: `
+scenes:
+  - name: reads
+    when: { turn: 1, input: { contains: read } }
+    reply: [{ call: read_note, args: { name: tide } }, { call: shared_state_get, args: { key: k } }]
+  - name: writes
+    when: { turn: 1, input: { contains: write } }
+    reply:
+      - { call: write_note, args: { name: tide, content: "Low at noon." } }
+      - { call: shared_state_set, args: { key: k, value: [1] } }
+      - { call: shared_tasks_create, args: { title: Dig } }
+  - name: over
+    reply: [{ text: "Done." }]`,
+  },
 ];
 
 const provider = ({ name, replies, delay = 0, chunk = 24 }: Part): string => `
@@ -151,11 +170,15 @@ const provider = ({ name, replies, delay = 0, chunk = 24 }: Part): string => `
     pace: { chunk: ${chunk}, delay_ms: ${delay} }
 ${indent(replies, 4)}`;
 
-const agent = ({ name, agent: more = "permissions: { preset: open }" }: Part): string => `
+const agent = ({
+  name,
+  agent: more = "permissions: { preset: open }",
+  toolboxes = "[probe, ask]",
+}: Part): string => `
 - name: ${name}
   description: Plays ${name}.
   provider: ${name}-script
-  toolboxes: [probe, ask]
+  toolboxes: ${toolboxes}
   effects: []
 ${indent(more, 2)}`;
 
@@ -165,4 +188,5 @@ ${indent(parts.map(provider).join("\n"), 2)}
 agents:
 ${indent(parts.map(agent).join("\n"), 2)}
 access: { rate_limit: { rpm: 1000000 } }
+notes: { scope: tenant }
 `;

@@ -47,8 +47,9 @@ export const writeNote = (
   if (note === undefined) return `invalid_arguments: ${error?.issues[0]?.message ?? "no note"}`;
   const { name, content } = note;
   const owner = [tenant, agent ?? ""] as const;
+  const done = JSON.stringify(["note", ...owner, key]);
   return tables.write((all) => {
-    if (all("SELECT 1 FROM idempotency WHERE key = ?", `note ${tenant} ${key}`).length > 0) return null;
+    if (all("SELECT 1 FROM idempotency WHERE key = ?", done).length > 0) return null;
     const [others] = all(
       "SELECT count(*) AS count FROM notes WHERE tenant = ? AND agent = ? AND name <> ?",
       ...owner,
@@ -65,11 +66,7 @@ export const writeNote = (
       content,
     );
     all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
-    all(
-      "INSERT INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)",
-      `note ${tenant} ${key}`,
-      now,
-    );
+    all("INSERT INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)", done, now);
     return null;
   });
 };
