@@ -17,9 +17,12 @@ const lastCharacters = (text: string, count: number): string =>
 const isLonger = (text: string, count: number): boolean =>
   text.length > count && firstCharacters(text, count).length < text.length;
 
+/** Ends a text that was cut. */
+export const trimMark = "… [trimmed]";
+
 /** The beginning of a text that is longer than `max`, marked as cut (EF-12); a shorter one as it is. */
 export const cutEnd = (text: string, max: number): string =>
-  isLonger(text, max) ? `${firstCharacters(text, max)}… [trimmed]` : text;
+  isLonger(text, max) ? `${firstCharacters(text, max)}${trimMark}` : text;
 
 /** Beginning and end of a text that is longer than `max`, with what lies between them counted (EF-19); a shorter one as it is. */
 export const cutMiddle = (text: string, max: number): string => {

@@ -1,11 +1,22 @@
 import * as z from "zod";
 import type { ChatEdit } from "../agent/effect.ts";
+import { shownTokens } from "../chat/message.ts";
+import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { newestFrom, okResults, shownText } from "./results.ts";
 import type { OkResult } from "./results.ts";
-import { cutEnd } from "./texts.ts";
+import { cutEnd, trimMark } from "./texts.ts";
+
+const kind = "trim_tool_results";
+
+/** Whether a message may show more than `max` characters of a result: told from stored figures, since this runs every turn. */
+const mayBeLong = (message: Message, max: number): boolean =>
+  message.role === "tool" && shownTokens(message) * 4 > max && !isTrimmed(message, max);
+
+const isTrimmed = ({ overlay }: Message, max: number): boolean =>
+  overlay?.by === kind && (overlay.texts[0]?.length ?? 0) <= max + trimMark.length;
 
 const trimmed = ({ message, result }: OkResult, max: number): readonly ChatEdit[] => {
   const shown = shownText(message);
@@ -16,7 +27,7 @@ const trimmed = ({ message, result }: OkResult, max: number): readonly ChatEdit[
 
 /** Older results show only their beginning (EF-12). */
 export const trimToolResults = builtIn({
-  kind: "trim_tool_results",
+  kind,
   description: "Shortens older tool results after every turn.",
   phase: "after_complete",
   order: "inject",
@@ -25,8 +36,10 @@ export const trimToolResults = builtIn({
     preserve_recent: count().default(4).describe("Newest tool messages that stay whole."),
   }),
   run: ({ view }, { max_result_length: max, preserve_recent: recent }) => {
-    const older = okResults(view, newestFrom(view, recent, "tool"));
-    const edits = older.flatMap((each) => trimmed(each, max));
+    const older = view
+      .slice(0, newestFrom(view, recent, "tool"))
+      .filter((message) => mayBeLong(message, max));
+    const edits = okResults(older, older.length).flatMap((each) => trimmed(each, max));
     return edits.length === 0 ? {} : { edits };
   },
 });

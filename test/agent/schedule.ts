@@ -1,4 +1,6 @@
 import { expect } from "vitest";
+import * as z from "zod";
+import { defineTool } from "../../src/tools/define-tool.ts";
 import { ProblemError } from "../../src/agent/problem.ts";
 import type { StoredEvent } from "../../src/agent/events.ts";
 import type { Engine } from "../../src/engine/engine.ts";
@@ -66,6 +68,53 @@ interface Stage {
   readonly engine: Engine;
 }
 
+/** Every built-in effect, at thresholds that a small window reaches in a few turns. */
+const effectLines = [
+  "{ kind: observation_mask, params: { threshold: 0.3, recent_window: 3 } }",
+  "{ kind: observation_mask, params: { threshold: 0.2, style: digest, recent_turns: 2 } }",
+  "{ kind: sliding_window, params: { threshold: 0.4, recent_zone: 3, medium_zone: 2, trim_length: 20 } }",
+  "{ kind: compact, params: { threshold: 0.5, target: 0.2 } }",
+  "{ kind: compact, params: { threshold: 0.4, keep_turns: 1, on_failure: keep } }",
+  "{ kind: compact, params: { threshold: 0.4, on_failure: ask } }",
+  "{ kind: trim_tool_results, params: { max_result_length: 40, preserve_recent: 1 } }",
+  "{ kind: offload, params: { threshold: 0.2, min_result_len: 100, recent_window: 2 } }",
+  "{ kind: loop_detect, params: { threshold: 2, window_size: 6 } }",
+  "{ kind: reflection, params: { failure_threshold: 1 } }",
+  "{ kind: stall_detect, params: { window: 4, similarity_threshold: 0.9 } }",
+  "{ kind: tool_scope, params: { exclude: [submit] } }",
+];
+
+/** A random choice of effects for an agent, in any order. */
+const effectsOf = (dice: Dice): string => {
+  const chosen = effectLines.filter(() => dice.roll(2) === 0).sort(() => dice.roll(3) - 1);
+  return `effects: [${chosen.join(", ")}]`;
+};
+
+const bigResult = defineTool({
+  name: "big",
+  description: "A long result.",
+  params: z.strictObject({ size: z.int().default(2_000).describe("Characters.") }),
+  safety: "read",
+  run: ({ size }) => ({ content: "a long line of words ".repeat(Math.ceil(size / 21)) }),
+});
+
+/** The same, with a small window, long results and effects that the seed decides. */
+export const effectStageOf = async (seed: number): Promise<Stage> => {
+  const dice = createDice(seed * 6271 + 5);
+  const replies = Array.from({ length: 40 }, () =>
+    dice.roll(3) === 0
+      ? `{ reply: [{ call: big, args: { size: ${100 + dice.roll(6_000)} } }, { call: look }] }`
+      : dice.pick(replyKinds)(dice),
+  ).join(", ");
+  const probe = createProbe(false);
+  const agent = "options: { max_iterations: 12 }\nguards: { context_window: false }";
+  const yaml = scripted(`replies: [${replies}]`, agent, "")
+    .replace("context_window: 128000", `context_window: ${dice.pick([4_000, 8_000, 16_000])}`)
+    .replace("effects: []", effectsOf(dice));
+  const toolbox = { ...probe.toolbox, tools: [...probe.toolbox.tools, bigResult] };
+  return { probe, engine: await engineOf(yaml, { toolboxes: [toolbox] }) };
+};
+
 /** A team whose script, permissions and options the seed decides. */
 export const stageOf = async (seed: number): Promise<Stage> => {
   const dice = createDice(seed * 7919 + 1);
@@ -128,6 +177,15 @@ const moves: readonly ((scene: Scene) => Promise<void> | void)[] = [
     else bench.perform("edit_input", { input, content: "Changed", place: dice.roll(4) });
   },
   ({ bench }) => bench.crash(),
+  ({ bench, dice }) => {
+    if (dice.roll(4) === 0)
+      bench.perform("compact", dice.roll(2) === 0 ? {} : { instructions: "Keep names." });
+  },
+  ({ bench, dice }) => {
+    const chat = bench.chat();
+    const pinned = dice.roll(2) === 0;
+    if (chat.length > 0 && dice.roll(4) === 0) bench.perform("pin", { message: dice.pick(chat).id, pinned });
+  },
   (scene) => {
     const live = open(scene);
     if (live.length === 0) return;
@@ -170,6 +228,8 @@ const check = ({ bench, probe, from, acknowledged }: Scene): void => {
   expect(settled, "SE-29: each ask came to one end").toBe(count(events, "ask_user"));
   expect(bench.state().threads["main"]?.run, "no run is left").toBeNull();
   expect(bench.state().asks, "no ask is left").toEqual({});
+  const stored = bench.rows("messages").length;
+  expect(stored, "no message is missing from the store").toBe(bench.state().threads["main"]?.nextPos ?? 0);
   let active = 0;
   for (const { type } of events) {
     active += type === "run_start" ? 1 : type === "run_end" ? -1 : 0;

@@ -5,13 +5,14 @@ import { buildFloor, buildLimpet } from "./build.ts";
 import { measureBundle } from "./bundle.ts";
 import { measureCold, measureCounts, measureCrash } from "./counts.ts";
 import { measureRatios } from "./ratios.ts";
+import { measureEffects } from "./effects.ts";
 import { freePort, start, startWorker } from "./server.ts";
 import type { WorkerOptions } from "./server.ts";
 import { holds, tableOf } from "./table.ts";
 import type { Figure } from "./table.ts";
 
 /**
- * `npm run bench [-- --quick] [-- --only=ratios,counts,crash,cold,bundle]`: the product against a floor written by hand, in
+ * `npm run bench [-- --quick] [-- --only=ratios,counts,crash,cold,bundle,effects]`: the product against a floor written by hand, in
  * one run on one machine. Prints a table; exit code 1 if a figure misses its must.
  */
 
@@ -22,7 +23,9 @@ const chosen = process.argv
   .split(",");
 const parts =
   chosen ??
-  (quick ? ["ratios", "counts", "crash", "bundle"] : ["ratios", "counts", "crash", "cold", "bundle"]);
+  (quick
+    ? ["ratios", "counts", "crash", "bundle", "effects"]
+    : ["ratios", "counts", "crash", "cold", "bundle", "effects"]);
 const tell = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const provider = await start([join(import.meta.dirname, "provider.ts")], /\{"port":\d+\}/);
@@ -62,6 +65,7 @@ const work: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
   ],
   cold: async () => [await measureCold(await optionsOf("cold", limpetConfig), providerPort)],
   bundle: () => measureBundle(join(folder, "bundle")),
+  effects: () => measureEffects(tell),
 };
 
 const figures: Figure[] = [];
