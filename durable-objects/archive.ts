@@ -1,4 +1,5 @@
 import type { KeptAnswer } from "../src/agent/draft.ts";
+import { childrenOf, newestChildren } from "./children.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
@@ -65,6 +66,8 @@ export const noArchive: Archive = {
   asks: () => [],
   run: () => null,
   runs: () => [],
+  child: () => null,
+  children: () => [],
   messages: () => [],
   events: () => [],
   seen: () => [],
@@ -89,6 +92,8 @@ export const archiveOf = (sql: Sql): Archive => ({
       : (rows(sql, "SELECT json FROM asks WHERE status = ?", status) as readonly Ask[]),
   run: (id) => (rows(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
   runs: (limit) => rows(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit) as readonly RunRecord[],
+  child: (id) => childrenOf(sql).record(id),
+  children: (limit) => newestChildren(sql, limit),
   messages: ({ thread, before, limit, retired }) =>
     retired
       ? originals(sql, thread, before, limit)

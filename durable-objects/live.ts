@@ -1,3 +1,4 @@
+import type { Agent } from "../src/agent/agent.ts";
 import type { Draft, Moment } from "../src/agent/draft.ts";
 import { draftOf } from "../src/agent/draft.ts";
 import { createDriver } from "../src/agent/drive.ts";
@@ -11,6 +12,7 @@ import type { Session } from "../src/agent/state.ts";
 import type { Sandbox } from "../src/sandbox/contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
+import { childrenOf } from "./children.ts";
 import type { Clock } from "./clock.ts";
 import { entriesOf } from "./entries.ts";
 import type { Gates } from "./gates.ts";
@@ -105,21 +107,22 @@ const createDoor = (
   };
 };
 
+const agentOf = (engine: Engine, session: Session, threadId: string): Agent => {
+  const thread = session.threads[threadId];
+  return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
+};
+
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
   const media: Media = (blob) => loadBlob(storage.sql, blob) ?? "";
   const entries = entriesOf(storage.sql);
-  const momentOf = momentsOf(parts, epoch, media, entries);
+  const momentOf = momentsOf(parts, epoch, media, entries, childrenOf(storage.sql));
   const { read, update, close } = createDoor(parts, momentOf, stored, initial);
   let stopped = false;
   let sandbox: Sandbox | null = null;
-  const agent: Host["agent"] = (threadId) => {
-    const session = read();
-    const thread = session.threads[threadId];
-    return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
-  };
+  const agent: Host["agent"] = (threadId) => agentOf(engine, read(), threadId);
   const failed = (error: unknown): void => {
     if (!stopped) parts.failed(error);
   };

@@ -2,6 +2,7 @@ import { placeOf } from "../src/chat/message.ts";
 import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
 import { unpackHistory } from "../src/agent/history.ts";
+import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
@@ -40,10 +41,15 @@ const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string
   const { inboxIds, history, session: _session, ...rest } = row;
   const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
-  return { ...rest, chat, inbox, history: unpackHistory(history), run: loadRun(sql, row, chat) };
+  const fresh = newThread(row.id, row.agent);
+  return { ...fresh, ...rest, chat, inbox, history: unpackHistory(history), run: loadRun(sql, row, chat) };
 };
 
-const loadRun = (sql: SqlStorage, { id, run }: ThreadRow, chat: readonly Message[]): Thread["run"] => {
+/** What runs of older releases lack. */
+const noMarks = { lingers: null, announces: false };
+
+const loadRun = (sql: SqlStorage, { id, run: row }: ThreadRow, chat: readonly Message[]): Thread["run"] => {
+  const run = row === null ? null : { ...noMarks, ...row };
   if (run?.phase.at !== "acting") return run;
   const rows = sql
     .exec<{ call: string; json: string }>("SELECT call, json FROM outcomes WHERE thread = ?", id)
@@ -60,6 +66,9 @@ const loadRun = (sql: SqlStorage, { id, run }: ThreadRow, chat: readonly Message
   }));
   return { ...run, phase: { at: "acting", calls } };
 };
+
+/** What sessions of older releases lack. */
+const noThreads = { modelScope: "main", queue: [], trees: {}, labels: {} } as const;
 
 /** The live state: what the model will see, what waits, and counters; null if there is no session. */
 export const load = (sql: SqlStorage): Session | null => {
@@ -85,6 +94,7 @@ export const load = (sql: SqlStorage): Session | null => {
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));
   return {
+    ...noThreads,
     ...own,
     head: head ?? 0,
     threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),

@@ -12,6 +12,7 @@ export const momentsOf = (
   epoch: number,
   media: Media,
   entries: EntryReader,
+  children: Moment["children"],
 ) => {
   /** Bytes of a blob, also one that this transition is about to store. */
   const mediaOf =
@@ -28,6 +29,7 @@ export const momentsOf = (
     agents: ({ agent, child }) => engine.agent(agent, draft().state, child?.standing),
     health: gates.health,
     maxRunningThreads: engine.maxRunningThreads,
+    children,
     entries,
     storeRules: engine.storeRules,
   });

@@ -6,6 +6,12 @@ const sharedStores = `
     json TEXT NOT NULL, PRIMARY KEY (store, key)) WITHOUT ROWID;
 `;
 
+/** Called threads, written at their start and their end (AG-15): since version 3. */
+const calledThreads = `
+  CREATE TABLE children (id TEXT PRIMARY KEY, caller TEXT NOT NULL, started INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
+  CREATE INDEX children_of ON children (caller, started);
+`;
+
 /** Tables of a SessionObject, created with the session and never by a read. Values are JSON; times are milliseconds since the epoch. */
 export const schema = `
   -- schema_version; dead drives in a row
@@ -35,9 +41,10 @@ export const schema = `
   -- long texts and bytes in pieces
   CREATE TABLE blobs (id TEXT NOT NULL, piece INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, piece)) WITHOUT ROWID;
   ${sharedStores}
+  ${calledThreads}
 `;
 
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 /** Steps from one schema version to the next, in order; step i leads to version i + 2. */
-export const migrations: readonly string[] = [sharedStores];
+export const migrations: readonly string[] = [sharedStores, calledThreads];

@@ -4,6 +4,7 @@ import type { Transition } from "../src/agent/draft.ts";
 import type { Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
 import { taskNumber } from "../src/agent/board.ts";
+import { writeChildren } from "./children.ts";
 import { writeEntries } from "./entries.ts";
 import { messageBlob, pieceLength, writeBlob } from "./rows.ts";
 import type { SessionRow, ThreadRow } from "./rows.ts";
@@ -49,6 +50,13 @@ const writeThread = (sql: SqlStorage, before: Thread | undefined, thread: Thread
       );
   }
   writeChat(sql, thread.id, before?.chat ?? [], thread.chat);
+};
+
+/** A thread that left the live state: its last messages are written, its state is not needed any more. */
+const leaveThread = (sql: SqlStorage, before: Thread | undefined, { id, chat }: Thread): void => {
+  writeChat(sql, id, before?.chat ?? [], chat);
+  sql.exec("DELETE FROM threads WHERE id = ?", id);
+  sql.exec("DELETE FROM outcomes WHERE thread = ?", id);
 };
 
 const writeMessage = (sql: SqlStorage, thread: string, message: Message): void => {
@@ -152,6 +160,8 @@ export const writeTransition = (
     const known = before?.threads[thread.id];
     if (known !== thread || (own && thread.id === "main")) writeThread(sql, known, thread, after);
   }
+  for (const thread of transition.left) leaveThread(sql, before?.threads[thread.id], thread);
+  writeChildren(sql, transition.children);
   writeAsks(sql, before, after);
   writeTasks(sql, before, after);
   writeEntries(sql, transition.entries);

@@ -1,61 +1,49 @@
-import { resultsAppended, attemptAborted, thinkingStarted, turnClosed } from "./turns.ts";
 import { askExpired } from "./asks.ts";
-import { callsRecovered, callsStarted, callsWoken } from "./calls.ts";
-import { agentOf, callsOfRun, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { announcementDue, announcementFollowed } from "./background.ts";
+import { callsStarted, callsWoken } from "./calls.ts";
+import { childStopped } from "./cancel.ts";
+import { childEnded, isEnded } from "./child-ends.ts";
+import { questionExpired, questionsDropped } from "./child-questions.ts";
+import { changeChild } from "./child-start.ts";
+import { workingOf } from "./child-wait.ts";
+import { agentOf, callsOfRun, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import type { WaitReason } from "./events.ts";
-import { next } from "./next.ts";
-import type { Step } from "./next.ts";
 import { concluded } from "./follows.ts";
+import { next } from "./next.ts";
+import type { Facts, Step } from "./next.ts";
+import { preparingResumed } from "./preparing.ts";
+import { recovered } from "./recovery.ts";
 import { runFinished } from "./runs.ts";
-import { callLost, preparingPaused, preparingResumed } from "./preparing.ts";
-import type { Preparing, Run, Session, Thread } from "./state.ts";
+import { requested } from "./session-requests.ts";
+import { slotLeft, slotQueued, slotsOf } from "./slots.ts";
+import type { Slots } from "./slots.ts";
+import type { Run, Session, Thread } from "./state.ts";
+import { workingChildren } from "./threads.ts";
+import { resultsAppended, thinkingStarted, turnClosed } from "./turns.ts";
+import { agentPresent, missingCheck, missingLimit, resumed, waited } from "./waits.ts";
 
 /** Takes every step that needs no outside, so that it shares the commit of what made it possible. */
 
-const deadLimit = 10;
-const missingLimit = 86_400_000;
-const missingCheck = 300_000;
-
-/** A run is waiting when only the clock or the outside can move it. */
-const isWaiting = (run: Run): boolean => {
-  if (run.phase.at === "waiting" || run.missingSince !== null) return true;
-  if (run.phase.at === "preparing") return run.phase.until !== null;
-  const calls = callsOfRun(run);
-  return (
-    calls.length > 0 &&
-    calls.every(({ status }) => status !== "running") &&
-    calls.some(({ status }) => status === "parked")
+/** Children that have to end before a thread's run may: those of its open calls, or all if it only waits for them. */
+const childrenState = (draft: Draft, { id, run }: Thread): Facts["children"] => {
+  if (run === null) return "none";
+  const waited = callsOfRun(run).flatMap(({ waits, status }) =>
+    waits === undefined || status === "done" ? [] : workingOf(draft, waits),
   );
+  const working = run.lingers === null ? waited : workingChildren(draft.state, id);
+  if (working.length === 0) return "none";
+  return working.every((child) => child.run?.cancel != null) ? "stopping" : "working";
 };
 
-const runningThreads = (session: Session): number =>
-  Object.values(session.threads).filter(
-    ({ run }) => run !== null && run.phase.at !== "ready" && !isWaiting(run),
-  ).length;
-
-const stepOf = (draft: Draft, threadId: string): Step => {
-  const { now, epoch, maxRunningThreads } = draft.moment;
+const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
+  const { now, epoch } = draft.moment;
   const thread = threadOf(draft, threadId);
-  const limits = agentOf(draft, thread.id).limits;
-  return next(thread, { now, epoch, limits, slot: runningThreads(draft.state) < maxRunningThreads });
-};
-
-const preparingWaits = ({ ask, until }: Preparing): readonly WaitReason[] => {
-  const times = until === null ? {} : { until };
-  return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
-};
-
-const waitReasons = (run: Run): readonly WaitReason[] => {
-  if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
-  if (run.phase.at === "preparing") return preparingWaits(run.phase);
-  return callsOfRun(run)
-    .filter(({ status }) => status === "parked")
-    .map(({ ask, parkedOn, until }) => ({
-      kind: parkedOn ?? "time",
-      ...(ask === null ? {} : { ask }),
-      ...(until === null ? {} : { until }),
-    }));
+  const { limits } = agentOf(draft, thread.id);
+  const facts = { now, epoch, limits, slot: true, children: childrenState(draft, thread) };
+  const step = next(thread, facts);
+  if ((step.do !== "think" && step.do !== "prepare") || slots.has(threadId)) return step;
+  slotQueued(draft, threadId);
+  return { do: "rest" };
 };
 
 /** The reply's last call is done: its results, then the turn's end. */
@@ -69,99 +57,82 @@ const blockClosed = (draft: Draft, threadId: string): void => {
   if (run?.phase.at === "acting") changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
-const attemptLost = (
-  draft: Draft,
-  threadId: string,
-  { attempt, lanes }: Extract<Run["phase"], { at: "thinking" }>,
-  until: number,
-): void => {
-  attemptAborted(draft, threadId, "interrupted", until);
-  changeRun(draft, threadId, {
-    phase: { at: "waiting", attempt: attempt + 1, until, lanes, booked: false, why: "crash" },
-  });
+/** The run's children are asked to end, so that it can. */
+const childrenStopped = (draft: Draft, threadId: string): void => {
+  const { stop } = runOf(draft, threadId);
+  const why = `stopped, since its caller ended: ${stop?.reason ?? "deadline_exceeded"}`;
+  for (const { id } of workingChildren(draft.state, threadId)) childStopped(draft, id, why, true);
 };
 
-/** What an older isolate was doing is lost: its attempt is void, its calls go by their class (SE-33). */
-const recovered = (draft: Draft, threadId: string): void => {
-  const { phase, counters } = runOf(draft, threadId);
-  if (phase.at === "acting") callsRecovered(draft, threadId);
-  if (phase.at !== "thinking" && phase.at !== "preparing") return;
-  const dead = counters.deadAttempts + 1;
-  const until = draft.moment.now + (dead < 3 ? 0 : Math.min(60_000, 1_000 * 2 ** (dead - 3)));
-  if (phase.at === "thinking") attemptLost(draft, threadId, phase, until);
-  else {
-    callLost(draft, threadId, "interrupted");
-    preparingPaused(draft, threadId, until, "crash");
+/** Another turn follows: what was reported or handed over before it counts no more (AG-23). */
+const turnBegun = (draft: Draft, threadId: string): void => {
+  const { phase, lingers } = runOf(draft, threadId);
+  const { child } = threadOf(draft, threadId);
+  if (lingers !== null) changeRun(draft, threadId, { lingers: null });
+  if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null))
+    changeChild(draft, threadId, { completion: null, handover: null });
+  thinkingStarted(draft, threadId);
+};
+
+type Taken = Exclude<Step, { do: "rest" | "wait" }>;
+
+const taken = (draft: Draft, threadId: string, step: Taken): void => {
+  switch (step.do) {
+    case "finish":
+      return runFinished(draft, threadId, step);
+    case "recover":
+      return recovered(draft, threadId);
+    case "think":
+      return turnBegun(draft, threadId);
+    case "prepare":
+      return preparingResumed(draft, threadId);
+    case "act":
+      return callsStarted(draft, threadId, step.calls, (call) => requested(draft, threadId, call));
+    case "stop_children":
+      return childrenStopped(draft, threadId);
+    case "close":
+      return blockClosed(draft, threadId);
   }
-  changeCounters(draft, threadId, { deadAttempts: dead });
-  if (dead >= deadLimit)
-    changeRun(draft, threadId, {
-      stop: { reason: "poisoned", error: `${dead} attempts died before anything was stored` },
-    });
 };
 
-const waited = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  if (run.waitingShown) return;
-  emit(draft, threadId, "run_waiting", { on: waitReasons(run) });
-  changeRun(draft, threadId, { waitingShown: true });
+/** Runs a thread on until it needs others, the outside, the clock, or has nothing to do. Answers whether it moved. */
+const advanced = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
+  for (let moved = false; ; moved = true) {
+    const step = stepOf(draft, threadId, slots);
+    if (step.do === "rest") return moved;
+    if (step.do === "wait") {
+      waited(draft, threadId);
+      return moved;
+    }
+    if (!agentPresent(draft, threadId, step)) return moved;
+    slotLeft(draft, threadId);
+    if (step.do !== "finish" && step.do !== "stop_children") resumed(draft, threadId, by);
+    taken(draft, threadId, step);
+    const { run } = threadOf(draft, threadId);
+    if (run !== null && run.lingers !== null) questionsDropped(draft, threadId);
+  }
 };
 
-const resumed = (draft: Draft, threadId: string, by: string): void => {
-  if (threadOf(draft, threadId).run?.waitingShown !== true) return;
-  emit(draft, threadId, "run_resumed", { by });
-  changeRun(draft, threadId, { waitingShown: false });
-};
+const mayEnd = ({ cancel, stop, deadline }: Run): boolean =>
+  cancel !== null || stop !== null || deadline !== null;
 
-/** A run whose agent is not deployed waits for a day, then fails (CF-34). Answers whether the thread may go on. */
-const agentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
-  const run = runOf(draft, threadId);
-  const { missing } = agentOf(draft, threadId);
-  if (missing === null) {
-    if (run.missingSince !== null) changeRun(draft, threadId, { missingSince: null });
+/** A thread in the queue need not be looked at while nobody else lets go of a slot. */
+const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
+  run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id) && slots.full();
+
+/** Everything a thread can do without the outside. Answers whether others have to be looked at again. */
+const threadTicked = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
+  const thread = draft.state.threads[threadId];
+  if (thread === undefined) return false;
+  if (thread.run === null) {
+    if (!isEnded(thread)) return announcementDue(draft, threadId);
+    childEnded(draft, threadId);
     return true;
   }
-  if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
-  const since = run.missingSince ?? draft.moment.now;
-  if (draft.moment.now >= since + missingLimit) {
-    const error = `this deployment lacks ${missing}`;
-    runFinished(draft, threadId, { state: "failed", reason: "config_changed", error });
-    return false;
-  }
-  if (run.missingSince !== null) return false;
-  emit(draft, threadId, "run_waiting", { on: [{ kind: "config", missing, until: since + missingLimit }] });
-  changeRun(draft, threadId, { missingSince: since, waitingShown: true });
-  return false;
-};
-
-/** Runs a thread on until it needs the outside, the clock, or has nothing to do. `by` says what moved it. */
-const advanced = (draft: Draft, threadId: string, by: string): void => {
-  for (;;) {
-    const step = stepOf(draft, threadId);
-    if (step.do === "rest") return;
-    if (step.do === "wait") return waited(draft, threadId);
-    if (!agentPresent(draft, threadId, step)) return;
-    if (step.do !== "finish") resumed(draft, threadId, by);
-    switch (step.do) {
-      case "finish":
-        runFinished(draft, threadId, step);
-        break;
-      case "recover":
-        recovered(draft, threadId);
-        break;
-      case "think":
-        thinkingStarted(draft, threadId);
-        break;
-      case "prepare":
-        preparingResumed(draft, threadId);
-        break;
-      case "act":
-        callsStarted(draft, threadId, step.calls);
-        break;
-      case "close":
-        blockClosed(draft, threadId);
-    }
-  }
+  if (isHeldBack(draft, thread, slots)) return false;
+  callsWoken(draft, threadId);
+  if (thread.child?.question != null) questionExpired(draft, threadId);
+  return advanced(draft, threadId, by, slots);
 };
 
 /** Applies every deadline that is due, then runs all threads on. */
@@ -169,22 +140,28 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
   for (const ask of Object.values(draft.state.asks)) {
     if (ask.expires_at <= draft.moment.now) askExpired(draft, ask);
   }
-  for (const id of Object.keys(draft.state.threads)) {
-    callsWoken(draft, id);
-    advanced(draft, id, by);
+  const slots = slotsOf(draft);
+  let moved = true;
+  while (moved) {
+    moved = false;
+    for (const ended of draft.runs) if (ended.thread === "main") announcementFollowed(draft, ended);
+    for (const id of Object.keys(draft.state.threads)) {
+      if (threadTicked(draft, id, by, slots)) moved = true;
+    }
   }
 };
 
-const deadlinesOf = ({ run }: Thread, now: number): readonly number[] => {
-  if (run === null) return [];
+const deadlinesOf = ({ run, announce }: Thread, now: number): readonly number[] => {
+  if (run === null) return [announce?.at ?? []].flat();
   if (run.missingSince !== null) return [Math.min(now + missingCheck, run.missingSince + missingLimit)];
   const times = run.deadline === null ? [] : [run.deadline];
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
   if (run.phase.at === "waiting") times.push(run.phase.until);
   if (run.phase.at === "preparing" && run.phase.until !== null) times.push(run.phase.until);
-  for (const call of callsOfRun(run))
-    if (call.status === "parked" && call.until !== null) times.push(call.until);
-  return times;
+  return [
+    ...times,
+    ...callsOfRun(run).flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : [])),
+  ];
 };
 
 /** The earliest moment at which something is due by itself; null if nothing ever is. */

@@ -1,6 +1,7 @@
 import type { Json, ToolCallPart, ToolResultPart } from "../chat/message.ts";
 import type { CallRecord } from "./effect.ts";
 import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
+import type { ChildWait } from "./child.ts";
 
 /** A tool call of a reply, from the plan to its outcome (SE-11). */
 
@@ -38,7 +39,9 @@ export interface Call {
   readonly startedAt: number | null;
   /** Parked: when the default applies or the call runs again. */
   readonly until: number | null;
-  readonly parkedOn: "ask" | "time" | "exec" | "task" | null;
+  readonly parkedOn: "ask" | "time" | "exec" | "task" | "thread" | null;
+  /** Children that it waits for (AG-9). */
+  readonly waits?: ChildWait;
   /** Task that it waits for. */
   readonly watches?: string;
   readonly ask: string | null;

@@ -19,15 +19,23 @@ import type { Call, CallPlan } from "./call.ts";
 
 const mostReruns = 3;
 
-/** Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. */
-export const callsStarted = (draft: Draft, threadId: string, ids: readonly string[]): void => {
+/**
+ * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
+ * what a call asks of the session itself.
+ */
+export const callsStarted = (
+  draft: Draft,
+  threadId: string,
+  ids: readonly string[],
+  request: (call: Call) => void,
+): void => {
   for (const id of ids) {
-    const call = findCall(runOf(draft, threadId), id);
-    if (call !== null) startCall(draft, threadId, call);
+    const call = findCall(threadOf(draft, threadId).run, id);
+    if (call?.status === "planned") startCall(draft, threadId, call, request);
   }
 };
 
-const startCall = (draft: Draft, threadId: string, call: Call): void => {
+const startCall = (draft: Draft, threadId: string, call: Call, request: (call: Call) => void): void => {
   const { plan } = call;
   const id = call.call.id;
   const refusal = plan.refusal ?? overBudget(draft, threadId, call);
@@ -37,9 +45,14 @@ const startCall = (draft: Draft, threadId: string, call: Call): void => {
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
-    const rule = plan.by;
+    const { by: rule, reason } = plan;
     opened(draft, threadId, call, "approval", {
-      approval: { tool: call.call.name, input: inputOf(call), rule },
+      approval: {
+        tool: call.call.name,
+        input: inputOf(call),
+        rule,
+        ...(reason === undefined ? {} : { reason }),
+      },
     });
     return;
   }
@@ -49,6 +62,11 @@ const startCall = (draft: Draft, threadId: string, call: Call): void => {
     opened(draft, threadId, call, "client_tool", {
       client_tool: { tool: call.call.name, input: inputOf(call) },
     });
+    return;
+  }
+  if (plan.session === true) {
+    countCall(draft, threadId);
+    request(call);
     return;
   }
   const { now, epoch } = draft.moment;
@@ -110,7 +128,8 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
   const { now } = draft.moment;
   const { run } = threadOf(draft, threadId);
   for (const call of callsOfRun(run)) {
-    if (call.status === "parked" && call.parkedOn !== "ask" && call.until !== null && call.until <= now)
+    const isTimed = call.parkedOn !== "ask" && call.parkedOn !== "thread";
+    if (call.status === "parked" && isTimed && call.until !== null && call.until <= now)
       changeCall(draft, threadId, call.call.id, { status: "planned", until: null, parkedOn: null });
   }
 };
@@ -119,9 +138,13 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
 const isSkipped = ({ status, attempts, parkedOn }: Call): boolean =>
   status === "planned" || parkedOn === "time" ? attempts === 0 : parkedOn === "ask";
 
+/** Whether a call goes on by itself for now: its tool is running, or its children are. */
+const goesOn = ({ status, waits }: Call): boolean =>
+  status === "running" || (status === "parked" && waits !== undefined);
+
 /** Whether the tool of an open call has seen it; one that only asked a question has done nothing. */
 const hasActed = (draft: Draft, { status, attempts, parkedOn, ask }: Call): boolean => {
-  if (status === "running") return true;
+  if (status === "running" || parkedOn === "thread") return true;
   const asked = parkedOn === "ask" && draft.state.asks[ask ?? ""]?.kind !== "approval";
   return attempts > 0 && !asked;
 };
@@ -140,7 +163,7 @@ export const openCallsEnded = (
   which: "all" | "unstarted",
 ): void => {
   for (const call of callsOfRun(threadOf(draft, threadId).run)) {
-    if (call.status === "done" || (call.status === "running" && which === "unstarted")) continue;
+    if (call.status === "done" || (which === "unstarted" && goesOn(call))) continue;
     if (how === "skipped" && !isSkipped(call)) continue;
     const result = endingOf(draft, call, how);
     if (call.ask !== null && call.status === "parked") askDropped(draft, threadId, call.ask);

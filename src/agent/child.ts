@@ -25,6 +25,8 @@ export interface Child {
   readonly awaitedBy: string | null;
   /** The thread stays after its end, for the next task (AG-13). */
   readonly persistent: boolean;
+  /** It ended, its caller was told, and it waits for its next task. */
+  readonly idle: boolean;
   /** First 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;

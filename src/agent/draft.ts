@@ -3,6 +3,7 @@ import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Agent, Agents } from "./agent.ts";
 import type { EntryChange, EntryReader, StoreRules } from "./entries.ts";
+import type { ChildRecord } from "./child.ts";
 import type { Input, Run, Session, Thread } from "./state.ts";
 import type { Call } from "./call.ts";
 import type { LedgerRow, RunRecord } from "./records.ts";
@@ -28,6 +29,11 @@ export interface Moment {
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
+  /** Stored rows of called threads: one, and the newest of a caller; without what this draft writes. */
+  readonly children: {
+    readonly record: (id: string) => ChildRecord | null;
+    readonly of: (caller: string) => readonly ChildRecord[];
+  };
   /** Stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
@@ -61,6 +67,8 @@ export interface Transition {
   readonly events: readonly SessionEvent[];
   readonly ledger: readonly LedgerRow[];
   readonly runs: readonly RunRecord[];
+  /** Of one thread the last holds. */
+  readonly children: readonly ChildRecord[];
   /** Inputs that left the inbox or changed in it. */
   readonly inputs: readonly Input[];
   readonly asks: readonly Ask[];
@@ -68,6 +76,8 @@ export interface Transition {
   readonly answers: readonly KeptAnswer[];
   /** Messages that left the chat and may never have been stored: they stay readable. */
   readonly retired: readonly Retired[];
+  /** Threads that leave the live state, as they were last. */
+  readonly left: readonly Thread[];
   /** Of one key the last holds. */
   readonly entries: readonly EntryChange[];
 }
@@ -79,11 +89,13 @@ export interface Draft {
   readonly events: SessionEvent[];
   readonly ledger: LedgerRow[];
   readonly runs: RunRecord[];
+  readonly children: ChildRecord[];
   readonly inputs: Input[];
   readonly asks: Ask[];
   readonly blobs: Blob[];
   readonly answers: KeptAnswer[];
   readonly retired: Retired[];
+  readonly left: Thread[];
   readonly entries: EntryChange[];
 }
 
@@ -93,11 +105,13 @@ export const draftOf = (state: Session, moment: Moment): Draft => ({
   events: [],
   ledger: [],
   runs: [],
+  children: [],
   inputs: [],
   asks: [],
   blobs: [],
   answers: [],
   retired: [],
+  left: [],
   entries: [],
 });
 

@@ -117,11 +117,16 @@ interface EventData {
     readonly usage: Usage;
   };
   turn_start: Readonly<Record<string, never>>;
+    /** Of a called agent: its name for people, and the beginning of its task. */
+    readonly label?: string;
+    readonly task?: string;
   turn_end: { readonly calls: number };
   turn_metrics: {
     readonly provider: string;
+    readonly parent: { readonly thread: string; readonly call: string } | null;
     readonly model: string;
     readonly usage: Usage;
+    readonly summary?: string;
     readonly cost_usd: number | null;
     readonly estimated: boolean;
     readonly utilization: number;
@@ -171,7 +176,8 @@ interface EventData {
   tool_call_parked: {
     readonly tool: string;
     readonly on: "ask" | "thread" | "exec" | "task" | "time";
-    readonly until: number;
+    /** Null: it waits for others that have deadlines of their own. */
+    readonly until: number | null;
   };
   tool_call_end: {
     readonly tool: string;

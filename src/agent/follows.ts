@@ -13,6 +13,7 @@ import { runFinished } from "./runs.ts";
 import type { Agent } from "./agent.ts";
 import type { Grant, Thread } from "./state.ts";
 import type { Call, CallPlan } from "./call.ts";
+import { workingChildren } from "./threads.ts";
 import { turnClosed } from "./turns.ts";
 
 /** What follows a reply, by how it ended (SE-13, SE-14). */
@@ -40,9 +41,19 @@ const fail = (
 /** The run is over, unless somebody steered meanwhile (SE-26) or an effect ends it otherwise. */
 export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
   const { stop } = runOf(draft, threadId);
-  if (stop !== null || steersOf(draft, threadId).length > 0) turnClosed(draft, threadId);
-  else runFinished(draft, threadId, { state: "completed", reason, error: null });
+  const goesOn = stop !== null || steersOf(draft, threadId).length > 0;
+  const lingers = !goesOn && isWaitedFor(draft, threadId);
+  if (!goesOn && !lingers) {
+    runFinished(draft, threadId, { state: "completed", reason, error: null });
+    return;
+  }
+  turnClosed(draft, threadId);
+  if (lingers) changeRun(draft, threadId, { phase: { at: "ready" }, lingers: reason });
 };
+
+/** A called agent ends only after its own children, whose results it gets first (AG-30). */
+const isWaitedFor = (draft: Draft, threadId: string): boolean =>
+  threadOf(draft, threadId).depth > 0 && workingChildren(draft.state, threadId).length > 0;
 
 const anotherTurn = (draft: Draft, threadId: string, text: string): void => {
   note(draft, threadId, text);

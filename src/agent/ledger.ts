@@ -1,7 +1,7 @@
 import { changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { LedgerRow } from "./records.ts";
-import { addUsage } from "./state.ts";
+import { addUsage, purposeOf } from "./state.ts";
 
 /** Books the attempt of the current phase: in the ledger, and on the session and its run (MO-33). */
 export const ledgered = (
@@ -14,7 +14,7 @@ export const ledgered = (
   const run = runOf(draft, threadId);
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 0;
   const { provider, model } = run.lane;
-  const purpose = run.repair ? "repair" : "turn";
+  const purpose = purposeOf(run);
   const at = draft.moment.now;
   draft.ledger.push({
     at,

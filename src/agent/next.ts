@@ -19,7 +19,10 @@ export type Step =
   /** The effect that was waiting goes on. */
   | { readonly do: "prepare" }
   | { readonly do: "act"; readonly calls: readonly string[] }
-  | { readonly do: "wait"; readonly until: number }
+  /** `until` null: others move it. */
+  | { readonly do: "wait"; readonly until: number | null }
+  /** The run is to end: its children are stopped first. */
+  | { readonly do: "stop_children" }
   /** All calls of the reply are done: the turn ends. */
   | { readonly do: "close" };
 
@@ -29,6 +32,8 @@ export interface Facts {
   /** A thread slot is free (AG-21). */
   readonly slot: boolean;
   readonly limits: RunLimits;
+  /** Children that the thread has to see end before its run does; `stopping`: they were asked to. */
+  readonly children: "none" | "working" | "stopping";
 }
 
 const overlapping = 8;
@@ -97,8 +102,16 @@ const finish = (state: RunState, reason: EndReason, error: string | null = null)
   error,
 });
 
+/** Rows 2 and 3 where children have to end first: they are stopped, then waited for. */
+const childrenFirst = ({ cancel, stop, deadline }: Run, { now, children }: Facts): Step | null => {
+  const due = stop !== null || (deadline !== null && now >= deadline);
+  if (!due && cancel === null) return null;
+  return children === "working" ? { do: "stop_children" } : { do: "wait", until: null };
+};
+
 /** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
 const endAsked = (run: Run, facts: Facts): Step | null => {
+  if (facts.children !== "none") return childrenFirst(run, facts);
   const live = isLive(run, facts.epoch);
   if (run.cancel !== null) {
     const over = !live || (run.cancel.mode === "now" && facts.now >= run.cancel.until);
@@ -110,13 +123,14 @@ const endAsked = (run: Run, facts: Facts): Step | null => {
   return run.cancel === null && run.stop === null ? null : rest;
 };
 
-const nextAct = (calls: readonly Call[], now: number): Step => {
+const nextAct = (calls: readonly Call[]): Step => {
   const starts = startable(calls);
   if (starts.length > 0) return { do: "act", calls: starts };
   if (calls.some((call) => call.status === "running")) return rest;
   const parked = calls.filter((call) => call.status === "parked");
   if (parked.length === 0) return { do: "close" };
-  return { do: "wait", until: Math.min(...parked.map((call) => call.until ?? now)) };
+  const times = parked.flatMap(({ until }) => until ?? []);
+  return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
 };
 
 const nextThink = (run: Run, facts: Facts): Step => {
@@ -127,6 +141,12 @@ const nextThink = (run: Run, facts: Facts): Step => {
     if (limit !== null) return finish("failed", limit.reason, limit.error);
   }
   return facts.slot ? { do: "think" } : rest;
+};
+
+/** A run that is over but for its background children ends after them, unless a message brings another turn (AG-30). */
+const nextReady = ({ inbox }: Thread, run: Run, facts: Facts): Step => {
+  if (run.lingers === null || inbox.some(({ on_busy }) => on_busy === "steer")) return nextThink(run, facts);
+  return facts.children === "none" ? finish("completed", run.lingers) : { do: "wait", until: null };
 };
 
 /** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
@@ -145,7 +165,7 @@ export const next = (thread: Thread, facts: Facts): Step => {
   if (isLost(run, facts.epoch)) return { do: "recover" };
   switch (run.phase.at) {
     case "acting":
-      return nextAct(run.phase.calls, facts.now);
+      return nextAct(run.phase.calls);
     case "thinking":
       return rest;
     case "preparing":
@@ -153,6 +173,6 @@ export const next = (thread: Thread, facts: Facts): Step => {
     case "waiting":
       return facts.now < run.phase.until ? { do: "wait", until: run.phase.until } : nextThink(run, facts);
     case "ready":
-      return nextThink(run, facts);
+      return nextReady(thread, run, facts);
   }
 };

@@ -4,12 +4,15 @@ import { textOf } from "../chat/text.ts";
 import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
+import type { Agent } from "./agent.ts";
 import type { EndReason, RunState } from "./events.ts";
-import { askDropped, openCallsEnded } from "./calls.ts";
+import { openCallsEnded } from "./calls.ts";
+import { preparingDropped } from "./cancel.ts";
+import { completionOf } from "./child-results.ts";
+import { headAndTail } from "./cut.ts";
 import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
-import { callLost, preparingOf } from "./preparing.ts";
 import { answerOf, resultOf } from "./result.ts";
 import { noUsage } from "./state.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
@@ -17,9 +20,9 @@ import type { RunRecord } from "./records.ts";
 import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
 import { windowGuarded } from "./window-guard.ts";
 
-/** Transitions of runs: started, cancelled, finished. */
+/** Transitions of runs: started, finished. */
 
-const grace = 5_000;
+const longestSummary = 2_000;
 
 const noCounters: Counters = {
   toolCalls: 0,
@@ -41,10 +44,32 @@ const noCounters: Counters = {
   files: { modified: [], created: [], deleted: [] },
 };
 
-/** A run begins with an input of its thread's inbox. */
+/** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person (AG-31). */
 export const runStarted = (draft: Draft, input: Input): void => {
   const { light = false, output_schema: schema = null } = input;
-  runOpened(draft, input.thread, { inputs: [input.id], light, outputSchema: schema });
+  const announces = input.origin === "agent" && input.thread === "main";
+  runOpened(draft, input.thread, { inputs: [input.id], light, outputSchema: schema, announces });
+  inputApplied(draft, input, false);
+  windowGuarded(draft, input.thread);
+};
+
+/** An announcement that failed is tried once more; what it is about stands in the chat. */
+export const announcementRetried = (draft: Draft, threadId: string): void => {
+  const { announce } = threadOf(draft, threadId);
+  if (announce !== null)
+    runOpened(draft, threadId, {
+      inputs: announce.inputs,
+      light: false,
+      outputSchema: null,
+      announces: true,
+    });
+};
+
+/** The run of a called agent: what it is told comes before its task (AG-16). */
+export const calledRunStarted = (draft: Draft, input: Input, before: readonly string[]): void => {
+  runOpened(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
+  for (const text of before)
+    append(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
   inputApplied(draft, input, false);
   windowGuarded(draft, input.thread);
 };
@@ -53,15 +78,22 @@ export const runStarted = (draft: Draft, input: Input): void => {
 export const compactionRunStarted = (draft: Draft, threadId: string, instructions: string | null): void =>
   runOpened(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
 
+/** The earlier of the agent's own timeout and, if it announces, that of announcements. */
+const deadlineOf = ({ limits, delegation }: Agent, now: number, announces: boolean): number | null => {
+  const { timeoutMs } = limits;
+  if (!announces) return timeoutMs === null ? null : now + timeoutMs;
+  return now + Math.min(delegation.announce.timeout, timeoutMs ?? Infinity);
+};
+
 const runOpened = (
   draft: Draft,
   threadId: string,
-  begin: Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact">>,
+  begin: Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>,
 ): void => {
   const { now } = draft.moment;
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, thread.id);
-  const timeout = agent.limits.timeoutMs;
+  const { announces = false } = begin;
   const run: Run = {
     id: `run_${draft.state.nextRun}`,
     inputs: begin.inputs,
@@ -71,15 +103,17 @@ const runOpened = (
     turnOpen: false,
     repair: false,
     phase: { at: "ready" },
-    deadline: timeout === null ? null : now + timeout,
+    deadline: deadlineOf(agent, now, announces),
     cancel: null,
     stop: null,
+    lingers: null,
+    announces,
     waitingShown: false,
     light: begin.light,
     revision: draft.state.revision,
     usage: noUsage,
     counters: noCounters,
-    outputSchema: begin.outputSchema ?? draft.state.outputSchema,
+    outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
     hidden: [],
     notes: [],
     overflows: 0,
@@ -89,7 +123,9 @@ const runOpened = (
     missingSince: null,
   };
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
-  changeThread(draft, thread.id, { run });
+  const { runs = [], inputs = [] } = thread.announce ?? {};
+  const announced = { runs: [...runs, run.id], inputs: [...new Set([...inputs, ...run.inputs])], at: null };
+  changeThread(draft, thread.id, { run, ...(announces ? { announce: announced } : {}) });
   effectsReset(draft, thread.id);
   guardsReset(draft, thread.id, "run");
   emit(draft, thread.id, "run_start", {
@@ -101,29 +137,8 @@ const runOpened = (
     prefix: agent.prefix,
     depth: thread.depth,
     parent: thread.parent,
+    ...(thread.child === null ? {} : { label: thread.child.label, task: thread.child.task }),
   });
-};
-
-/** A cancel is on record: no step starts afterwards; `now` also ends what has not begun to act (SE-31). */
-export const runCancelled = (
-  draft: Draft,
-  threadId: string,
-  cancel: {
-    readonly mode: "now" | "after_turn";
-    readonly reason: NonNullable<Run["cancel"]>["reason"];
-    readonly keep: boolean;
-  },
-): void => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
-  const earlier = run.cancel;
-  const mode = earlier?.mode === "now" ? "now" : cancel.mode;
-  const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
-  const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
-  const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + grace;
-  changeRun(draft, threadId, { cancel: { mode, reason: cancel.reason, returns, until } });
-  if (mode === "now") thoughtDropped(draft, threadId);
-  openCallsEnded(draft, threadId, "cancelled", "unstarted");
 };
 
 /** The run's end, with everything that belongs to it, and the start of the next queued input (SE-24, C27). */
@@ -149,7 +164,15 @@ export const runFinished = (
   const limits = agentOf(draft, threadId).limits;
   const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, limits });
   const prefix = agentOf(draft, threadId).prefix;
-  emit(draft, threadId, "agent_end", { prefix, state: end.state, reason: end.reason, usage: run.usage });
+  const summary = thread.child === null ? null : (completionOf(thread, end)?.summary ?? null);
+  emit(draft, threadId, "agent_end", {
+    prefix,
+    parent: thread.parent,
+    state: end.state,
+    reason: end.reason,
+    ...(summary === null ? {} : { summary: headAndTail(summary, longestSummary) }),
+    usage: run.usage,
+  });
   emit(draft, threadId, "run_end", {
     state: end.state,
     reason: end.reason,
@@ -184,31 +207,6 @@ const isRetryable = (reason: EndReason): boolean =>
 const lastAnswer = (thread: Thread, run: Run): string | null => {
   const answer = run.counters.empty > 0 ? undefined : answerOf(thread.chat, run.id).at(-1);
   return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
-};
-
-/** A request or effect under way is given up; text that was shown stays, marked as partial. */
-const thoughtDropped = (draft: Draft, threadId: string): void => {
-  const { phase } = runOf(draft, threadId);
-  if (phase.at === "preparing") preparingDropped(draft, threadId);
-  if (phase.at !== "thinking") return;
-  const partial = phase.items.map((item) => draft.moment.partial(item)).join("");
-  attemptAborted(draft, threadId, "cancelled", null);
-  changeRun(draft, threadId, { phase: { at: "ready" } });
-  if (/\S/.test(partial))
-    append(draft, threadId, {
-      role: "assistant",
-      origin: "agent",
-      parts: [{ type: "text", text: partial }],
-      marks: ["partial"],
-    });
-};
-
-/** An effect at work is given up: its call is paid for, its question is closed. */
-const preparingDropped = (draft: Draft, threadId: string): void => {
-  const ask = preparingOf(runOf(draft, threadId))?.ask ?? null;
-  callLost(draft, threadId, "cancelled");
-  if (ask !== null) askDropped(draft, threadId, ask.id);
-  changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
 const closeOpenWork = (draft: Draft, threadId: string): void => {

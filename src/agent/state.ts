@@ -1,5 +1,5 @@
 import type { ContentPart, Json, Message } from "../chat/message.ts";
-import type { Usage } from "../model/completer.ts";
+import type { Purpose, Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety } from "../tools/define-tool.ts";
 import type { Call } from "./call.ts";
@@ -138,6 +138,10 @@ export interface Run {
     /** It counts as one that used up its turns (EF-36). */
     readonly exhausted?: boolean;
   } | null;
+  /** It is over but for the background children that are still at work, and would end so (AG-30). */
+  readonly lingers: "end_turn" | "terminal_tool" | null;
+  /** It tells the person what an agent in the background came to (AG-31). */
+  readonly announces: boolean;
   /** `run_waiting` was said and `run_resumed` not yet. */
   readonly waitingShown: boolean;
   readonly light: boolean;
@@ -198,6 +202,12 @@ export interface Thread {
   /** Of a called agent; null in `main`. */
   readonly child: Child | null;
   readonly depth: number;
+  /** Results that are being told to the person: the runs that tried, the inputs, and when the next one does (AG-31). */
+  readonly announce: {
+    readonly runs: readonly string[];
+    readonly inputs: readonly string[];
+    readonly at: number | null;
+  } | null;
   readonly lastRun: string | null;
 }
 
@@ -247,6 +257,12 @@ export interface Session {
   readonly threads: Readonly<Record<string, Thread>>;
   /** Open asks only; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
+  /** Threads that wait for a slot, first come first (AG-21). */
+  readonly queue: readonly string[];
+  /** Called threads so far, by the run of `main` they belong to, while any of it is alive. */
+  readonly trees: Readonly<Record<string, number>>;
+  /** Numbers of the newest labels, by agent (AG-15). */
+  readonly labels: Readonly<Record<string, number>>;
   readonly grants: readonly Grant[];
   /** The task board (AG-43). */
   readonly tasks: Tasks;
@@ -263,6 +279,12 @@ export interface Session {
 }
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+
+/** What a run's model calls are for. */
+export const purposeOf = ({ repair, announces }: Run): Purpose => {
+  if (repair) return "repair";
+  return announces ? "announce" : "turn";
+};
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,

@@ -4,12 +4,13 @@ import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
 import type { Agent, Lane } from "./agent.ts";
 import { attemptFailed, attemptPlaced } from "./attempts.ts";
-import { changeRun, emit, threadOf } from "./draft.ts";
+import { changeRun, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { requestTokens } from "./effects.ts";
 import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
 import { requestFor } from "./request.ts";
+import { purposeOf } from "./state.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { openStream } from "./stream.ts";
 import { attemptId } from "./turns.ts";
@@ -68,7 +69,7 @@ const requestOf = (
       turn: run.turn,
       call: thread.calls,
       attempt: phase.attempt,
-      purpose: run.repair ? "repair" : "turn",
+      purpose: purposeOf(run),
     },
   });
 
@@ -159,7 +160,7 @@ const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"
   if (repairs.length > 0 && attempt.phase.attempt === 1) {
     const what = repairs.map(({ kind, message }) => `${kind} at ${message}`).join(", ");
     settle((draft) => {
-      if (threadOf(draft, thread.id).run !== null)
+      if (draft.state.threads[thread.id]?.run != null)
         emit(draft, thread.id, "error", { code: "history_repaired", message: what, retryable: true });
     });
   }

@@ -22,7 +22,7 @@ import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
-import { noUsage } from "./state.ts";
+import { noUsage, purposeOf } from "./state.ts";
 import type { Phase, Run } from "./state.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
@@ -150,7 +150,7 @@ const attemptStarted = (draft: Draft, threadId: string): void => {
     phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [] },
     lane,
   });
-  const purpose = before.repair ? "repair" : "turn";
+  const purpose = purposeOf(before);
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
   const tokens = requestTokens(agent, thread, before);
   const request = {

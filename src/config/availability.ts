@@ -32,7 +32,6 @@ const unbuiltToolboxes: Readonly<Record<string, string>> = {
   git: "offer the git toolbox",
   http: "offer the http toolbox",
   browser: "offer the browser toolbox",
-  agents: "let agents call agents",
 };
 
 const toolboxes: readonly Unavailable[] = Object.entries(unbuiltToolboxes).flatMap(([name, cannot]) => [
@@ -61,10 +60,7 @@ const isActiveTimeout = (value: unknown): boolean => {
 };
 
 const options: readonly Unavailable[] = [
-  { path: "max_delegation_depth", used: not(0, 5), cannot: "let agents call agents" },
-  { path: "max_handoffs", used: not(0), cannot: "hand a task over to a peer" },
   { path: "warn_iterations", used: not(0), cannot: "warn before the turn limit" },
-  { path: "interaction_mode", used: not("blocking"), cannot: "let called agents ask their caller" },
   { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
   { path: "checkpoints", used: filled, cannot: "give notes at checkpoints" },
   { path: "reflect_on_error", used: not(false), cannot: "ask for a reflection after failed calls" },
@@ -90,12 +86,12 @@ const agents: readonly Unavailable[] = [
   { path: "agent.guards.budget.on_exceeded", used: not("stop"), cannot: "ask for a higher budget" },
   { path: "agent.guards.budget.warn_at", cannot: "warn before a budget is used up" },
   { path: "agent.permissions.after_untrusted", used: not("off"), cannot: "offer the tools that this is for" },
-  { path: "agent.delegation", used: filled, cannot: "let agents call agents" },
-  { path: "agent.capabilities", used: filled, cannot: "match tasks to agents" },
-  { path: "agent.skills_tags", used: filled, cannot: "match tasks to agents" },
-  { path: "agent.estimated_cost", cannot: "match tasks to agents" },
-  { path: "agent.max_concurrency", used: not(0), cannot: "bound the runs of an agent" },
-  { path: "agent.async", used: not(false), cannot: "run agents in the background" },
+  {
+    path: "agent.delegation.max_concurrent",
+    used: not(5),
+    cannot: "run task graphs",
+  },
+  { path: "agent.delegation.progress_updates", used: not(false), cannot: "run task graphs" },
   { path: "agent.memory", cannot: "remember between sessions" },
   {
     path: "agent.middleware.*",
@@ -128,7 +124,6 @@ const team: readonly Unavailable[] = [
   { path: "sandbox.credentials", used: filled, cannot: "let commands reach the network" },
   { path: "context.external", used: not(false), cannot: "read context from the workspace" },
   { path: "context.max_external_file_size", cannot: "read context from the workspace" },
-  { path: "limits.threads", used: filled, cannot: "let agents call agents" },
   { path: "limits.runs", used: filled, cannot: "count the runs of a tenant" },
   { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
   { path: "retention.session_days", used: not("off"), cannot: "delete old sessions" },

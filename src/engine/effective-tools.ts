@@ -115,8 +115,6 @@ const managesChildren = (agent: AgentConfig, callable: readonly Pick<AgentConfig
   agent.options.interaction_mode !== "blocking" ||
   callable.some(({ async }) => async);
 
-const carried = false;
-
 /** The effective tools of an agent where it stands, below the session's ceiling. */
 export const effectiveTools = (parts: ToolParts, cast: Cast, ceiling: readonly string[] | null): Tools => {
   const { agent, standing } = cast;
@@ -125,7 +123,7 @@ export const effectiveTools = (parts: ToolParts, cast: Cast, ceiling: readonly s
   );
   const nameless = isNameless(standing);
   const tools = chainTools(parts, nameless ? above : [...above, agent], ceiling);
-  return new Map([...tools, ...(carried ? orchestration(parts, cast, ceiling) : [])]);
+  return new Map([...tools, ...orchestration(parts, cast, ceiling)]);
 };
 
 /** An agent that another may call from `main`, and the tools that it then has. */

@@ -97,10 +97,10 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly pinned?: boolean;
   /** Calling it again and again is its use: loops of it are judged by their outcomes (EF-32). */
   readonly poll?: boolean;
-  /** It is another name of this tool: accepted at dispatch, not told to models; the rules of both hold. */
-  readonly aliasOf?: string;
   /** Fields of its JSON output that change by themselves, like durations: detectors of loops leave them out. */
   readonly volatile?: readonly string[];
+  /** It is another name of this tool: accepted at dispatch, not told to models; the rules of both hold. */
+  readonly aliasOf?: string;
   /** In extensions: it takes the place of the built-in tool of its name (TB-37). */
   readonly replaces?: boolean;
   /** Milliseconds; absent = 60 000. */
@@ -150,6 +150,11 @@ function schemaOf(name: string, params: z.ZodObject): Json {
   return schema as Json;
 }
 
+/** In the place of `run` where the session does what a call asks. */
+const notRun = (): never => {
+  throw new Error("the session does what this tool asks; it is not run");
+};
+
 /** Makes a tool. Arguments reach its functions only after `params` accepted them; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
   const { name, description, params, safety, timeout, subject, request, run, ...rest } = definition;
@@ -174,6 +179,6 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
       typeof timeout === "function" ? timeout(typed(args), command) : (timeout ?? defaultTimeout),
     subject: (args) => subject?.(typed(args)) ?? [name],
     request: request === undefined ? null : (args) => request(typed(args)),
-    run: async (args, context) => run?.(typed(args), context) ?? { content: "", isError: true },
+    run: async (args, context) => (run ?? notRun)(typed(args), context),
   };
 }

@@ -34,8 +34,11 @@ export type ToolErrorCode =
   | "child_not_found"
   | "no_answer";
 
+/** The text of an error result. */
+export const errorText = (code: ToolErrorCode, sentence: string): string => `${code}: ${sentence}`;
+
 /** An error result: the code, then a sentence with the way out. Never a stack, a host path or a secret. */
 export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => ({
-  content: `${code}: ${sentence}`,
+  content: errorText(code, sentence),
   isError: true,
 });

@@ -66,6 +66,8 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   deadline: null,
   cancel: null,
   stop: null,
+  lingers: null,
+  announces: false,
   waitingShown: false,
   light: false,
   missingSince: null,
@@ -121,11 +123,19 @@ const threadOf = (run: Run | null): Thread => ({
   guards: {},
   parent: null,
   child: null,
+  announce: null,
   depth: 0,
   lastRun: null,
 });
 
-const facts = (more: Partial<Facts> = {}): Facts => ({ now, epoch, slot: true, limits: noLimits, ...more });
+const facts = (more: Partial<Facts> = {}): Facts => ({
+  now,
+  epoch,
+  slot: true,
+  limits: noLimits,
+  children: "none",
+  ...more,
+});
 const step = (run: Run | null, more: Partial<Facts> = {}) => next(threadOf(run), facts(more));
 const thinking = (at = epoch): Phase => ({
   at: "thinking",

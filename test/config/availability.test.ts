@@ -30,7 +30,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   "sandbox.credentials": [
     team({ top: "sandbox: { credentials: [{ host: a.example, headers: { Authorization: '${TOKEN}' } }] }" }),
   ],
-  "limits.threads": [team({ top: "limits: { threads: { per_run: 3 } }" })],
   "limits.runs": [team({ top: "limits: { runs: { per_tenant: 3 } }" })],
   "budgets.run.warn_at": [team({ top: "budgets: { run: { warn_at: 0.5 } }" })],
   "agent.guards.budget.warn_at": [team({ agent: "    guards: { budget: { max_tokens: 5, warn_at: 0.5 } }" })],
@@ -54,12 +53,8 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   "agent.guards.budget.on_exceeded": [
     team({ agent: "    guards: { budget: { max_tokens: 5, on_exceeded: ask } }" }),
   ],
-  "agent.delegation": [team({ agent: "    delegation: { inherit: union }" })],
-  "agent.capabilities": [team({ agent: "    capabilities: [{ name: review }]" })],
-  "agent.skills_tags": [team({ agent: "    skills_tags: [a]" })],
-  "agent.estimated_cost": [team({ agent: "    estimated_cost: cheap" })],
-  "agent.max_concurrency": [team({ agent: "    max_concurrency: 2" })],
-  "agent.async": [team({ agent: "    async: true" })],
+  "agent.delegation.max_concurrent": [team({ agent: "    delegation: { max_concurrent: 3 }" })],
+  "agent.delegation.progress_updates": [team({ agent: "    delegation: { progress_updates: true }" })],
   "agent.memory": [team({ agent: "    memory: {}" })],
   "agent.middleware.*": [team({ agent: "    middleware: [{ kind: timeout, params: { duration: 5m } }]" })],
   "agent.middleware.*.kind": [
@@ -67,18 +62,15 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     team({ agent: "    middleware: [{ kind: logger }]" }),
     team({ agent: "    middleware: [{ kind: output_guardrail, params: { max_length: 5 } }]" }),
   ],
-  "agent.toolboxes.*": ["git", "http", "browser", "agents"].map((name) =>
+  "agent.toolboxes.*": ["git", "http", "browser"].map((name) =>
     team().replace("[filesystem]", `[filesystem, ${name}]`),
   ),
-  "agent.toolboxes.*.name": ["git", "http", "browser", "agents"].map((name) =>
+  "agent.toolboxes.*.name": ["git", "http", "browser"].map((name) =>
     team().replace("[filesystem]", `[filesystem, { name: ${name} }]`),
   ),
   ...Object.fromEntries(
     [
-      "max_delegation_depth: 2",
-      "max_handoffs: 1",
       "warn_iterations: 5",
-      "interaction_mode: interactive",
       "no_progress_turns: 3",
       "checkpoints: [{ fraction: 0.5, message: Half. }]",
       "reflect_on_error: true",

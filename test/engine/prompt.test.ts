@@ -154,14 +154,20 @@ test("AG-38: load_skill is declared only where a skill is on offer, and reaches 
 });
 
 test("AG-6, AG-3: an agent that can call nobody has no section of agents and no tool for it", async () => {
-  const bench = await benchOf(team("", undefined, "  - name: Other\n    effects: []"), {}, {});
-  await say(bench);
-  expect(systemOf(bench)).not.toContain("available_agents");
-  expect(bench.requests.at(-1)?.tools.map(({ name }) => name)).toEqual([
-    "ask_user",
-    "recall",
-    "report_status",
-  ]);
+  const other = "  - name: Other\n    effects: []";
+  const alone = team();
+  const shallow = team("options: { max_delegation_depth: 0 }", undefined, other);
+  const nobody = team("delegation: { may_call: [] }", undefined, other);
+  for (const yaml of [alone, shallow, nobody]) {
+    const bench = await benchOf(yaml, {}, {});
+    await say(bench);
+    expect(systemOf(bench)).not.toContain("available_agents");
+    expect(bench.requests.at(-1)?.tools.map(({ name }) => name)).toEqual([
+      "ask_user",
+      "recall",
+      "report_status",
+    ]);
+  }
 });
 
 test("AG-1, SE-4: the prefix is for clients: it stands in events and never in a request", async () => {

@@ -4,6 +4,7 @@ import type { Agent } from "../agent.ts";
 import type { OnDependencyFailure } from "../board.ts";
 import type { Draft, KeptAnswer } from "../draft.ts";
 import type { EntryStore } from "../entries.ts";
+import type { ChildRecord } from "../child.ts";
 import type { Ask, OnBusy } from "../events.ts";
 import { refuse } from "../problem.ts";
 import type { Problem } from "../problem.ts";
@@ -22,6 +23,10 @@ export interface Archive {
   readonly asks: (status: Ask["status"] | null) => readonly Ask[];
   readonly run: (id: string) => RunRecord | null;
   readonly runs: (limit: number) => readonly RunRecord[];
+  /** A called thread, also one that has ended. */
+  readonly child: (id: string) => ChildRecord | null;
+  /** The newest first. */
+  readonly children: (limit: number) => readonly ChildRecord[];
   /** Serialised messages, newest first. */
   readonly messages: (query: {
     thread: string;

@@ -1,8 +1,10 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
+import { firstCharacters } from "../../chat/text.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import type { Session } from "../state.ts";
+import type { ChildRecord } from "../child.ts";
 import type { RunRecord } from "../records.ts";
 import { read } from "./command.ts";
 import type { Answer, Command, ReadContext } from "./command.ts";
@@ -36,7 +38,8 @@ export const messages: Command = read(
     retired: z.stringbool().or(z.boolean()).default(false),
   }),
   ({ archive, state }, { thread, before, limit: most, retired }) => {
-    if (state.threads[thread] === undefined) return refuse("not_found", "/thread: no such thread");
+    if (state.threads[thread] === undefined && archive.child(thread) === null)
+      return refuse("not_found", "/thread: no such thread");
     const found = archive.messages({ thread, before: before ?? null, limit: most, retired });
     return json(`{"data":${list([...found].reverse())}}`);
   },
@@ -63,8 +66,8 @@ export const run: Command = read(z.strictObject({ run: z.string() }), ({ archive
   return found === null ? refuse("not_found", "no such run") : json(JSON.stringify(found));
 });
 
-const threadViews = (session: Session): readonly Json[] =>
-  Object.values(session.threads).map(({ id, agent, parent, depth, run: active, lastRun }) => ({
+const liveThreads = (session: Session): readonly Json[] =>
+  Object.values(session.threads).map(({ id, agent, parent, depth, run: active, lastRun, child }) => ({
     id,
     agent,
     parent,
@@ -72,9 +75,31 @@ const threadViews = (session: Session): readonly Json[] =>
     run: active?.id ?? null,
     last_run: lastRun,
     status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
+    ...(child === null ? {} : { label: child.label, task: child.task }),
   }));
 
-export const threads: Command = read(z.strictObject({}), ({ state }) => rows(threadViews(state)));
+const notEnded = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
+
+/** A called thread that has left the live state. */
+const endedThread = ({ id, agent, label, parent, depth, task, started_at, end }: ChildRecord): Json => {
+  const { run, state, reason, error, turns, usage, ended_at } = end ?? notEnded;
+  const base = { id, agent, parent, depth, run: null, last_run: run, status: "ended", label };
+  const came = { state, reason, error, turns, usage: usage === null ? null : { ...usage } };
+  return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
+};
+
+/** The delegation tree: threads that are there, then the newest that have ended. */
+const threadViews = (
+  { state, archive }: Pick<ReadContext, "state" | "archive">,
+  most: number,
+): readonly Json[] => {
+  const ended = archive.children(most).filter(({ id }) => state.threads[id] === undefined);
+  return [...liveThreads(state), ...ended.map(endedThread)].slice(0, most);
+};
+
+export const threads: Command = read(z.strictObject({ limit: limit(200, 200) }), (context, { limit: most }) =>
+  rows(threadViews(context, most)),
+);
 
 export const asks: Command = read(
   z.strictObject({ status: z.enum(["open", "resolved", "expired", "cancelled"]).optional() }),
@@ -110,6 +135,9 @@ export const events: Command = read(
   },
 );
 
+/** Threads of a snapshot. */
+const shownThreads = 200;
+
 /** One consistent read of everything a client shows (AP-24). */
 export const snapshotOf = (
   { state, archive }: Pick<ReadContext, "state" | "archive">,
@@ -122,7 +150,7 @@ export const snapshotOf = (
   const parts = {
     seq: state.head,
     session: sessionView(state),
-    threads: threadViews(state),
+    threads: threadViews({ state, archive }, shownThreads),
     items,
     asks: Object.values(state.asks),
     inputs: waiting,

@@ -2,13 +2,16 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { clockTicked } from "../advance.ts";
 import { threadOf } from "../draft.ts";
+import type { Draft } from "../draft.ts";
 import type { OnBusy } from "../events.ts";
 import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
 import { refuse } from "../problem.ts";
-import { runCancelled, runRecord, runStarted } from "../runs.ts";
+import { runCancelled, subtreeCancelled } from "../cancel.ts";
+import { changeChild } from "../child-start.ts";
+import { runRecord, runStarted } from "../runs.ts";
 import type { Input, Thread } from "../state.ts";
 import { headAfter, ok, wellFormed, write } from "./command.ts";
-import type { Answer, Command, WriteContext } from "./command.ts";
+import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
 const waitingInputs = 20;
@@ -66,12 +69,23 @@ const statusAfter = ({ draft }: WriteContext, input: Input): Input =>
 
 type Params = z.output<typeof inputSchema>;
 
+/** A thread that is not there: it has ended, or never was. */
+const unknownThread = (archive: Archive, id: string): never =>
+  archive.child(id) === null
+    ? refuse("not_found", "/thread: no such thread")
+    : refuse("run_not_active", "/thread: this thread has ended", { meta: { run: null } });
+
+/** The thread that an input is for: `main`, or a called one that is at work (SE-23). */
+const addressed = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Thread => {
+  const thread = draft.state.threads[id] ?? unknownThread(archive, id);
+  if (thread.id === "main") return thread;
+  if (mode !== "steer") return refuse("invalid_request", "/on_busy: a child thread only takes steer");
+  return thread.run === null ? refuse("run_not_active", "/thread: this thread has ended") : thread;
+};
+
 /** Why an input cannot be taken, as a refusal; nothing is stored then. */
 const admitted = ({ draft, rules, archive }: WriteContext, params: Params, mode: OnBusy): Thread => {
-  const thread = draft.state.threads[params.thread];
-  if (thread === undefined) return refuse("not_found", "/thread: no such thread");
-  if (thread.id !== "main" && mode !== "steer")
-    return refuse("invalid_request", "/on_busy: a child thread only takes steer");
+  const thread = addressed(draft, archive, params.thread, mode);
   if (thread.run !== null && mode === "reject") return busy(thread);
   if (thread.inbox.length >= waitingInputs)
     return refuse("too_many_inputs", `${waitingInputs} inputs are waiting; withdraw some or wait`, {
@@ -108,6 +122,7 @@ export const accept = (
   };
   draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1, updatedAt: draft.moment.now };
   inputAccepted(draft, input);
+  if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
   taken(context, thread, input);
   clockTicked(draft, "input");
   return { input: statusAfter(context, input), run: threadOf(draft, thread.id).run?.id ?? null };
@@ -166,16 +181,27 @@ const cancelSchema = z.strictObject({
   queued: z.enum(["return", "keep"]).default("return"),
 });
 
-/** Ends a run; without an active one nothing happens (SE-31). */
-export const cancel: Command = write(cancelSchema, ({ draft }, params) => {
-  const thread = draft.state.threads[params.thread];
-  if (thread === undefined) return refuse("not_found", "/thread: no such thread");
+/** A thread that has ended: there is nothing left to cancel. */
+const endedThread = (archive: Archive, id: string): null =>
+  archive.child(id) === null ? refuse("not_found", "/thread: no such thread") : null;
+
+/** Ends a run and everything below its thread; without an active one only that (SE-31, AG-18). */
+export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) => {
+  const thread = draft.state.threads[params.thread] ?? endedThread(archive, params.thread);
+  if (thread === null) return ok({ run: null });
   if (params.run !== undefined && params.run !== thread.run?.id)
     return refuse("run_not_active", "/run: this run is not active", {
       meta: { run: thread.run?.id ?? null },
     });
-  if (thread.run === null) return ok({ run: null });
+  if (thread.run === null) {
+    // What it left at work in the background is below it, too.
+    subtreeCancelled(draft, thread.id, params.mode, "a person cancelled it");
+    clockTicked(draft, "cancel");
+    return ok({ run: null });
+  }
   const { id } = thread.run;
+  if (thread.child !== null && thread.child.stopped === null)
+    changeChild(draft, thread.id, { stopped: { why: "a person cancelled it", told: false } });
   runCancelled(draft, thread.id, { mode: params.mode, reason: "cancelled", keep: params.queued === "keep" });
   clockTicked(draft, "cancel");
   return ok({ run: id });

@@ -1,10 +1,11 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { changeThread, emit, retiredBy, threadOf } from "../draft.ts";
+import { agentOf, changeThread, emit, retiredBy, threadOf } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import { noUsage } from "../state.ts";
+import { newThread } from "../threads.ts";
 import type { Run, Session, Thread } from "../state.ts";
 import type { Principal } from "../rpc.ts";
 import { headAfter, ok, read, wellFormed, write } from "./command.ts";
@@ -37,31 +38,6 @@ const createSchema = z.strictObject({
   output_schema: jsonSchema.optional(),
 });
 
-const mainThread = (agent: string): Thread => ({
-  id: "main",
-  agent,
-  chat: [],
-  tokens: 0,
-  removed: 0,
-  seen: -1,
-  nextPos: 0,
-  inbox: [],
-  run: null,
-  calls: 0,
-  lastUsage: null,
-  previousNewest: null,
-  firstInput: null,
-  warnedUtilization: false,
-  effects: {},
-  history: [],
-  recordMarks: { next: 1, input: 1, compaction: null },
-  guards: {},
-  parent: null,
-  child: null,
-  depth: 0,
-  lastRun: null,
-});
-
 /** A session that does not exist yet: what a create starts from. */
 export const emptySession = (id: string, tenant: string, rules: Rules, now: number): Session => ({
   id,
@@ -85,7 +61,10 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   nextInput: 1,
   nextBlob: 1,
   nextEdit: 1,
-  threads: { main: mainThread(rules.entryAgent) },
+  threads: { main: newThread("main", rules.entryAgent) },
+  queue: [],
+  trees: {},
+  labels: {},
   asks: {},
   grants: [],
   tasks: {},
@@ -132,7 +111,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
     tools: params.tools ?? null,
     clientTools: params.client_tools,
     outputSchema: params.output_schema ?? null,
-    threads: { main: mainThread(agent) },
+    threads: { main: newThread("main", agent) },
   };
   const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
@@ -211,7 +190,7 @@ export const patch: Command = write(patchSchema, (context, { title, metadata, mo
   draft.state = {
     ...draft.state,
     ...changed,
-    ...(model === undefined ? {} : { model }),
+    ...(model === undefined ? {} : { model, modelScope: scope }),
     updatedAt: draft.moment.now,
   };
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);

@@ -1,0 +1,80 @@
+import { escapeTags } from "../chat/render.ts";
+import { textOf } from "../chat/text.ts";
+import type { ChildEnd, ChildRecord } from "./child.ts";
+import { itemOf } from "./child-results.ts";
+import { agentOf, append, changeThread, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { inputAccepted } from "./inputs.ts";
+import type { RunRecord } from "./records.ts";
+import { announcementRetried, runStarted } from "./runs.ts";
+import type { Input, Thread } from "./state.ts";
+
+/** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person (AG-30, AG-31). */
+
+/** A message of the runtime to a thread, joined at its next turn boundary; it starts a run of a resting `main`. */
+export const messageTold = (draft: Draft, threadId: string, id: string, text: string): void => {
+  const input: Input = {
+    id,
+    thread: threadId,
+    content: [{ type: "text", text }],
+    on_busy: "steer",
+    sender: null,
+    origin: "agent",
+    status: "accepted",
+    at: draft.moment.now,
+    version: 1,
+  };
+  inputAccepted(draft, input);
+  if (threadOf(draft, threadId).run === null) runStarted(draft, input);
+};
+
+/** The end of a child that nobody waits for: its id makes the message's, so it is told once. */
+export const endTold = (
+  draft: Draft,
+  parentId: string,
+  record: ChildRecord & { readonly end: ChildEnd },
+): void => {
+  const said = `An agent that worked in the background has ended.\n${JSON.stringify(itemOf(record))}`;
+  messageTold(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
+};
+
+const textsOf = ({ chat }: Thread, runs: readonly string[]): string =>
+  chat
+    .filter(({ run, origin, role }) => role === "user" && origin === "agent" && runs.includes(run ?? ""))
+    .map(({ parts }) => textOf(parts))
+    .join("\n\n");
+
+/** What becomes of an announcement when a run of `main` ended: done, tried again later, or left in the chat as it is. */
+export const announcementFollowed = (draft: Draft, ended: RunRecord): void => {
+  const threadId = ended.thread;
+  const thread = threadOf(draft, threadId);
+  const { announce } = thread;
+  if (announce === null) return;
+  const isOwn = announce.runs.at(-1) === ended.id;
+  if (ended.state === "completed" || (isOwn && ended.state === "cancelled")) {
+    changeThread(draft, threadId, { announce: null });
+    return;
+  }
+  if (!isOwn) return;
+  const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
+  const failures = announce.runs.length;
+  if (failures <= retries) {
+    const at = draft.moment.now + backoff * 2 ** (failures - 1);
+    const inputs = [...new Set([...announce.inputs, ...ended.inputs])];
+    changeThread(draft, threadId, { announce: { ...announce, inputs, at } });
+    return;
+  }
+  changeThread(draft, threadId, { announce: null });
+  const text = textsOf(thread, announce.runs);
+  if (text !== "")
+    append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
+};
+
+/** A failed announcement whose time has come is tried again once the thread rests. */
+export const announcementDue = (draft: Draft, threadId: string): boolean => {
+  const { announce, run } = threadOf(draft, threadId);
+  if (announce === null || announce.at === null || run !== null || announce.at > draft.moment.now)
+    return false;
+  announcementRetried(draft, threadId);
+  return true;
+};

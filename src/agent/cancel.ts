@@ -1,0 +1,79 @@
+import { append, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { askDropped, openCallsEnded } from "./calls.ts";
+import { callLost, preparingOf } from "./preparing.ts";
+import type { Run } from "./state.ts";
+import { workingChildren } from "./threads.ts";
+import { attemptAborted } from "./turns.ts";
+
+/** Transitions of a cancel: a run is asked to end, and everything below it (SE-31, AG-18). */
+
+const grace = 5_000;
+
+export interface Cancel {
+  readonly mode: "now" | "after_turn";
+  readonly reason: NonNullable<Run["cancel"]>["reason"];
+  /** Inputs that wait stay. */
+  readonly keep: boolean;
+}
+
+/** A cancel is on record for a run and its subtree: no step starts afterwards; `now` also ends what has not begun to act. */
+export const runCancelled = (draft: Draft, threadId: string, cancel: Cancel): void => {
+  ownRunCancelled(draft, threadId, cancel);
+  subtreeCancelled(draft, threadId, cancel.mode, "its caller was cancelled");
+};
+
+/** Cancels what a thread started, whether or not it still runs itself. */
+export const subtreeCancelled = (draft: Draft, threadId: string, mode: Cancel["mode"], why: string): void => {
+  for (const { id, child } of workingChildren(draft.state, threadId)) {
+    if (child !== null && child.stopped === null)
+      changeThread(draft, id, { child: { ...child, stopped: { why, told: true } } });
+    runCancelled(draft, id, { mode, reason: "cancelled", keep: false });
+  }
+};
+
+/** Stops one called agent at once, with everything below it. `told` = its caller knows without a message. */
+export const childStopped = (draft: Draft, threadId: string, why: string, told: boolean): void => {
+  const { child, run } = threadOf(draft, threadId);
+  if (child === null || run === null) return;
+  if (child.stopped === null) changeThread(draft, threadId, { child: { ...child, stopped: { why, told } } });
+  runCancelled(draft, threadId, { mode: "now", reason: "cancelled", keep: false });
+};
+
+const ownRunCancelled = (draft: Draft, threadId: string, cancel: Cancel): void => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const earlier = run.cancel;
+  const mode = earlier?.mode === "now" ? "now" : cancel.mode;
+  const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
+  const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
+  const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + grace;
+  changeRun(draft, threadId, { cancel: { mode, reason: cancel.reason, returns, until } });
+  if (mode === "now") thoughtDropped(draft, threadId);
+  openCallsEnded(draft, threadId, "cancelled", "unstarted");
+};
+
+/** A request or effect under way is given up; text that was shown stays, marked as partial. */
+const thoughtDropped = (draft: Draft, threadId: string): void => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at === "preparing") preparingDropped(draft, threadId);
+  if (phase.at !== "thinking") return;
+  const partial = phase.items.map((item) => draft.moment.partial(item)).join("");
+  attemptAborted(draft, threadId, "cancelled", null);
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+  if (/\S/.test(partial))
+    append(draft, threadId, {
+      role: "assistant",
+      origin: "agent",
+      parts: [{ type: "text", text: partial }],
+      marks: ["partial"],
+    });
+};
+
+/** An effect at work is given up: its call is paid for, its question is closed. */
+export const preparingDropped = (draft: Draft, threadId: string): void => {
+  const ask = preparingOf(runOf(draft, threadId))?.ask ?? null;
+  callLost(draft, threadId, "cancelled");
+  if (ask !== null) askDropped(draft, threadId, ask.id);
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+};

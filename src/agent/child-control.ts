@@ -1,0 +1,145 @@
+import { escapeTags } from "../chat/render.ts";
+import { cleanText, firstCharacters } from "../chat/text.ts";
+import type { Call } from "./call.ts";
+import { childStopped } from "./cancel.ts";
+import type { ChildRecord } from "./child.ts";
+import { shownText } from "./child-results.ts";
+import { recordOf } from "./child-start.ts";
+import { callAnswered, callRefused } from "./children.ts";
+import { threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { inputAccepted } from "./inputs.ts";
+import { isAsking } from "./threads.ts";
+import { noUsage } from "./state.ts";
+import type { Thread } from "./state.ts";
+
+/** How a caller looks after children that it does not wait for (AG-32). */
+
+const waitingInputs = 20;
+
+const ownThread = (draft: Draft, threadId: string, child: string): Thread | null => {
+  const thread = draft.state.threads[child];
+  return thread !== undefined && thread.parent?.thread === threadId && thread.run !== null ? thread : null;
+};
+
+const ownRecord = (draft: Draft, threadId: string, child: string): ChildRecord | null => {
+  const record = recordOf(draft, child);
+  return record?.parent.thread === threadId && record.end !== null ? record : null;
+};
+
+/** The child of a call that is still at work; else the call is refused with what is known of it. */
+export const workingChild = (draft: Draft, threadId: string, call: Call, child: string): Thread | null => {
+  const thread = ownThread(draft, threadId, child);
+  if (thread !== null) return thread;
+  const record = ownRecord(draft, threadId, child);
+  if (record?.end == null) {
+    callRefused(draft, threadId, call, "child_not_found", `you have no child ${child.slice(0, 64)}`);
+    return null;
+  }
+  const { state, result, error } = record.end;
+  const came = state === "completed" ? result : error;
+  callRefused(draft, threadId, call, "child_ended", `${child} has ended (${state}): ${came ?? ""}`);
+  return null;
+};
+
+const askedBy = ({ child }: Thread): object => {
+  if (child === null || child.question === null) return {};
+  const { id, text, options } = child.question;
+  return { question: { id, text, options } };
+};
+
+const liveView = (thread: Thread): object => {
+  const { id, agent, child, run } = thread;
+  const { label, task } = child ?? { label: "", task: "" };
+  const { turn: turns, usage } = run ?? { turn: 0, usage: noUsage };
+  const state = isAsking(thread) ? "waiting" : "running";
+  return {
+    child: id,
+    agent,
+    label,
+    state,
+    task,
+    turns,
+    usage,
+    last_text: shownText(thread),
+    ...askedBy(thread),
+  };
+};
+
+const endedView = ({ id, agent, label, task, end }: ChildRecord): object => {
+  const { state, turns, usage, last_text } = end ?? {
+    state: "running",
+    turns: 0,
+    usage: noUsage,
+    last_text: "",
+  };
+  return { child: id, agent, label, state, task: firstCharacters(task, 200), turns, usage, last_text };
+};
+
+/** The newest children of a thread, those at work first. */
+export const childrenChecked = (draft: Draft, threadId: string, call: Call, only: string | null): void => {
+  const live = Object.values(draft.state.threads).filter(
+    ({ parent, run }) => parent?.thread === threadId && run !== null,
+  );
+  const ended = draft.moment.children
+    .of(threadId)
+    .map(({ id }) => recordOf(draft, id))
+    .filter((record): record is ChildRecord => record !== null)
+    .filter(({ id, end }) => end !== null && !live.some((thread) => thread.id === id));
+  const views = [
+    ...live.filter(({ id }) => only === null || id === only).map(liveView),
+    ...ended.filter(({ id }) => only === null || id === only).map(endedView),
+  ];
+  if (only === null || views.length > 0) callAnswered(draft, threadId, call, JSON.stringify(views));
+  else callRefused(draft, threadId, call, "child_not_found", `you have no child ${only.slice(0, 64)}`);
+};
+
+/** A message for a child's next model call; its context and work stay. */
+export const childSteered = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  { id: child, inbox, agent }: Thread,
+  message: string,
+): void => {
+  if (inbox.length >= waitingInputs)
+    return callRefused(
+      draft,
+      threadId,
+      call,
+      "limit",
+      `${inbox.length} messages wait for it; let it read them`,
+    );
+  const id = `in_${draft.state.nextInput}`;
+  draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1 };
+  inputAccepted(draft, {
+    id,
+    thread: child,
+    content: [{ type: "text", text: escapeTags(cleanText(message)) }],
+    on_busy: "steer",
+    sender: null,
+    origin: "agent",
+    status: "accepted",
+    at: draft.moment.now,
+    version: 1,
+  });
+  const state = isAsking(threadOf(draft, child)) ? "waiting" : "running";
+  callAnswered(draft, threadId, call, JSON.stringify({ child, agent, state }));
+};
+
+/** Stops a child; one that has ended stays as it is. */
+export const childCancelled = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  child: string,
+  reason: string | null,
+): void => {
+  const thread = ownThread(draft, threadId, child);
+  const record = thread === null ? ownRecord(draft, threadId, child) : null;
+  if (thread === null && record === null)
+    return callRefused(draft, threadId, call, "child_not_found", `you have no child ${child.slice(0, 64)}`);
+  if (thread !== null) childStopped(draft, child, reason ?? "its caller cancelled it", true);
+  const state = record?.end?.state ?? "cancelled";
+  callAnswered(draft, threadId, call, JSON.stringify({ child, state }));
+};

@@ -1,0 +1,69 @@
+import { endTold } from "./background.ts";
+import { subtreeCancelled } from "./cancel.ts";
+import { childEnd } from "./child-results.ts";
+import { changeChild, recordOf } from "./child-start.ts";
+import { filesCounted, slotEnded } from "./child-wait.ts";
+import { agentOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { peerStarted } from "./handoff.ts";
+import { findCall } from "./outcomes.ts";
+import type { RunRecord } from "./records.ts";
+import type { Child, ChildEnd, ChildRecord } from "./child.ts";
+import type { Thread } from "./state.ts";
+
+/** The end of a called thread, in the commit of its run's end: its row, its caller's call or message, its place (AG-17, C20). */
+
+/** Whether a called thread has ended and nobody was told yet. */
+export const isEnded = ({ child, run }: Thread): boolean => child !== null && run === null && !child.idle;
+
+type EndedRecord = ChildRecord & { readonly end: ChildEnd };
+type EndedRun = Parameters<typeof childEnd>[3];
+
+const endedRun = (draft: Draft, threadId: string): EndedRun | null => {
+  const run: RunRecord | undefined = draft.runs.findLast(({ thread }) => thread === threadId);
+  return run === undefined || run.reason === null ? null : (run as EndedRun);
+};
+
+/** The thread leaves the live state; its messages and its row stay readable. */
+const threadLeft = (draft: Draft, threadId: string): void => {
+  const { [threadId]: gone, ...threads } = draft.state.threads;
+  if (gone === undefined) return;
+  draft.left.push(gone);
+  const root = gone.child?.root ?? "";
+  const used = Object.values(threads).some(({ child, run }) => child?.root === root || run?.id === root);
+  const { [root]: _count, ...others } = draft.state.trees;
+  draft.state = { ...draft.state, threads, ...(used ? {} : { trees: others }) };
+};
+
+/** Everything that is known of an end; a called thread without it is a broken one. */
+const factsOf = (draft: Draft, thread: Thread) => {
+  const { child, parent } = thread;
+  const run = endedRun(draft, thread.id);
+  const begun = recordOf(draft, thread.id);
+  if (child === null || parent === null || run === null || begun === null)
+    throw new Error(`thread ${thread.id} has no end to tell`);
+  return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
+};
+
+/** The caller's call gets its item; without such a call it is told by a message, unless it knows. */
+const callerTold = (draft: Draft, caller: Thread, child: Child, record: EndedRecord): void => {
+  const waiting = findCall(caller.run, child.awaitedBy ?? "");
+  if (waiting !== null && waiting.status !== "done") slotEnded(draft, caller.id, waiting.call.id, record);
+  else if (child.stopped?.told !== true) endTold(draft, caller.id, record);
+};
+
+/** Tells the caller of a called thread's end, or starts the peer that takes over. */
+export const childEnded = (draft: Draft, threadId: string): void => {
+  const thread = threadOf(draft, threadId);
+  const { child, parent, run, begun, caller } = factsOf(draft, thread);
+  const { maxResultLength } = agentOf(draft, (caller ?? thread).id).delegation;
+  const record = { ...begun, end: childEnd(draft, thread, child, run, maxResultLength) };
+  draft.children.push(record);
+  filesCounted(draft, parent.thread, threadId);
+  subtreeCancelled(draft, threadId, "now", "its caller has ended");
+  const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
+  if (handedOver) peerStarted(draft, thread, child, begun);
+  if (child.persistent && !handedOver && caller !== null) changeChild(draft, threadId, { idle: true });
+  else threadLeft(draft, threadId);
+  if (caller !== null && !handedOver) callerTold(draft, caller, child, record);
+};

@@ -1,0 +1,165 @@
+import { narrowedPaths } from "../sandbox/writable.ts";
+import { errorText } from "../tools/errors.ts";
+import type { ToolErrorCode } from "../tools/errors.ts";
+import type { ChildTask } from "../tools/session-request.ts";
+import { nearest } from "../tools/suggest.ts";
+import { matchCapabilities } from "./capabilities.ts";
+import type { ChildItem } from "./child.ts";
+import type { Delegation } from "./delegation.ts";
+import { agentOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Standing } from "./standing.ts";
+import type { Thread } from "./state.ts";
+
+/** Which tasks of a call may start, before anything does (AG-7, AG-8, AG-11, AG-13, AG-20). */
+
+export interface Refusal {
+  readonly code: ToolErrorCode;
+  readonly sentence: string;
+}
+
+export interface PlannedChild {
+  /** Place of its task in the call. */
+  readonly index: number;
+  readonly agent: string;
+  readonly task: ChildTask;
+  readonly standing: Standing;
+  /** Its caller does not wait for it. */
+  readonly background: boolean;
+  /** Its thread of an earlier call, which goes on. */
+  readonly kept: string | null;
+}
+
+export type ChildPlan =
+  | { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] }
+  | ({ readonly ok: false } & Refusal);
+
+const refusal = (code: ToolErrorCode, sentence: string): Refusal => ({ code, sentence });
+
+const isAuto = ({ agent }: ChildTask): boolean => agent?.toLowerCase() === "auto";
+
+/** Run of `main` in whose tree a thread counts. */
+export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
+
+const callableNames = ({ callable }: Delegation): string =>
+  callable.length === 0 ? "nobody" : callable.map(({ name }) => name).join(", ");
+
+const selfRefusal = (delegation: Delegation): Refusal =>
+  refusal(
+    "self_delegation",
+    `an agent cannot call itself; do the task, or call another: ${callableNames(delegation)}`,
+  );
+
+/** Why an agent may not be called; its name as configured if it may. */
+export const calledName = (delegation: Delegation, caller: string, written: string): string | Refusal => {
+  const same = (name: string): boolean => name.toLowerCase() === written.toLowerCase();
+  const card = delegation.callable.find(({ name }) => same(name));
+  if (card !== undefined) return card.name;
+  if (same(caller)) return selfRefusal(delegation);
+  const others = `you may call ${callableNames(delegation)}`;
+  const known = delegation.names.find(same);
+  if (known !== undefined) return refusal("not_callable", `${caller} may not call ${known}; ${others}`);
+  const near = nearest(written, delegation.names);
+  const hint = near === null ? others : `did you mean "${near}"?`;
+  return refusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
+};
+
+const nameFor = (delegation: Delegation, caller: Thread, task: ChildTask): string | Refusal => {
+  if (task.agent === null) return caller.agent;
+  if (!isAuto(task)) return calledName(delegation, caller.agent, task.agent);
+  const best = matchCapabilities(delegation.callable, task.task)[0];
+  if (best !== undefined) return best.agentId;
+  return refusal("no_match", `no agent's capabilities fit the task; name one: ${callableNames(delegation)}`);
+};
+
+/** Reasons that refuse the whole call: depth, count, self (AG-8). */
+const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
+  const { delegation } = agentOf(draft, caller.id);
+  if (!delegation.allowed)
+    return refusal(
+      "depth_exceeded",
+      `at depth ${caller.depth} no further agent may be called; do it yourself`,
+    );
+  const { maxChildrenPerCall, maxThreads } = delegation;
+  if (tasks.length > maxChildrenPerCall)
+    return refusal("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
+  const started = draft.state.trees[rootOf(caller)] ?? 0;
+  if (started + tasks.length > maxThreads)
+    return refusal(
+      "too_many_children",
+      `${started} of ${maxThreads} agents of this run were started already`,
+    );
+  const self = tasks.some(({ agent }) => agent?.toLowerCase() === caller.agent.toLowerCase());
+  return self ? selfRefusal(delegation) : null;
+};
+
+const keptThread = (draft: Draft, caller: string, agent: string): Thread | null =>
+  Object.values(draft.state.threads).find(
+    (thread) =>
+      thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
+  ) ?? null;
+
+/** Whether its caller need not wait for it: the agent's rule, or the caller's choice where it has one. */
+const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
+  task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
+
+const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Refusal | null => {
+  const always = isBackground(delegation, name, { ...task, async: false });
+  if (task.async === true && !always && !delegation.async)
+    return refusal("not_permitted", `async: you may not leave ${name} in the background; leave async out`);
+  if (task.mode === "interactive" && !delegation.manages)
+    return refusal("not_permitted", "mode: your children cannot ask you; leave mode out");
+  const { provider } = task;
+  if (provider === undefined || delegation.providers.includes(provider)) return null;
+  const allowed = delegation.providers.join(", ");
+  const way = allowed === "" ? "leave it out" : `choose among ${allowed}, or leave it out`;
+  return refusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
+};
+
+/** The narrower of what bounds the caller's children and what this task asks for. */
+const pathsFor = (caller: Thread, task: ChildTask): Standing["writablePaths"] => {
+  const above = caller.child?.standing.writablePaths ?? null;
+  const given = task.writable_paths ?? null;
+  return above === null || given === null ? (above ?? given) : narrowedPaths(above, given);
+};
+
+const standingOf = (caller: Thread, delegation: Delegation, task: ChildTask): Standing => ({
+  chain: [...(caller.child?.standing.chain ?? []), caller.agent],
+  interactive:
+    delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
+  provider: task.provider ?? (task.agent === null ? (caller.child?.standing.provider ?? null) : null),
+  writablePaths: pathsFor(caller, task),
+  adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
+});
+
+const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => ({
+  agent: task.agent ?? "",
+  state: "failed",
+  reason: code,
+  error: errorText(code, sentence),
+});
+
+/** What becomes of each task, in input order; nothing is started yet. */
+export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
+  const caller = threadOf(draft, threadId);
+  const { delegation } = agentOf(draft, threadId);
+  const whole = wholeRefusal(draft, caller, tasks);
+  if (whole !== null) return { ok: false, ...whole };
+  const busy = new Set<string>();
+  const slots = tasks.map((task, index): PlannedChild | ChildItem => {
+    const agent = nameFor(delegation, caller, task);
+    if (typeof agent !== "string") return errorItem(task, agent);
+    const problem = taskRefusal(delegation, agent, task);
+    if (problem !== null) return errorItem({ ...task, agent }, problem);
+    const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;
+    if (task.persistent === true && (busy.has(agent) || (kept !== null && kept.run !== null))) {
+      const sentence = `${agent} is still at work on an earlier task; wait for it, or leave persistent out`;
+      return errorItem({ ...task, agent }, refusal("child_busy", sentence));
+    }
+    if (task.persistent === true) busy.add(agent);
+    const standing = standingOf(caller, delegation, task);
+    const background = isBackground(delegation, agent, task);
+    return { index, agent, task, standing, background, kept: kept?.id ?? null };
+  });
+  return { ok: true, slots };
+};

@@ -1,0 +1,103 @@
+import { escapeTags } from "../chat/render.ts";
+import { errorText } from "../tools/errors.ts";
+import type { Call } from "./call.ts";
+import { messageTold } from "./background.ts";
+import type { ChildQuestion } from "./child.ts";
+import { changeChild } from "./child-start.ts";
+import { callWaits, waitAnswered } from "./child-wait.ts";
+import { callAnswered, callRefused } from "./children.ts";
+import { agentOf, changeCall, emit, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { findCall } from "./outcomes.ts";
+import { workingChildren } from "./threads.ts";
+
+/** Questions of called agents to their callers (AG-28): answered by id, each with its own clock. */
+
+/** A called agent asks: the call that waits for it returns, or its caller gets a message. */
+export const inputRequested = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  asked: { readonly question: string; readonly options: readonly string[] },
+): void => {
+  const { child, parent } = threadOf(draft, threadId);
+  if (child === null || parent === null || draft.state.threads[parent.thread] === undefined)
+    return callRefused(draft, threadId, call, "no_answer", "there is nobody to ask; decide by yourself");
+  if (child.question !== null)
+    return callRefused(draft, threadId, call, "conflict", "one question at a time; wait for the answer");
+  const { now, random } = draft.moment;
+  const until = now + agentOf(draft, parent.thread).asks.questionTimeoutMs;
+  const question: ChildQuestion = {
+    id: `q_${random()}`,
+    call: call.call.id,
+    text: asked.question,
+    options: asked.options,
+  };
+  const { name, id } = call.call;
+  emit(draft, threadId, "tool_call_parked", { tool: name, on: "thread", until }, { call: id });
+  changeCall(draft, threadId, id, { status: "parked", parkedOn: "thread", until, startedAt: now });
+  changeChild(draft, threadId, { question });
+  const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
+  if (waiting !== null && waiting.status !== "done") waitAnswered(draft, parent.thread, waiting.call.id);
+  else questionTold(draft, threadId, parent.thread, question);
+};
+
+/** A child that nobody waits for puts its question as a message. */
+const questionTold = (
+  draft: Draft,
+  threadId: string,
+  parentId: string,
+  { id, text, options }: ChildQuestion,
+): void => {
+  const { agent } = threadOf(draft, threadId);
+  const item = { agent, child: threadId, state: "waiting", question: { id, text, options } };
+  const said = `A child of yours asks a question. Answer it with answer_child.\n${JSON.stringify(item)}`;
+  messageTold(draft, parentId, `in_${id}`, escapeTags(said));
+};
+
+/** The question is over; its call gets what came of it. */
+const questionClosed = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
+  const { child, run } = threadOf(draft, threadId);
+  const call = findCall(run, child?.question?.call ?? "");
+  changeChild(draft, threadId, { question: null });
+  if (call !== null && call.status !== "done") callAnswered(draft, threadId, call, text, ok);
+};
+
+const unanswered = (sentence: string): string => errorText("no_answer", sentence);
+
+/** Nobody answered in time. */
+export const questionExpired = (draft: Draft, threadId: string): void => {
+  const { child, run } = threadOf(draft, threadId);
+  const call = findCall(run, child?.question?.call ?? "");
+  if (call?.status !== "parked" || call.until === null || call.until > draft.moment.now) return;
+  questionClosed(draft, threadId, unanswered("no answer came in time; decide by yourself or finish"), false);
+};
+
+/** A called agent that has nothing more to do answers none of its children's questions any more. */
+export const questionsDropped = (draft: Draft, parentId: string): void => {
+  for (const { id, child } of workingChildren(draft.state, parentId))
+    if (child !== null && child.question !== null)
+      questionClosed(
+        draft,
+        id,
+        unanswered("your caller will not answer; decide by yourself or finish"),
+        false,
+      );
+};
+
+/** The caller answers; its call waits for what comes of it. */
+export const questionAnswered = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  asked: { readonly child: string; readonly question: string; readonly answer: string },
+): void => {
+  const open = threadOf(draft, asked.child).child?.question ?? null;
+  if (open?.id !== asked.question) {
+    const hint = open === null ? "it has no open question" : `its open question is ${open.id}`;
+    return callRefused(draft, threadId, call, "not_found", `${asked.question} is not open; ${hint}`);
+  }
+  callWaits(draft, threadId, call, { answer: "item", on_error: "collect", slots: [asked.child] });
+  changeChild(draft, asked.child, { awaitedBy: call.call.id });
+  questionClosed(draft, asked.child, asked.answer, true);
+};

@@ -1,0 +1,126 @@
+import { escapeTags } from "../chat/render.ts";
+import { cleanText, firstCharacters } from "../chat/text.ts";
+import type { ChildRecord } from "./child.ts";
+import { labelOf } from "./child-names.ts";
+import { headAndTail } from "./cut.ts";
+import { agentOf, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { calledRunStarted } from "./runs.ts";
+import type { Standing } from "./standing.ts";
+import type { Input, Thread } from "./state.ts";
+import { newThread } from "./threads.ts";
+
+/** How a called thread begins: its row, its first messages, its run, in one commit (AG-16, C18). */
+
+export interface ChildStart {
+  readonly id: string;
+  readonly agent: string;
+  /** Its caller's thread and call. */
+  readonly parent: { readonly thread: string; readonly call: string };
+  readonly root: string;
+  readonly standing: Standing;
+  /** The call that waits for it; null: its end is told by a message. */
+  readonly awaitedBy: string | null;
+  readonly task: string;
+  readonly context: string;
+  readonly taskId?: string | null;
+  readonly persistent?: boolean;
+  readonly timeoutMs?: number | null;
+  readonly handoffs?: number;
+  /** What it reads before context and task. */
+  readonly before?: readonly string[];
+  readonly warning?: string | null;
+}
+
+const counted = (draft: Draft, { agent, root, task }: ChildStart): string => {
+  const { labels, trees } = draft.state;
+  const n = (labels[agent] ?? 0) + 1;
+  draft.state = {
+    ...draft.state,
+    labels: { ...labels, [agent]: n },
+    trees: { ...trees, [root]: (trees[root] ?? 0) + 1 },
+  };
+  return labelOf(agent, task, n);
+};
+
+const threadFor = (draft: Draft, start: ChildStart): Thread => {
+  const kept = draft.state.threads[start.id];
+  const label = counted(draft, start);
+  const child = {
+    label: kept?.child?.label ?? label,
+    standing: start.standing,
+    root: start.root,
+    awaitedBy: start.awaitedBy,
+    persistent: start.persistent ?? false,
+    idle: false,
+    task: firstCharacters(start.task, 200),
+    taskId: start.taskId ?? null,
+    completion: null,
+    handover: null,
+    handoffs: start.handoffs ?? 0,
+    question: null,
+    stopped: null,
+    warning: start.warning ?? null,
+  };
+  if (kept !== undefined) return { ...kept, parent: start.parent, child };
+  const depth = threadOf(draft, start.parent.thread).depth + 1;
+  return newThread(start.id, start.agent, { parent: start.parent, child, depth });
+};
+
+/** Starts a called agent. Its caller's thread must be there. */
+export const childStarted = (draft: Draft, start: ChildStart): void => {
+  const { now } = draft.moment;
+  const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
+  const context = headAndTail(cleanText(start.context), maxContextLength);
+  const task = cleanText(start.task);
+  const thread = threadFor(draft, { ...start, task });
+  draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
+  const record: ChildRecord = {
+    id: thread.id,
+    agent: thread.agent,
+    label: thread.child?.label ?? "",
+    parent: start.parent,
+    depth: thread.depth,
+    task,
+    context,
+    started_at: now,
+    end: null,
+  };
+  draft.children.push(record);
+  const input: Input = {
+    id: `in_${thread.id}_${draft.state.nextRun}`,
+    thread: thread.id,
+    content: [{ type: "text", text: escapeTags(task) }],
+    on_busy: "queue",
+    sender: null,
+    origin: "agent",
+    status: "accepted",
+    at: now,
+    version: 1,
+  };
+  const given =
+    context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
+  calledRunStarted(draft, input, [...(start.before ?? []), ...given]);
+  deadlineNarrowed(draft, thread.id, start.timeoutMs ?? null);
+};
+
+const deadlineNarrowed = (draft: Draft, threadId: string, timeoutMs: number | null): void => {
+  if (timeoutMs === null) return;
+  const { deadline, startedAt } = runOf(draft, threadId);
+  const at = startedAt + timeoutMs;
+  changeRun(draft, threadId, { deadline: deadline === null ? at : Math.min(deadline, at) });
+};
+
+/** Changes a called thread's own facts; nothing if it is `main`. */
+export const changeChild = (
+  draft: Draft,
+  threadId: string,
+  change: Partial<NonNullable<Thread["child"]>>,
+): void => {
+  const { child } = threadOf(draft, threadId);
+  if (child !== null) changeThread(draft, threadId, { child: { ...child, ...change } });
+};
+
+/** The row of a called thread, as this commit leaves it; null if there never was one. */
+export const recordOf = (draft: Draft, id: string): ChildRecord | null =>
+  draft.children.findLast((record) => record.id === id) ?? draft.moment.children.record(id);

@@ -1,0 +1,20 @@
+/** Head and tail of a text; lengths are code points, and no cut splits one (agents spec). */
+
+const marker = (shown: number, total: number, recall: string | null): string =>
+  ` … [${shown} of ${total} characters shown${recall === null ? "" : `; recall("${recall}") has the full text`}] … `;
+
+/** Whether a text has more than `most` characters. */
+export const isLonger = (text: string, most: number): boolean =>
+  text.length > most && (text.length > 2 * most || [...text].length > most);
+
+/** At most `most` characters, the marker included; `recall` names the stored whole. */
+export const headAndTail = (text: string, most: number, recall: string | null = null): string => {
+  if (!isLonger(text, most)) return text;
+  const points = [...text];
+  const room = Math.max(0, most - marker(points.length, points.length, recall).length);
+  const head = Math.ceil(room / 2);
+  const tail = room - head;
+  const end = tail === 0 ? "" : points.slice(-tail).join("");
+  const cut = `${points.slice(0, head).join("")}${marker(room, points.length, recall)}${end}`;
+  return [...cut].slice(0, most).join("");
+};

@@ -1,0 +1,96 @@
+import { parseArguments } from "../tools/arguments.ts";
+import type { Completion, SessionRequest } from "../tools/session-request.ts";
+import type { Call } from "./call.ts";
+import { matchCapabilities } from "./capabilities.ts";
+import { childCancelled, childrenChecked, childSteered, workingChild } from "./child-control.ts";
+import { inputRequested, questionAnswered } from "./child-questions.ts";
+import { changeChild } from "./child-start.ts";
+import { callAnswered, callRefused, childrenRequested } from "./children.ts";
+import type { AgentCard } from "./delegation.ts";
+import { agentOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { handoverAsked } from "./handoff.ts";
+
+/** Calls that need no outside: the session itself does what they ask, in the commit that starts them. */
+
+const cardView = ({ skills_tags, estimated_cost, capabilities, name, description }: AgentCard): object => ({
+  name,
+  description,
+  ...(capabilities.length === 0 ? {} : { capabilities }),
+  ...(skills_tags.length === 0 ? {} : { skills_tags }),
+  ...(estimated_cost === null ? {} : { estimated_cost }),
+});
+
+/** The agents that may be called, by name; those that fit a task best come first, with their score. */
+const agentsListed = (draft: Draft, threadId: string, task: string | null): string => {
+  const { callable } = agentOf(draft, threadId).delegation;
+  const matches = new Map(
+    (task === null ? [] : matchCapabilities(callable, task)).map((match) => [match.agentId, match]),
+  );
+  const best = [...matches.keys()];
+  const order = ({ name }: AgentCard): number => (matches.has(name) ? best.indexOf(name) : best.length);
+  const listed = callable.toSorted((a, b) => order(a) - order(b));
+  return JSON.stringify(
+    listed.map((card) => {
+      const match = matches.get(card.name);
+      const scored = match === undefined ? {} : { score: match.score, matched_capability: match.matchedCap };
+      return { ...cardView(card), ...scored };
+    }),
+  );
+};
+
+/** The first report of a batch holds; later ones are acknowledged (AG-23). */
+const completionReported = (draft: Draft, threadId: string, call: Call, completion: Completion): void => {
+  const { child } = threadOf(draft, threadId);
+  if (child === null)
+    return callRefused(
+      draft,
+      threadId,
+      call,
+      "not_permitted",
+      "nobody called you: answer the person instead",
+    );
+  if (child.completion === null) changeChild(draft, threadId, { completion });
+  const said = child.completion === null ? "Reported." : "You had reported already; the first report stands.";
+  callAnswered(draft, threadId, call, said);
+};
+
+const carriedOut = (draft: Draft, threadId: string, call: Call, request: SessionRequest): void => {
+  switch (request.do) {
+    case "start_children":
+      return childrenRequested(draft, threadId, call, request);
+    case "list_agents":
+      return callAnswered(draft, threadId, call, agentsListed(draft, threadId, request.task));
+    case "check_children":
+      return childrenChecked(draft, threadId, call, request.child);
+    case "steer_child": {
+      const child = workingChild(draft, threadId, call, request.child);
+      return child === null ? undefined : childSteered(draft, threadId, call, child, request.message);
+    }
+    case "cancel_child":
+      return childCancelled(draft, threadId, call, request.child, request.reason);
+    case "answer_child": {
+      const child = workingChild(draft, threadId, call, request.child);
+      return child === null ? undefined : questionAnswered(draft, threadId, call, request);
+    }
+    case "complete":
+      return completionReported(draft, threadId, call, request.completion);
+    case "hand_over":
+      return handoverAsked(draft, threadId, call, request);
+    case "request_input":
+      return inputRequested(draft, threadId, call, request);
+  }
+};
+
+/** Does what a call asks of the session: it is answered, or parked on what it began. */
+export const requested = (draft: Draft, threadId: string, call: Call): void => {
+  const bound = agentOf(draft, threadId).tools.get(call.call.name);
+  const request = bound?.tool.request ?? null;
+  if (bound === undefined || request === null) {
+    callRefused(draft, threadId, call, "unavailable", `${call.call.name} is not part of this deployment`);
+    return;
+  }
+  const parsed = parseArguments(bound.tool, call.edited ?? call.call.args);
+  if (parsed.ok) carriedOut(draft, threadId, call, request(parsed.args));
+  else callAnswered(draft, threadId, call, parsed.error.content, false);
+};

@@ -1,0 +1,66 @@
+import { agentOf, callsOfRun, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { WaitReason } from "./events.ts";
+import type { Step } from "./next.ts";
+import { runFinished } from "./runs.ts";
+import type { Preparing, Run } from "./state.ts";
+
+/** What a run waits for, and that it does so (SE-10). */
+
+/** Milliseconds that a run waits for its agent, and between two looks (CF-34). */
+export const missingLimit = 86_400_000;
+export const missingCheck = 300_000;
+
+const preparingWaits = ({ ask, until }: Preparing): readonly WaitReason[] => {
+  const times = until === null ? {} : { until };
+  return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
+};
+
+const waitReasons = (run: Run): readonly WaitReason[] => {
+  if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
+  if (run.phase.at === "preparing") return preparingWaits(run.phase);
+  if (run.lingers !== null) return [{ kind: "thread" }];
+  return callsOfRun(run)
+    .filter(({ status }) => status === "parked")
+    .map(({ ask, parkedOn, until }) => ({
+      kind: parkedOn ?? "time",
+      ...(ask === null ? {} : { ask }),
+      ...(until === null ? {} : { until }),
+    }));
+};
+
+/** Says once that a run waits, and for what. */
+export const waited = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  if (run.waitingShown) return;
+  emit(draft, threadId, "run_waiting", { on: waitReasons(run) });
+  changeRun(draft, threadId, { waitingShown: true });
+};
+
+/** Says that it goes on. `by` = what moved it. */
+export const resumed = (draft: Draft, threadId: string, by: string): void => {
+  if (threadOf(draft, threadId).run?.waitingShown !== true) return;
+  emit(draft, threadId, "run_resumed", { by });
+  changeRun(draft, threadId, { waitingShown: false });
+};
+
+/** A run whose agent is not deployed waits for a day, then fails (CF-34). Answers whether the thread may go on. */
+export const agentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
+  const run = runOf(draft, threadId);
+  const { missing } = agentOf(draft, threadId);
+  if (missing === null) {
+    if (run.missingSince !== null) changeRun(draft, threadId, { missingSince: null });
+    return true;
+  }
+  if (step.do === "finish" || step.do === "recover" || step.do === "close") return true;
+  const since = run.missingSince ?? draft.moment.now;
+  if (draft.moment.now >= since + missingLimit) {
+    const error = `this deployment lacks ${missing}`;
+    runFinished(draft, threadId, { state: "failed", reason: "config_changed", error });
+    return false;
+  }
+  if (run.missingSince !== null) return false;
+  emit(draft, threadId, "run_waiting", { on: [{ kind: "config", missing, until: since + missingLimit }] });
+  changeRun(draft, threadId, { missingSince: since, waitingShown: true });
+  return false;
+};

@@ -1,0 +1,147 @@
+import { openBench } from "./bench.ts";
+import type { Bench } from "./bench.ts";
+import { createProbe } from "./probe.ts";
+import type { Probe } from "./probe.ts";
+import { indent } from "./scripts.ts";
+import { engineOf } from "./teams.ts";
+import type { Message, ToolResultPart } from "../../src/chat/message.ts";
+import type { ChildItem } from "../../src/agent/child.ts";
+import type { DataOf, EventType, StoredEvent } from "../../src/agent/events.ts";
+import type { Tool } from "../../src/tools/define-tool.ts";
+
+/** Teams of several agents from YAML, each with a script of its own: the n-th call of a thread gets its agent's n-th reply. */
+
+export interface Member {
+  readonly name: string;
+  /** `replies: [...]` or `scenes: [...]` as YAML. */
+  readonly script: string;
+  /** More YAML of the agent. */
+  readonly yaml?: string;
+}
+
+export interface CrewOptions {
+  readonly team?: string;
+  readonly create?: object;
+  readonly instant?: boolean;
+  readonly tools?: readonly Tool[];
+}
+
+export interface Crew {
+  readonly bench: Bench;
+  readonly probe: Probe;
+}
+
+const providerOf = ({ name, script }: Member): string => `
+  - name: p_${name}
+    kind: scripted
+    model: play
+    context_window: 128000
+    script:
+      script: 1
+      pace: { chunk: 400, delay_ms: 0 }
+${indent(script, 6)}`;
+
+const agentOf = ({ name, yaml = "" }: Member): string => `
+  - name: ${name}
+    description: The ${name}.
+    provider: p_${name}
+    permissions: { preset: open }
+    effects: []
+    guards: { tool_loops: false }
+${/^toolboxes:/m.test(yaml) ? "" : "    toolboxes: [probe]\n"}${indent(yaml, 4)}`;
+
+/** YAML of a team whose first member is the entry agent. */
+export const crewYaml = (members: readonly Member[], team = ""): string =>
+  `providers:${members.map(providerOf).join("")}\nagents:${members.map(agentOf).join("")}\n${team}`;
+
+/** A session of such a team on the bench. */
+export const crew = async (members: readonly Member[], options: CrewOptions = {}): Promise<Crew> => {
+  const { team = "", create = {}, instant = true, tools = [] } = options;
+  const probe = createProbe(instant);
+  const toolbox = { ...probe.toolbox, tools: [...probe.toolbox.tools, ...tools] };
+  const engine = await engineOf(crewYaml(members, team), { toolboxes: [toolbox] });
+  const bench = openBench({ engine });
+  bench.ok("create", create);
+  return { bench, probe };
+};
+
+/** Plays one input to the end. */
+export const mission = async (members: readonly Member[], options: CrewOptions = {}): Promise<Crew> => {
+  const made = await crew(members, options);
+  made.bench.send("Go");
+  await made.bench.idle();
+  return made;
+};
+
+const line = (value: unknown): string => JSON.stringify(value);
+
+/** One reply as YAML: pieces are texts or `[tool, args]`. */
+export const said = (...pieces: readonly (string | readonly [string, object])[]): string =>
+  `{ reply: [${pieces
+    .map((piece) =>
+      typeof piece === "string"
+        ? `{ text: ${line(piece)} }`
+        : `{ call: ${piece[0]}, args: ${line(piece[1])} }`,
+    )
+    .join(", ")}] }`;
+
+export const replies = (...each: readonly string[]): string => `replies: [${each.join(", ")}]`;
+
+/** Arguments of one task. */
+export const task = (agent: string, more: object = {}): object => ({
+  agent,
+  task: `Do the ${agent}'s work`,
+  context: "",
+  ...more,
+});
+
+export const delegate = (agent: string, more: object = {}): readonly [string, object] => [
+  "delegate_to_agent",
+  task(agent, more),
+];
+export const spawn = (tasks: readonly object[], more: object = {}): readonly [string, object] => [
+  "spawn_agents",
+  { tasks, ...more },
+];
+
+export const eventsAs = <T extends EventType>(
+  { bench }: Pick<Crew, "bench">,
+  type: T,
+): readonly (StoredEvent & { readonly data: DataOf<T> })[] =>
+  bench.events().filter((event) => event.type === type) as never;
+
+/** Messages of a thread, also of one that has ended. */
+export const chatOf = ({ bench }: Pick<Crew, "bench">, thread: string): readonly Message[] => {
+  const { data } = bench.ok("messages", { thread, limit: 200 }) as unknown as { data: readonly Message[] };
+  return data;
+};
+
+const resultsIn = (chat: readonly Message[]): readonly ToolResultPart[] =>
+  chat.flatMap(({ parts }) => parts.filter((part): part is ToolResultPart => part.type === "tool_result"));
+
+export const textOfResult = ({ content }: ToolResultPart): string =>
+  content.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+/** `status: text` of every result in a thread's chat, in order. */
+export const resultsOf = (made: Pick<Crew, "bench">, thread = "main"): readonly string[] =>
+  resultsIn(chatOf(made, thread)).map((part) => `${part.status}: ${textOfResult(part)}`);
+
+/** The items of the newest result in `main` that is a list or an item. */
+export const itemsOf = (made: Pick<Crew, "bench">, thread = "main"): readonly ChildItem[] => {
+  const last = resultsIn(chatOf(made, thread)).at(-1);
+  const value: unknown = JSON.parse(last === undefined ? "[]" : textOfResult(last));
+  return (Array.isArray(value) ? value : [value]) as readonly ChildItem[];
+};
+
+/** Ids of the called threads, in the order of their start. */
+export const childIds = (made: Pick<Crew, "bench">): readonly string[] => [
+  ...new Set(
+    eventsAs(made, "agent_start")
+      .map(({ thread }) => thread)
+      .filter((thread) => thread !== "main"),
+  ),
+];
+
+/** `agent state:reason` of every run that ended, in order. */
+export const endings = (made: Pick<Crew, "bench">): readonly string[] =>
+  eventsAs(made, "run_end").map(({ agent, data }) => `${agent.name} ${data.state}:${data.reason}`);
