@@ -5,7 +5,7 @@ import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { addUsage, noUsage } from "../src/agent/state.ts";
-import { loadBlob, messageJson } from "./rows.ts";
+import { askOrder, loadBlob, messageJson } from "./rows.ts";
 import { chatThen, originals, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
@@ -88,8 +88,8 @@ export const archiveOf = (sql: Sql): Archive => ({
   ask: (id) => (rows(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
   asks: (status) =>
     status === null
-      ? (rows(sql, "SELECT json FROM asks") as readonly Ask[])
-      : (rows(sql, "SELECT json FROM asks WHERE status = ?", status) as readonly Ask[]),
+      ? (rows(sql, `SELECT json FROM asks ORDER BY ${askOrder}`) as readonly Ask[])
+      : (rows(sql, `SELECT json FROM asks WHERE status = ? ORDER BY ${askOrder}`, status) as readonly Ask[]),
   run: (id) => (rows(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
   runs: (limit) => rows(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit) as readonly RunRecord[],
   child: (id) => childrenOf(sql).record(id),

@@ -6,7 +6,7 @@ import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
-import { messageJson } from "./rows.ts";
+import { askOrder, messageJson } from "./rows.ts";
 import type { StoredRow, ThreadRow } from "./rows.ts";
 
 /** The newest overlay of each message that is in the view. */
@@ -83,7 +83,7 @@ export const load = (sql: SqlStorage): Session | null => {
     .toArray()
     .map(({ json }) => JSON.parse(json) as Input);
   const asks = sql
-    .exec<{ json: string }>("SELECT json FROM asks WHERE status = 'open'")
+    .exec<{ json: string }>(`SELECT json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`)
     .toArray()
     .map(({ json }) => JSON.parse(json) as Ask);
   const tasks = sql

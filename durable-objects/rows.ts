@@ -32,6 +32,9 @@ export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
     sql.exec("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?)", id, piece, part);
 };
 
+/** Asks in the order in which they were opened. */
+export const askOrder = "json ->> '$.seq'";
+
 export const messageBlob = (thread: string, pos: number): string => `message:${thread}:${pos}`;
 
 /** A stored long text, joined; null if unknown. */

@@ -1,6 +1,6 @@
 import type { Json, ResultStatus } from "../chat/message.ts";
 import { callResult } from "./call-result.ts";
-import { agentOf, changeCall, changeRun, emit, threadOf } from "./draft.ts";
+import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
 import { callEnded, findCall } from "./outcomes.ts";
@@ -31,6 +31,7 @@ export const opened = (
     call: call.call.id,
     status: "open",
     opened_at: now,
+    seq: headAfter(draft) + 1,
     expires_at: now + timeout,
     ...subject,
   };
@@ -83,6 +84,7 @@ export const preparingAsked = (
     call: "",
     status: "open",
     opened_at: now,
+    seq: headAfter(draft) + 1,
     expires_at: now + timeoutMs,
     question,
   };

@@ -15,6 +15,8 @@ export interface CallPlan {
   readonly terminal: boolean;
   readonly verdict: "allow" | "ask" | "deny";
   readonly by: string;
+  /** Why the deciding rule is there, in its author's words. */
+  readonly reason?: string;
   /** An error that is the result, without the tool being run. */
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
   /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */

@@ -131,6 +131,9 @@ const putThread = (draft: Draft, thread: Thread): void => {
 export const changeThread = (draft: Draft, id: string, change: Partial<Thread>): void =>
   putThread(draft, { ...threadOf(draft, id), ...change });
 
+/** The session's `seq` once this draft is stored. */
+export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;
+
 /** The active run of a thread; transitions that need one are asked for only while there is one. */
 export const runOf = (draft: Draft, id: string): Run => {
   const { run } = threadOf(draft, id);

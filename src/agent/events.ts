@@ -48,9 +48,17 @@ export interface Ask {
   readonly call: string;
   readonly status: "open" | "resolved" | "expired" | "cancelled";
   readonly opened_at: number;
+  /** Of its `ask_user`: asks are listed in this order. */
+  readonly seq: number;
   readonly expires_at: number;
   readonly question?: QuestionSpec;
-  readonly approval?: { readonly tool: string; readonly input: Json; readonly rule: string };
+  readonly approval?: {
+    readonly tool: string;
+    readonly input: Json;
+    readonly rule: string;
+    /** Why the rule asks, where the team's file says so. */
+    readonly reason?: string;
+  };
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly resolution?: {
     readonly decision: Decision | "expired";
@@ -117,9 +125,9 @@ interface EventData {
     readonly usage: Usage;
   };
   turn_start: Readonly<Record<string, never>>;
-    /** Of a called agent: its name for people, and the beginning of its task. */
-    readonly label?: string;
-    readonly task?: string;
+  /** Of a called agent: its name for people, and the beginning of its task. */
+  readonly label?: string;
+  readonly task?: string;
   turn_end: { readonly calls: number };
   turn_metrics: {
     readonly provider: string;

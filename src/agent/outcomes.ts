@@ -4,7 +4,8 @@ import { resultNoted } from "./afterwords.ts";
 import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { parseJson } from "./json.ts";
-import type { Counters, Run } from "./state.ts";
+import { filesAfter } from "./run-files.ts";
+import type { Run } from "./state.ts";
 import type { Call, CallOutcomeRow } from "./call.ts";
 
 /** How a call ends, whatever ended it. */
@@ -79,18 +80,4 @@ const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlemen
     ...(settlement.missed === true ? { cacheMisses: counters.cacheMisses + 1 } : {}),
     ...(settlement.changes === undefined ? {} : { files: filesAfter(counters.files, settlement.changes) }),
   });
-};
-
-const filesAfter = (files: Counters["files"], changes: readonly FileChange[]): Counters["files"] => {
-  const add = (list: readonly string[], op: FileChange["op"][]): readonly string[] => [
-    ...new Set([...list, ...changes.filter((change) => op.includes(change.op)).map((change) => change.path)]),
-  ];
-  const moved = changes.flatMap((change) =>
-    change.op === "move" && change.from !== undefined ? [change.from] : [],
-  );
-  return {
-    created: add(files.created, ["create", "move"]),
-    modified: add(files.modified, ["modify"]),
-    deleted: [...new Set([...add(files.deleted, ["delete"]), ...moved])],
-  };
 };

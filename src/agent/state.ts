@@ -233,6 +233,8 @@ export interface Session {
   readonly id: string;
   readonly tenant: string;
   readonly agent: string;
+  /** What the agent is shown with. */
+  readonly prefix: string;
   readonly ref: string | null;
   readonly title: string | null;
   readonly metadata: Readonly<Record<string, string>>;

@@ -101,7 +101,8 @@ function showAsk(ask) {
     const send = button("Answer", () => answer({ decision: "answer", text: text.value }));
     if (!ask.question.strict || ask.question.options.length === 0) made.append(text, " ", send);
   } else if (ask.kind === "approval") {
-    made.append(element("p", "", "Allow " + ask.approval.tool + "? (" + ask.approval.rule + ")"));
+    const { tool, rule, reason } = ask.approval;
+    made.append(element("p", "", "Allow " + tool + "? " + (reason ?? "(" + rule + ")")));
     const input = element("textarea");
     input.rows = 4;
     input.value = pretty(ask.approval.input);

@@ -67,7 +67,13 @@ const decided = (
     ...others.map((each) => verdict(each, call)),
     ...names.flatMap((named) => [policy, ...others].map((each) => verdict(each, named))),
   ]);
-  const decision = { ...plan, verdict: found.verdict, by: found.by, remember: rememberable(call) };
+  const decision = {
+    ...plan,
+    verdict: found.verdict,
+    by: found.by,
+    ...(found.reason === undefined ? {} : { reason: found.reason }),
+    remember: rememberable(call),
+  };
   if (found.verdict !== "deny") return decision;
   const why = found.reason === undefined ? "" : `: ${found.reason}`;
   return {

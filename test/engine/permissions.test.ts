@@ -50,6 +50,42 @@ test("TB-6: the presets of team and agent decide over custom tools by their clas
   }
 });
 
+test("AP-19, TB-6: an approval says why its rule is there, where the rule does; a deny says it in the result", async () => {
+  const rules = (reason: string): string =>
+    `permissions: { preset: open, rules: [{ tool: fire, action: ask${reason} }] }`;
+  const why = await started(yaml(calls("fire"), "", rules(", reason: Fire needs a person.")));
+  const rule = "rule ask fire";
+  expect(asks(why.bench)[0]?.approval).toEqual({
+    tool: "fire",
+    input: { name: "0" },
+    rule,
+    reason: "Fire needs a person.",
+  });
+  expect(eventsOf(why.bench, "ask_user")[0]).toMatchObject({
+    ask: { approval: { reason: "Fire needs a person." } },
+  });
+  const bare = await started(yaml(calls("fire"), "", rules("")));
+  expect(asks(bare.bench)[0]?.approval).toEqual({ tool: "fire", input: { name: "0" }, rule });
+});
+
+test("SE-29: open asks keep the order in which they were opened, over a crash and in every listing", async () => {
+  const { bench } = await started(yaml(calls("fire", "fire", "fire", "fire", "fire", "fire")));
+  const inputs = (): readonly unknown[] => asks(bench).map(({ approval }) => approval?.input);
+  const expected = ["0", "1", "2", "3", "4", "5"].map((name) => ({ name }));
+  expect(inputs()).toEqual(expected);
+  const order = bench.ok("get")["open_asks"];
+  bench.crash();
+  expect(inputs()).toEqual(expected);
+  expect(bench.ok("get")["open_asks"]).toEqual(order);
+  const listed = (params: object): readonly string[] =>
+    (bench.ok("asks", params)["data"] as unknown as readonly { readonly id: string }[]).map(({ id }) => id);
+  expect(listed({ status: "open" })).toEqual(order);
+  bench.ok("answer", { ask: order?.[2], decision: "deny" });
+  expect(listed({})).toEqual(order);
+  const seqs = asks(bench).map(({ seq }) => bench.events()[seq - 1]);
+  expect(seqs.every((event) => event?.type === "ask_user")).toBe(true);
+});
+
 test("TB-6: a deny of the team beats an allow of the agent, in either order, and says its reason", async () => {
   const deny = "{ tool: fire, action: deny, reason: Owned by ops }";
   const allow = "{ tool: 'f*', action: allow }";

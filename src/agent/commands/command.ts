@@ -164,5 +164,4 @@ export const wellFormed = (max: number): z.ZodString =>
     .max(max)
     .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
 
-/** The session's `seq` once this draft is stored. */
-export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;
+export { headAfter } from "../draft.ts";

@@ -43,6 +43,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   id,
   tenant,
   agent: rules.entryAgent,
+  prefix: "",
   ref: null,
   title: null,
   metadata: {},
@@ -113,6 +114,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
     outputSchema: params.output_schema ?? null,
     threads: { main: newThread("main", agent) },
   };
+  draft.state = { ...draft.state, prefix: agentOf(draft, "main").prefix };
   const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
   if (params.input !== undefined) {
@@ -146,6 +148,7 @@ export const sessionView = (session: Session): Json => {
     id: session.id,
     ref: session.ref,
     agent: session.agent,
+    prefix: session.prefix,
     title: session.title,
     metadata: session.metadata,
     status: statusOf(session),

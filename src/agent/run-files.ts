@@ -1,0 +1,42 @@
+import type { FileChange } from "../sandbox/contract.ts";
+import type { Counters } from "./state.ts";
+
+/** Files that a run has changed, each in one list: by what it comes to from the run's start (SE-44). */
+
+type Files = Counters["files"];
+type Kind = keyof Files;
+
+const kindOf = (files: Files, path: string): Kind | null => {
+  const kinds: readonly Kind[] = ["created", "modified", "deleted"];
+  return kinds.find((kind) => files[kind].includes(path)) ?? null;
+};
+
+const moved = (files: Files, path: string, to: Kind | null): Files => {
+  const from = kindOf(files, path);
+  if (from === to) return files;
+  return {
+    ...files,
+    ...(from === null ? {} : { [from]: files[from].filter((each) => each !== path) }),
+    ...(to === null ? {} : { [to]: [...files[to], path] }),
+  };
+};
+
+/** A file that was deleted before in this run was there at its start: written again, it is a changed one. */
+const written = (files: Files, path: string, isNew: boolean): Files => {
+  const before = kindOf(files, path);
+  if (before === "deleted") return moved(files, path, "modified");
+  return before === null ? moved(files, path, isNew ? "created" : "modified") : files;
+};
+
+const removed = (files: Files, path: string): Files =>
+  moved(files, path, kindOf(files, path) === "created" ? null : "deleted");
+
+const after = (files: Files, { op, path, from }: FileChange): Files => {
+  if (op === "delete") return removed(files, path);
+  if (op === "move") return written(from === undefined ? files : removed(files, from), path, true);
+  return written(files, path, op === "create");
+};
+
+/** The lists after some changes, in their order. */
+export const filesAfter = (files: Files, changes: readonly FileChange[]): Files =>
+  changes.reduce(after, files);
