@@ -130,11 +130,11 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   toolsDisabled: true,
   system: () => ({ text: "", tokens: 0 }),
   effects: { before: [], after: [], ladder: null },
-  delegation: noDelegation,
-  maxConcurrency: 0,
   guards: [],
   historySize: 0,
   isPoll: () => false,
+  delegation: noDelegation,
+  maxConcurrency: 0,
   limits: {
     maxIterations: 0,
     maxTokens: null,

@@ -117,24 +117,24 @@ interface EventData {
     readonly prefix: string;
     readonly depth: number;
     readonly parent: { readonly thread: string; readonly call: string } | null;
+    /** Of a called agent: its name for people, and the beginning of its task. */
+    readonly label?: string;
+    readonly task?: string;
   };
   agent_end: {
     readonly prefix: string;
+    readonly parent: { readonly thread: string; readonly call: string } | null;
     readonly state: RunState;
     readonly reason: EndReason;
+    readonly summary?: string;
     readonly usage: Usage;
   };
   turn_start: Readonly<Record<string, never>>;
-  /** Of a called agent: its name for people, and the beginning of its task. */
-  readonly label?: string;
-  readonly task?: string;
   turn_end: { readonly calls: number };
   turn_metrics: {
     readonly provider: string;
-    readonly parent: { readonly thread: string; readonly call: string } | null;
     readonly model: string;
     readonly usage: Usage;
-    readonly summary?: string;
     readonly cost_usd: number | null;
     readonly estimated: boolean;
     readonly utilization: number;

@@ -257,14 +257,14 @@ export interface Session {
   /** Number of the next edit of a view, from 1: it orders overlays and retirements. */
   readonly nextEdit: number;
   readonly threads: Readonly<Record<string, Thread>>;
-  /** Open asks only; resolved ones are rows. */
-  readonly asks: Readonly<Record<string, Ask>>;
   /** Threads that wait for a slot, first come first (AG-21). */
   readonly queue: readonly string[];
   /** Called threads so far, by the run of `main` they belong to, while any of it is alive. */
   readonly trees: Readonly<Record<string, number>>;
   /** Numbers of the newest labels, by agent (AG-15). */
   readonly labels: Readonly<Record<string, number>>;
+  /** Open asks only; resolved ones are rows. */
+  readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
   /** The task board (AG-43). */
   readonly tasks: Tasks;
@@ -280,13 +280,13 @@ export interface Session {
   };
 }
 
-export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-
 /** What a run's model calls are for. */
 export const purposeOf = ({ repair, announces }: Run): Purpose => {
   if (repair) return "repair";
   return announces ? "announce" : "turn";
 };
+
+export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,
