@@ -2,6 +2,7 @@ import { act } from "./act.ts";
 import { clockTicked, nextDeadline } from "./advance.ts";
 import { callsOfRun } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { createEnding } from "./ending.ts";
 import type { Host } from "./host.ts";
 import type { Outside } from "./outside.ts";
 import { createPlaces } from "./places.ts";
@@ -58,7 +59,7 @@ const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
 interface Works {
   readonly size: () => number;
   readonly has: (key: string) => boolean;
-  readonly add: (key: string) => Pick<Outside, "signal" | "gone">;
+  readonly add: (key: string) => Pick<Outside, "stop" | "gone">;
   /** Forgets a work that ended; idle is only what `then` leaves without a successor. */
   readonly done: (key: string, then: () => void) => void;
   /** Ends what is not wanted any more, and asks to end what is being stopped. */
@@ -68,7 +69,7 @@ interface Works {
 }
 
 const createWorks = (): Works => {
-  const live = new Map<string, { readonly stop: AbortController; readonly gone: AbortController }>();
+  const live = new Map<string, Pick<Outside, "stop" | "gone">>();
   let waiters: (() => void)[] = [];
   const release = (): void => {
     if (live.size > 0) return;
@@ -80,9 +81,9 @@ const createWorks = (): Works => {
     size: () => live.size,
     has: (key) => live.has(key),
     add: (key) => {
-      const work = { stop: new AbortController(), gone: new AbortController() };
+      const work = { stop: createEnding(), gone: createEnding() };
       live.set(key, work);
-      return { signal: work.stop.signal, gone: work.gone.signal };
+      return work;
     },
     done: (key, then) => {
       live.delete(key);
@@ -93,14 +94,14 @@ const createWorks = (): Works => {
       const wanted = new Map(intents.map((intent) => [intent.key, intent]));
       for (const [key, { stop, gone }] of live) {
         const intent = wanted.get(key);
-        if (intent === undefined || (intent.kind === "act" && intent.stopping)) stop.abort();
-        if (intent === undefined) gone.abort();
+        if (intent === undefined || (intent.kind === "act" && intent.stopping)) stop.ask();
+        if (intent === undefined) gone.ask();
       }
     },
     drop: () => {
       for (const { stop, gone } of live.values()) {
-        stop.abort();
-        gone.abort();
+        stop.ask();
+        gone.ask();
       }
       live.clear();
       release();
@@ -136,7 +137,18 @@ export const createDriver = (host: Host): Driver => {
   };
 
   const begin = (intent: Intent): void => {
-    const outside = { host, cache, ...works.add(intent.key), settle, placed: places.take };
+    const { stop, gone } = works.add(intent.key);
+    const outside: Outside = {
+      host,
+      cache,
+      stop,
+      gone,
+      get signal() {
+        return stop.signal();
+      },
+      settle,
+      placed: places.take,
+    };
     const work = begun(outside, intent);
     void work
       .catch((error: unknown) => host.failed(error))

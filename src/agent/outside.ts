@@ -1,4 +1,5 @@
 import type { Draft } from "./draft.ts";
+import type { Ending } from "./ending.ts";
 import type { Host } from "./host.ts";
 import type { ToolCache } from "./tool-cache.ts";
 
@@ -7,9 +8,11 @@ export interface Outside {
   readonly host: Host;
   readonly cache: ToolCache;
   /** The work is asked to end. */
-  readonly signal: AbortSignal;
+  readonly stop: Ending;
   /** Nobody waits for its outcome any more. */
-  readonly gone: AbortSignal;
+  readonly gone: Ending;
+  /** The signal of `stop`. */
+  readonly signal: AbortSignal;
   /** Remembers a place at a gate, so that it is given back if the attempt never takes it. */
   readonly placed: (thread: string, attempt: number, provider: string, id: string) => void;
   /** Stores an outcome and everything that follows from it, in one commit. */

@@ -4,6 +4,7 @@ import { utf8Length } from "../chat/tokens.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
+import { createEnding } from "./ending.ts";
 import { noReach } from "../tools/reach.ts";
 import type { Blob } from "./draft.ts";
 import { createKeeper } from "./keeping.ts";
@@ -64,7 +65,9 @@ const contextOf = (
     callId: call.call.id,
     key: `${thread?.run?.id}/${call.call.id}`,
     attempt: call.attempts,
-    signal: live.signal,
+    get signal() {
+      return live.signal;
+    },
     deadline,
     now: () => host.now(),
     agent: agent.name,
@@ -103,21 +106,24 @@ export const runBounded = async (
   tool: Tool,
   args: unknown,
 ): Promise<Outcome> => {
-  const { host, signal, gone } = outside;
+  const { host, stop, gone } = outside;
   const agent = host.agent(threadId);
   const ms = tool.timeout(args, agent.commandTimeout);
-  const abort = new AbortController();
+  const abort = createEnding();
   const given = Promise.withResolvers<Outcome>();
   const end = (outcome: Outcome): void => {
-    abort.abort();
+    abort.ask();
     given.resolve(outcome);
   };
   const timer = host.after(ms, () => end(timedOut(tool, ms)));
-  const stop = (): void => abort.abort();
-  const drop = (): void => end(cancelled);
-  signal.addEventListener("abort", stop, { once: true });
-  gone.addEventListener("abort", drop, { once: true });
-  const live = { signal: abort.signal, ended: false };
+  stop.whenAsked(abort.ask);
+  gone.whenAsked(() => end(cancelled));
+  const live = {
+    get signal() {
+      return abort.signal();
+    },
+    ended: false,
+  };
   const keeper = createKeeper(startOf(host, threadId, call));
   const context = contextOf(outside, threadId, call, host.now() + ms, live, keeper);
   void Promise.try(() => tool.run(args, context))
@@ -126,12 +132,10 @@ export const runBounded = async (
     .then(given.resolve, (error: unknown) => given.resolve(host.redactor.value(failure(error))));
   try {
     const outcome = await given.promise;
-    return signal.aborted && !isSuccess(outcome) ? cancelled : outcome;
+    return stop.asked() && !isSuccess(outcome) ? cancelled : outcome;
   } finally {
     live.ended = true;
     timer.cancel();
-    signal.removeEventListener("abort", stop);
-    gone.removeEventListener("abort", drop);
   }
 };
 
