@@ -2,6 +2,7 @@ import { estimateRequest, estimateText, utf8Length } from "../chat/tokens.ts";
 import type { Json, Message } from "../chat/message.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
+import { openTaskLines } from "./board.ts";
 import { agentOf, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { edited } from "./edits.ts";
@@ -71,7 +72,7 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
       return taskOf(thread, run);
     },
     get records() {
-      return { files: run.counters.files, children: [], tasks: [] };
+      return { files: run.counters.files, children: [], tasks: openTaskLines(session.tasks) };
     },
     tokens: estimateText,
   };

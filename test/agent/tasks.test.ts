@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
+import { defineEffect } from "../../src/agent/effect.ts";
 import type { StoreChange, Task } from "../../src/tools/stores.ts";
+import { openBench } from "../support/bench.ts";
+import { withEffects } from "../support/effects.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { engineOf } from "../support/teams.ts";
 import { dataOf, ends, results, typesAfter } from "./play.ts";
 import type { Play } from "./play.ts";
-import { call, changing, script, storePlay, storeRun, tasksOf } from "./store-play.ts";
+import { call, changing, script, storePlay, storeRun, storeYaml, tasksOf } from "./store-play.ts";
 
 /** The task board from YAML (AG-43 to AG-46); its table of statuses is in board.test.ts. */
 
@@ -137,6 +142,32 @@ test("AG-45: the failure and all that follows from it are told in one commit", a
   const last = rows.find((lines) => /"type":"task_changed".*"status":"failed"/.test(lines)) ?? "";
   expect(last).toContain('"blocked_reason":"dependency_failed"');
   expect(last).toContain('"tool_call_end"');
+});
+
+test("EF-22: effects are told of the open tasks", async () => {
+  const told: (readonly string[])[] = [];
+  const look = defineEffect({
+    kind: "look",
+    description: "Looks.",
+    phase: "before_complete",
+    order: "inject",
+    params: z.strictObject({}),
+    run: ({ records }) => {
+      told.push(records.tasks);
+      return {};
+    },
+  });
+  const replies = script([create("A"), create("B")].join(", "), claim("task_1"));
+  const engine = withEffects(await engineOf(storeYaml(replies, "", "[tasks]")), { effects: [look] });
+  const bench = openBench({ engine });
+  bench.ok("create");
+  bench.send("Go");
+  await bench.idle();
+  expect(told).toEqual([
+    [],
+    ["task_1 pending: A", "task_2 pending: B"],
+    ["task_1 in_progress by main: A", "task_2 pending: B"],
+  ]);
 });
 
 /** A session whose main thread watches task_1 while a probe of its own runs. */

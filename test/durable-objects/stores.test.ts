@@ -4,9 +4,9 @@ import type { Session } from "../support/worker-session.ts";
 
 /** Shared stores in workerd: rows of the session, notes of the tenant in the team's object, over the router. */
 
-const results = async (session: Session): Promise<readonly unknown[]> =>
+const results = async (session: Session): Promise<readonly string[]> =>
   (await session.events())
-    .flatMap((event) => (event.type === "tool_call_end" ? [event.data.output] : []))
+    .flatMap((event) => (event.type === "tool_call_end" ? [JSON.stringify(event.data.output)] : []))
     .toSorted();
 
 test("AG-42 AG-43: values and tasks are read over the API, also after an eviction; who may not see the session gets 404", async () => {
@@ -37,8 +37,8 @@ test("AG-47: notes of the tenant's scope reach another session, through crashes,
   await reader.send("in1", "Read");
   await reader.settled();
   expect(await results(reader)).toEqual([
-    "Low at noon.",
-    "not_found: there is no value k; shared_state_list gives the keys",
+    '"Low at noon."',
+    '"not_found: there is no value k; shared_state_list gives the keys"',
   ]);
   for (const session of [writer, reader])
     expect(await session.call("GET", "/notes")).toMatchObject({
