@@ -19,14 +19,13 @@ const initial: State = { calls: "", outcomes: null, count: 0 };
 /** Calls of a reply at most (SE-13). */
 const mostCalls = 64;
 
-/** Outcomes of the newest turn of a run, in an order that does not depend on who finished first. */
+/** Outcomes of the newest turn of a run. */
 const outcomesOf = (history: readonly CallRecord[], run: string): string => {
   const newest = history.at(-1)?.turn;
   return history
     .filter((record) => record.run === run && record.turn === newest)
-    .map((record) => `${keyOf(record)} ${record.outcome}`)
-    .toSorted()
-    .join("\n");
+    .map(({ outcome }) => outcome)
+    .join(" ");
 };
 
 /** Behind `options.loop_detection_threshold`. */

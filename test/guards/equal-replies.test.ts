@@ -79,6 +79,18 @@ describe("EF-36: options.loop_detection_threshold", () => {
     expect(ends(off.bench)).toEqual(["completed:end_turn"]);
   });
 
+  test("where the tool-loop guard would refuse the same reply, the run ends", async () => {
+    const { bench } = await run(script(...times(6, calls("same"))), {
+      agent: after(5, "guards: { tool_loops: { warning_threshold: 2, critical_threshold: 5 } }"),
+      tools: [same().tool],
+    });
+    expect(loops(bench).slice(-2)).toEqual([
+      "generic_repeat critical 5",
+      "loop_detection_threshold critical 5",
+    ]);
+    expect(lastResult(bench)).toMatchObject({ turns: 5, max_turns_used: true });
+  });
+
   test("the next input begins a run of its own", async () => {
     const tool = same();
     const { bench } = await play(script(...times(2, calls("same")), done, ...times(2, calls("same")), done), {

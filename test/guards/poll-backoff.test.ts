@@ -126,6 +126,15 @@ describe("EF-35: polls that bring nothing new", () => {
     expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 
+  test("a poll is held back though many calls came between", async () => {
+    const [tool, other] = [poll(["pending"]), same()];
+    const between = Array.from({ length: 40 }, (_, at) => calls(`same {a: ${at}}`));
+    const { bench } = await play(script(...times(2, calls("status")), ...between, calls("status"), done), {
+      tools: [tool.tool, other.tool],
+    });
+    expect(await started(bench)).toEqual([5]);
+  });
+
   test("a person's input makes the next poll free, an agent's does not", async () => {
     for (const [input, expected] of [
       ["human", []],

@@ -218,6 +218,36 @@ describe("EF-34 ★: across runs, restarts and power cuts", () => {
     expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn", "failed:tool_loop"]);
   });
 
+  test("EF-32 ★: the breaker counts what has left the window: 30 calls among 30 others", async () => {
+    const [tool, other] = [same(), changing("other")];
+    const pairs = Array.from({ length: 32 }, (_, at) => [calls("same"), calls(`other {a: ${at}}`)]).flat();
+    const { bench } = await run(script(...pairs, done), { tools: [tool.tool, other.tool] });
+    expect(tool.ran()).toBe(29);
+    expect(loops(bench).at(-1)).toBe("global_circuit_breaker critical 30");
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  test("EF-31: a call that was cancelled before it ran says nothing of a loop", async () => {
+    const put = calls("put {name: a}");
+    const { bench, probe } = await play(
+      script(put, put, done, calls("look {name: b}", "put {name: a}"), put, put, done),
+      { agent: guard("warning_threshold: 2, critical_threshold: 4") },
+    );
+    bench.send("Go");
+    await bench.idle();
+    probe.instant = false;
+    fromAgent(bench);
+    await bench.steps();
+    bench.ok("cancel");
+    probe.instant = true;
+    for (const call of probe.calls) call.finish();
+    await bench.idle();
+    expect(results(bench).at(-1)).toBe("cancelled: cancelled: It did not run.");
+    fromAgent(bench);
+    await bench.idle();
+    expect(loops(bench)).toEqual(["generic_repeat warning 2", "generic_repeat critical 4"]);
+  });
+
   test("EF-31: a human input is a new intent: window, notes, vetoes and breaker begin anew, numbers do not", async () => {
     const tool = same();
     const turns = [...times(19, calls("same")), done];
