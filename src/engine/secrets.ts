@@ -109,9 +109,12 @@ export const withSecrets = (
   const { provider, model } = target;
   const names = new Set(textsOf(provider).flatMap(([, text]) => referencesIn(text).names));
   let stored: ReadonlyMap<string, string> = new Map();
+  const told = new Map<string, string>();
   const valueOf = (name: string): string | undefined => {
     const value = textOf(env, name) ?? stored.get(name);
-    if (value !== undefined) learn(name, value);
+    if (value === undefined || told.get(name) === value) return value;
+    told.set(name, value);
+    learn(name, value);
     return value;
   };
   const completer = create((text, field) => {

@@ -32,8 +32,9 @@ export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "
         role === "assistant" && parts.some((part) => part.type === "tool_call" && part.id === id),
     );
   const { session, thread, run, turn, call, purpose } = context;
-  const prefix = `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}`;
-  return { known, mint: (index) => `${prefix}_${index}` };
+  const mint = (index: number): string =>
+    `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}_${index}`;
+  return { known, mint };
 };
 
 /** The provider's id if it is usable and new in thread and reply, else a minted one (MO-3). */

@@ -21,7 +21,7 @@ export interface CollectOptions {
   /** When the request left, and the clock: milliseconds. */
   readonly startedAt: number;
   readonly now: () => number;
-  /** Ends the collection at once; its reason should be a `ModelError` (deadlines.ts sees to that), else it is `cancelled`. */
+  /** Of this attempt alone; ends the collection at once. Its reason should be a `ModelError` (deadlines.ts sees to that), else it is `cancelled`. */
   readonly signal?: AbortSignal;
   readonly onDelta?: CompleteOptions["onDelta"];
   /** `holdUntil(headers, now)` of rate-headers.ts. */
@@ -66,9 +66,10 @@ export const collect = async (
 const untilAborted = (work: Promise<void>, origin: Origin, signal?: AbortSignal): Promise<void> => {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(asModelError(signal.reason, origin, signal));
-    signal.addEventListener("abort", abort, { once: true });
-    void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    signal.addEventListener("abort", () => reject(asModelError(signal.reason, origin, signal)), {
+      once: true,
+    });
+    void work.then(resolve, reject);
   });
 };
 

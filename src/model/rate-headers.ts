@@ -64,9 +64,9 @@ export const holdUntil = (headers: HeaderSource, now: number): number | undefine
   let until: number | undefined;
   for (const { remaining, reset } of windows) {
     const left = figure(headers.get(remaining));
+    if (left === undefined || left > 1) continue;
     const text = headers.get(reset);
-    if (left === undefined || left > 1 || text === null) continue;
-    const at = resetAt(text.trim(), now);
+    const at = text === null ? undefined : resetAt(text.trim(), now);
     if (at !== undefined && at > now) until = Math.max(until ?? 0, Math.ceil(at));
   }
   return until;

@@ -13,6 +13,15 @@ const allowed = /^[A-Za-z0-9_-]{1,64}$/;
 export const wireName = (name: string): string =>
   allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 55)}_${hash8(name)}`;
 
-/** From wire names back to the names of declared tools; names that need no mapping are left out. */
-export const namesBack = (tools: readonly ToolSpec[]): ReadonlyMap<string, string> =>
-  new Map(tools.filter(({ name }) => !allowed.test(name)).map(({ name }) => [wireName(name), name]));
+const mapped = new WeakMap<readonly ToolSpec[], ReadonlyMap<string, string>>();
+
+/** From wire names back to the names of declared tools, once per list; names that need no mapping are left out. */
+export const namesBack = (tools: readonly ToolSpec[]): ReadonlyMap<string, string> => {
+  const known = mapped.get(tools);
+  if (known !== undefined) return known;
+  const names = new Map(
+    tools.filter(({ name }) => !allowed.test(name)).map(({ name }) => [wireName(name), name]),
+  );
+  mapped.set(tools, names);
+  return names;
+};

@@ -82,14 +82,20 @@ const createFetch = (options: WireOptions, origin: Origin): typeof globalThis.fe
   return send;
 };
 
-const addressOf = ({ config, profile, secret, field }: WireOptions, path: string, origin: Origin): string => {
+/** Where requests go, worked out anew when the provider's address is another. */
+const createAddress = ({ config, profile, secret, field }: WireOptions, path: string) => {
   const base = config.base_url ?? profile.baseUrl;
-  if (base === null)
-    throw modelError("invalid_request", origin, `${field}.base_url: missing; ${profile.kind} needs it`);
-  const address = reveal(base, `${field}.base_url`, secret, origin);
-  if (!URL.canParse(address))
-    throw modelError("invalid_request", origin, `${field}.base_url: not a valid URL`);
-  return endpoint(address, profile.protocol, path);
+  let known = { base: "", url: "" };
+  return (origin: Origin): string => {
+    if (base === null)
+      throw modelError("invalid_request", origin, `${field}.base_url: missing; ${profile.kind} needs it`);
+    const address = reveal(base, `${field}.base_url`, secret, origin);
+    if (address === known.base) return known.url;
+    if (!URL.canParse(address))
+      throw modelError("invalid_request", origin, `${field}.base_url: not a valid URL`);
+    known = { base: address, url: endpoint(address, profile.protocol, path) };
+    return known.url;
+  };
 };
 
 interface Attempt {
@@ -97,6 +103,7 @@ interface Attempt {
   readonly protocol: Protocol;
   readonly target: Target;
   readonly fetch: typeof globalThis.fetch;
+  readonly address: (origin: Origin) => string;
   readonly origin: Origin;
   readonly request: ModelRequest;
   readonly deadlines: Deadlines;
@@ -113,6 +120,7 @@ const send = async ({
   protocol,
   target,
   fetch,
+  address,
   origin,
   request,
   deadlines,
@@ -121,13 +129,13 @@ const send = async ({
   readonly dropped: readonly string[];
   readonly hash: Promise<string>;
 }> => {
-  const address = addressOf(options, protocol.path, origin);
+  const url = address(origin);
   credentials(options, origin);
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
   try {
-    const sent = protocol.post(address, fetch, body, deadlines.signal);
+    const sent = protocol.post(url, fetch, body, deadlines.signal);
     const hash = digest(body);
     return { response: await sent, dropped, hash };
   } catch (error) {
@@ -179,17 +187,18 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const { config, model } = options;
   const provider = config.name;
   const target = targetOf(options);
+  const protocol = protocols[options.profile.protocol];
   const fetch = createFetch(options, { provider, model });
+  const address = createAddress(options, protocol.path);
   return {
     provider,
     model,
-    body: (request) => protocols[options.profile.protocol].build(request, target).body,
+    body: (request) => protocol.build(request, target).body,
     complete: async (request, { signal, onDelta }) => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);
-      const protocol = protocols[options.profile.protocol];
       try {
-        return await run({ options, protocol, target, fetch, origin, request, deadlines }, onDelta);
+        return await run({ options, protocol, target, fetch, address, origin, request, deadlines }, onDelta);
       } finally {
         deadlines.stop();
       }

@@ -16,6 +16,7 @@ export class EgressError extends Error {
 
 interface EgressInit {
   readonly method?: string;
+  /** A `Headers` object is taken over, not copied. */
   readonly headers?: HeadersInit;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal;
@@ -133,7 +134,7 @@ export const createEgress = (options: EgressOptions): Egress => {
     const check = checkUrl(address, options, { allowList: init.allowList === true });
     if (!check.ok) throw denied(check.reason);
     withinOrigins(check.url, init);
-    const headers = new Headers(init.headers);
+    const headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
     headers.set("x-limpet-hop", "1");
     const signal = signalOf(init);
     let hop: Hop = { url: check.url, method: init.method ?? "GET", headers, body: init.body };
