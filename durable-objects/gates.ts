@@ -7,21 +7,70 @@ import type { ProviderGate } from "./provider-gate.ts";
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: Moment["health"];
-  /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called (MO-28). */
+  /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called, also if it is the only one (MO-28). */
   readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
 const patience = 2_000;
 const healthMs = 30_000;
 
+type Stub = (provider: string) => Pick<ProviderGate, "health" | "report">;
+type Outcome = Parameters<Gate["ended"]>[2];
+
+const ignore = (): void => undefined;
+
+/** What this session knows of its providers' health, and how it tells of what it sees. */
+const createHealth = (stub: Stub, now: () => number) => {
+  const seen = new Map<string, { readonly at: number; readonly rows: readonly HealthRow[] }>();
+  /** Models whose last attempt here failed: their next success is worth telling. */
+  const ailing = new Set<string>();
+  /** Looks that have no answer yet. */
+  const looks = new Map<string, Promise<void>>();
+
+  const rowOf = (provider: string, model: string): HealthRow | undefined =>
+    seen.get(provider)?.rows.find((row) => row.model === model);
+  const report = (provider: string, { model, code, exhausted }: Outcome): void => {
+    void stub(provider).report(model, code, exhausted).catch(ignore);
+    seen.delete(provider);
+  };
+  /** A success is news only if the model is ill for somebody; a look under way may still say so. */
+  const recovered = async (provider: string, outcome: Outcome, failed: boolean): Promise<void> => {
+    if (!failed) await looks.get(provider);
+    if (failed || rowOf(provider, outcome.model) !== undefined) report(provider, outcome);
+  };
+  const look = async (provider: string, claim: string | null): Promise<void> => {
+    const rows = await stub(provider)
+      .health(claim)
+      .catch(() => null);
+    if (rows !== null) seen.set(provider, { at: now(), rows });
+    looks.delete(provider);
+  };
+
+  return {
+    rowOf,
+    forget: (provider: string): void => void seen.delete(provider),
+    ended: (provider: string, outcome: Outcome, booked: boolean): void => {
+      const key = `${provider}/${outcome.model}`;
+      const failed = ailing.delete(key);
+      if (outcome.code !== "ok") ailing.add(key);
+      if (booked) return;
+      if (outcome.code === "ok") void recovered(provider, outcome, failed);
+      else report(provider, outcome);
+    },
+    look: (provider: string, claim: string | null): void => {
+      const known = seen.get(provider);
+      if (known !== undefined && now() - known.at < healthMs) return;
+      seen.set(provider, { at: now(), rows: known?.rows ?? [] });
+      looks.set(provider, look(provider, claim));
+    },
+  };
+};
+
 export const createGates = (
   stub: (provider: string) => DurableObjectStub<ProviderGate>,
   now: () => number,
 ): Gates => {
-  const seen = new Map<string, { readonly at: number; readonly rows: readonly HealthRow[] }>();
-  /** Models whose last attempt here failed: their next success is worth telling. */
-  const ailing = new Set<string>();
-  const ignore = (): void => undefined;
+  const health = createHealth(stub, now);
   return {
     gate: (provider) => ({
       reserve: async (request) => {
@@ -38,35 +87,22 @@ export const createGates = (
         return answer;
       },
       ended: (id, booked, outcome) => {
-        const key = `${provider}/${outcome.model}`;
-        const ill =
-          ailing.has(key) || seen.get(provider)?.rows.some(({ model }) => model === outcome.model) === true;
-        if (outcome.code === "ok") ailing.delete(key);
-        else ailing.add(key);
-        if (booked) void stub(provider).settle(id, outcome).catch(ignore);
-        else if (outcome.code !== "ok" || ill)
-          void stub(provider).report(outcome.model, outcome.code, outcome.exhausted).catch(ignore);
-        else return;
-        seen.delete(provider);
+        health.ended(provider, outcome, booked);
+        if (!booked) return;
+        void stub(provider).settle(id, outcome).catch(ignore);
+        health.forget(provider);
       },
       release: (id) => void stub(provider).release(id).catch(ignore),
     }),
     health: (provider, model) => {
-      const row = seen.get(provider)?.rows.find((each) => each.model === model && !each.available);
-      if (row?.until === undefined || row.until === null) return { coolingUntil: 0 };
+      const row = health.rowOf(provider, model);
+      if (row === undefined || row.available || row.until === null) return { coolingUntil: 0 };
       return { coolingUntil: row.until, ...(row.reason === null ? {} : { code: row.reason }) };
     },
     refresh: (lanes) => {
-      for (const provider of new Set(lanes.map((lane) => lane.provider))) {
-        const models = lanes[0]?.provider === provider ? [lanes[0].model] : [];
-        const known = seen.get(provider);
-        if (known !== undefined && now() - known.at < healthMs) continue;
-        seen.set(provider, { at: now(), rows: known?.rows ?? [] });
-        void stub(provider)
-          .health(models[0] ?? null)
-          .then((rows) => seen.set(provider, { at: now(), rows }))
-          .catch(ignore);
-      }
+      const [first] = lanes;
+      for (const provider of new Set(lanes.map((lane) => lane.provider)))
+        health.look(provider, first?.provider === provider ? first.model : null);
     },
   };
 };

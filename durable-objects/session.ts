@@ -132,8 +132,8 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (live === null) return;
     try {
       live.driver.pump();
-      const { lanes } = live.agent("main");
-      if (lanes.length > 1) this.#gates.refresh(lanes);
+      for (const { id, run } of Object.values(live.read().threads))
+        if (run !== null) this.#gates.refresh(live.agent(id).lanes);
     } catch (error) {
       this.#waking.failed(error);
     }

@@ -1,0 +1,30 @@
+import { exports } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { ProviderGate } from "../../durable-objects/provider-gate.ts";
+import { api, create } from "../support/worker-session.ts";
+
+const gateOf = (provider: string): DurableObjectStub<ProviderGate> => {
+  const { ProviderGate: namespace } = exports as unknown as {
+    readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
+  };
+  return namespace.getByName(provider);
+};
+
+test("★ MO-28: a session with a single lane tries it while it cools, and its success is told to all others", async () => {
+  const gate = gateOf("text-script");
+  await gate.report("text-model", "overloaded", false);
+  expect(await gate.health(null)).toMatchObject([{ model: "text-model", available: false }]);
+  const session = await create("text", "Go on");
+  await session.quiet();
+  const ends = (await session.events()).filter(({ type }) => type === "run_end");
+  expect(ends.map(({ data }) => data)).toMatchObject([{ state: "completed" }]);
+  await expect.poll(() => gate.health(null)).toEqual([]);
+});
+
+test("MO-28, AP-4: reading an idle session asks no gate", async () => {
+  const session = await create("held");
+  await session.call("GET");
+  const { body } = await api("GET", "/models");
+  expect(body["data"]).not.toEqual([]);
+  expect(await gateOf("held-script").health(null)).toEqual([]);
+});
