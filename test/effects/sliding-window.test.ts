@@ -88,6 +88,18 @@ describe("EF-14: zones", () => {
     expect(stagesOf(result)).toEqual(["window"]);
   });
 
+  test("the former summary is no message of any zone", async () => {
+    const [goal, ...rest] = chatOf([human(prose(3_000)), ...times(2, () => use(prose(500)))]);
+    const former = { edit: 1, by: "compact", from: 50, to: 60 };
+    const summary = { ...(goal as Message), id: "summary", origin: "system" as const, summary: former };
+    const { calls, stages } = await slid([goal as Message, summary, ...rest], {
+      recent_zone: 2,
+      medium_zone: 3,
+      trim_length: 9,
+    });
+    expect([calls, stages]).toEqual([[], ["window"]]);
+  });
+
   test("what no model call has read is recent, whatever the zones say", async () => {
     const view = chatOf([human(prose(4_000)), { calls: [{ result: prose(500) }, { result: prose(500) }] }]);
     const { chat } = await slid(view, { recent_zone: 0, medium_zone: 0 }, { unread: 2 });

@@ -206,6 +206,33 @@ describe("EF-24: when no summary can be made", () => {
     expectValid(chat);
   });
 
+  test("a summary that was written stays when the rest must be cleared, and so does a former one", async () => {
+    const tail: Step = { calls: [{ result: prose(120_000) }] };
+    const view = chatOf([...talk(20_000), tail]);
+    const told = await compacted(view, {
+      unread: view.length - 2,
+      summariser: () => `Well told. ${words(2_000)}`,
+    });
+    expect(told.stages).toEqual(["full", "hard_clear"]);
+    expect(told.chat.map(({ role }) => role)).toEqual(["user", "user", "assistant", "tool"]);
+    const [summary] = summariesIn(told.chat);
+    expect(shown(summary)).toContain("Well told.");
+    expect(shown(summary)).not.toContain("This note");
+    const next = [...summariesIn(told.chat), ...view.slice(-2)];
+    const again = await compacted(next, { unread: 1, summariser: down });
+    expect(again.stages).toEqual(["hard_clear"]);
+    expect(again.chat[0]).toEqual(summary);
+  });
+
+  test("the note tells the newest 20 inputs, 500 characters of each, and counts the others", async () => {
+    const view = chatOf(times(25, (n) => human(`Input ${n}: ${prose(4_200)}`)));
+    const { chat, stages } = await compacted(view, { summariser: down });
+    expect(stages.at(-1)).toBe("note");
+    const inputs = shown(chat[0]).match(/^- Input .*$/gm) ?? [];
+    expect(inputs.map((line) => line.length)).toEqual(Array.from({ length: 20 }, () => 502));
+    expect(shown(chat[0])).toContain("## Human Inputs\n- (and 5 before these)\n- Input 5:");
+  });
+
   test("not even that fits: the run fails, and the view is left as it was", async () => {
     const view = chatOf([{ say: prose(120_000), from: "human", pinned: true }]);
     const { result, chat } = await compacted(view, { summariser: down, unread: 0 });

@@ -109,10 +109,48 @@ describe("EF-20: chunks", () => {
       summariser: ({ prompt }) => (prompt.length > 30_000 ? null : "Told."),
     });
     expect(stages).toEqual(["failed", "partial"]);
-    expect(calls.some(({ prompt }) => prompt.length < 30_000)).toBe(true);
+    expect(calls.filter(({ prompt }) => prompt.length > 30_000)).toHaveLength(1);
     expect(shown(chat[0])).toMatch(
       /- m1 \(1 messages, about 2\d{4} tokens\): larger than half the context window/,
     );
+    expect(shown(chat[0])).not.toContain("no summary could be made");
+  });
+
+  test("★ EF-19: rung 4 does not ask again what rung 3 was told, also where fewer parts leave it more room", async () => {
+    const view = chatOf([
+      ...times(3, (n) => reply(`${n}: ${prose(2_000)}`)),
+      reply(`big ${prose(12_000)}`),
+      ...times(3, (n) => reply(`${n + 3}: ${prose(2_000)}`)),
+    ]).map((message, n): Message => (n === 0 ? { ...message, role: "user", origin: "human" } : message));
+    const { calls, stages } = await compacted(view, {
+      window: 20_000,
+      summariser: ({ prompt }) => (prompt.includes("] big ") ? null : "Told."),
+    });
+    expect(stages).toEqual(["failed", "partial"]);
+    const transcripts = calls.flatMap(
+      ({ prompt }) => /<transcript>.*<\/transcript>/s.exec(prompt)?.[0] ?? [],
+    );
+    expect(transcripts.length).toBeGreaterThan(2);
+    expect(new Set(transcripts).size).toBe(transcripts.length);
+  });
+
+  test("EF-19: rung 4 gives up after two failures without a success: the model is not there", async () => {
+    const { calls, stages } = await compacted(long(), { window: 36_000, summariser: () => null });
+    expect(stages.slice(0, 2)).toEqual(["failed", "failed"]);
+    expect(calls).toHaveLength(2);
+  });
+
+  test("★ a former summary goes into the merge, whatever parts failed", async () => {
+    const first = await compacted(chatOf(talk(60_000)), { size: 90_000, summariser: () => "The first." });
+    const more = long().map((message, n): Message => ({ ...message, id: `n${n}`, pos: 100 + n }));
+    for (const broken of [false, true]) {
+      const { calls, chat } = await compacted([...first.chat, ...more], {
+        window: 36_000,
+        summariser: ({ prompt }) => (broken && prompt.includes("] 7: ") ? null : "Told."),
+      });
+      expect(calls.at(-1)?.prompt).toMatch(/^Merge.*<summary>\n\[Conversation compacted.*The first\./s);
+      expect(summariesIn(chat)).toHaveLength(1);
+    }
   });
 });
 
