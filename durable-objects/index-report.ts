@@ -1,3 +1,4 @@
+import type { Lease } from "../src/agent/budget-types.ts";
 import { statusOf } from "../src/agent/runs.ts";
 import type { SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -17,6 +18,17 @@ export interface IndexReport {
 const delay = 2_000;
 const longestDelay = 300_000;
 
+/** The session's lease as the team books it. */
+const settledLease = (
+  {
+    funds: {
+      tenant: { lease },
+    },
+  }: Session,
+  isOver: (lease: Lease) => boolean,
+): Pick<SessionSummary, "lease"> =>
+  lease === null || !isOver(lease) ? {} : { lease: { id: lease.id, used: lease.used } };
+
 const summaryOf = (session: Session): SessionSummary => ({
   id: session.id,
   tenant: session.tenant,
@@ -29,6 +41,7 @@ const summaryOf = (session: Session): SessionSummary => ({
   head_seq: session.head,
   created_at: session.createdAt,
   updated_at: session.updatedAt,
+  ...settledLease(session, (lease) => lease.closed),
 });
 
 /** `told` is what an earlier isolate may have said: unknown, so a waking session reports once. */
@@ -70,7 +83,7 @@ export const createIndexReport = (
     removed: (session) => {
       due = null;
       said = null;
-      return team().index({ ...summaryOf(session), status: "deleted" });
+      return team().index({ ...summaryOf(session), ...settledLease(session, () => true), status: "deleted" });
     },
   };
 };

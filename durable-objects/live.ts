@@ -5,7 +5,7 @@ import { createDriver } from "../src/agent/drive.ts";
 import type { Driver } from "../src/agent/drive.ts";
 import { nextEpoch } from "../src/agent/epoch.ts";
 import type { SessionEvent } from "../src/agent/events.ts";
-import type { Host } from "../src/agent/host.ts";
+import type { Host, TenantDay } from "../src/agent/host.ts";
 import { linesOf } from "../src/agent/lines.ts";
 import type { SharedNotes } from "../src/agent/shared-notes.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -41,6 +41,8 @@ export interface LiveParts {
   readonly clock: Clock;
   readonly items: Items;
   readonly gates: Gates;
+  /** Shares of the tenant's day. */
+  readonly lease: TenantDay["lease"];
   /** Notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Milliseconds since the epoch. */
@@ -112,6 +114,14 @@ const agentOf = (engine: Engine, session: Session, threadId: string): Agent => {
   return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
 };
 
+const guarded = (run: () => void, failed: (error: unknown) => void) => (): void => {
+  try {
+    run();
+  } catch (error) {
+    failed(error);
+  }
+};
+
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
@@ -146,17 +156,11 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     },
     sandbox: () => (sandbox ??= engine.sandbox(read())),
     gate: gates.gate,
+    tenant: { bounds: engine.budgets.tenant, lease: parts.lease },
     redactor: engine.redactor,
     rest: parts.clock.rest,
     failed,
-    after: (ms, run) =>
-      parts.clock.after(ms, () => {
-        try {
-          run();
-        } catch (error) {
-          failed(error);
-        }
-      }),
+    after: (ms, run) => parts.clock.after(ms, guarded(run, failed)),
   };
   const driver = createDriver(host);
   return {

@@ -32,5 +32,6 @@ export const momentsOf = (
     children,
     entries,
     storeRules: engine.storeRules,
+    budgets: engine.budgets,
   });
 };

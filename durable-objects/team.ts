@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
 import type { SessionSummary } from "../src/agent/rpc.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
@@ -7,6 +8,7 @@ import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
 import { indexSession, readDefinition } from "../src/engine/access/session-index.ts";
+import { drawLease } from "../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
 
 /** The secret that is the first admin key (AP-12). */
@@ -19,7 +21,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
   transaction: (work) => storage.transactionSync(work),
 });
 
-/** One per deployment: keys, tokens, and the index of sessions, and the notes that they share. */
+/** One per deployment: keys, tokens, the index of sessions, what tenants spend on a day, and the notes that sessions share. */
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
 
@@ -36,6 +38,10 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
     definition?: { readonly revision: string; readonly json: string },
   ): Promise<void> {
     indexSession(this.#tables, summary, definition);
+  }
+
+  async lease(request: LeaseRequest): Promise<LeaseAnswer> {
+    return drawLease(this.#tables, request, Date.now());
   }
 
   async readNote(owner: NotesOwner, name: string): Promise<string | null> {

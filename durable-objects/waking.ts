@@ -104,11 +104,13 @@ export const createWaking = (parts: WakingParts): Waking => {
   };
   const create: Create = (engine, stored, initial) => {
     const notes = (owner: NotesOwner): SharedNotes => notesAt(parts.team(), owner);
+    const lease: LiveParts["lease"] = (request) => parts.team().lease(request);
     const own = {
       storage: safeStorage(storage, engine.logLine),
       now: Date.now,
       engine,
       notes,
+      lease,
       failed,
       committing,
     };

@@ -1,24 +1,27 @@
 import { askExpired } from "./asks.ts";
 import { announcementDue, announcementFollowed } from "./background.ts";
+import { exceeded } from "./budget-ask.ts";
 import { callsStarted, callsWoken } from "./calls.ts";
 import { childStopped } from "./cancel.ts";
 import { childEnded, isEnded } from "./child-ends.ts";
 import { questionExpired, questionsDropped } from "./child-questions.ts";
 import { changeChild } from "./child-start.ts";
 import { workingOf } from "./child-wait.ts";
-import { agentOf, callsOfRun, changeRun, runOf, threadOf } from "./draft.ts";
+import { callsOfRun, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { concluded } from "./follows.ts";
+import { heldBy, limitOf, roomAwaited } from "./limits.ts";
 import { next } from "./next.ts";
 import type { Facts, Step } from "./next.ts";
 import { preparingResumed } from "./preparing.ts";
+import type { RunRecord } from "./records.ts";
 import { recovered } from "./recovery.ts";
 import { runFinished } from "./runs.ts";
 import { requested } from "./session-requests.ts";
 import { slotLeft, slotQueued, slotsOf } from "./slots.ts";
 import type { Slots } from "./slots.ts";
 import type { Run, Session, Thread } from "./state.ts";
-import { workingChildren } from "./threads.ts";
+import { treePruned, workingChildren } from "./threads.ts";
 import { resultsAppended, thinkingStarted, turnClosed } from "./turns.ts";
 import { agentPresent, missingCheck, missingLimit, resumed, waited } from "./waits.ts";
 
@@ -38,9 +41,14 @@ const childrenState = (draft: Draft, { id, run }: Thread): Facts["children"] => 
 const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
   const { now, epoch } = draft.moment;
   const thread = threadOf(draft, threadId);
-  const { limits } = agentOf(draft, thread.id);
-  const facts = { now, epoch, limits, slot: true, children: childrenState(draft, thread) };
-  const step = next(thread, facts);
+  const step = next(thread, {
+    now,
+    epoch,
+    slot: true,
+    children: childrenState(draft, thread),
+    held: heldBy(draft.state, threadId),
+    limit: () => limitOf(draft, threadId),
+  });
   if ((step.do !== "think" && step.do !== "prepare") || slots.has(threadId)) return step;
   slotQueued(draft, threadId);
   return { do: "rest" };
@@ -74,12 +82,14 @@ const turnBegun = (draft: Draft, threadId: string): void => {
   thinkingStarted(draft, threadId);
 };
 
-type Taken = Exclude<Step, { do: "rest" | "wait" }>;
+type Taken = Exclude<Step, { do: "rest" | "wait" | "queue" }>;
 
 const taken = (draft: Draft, threadId: string, step: Taken): void => {
   switch (step.do) {
     case "finish":
       return runFinished(draft, threadId, step);
+    case "limit":
+      return exceeded(draft, step.reached);
     case "recover":
       return recovered(draft, threadId);
     case "think":
@@ -95,6 +105,10 @@ const taken = (draft: Draft, threadId: string, step: Taken): void => {
   }
 };
 
+/** Whether a step means that the run works again; those that end it or ask for more do not. */
+const isGoingOn = ({ do: what }: Taken): boolean =>
+  what !== "finish" && what !== "stop_children" && what !== "limit";
+
 /** Runs a thread on until it needs others, the outside, the clock, or has nothing to do. Answers whether it moved. */
 const advanced = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
   for (let moved = false; ; moved = true) {
@@ -104,9 +118,13 @@ const advanced = (draft: Draft, threadId: string, by: string, slots: Slots): boo
       waited(draft, threadId);
       return moved;
     }
+    if (step.do === "queue") {
+      roomAwaited(draft, threadId);
+      return moved;
+    }
     if (!agentPresent(draft, threadId, step)) return moved;
     slotLeft(draft, threadId);
-    if (step.do !== "finish" && step.do !== "stop_children") resumed(draft, threadId, by);
+    if (isGoingOn(step)) resumed(draft, threadId, by);
     taken(draft, threadId, step);
     const { run } = threadOf(draft, threadId);
     if (run !== null && run.lingers !== null) questionsDropped(draft, threadId);
@@ -135,6 +153,11 @@ const threadTicked = (draft: Draft, threadId: string, by: string, slots: Slots):
   return advanced(draft, threadId, by, slots);
 };
 
+const mainEnded = (draft: Draft, ended: RunRecord): void => {
+  draft.state = treePruned(draft.state, ended.id);
+  announcementFollowed(draft, ended);
+};
+
 /** Applies every deadline that is due, then runs all threads on. */
 export const clockTicked = (draft: Draft, by = "time"): void => {
   for (const ask of Object.values(draft.state.asks)) {
@@ -144,7 +167,7 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
   let moved = true;
   while (moved) {
     moved = false;
-    for (const ended of draft.runs) if (ended.thread === "main") announcementFollowed(draft, ended);
+    for (const ended of draft.runs) if (ended.thread === "main") mainEnded(draft, ended);
     for (const id of Object.keys(draft.state.threads)) {
       if (threadTicked(draft, id, by, slots)) moved = true;
     }

@@ -3,6 +3,7 @@ import type { Completer, ModelRequest, ResponseFormat, ToolSpec, Usage } from ".
 import type { ReserveRequest } from "../model/gate.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tools/define-tool.ts";
+import type { Bound } from "./budget-types.ts";
 import type { BoundEffect } from "./effect.ts";
 import type { BoundGuard } from "./guard.ts";
 import { noDelegation } from "./delegation.ts";
@@ -24,8 +25,10 @@ export interface Lane {
   /** What the model takes beside text. */
   readonly media: { readonly images: boolean; readonly documents: boolean };
   readonly completer: Completer;
-  /** Price of a call in 10⁻⁹ USD; null if it is not known. */
-  readonly cost: (usage: Usage) => number | null;
+  /** Price of a call in 10⁻⁹ USD; null if it is not known. `hourly` is the part of `cacheWrite` that is kept an hour. */
+  readonly cost: (usage: Usage, hourly?: number) => number | null;
+  /** Tokens that reasoning may take beside `maxOutput` (MO-10). */
+  readonly thinking: number;
   readonly retry: RetryPolicy;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
@@ -40,13 +43,13 @@ export interface BoundTool {
   readonly lenders?: readonly string[];
 }
 
-/** Bounds of one run; null = none of that kind. Cost in 10⁻⁹ USD. */
+/** What bounds one run. */
 export interface RunLimits {
+  /** Turns; 0 = no limit. */
   readonly maxIterations: number;
-  readonly maxTokens: number | null;
-  readonly maxCost: number | null;
-  readonly maxToolCalls: number | null;
-  readonly maxModelMs: number | null;
+  /** A person may allow more turns (EF-37). */
+  readonly askIterations: boolean;
+  readonly bounds: readonly Bound[];
   /** Wall time from the run's start. */
   readonly timeoutMs: number | null;
 }
@@ -137,10 +140,8 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   maxConcurrency: 0,
   limits: {
     maxIterations: 0,
-    maxTokens: null,
-    maxCost: null,
-    maxToolCalls: null,
-    maxModelMs: null,
+    askIterations: false,
+    bounds: [],
     timeoutMs: null,
   },
   asks: { timeoutMs: 86_400_000, questionTimeoutMs: 86_400_000, onTimeout: "continue" },

@@ -4,8 +4,11 @@ import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./dra
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
 import { callEnded, findCall } from "./outcomes.ts";
+import { keyOf, limitKinds } from "./budget-types.ts";
+import type { Reached } from "./budget-types.ts";
 import type { EffectQuestion } from "./effect.ts";
 import { memoKept, preparingOf, preparingPaused } from "./preparing.ts";
+import { changeBudget, raised, stopped } from "./spending.ts";
 import type { Call, CallPlan } from "./call.ts";
 
 /** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
@@ -118,8 +121,28 @@ const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): voi
 /** An approved call may start. */
 const cleared = { status: "planned", approved: true, ask: null, until: null, parkedOn: null } as const;
 
+/** The run and what is below it go on or end: their limit is not what they wait for any more. */
+const raiseClosed = (draft: Draft, { thread }: Ask): void => {
+  if (threadOf(draft, thread).run !== null) changeBudget(draft, thread, { ask: null });
+};
+
+const limitOf = ({ thread, budget }: Ask): Pick<Reached, "scope" | "thread" | "kind"> => ({
+  scope: budget?.scope ?? "run",
+  thread,
+  kind: limitKinds.find((kind) => keyOf[kind] === budget?.kind) ?? "turns",
+});
+
+/** Nobody raised the limit: the run stops (SE-28). */
+const raiseRefused = (draft: Draft, ask: Ask): Json => {
+  raiseClosed(draft, ask);
+  const { kind, limit = 0 } = ask.budget ?? {};
+  stopped(draft, limitOf(ask), `${kind}: the limit ${limit} is reached and was not raised`);
+  return "stop";
+};
+
 /** What an ask's call gets when nobody answers (SE-28). */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
+  if (ask.kind === "budget") return raiseRefused(draft, ask);
   if (preparingTold(draft, ask, null)) return "continue";
   const agent = agentOf(draft, ask.thread);
   if (ask.kind === "approval") {
@@ -146,13 +169,16 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
   return rule === "continue" ? "continue" : { answer: rule.answer };
 };
 
+/** Asks of a run have no call. */
+const placeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
+
 /** An open ask passed its time. */
 export const askExpired = (draft: Draft, ask: Ask): void => {
   close(draft, ask, "expired", { decision: "expired", by: "clock" });
   const at = draft.events.length;
   const applied = applyDefault(draft, ask);
   const later = draft.events.splice(at);
-  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, { call: ask.call });
+  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, placeOf(ask));
   draft.events.push(...later);
 };
 
@@ -161,6 +187,8 @@ export type AnswerEffect =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
   /** The call may run, as written or as the approver changed it. */
   | { readonly do: "start"; readonly edited: { readonly args: string; readonly plan: CallPlan } | null }
+  /** The limit in its own unit: tokens, 10⁻⁹ USD, milliseconds, calls, turns. */
+  | { readonly do: "raise"; readonly limit: number }
   | { readonly do: "default" };
 
 /** The first valid answer to an open ask (SE-29); `body` is kept to tell a repeat from a second answer. */
@@ -178,7 +206,7 @@ export const askAnswered = (
     ask.thread,
     "ask_resolved",
     { ask: ask.id, decision, by, edited: decision === "edit" },
-    { call: ask.call },
+    placeOf(ask),
   );
   switch (effect.do) {
     case "settle":
@@ -189,6 +217,10 @@ export const askAnswered = (
         ...cleared,
         ...(effect.edited === null ? {} : { edited: effect.edited.args, plan: effect.edited.plan }),
       });
+      return;
+    case "raise":
+      raiseClosed(draft, ask);
+      raised(draft, limitOf(ask), effect.limit);
       return;
     case "default":
       applyDefault(draft, ask);

@@ -1,9 +1,11 @@
 import type { ModelErrorCode, ModelFailure } from "../model/error.ts";
 import { afterFailure } from "../model/retry.ts";
 import type { AfterFailure } from "../model/retry.ts";
-import { agentOf, changeRun, emit, runOf } from "./draft.ts";
+import { exceeded } from "./budget-ask.ts";
+import { agentOf, changeCounters, changeRun, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
+import type { Drawn } from "./lease.ts";
 import { runFinished } from "./runs.ts";
 import { preparingBegun } from "./preparing.ts";
 import { noUsage } from "./state.ts";
@@ -96,4 +98,35 @@ export const attemptPlaced = (draft: Draft, threadId: string, startAt: number, b
   changeRun(draft, threadId, {
     phase: { at: "waiting", attempt, until: startAt, lanes, booked, why: "gate" },
   });
+};
+
+/** Failures of the team to answer in a row after which a run is given up. */
+const mostUnanswered = 10;
+/** How long an attempt waits for what calls of its session keep back. */
+const sharePause = 5_000;
+
+/** The tenant's day does not pay for the attempt, which has not left: it waits for others or for an answer, or its run ends (RE-4). */
+export const attemptUnpaid = (
+  draft: Draft,
+  threadId: string,
+  how: Exclude<Drawn, "covered" | "late">,
+): void => {
+  const { phase, counters } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return;
+  if (typeof how !== "string") {
+    changeRun(draft, threadId, { phase: { at: "ready" } });
+    exceeded(draft, how);
+    return;
+  }
+  const { attempt, lanes } = phase;
+  const dead = counters.deadAttempts + (how === "unreachable" ? 1 : 0);
+  const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
+  const until = draft.moment.now + pause;
+  changeCounters(draft, threadId, { deadAttempts: dead });
+  changeRun(draft, threadId, {
+    phase: { at: "waiting", attempt, until, lanes, booked: false, why: "retry" },
+  });
+  if (dead < mostUnanswered) return;
+  const error = "the tenant's budget could not be read";
+  changeRun(draft, threadId, { stop: { reason: "storage_error", error } });
 };

@@ -12,8 +12,12 @@ import {
   threadOf,
 } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { callsReached } from "./budget.ts";
+import { exceeded } from "./budget-ask.ts";
+import type { Reached } from "./budget-types.ts";
 import { callEnded, findCall, inputOf } from "./outcomes.ts";
-import type { Call, CallPlan } from "./call.ts";
+import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "./spending.ts";
+import type { Call } from "./call.ts";
 
 /** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
 
@@ -31,17 +35,22 @@ export const callsStarted = (
 ): void => {
   for (const id of ids) {
     const call = findCall(threadOf(draft, threadId).run, id);
-    if (call?.status === "planned") startCall(draft, threadId, call, request);
+    if (call?.status === "planned" && runOf(draft, threadId).stop === null)
+      startCall(draft, threadId, call, request);
   }
 };
 
 const startCall = (draft: Draft, threadId: string, call: Call, request: (call: Call) => void): void => {
   const { plan } = call;
   const id = call.call.id;
-  const refusal = plan.refusal ?? overBudget(draft, threadId, call);
-  if (refusal !== null) {
-    const result = textResult(call.call, refusal.status, refusal.text);
+  if (plan.refusal !== undefined) {
+    const result = textResult(call.call, plan.refusal.status, plan.refusal.text);
     callEnded(draft, threadId, id, { result, durationMs: 0, cached: false });
+    return;
+  }
+  const reached = call.attempts === 0 ? callsReached(draft, threadId) : null;
+  if (reached !== null) {
+    callUnpaid(draft, threadId, call, reached);
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
@@ -81,13 +90,27 @@ const startCall = (draft: Draft, threadId: string, call: Call, request: (call: C
   if (call.attempts === 0) countCall(draft, threadId);
 };
 
-/** A budget of calls holds inside a reply too (EF-37): what it no longer covers is answered, and not run. */
-const overBudget = (draft: Draft, threadId: string, call: Call): NonNullable<CallPlan["refusal"]> | null => {
-  const { maxToolCalls } = agentOf(draft, threadId).limits;
-  const { toolCalls } = runOf(draft, threadId).counters;
-  if (call.attempts > 0 || maxToolCalls === null || toolCalls < maxToolCalls) return null;
-  const text = `limit: max_tool_calls: ${maxToolCalls} calls are used up; this one was not run.`;
-  return { status: "error", text };
+/** Turns with refused calls after which a model that still wants more is not asked again. */
+const mostRefusals = 2;
+
+/**
+ * The budget of calls is used up, which forbids calls and not answers (EF-37): a person is asked for more while the call
+ * waits; else it is answered and not run, and the run ends when the model insists in a further turn.
+ */
+const callUnpaid = (draft: Draft, threadId: string, call: Call, reached: Reached): void => {
+  if (reached.ask) {
+    exceeded(draft, reached);
+    return;
+  }
+  reachedSaid(draft, reached);
+  const why = sentenceOf(reached);
+  const text = `limit: ${why}, so this call was not run. Answer without further calls.`;
+  const result = textResult(call.call, "error", text);
+  callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
+  const { turn, budget } = runOf(draft, threadId);
+  const refusals = [...new Set([...budget.refusals, turn])];
+  changeBudget(draft, threadId, { refusals });
+  if (refusals.length >= mostRefusals) stopped(draft, { thread: threadId, kind: reached.kind }, why);
 };
 
 const emitStart = (draft: Draft, threadId: string, call: Call): void => {
@@ -103,11 +126,13 @@ const emitStart = (draft: Draft, threadId: string, call: Call): void => {
   emit(draft, threadId, "tool_call_start", data, { call: call.call.id, item: call.call.id });
 };
 
-const countCall = (draft: Draft, threadId: string): void =>
+const countCall = (draft: Draft, threadId: string): void => {
   changeCounters(draft, threadId, {
     toolCalls: runOf(draft, threadId).counters.toolCalls + 1,
     toolRan: true,
   });
+  spent(draft, threadId, { calls: 1 });
+};
 
 /** A running call waits for the clock: it runs again at `until`. */
 export const callPaused = (

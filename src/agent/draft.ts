@@ -5,6 +5,7 @@ import type { Agent, Agents } from "./agent.ts";
 import type { EntryChange, EntryReader, StoreRules } from "./entries.ts";
 import type { ChildRecord } from "./child.ts";
 import type { Input, Run, Session, Thread } from "./state.ts";
+import type { TeamBudgets } from "./budget-types.ts";
 import type { Call } from "./call.ts";
 import type { LedgerRow, RunRecord } from "./records.ts";
 
@@ -37,6 +38,7 @@ export interface Moment {
   /** Stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
+  readonly budgets: TeamBudgets;
 }
 
 /** A stored full text that a tool result was cut from. */

@@ -1,15 +1,21 @@
 import type { Completion, ModelRequest } from "../model/completer.ts";
 import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
+import { estimateText } from "../chat/tokens.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import type { Agent, Lane } from "./agent.ts";
 import type { Draft } from "./draft.ts";
-import { changeCounters, emit, runOf } from "./draft.ts";
+import { emit } from "./draft.ts";
 import type { BoundEffect, EffectCall, EffectReply } from "./effect.ts";
 import { ledgered } from "./ledger.ts";
+import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import { effectCalling, memoKept, preparingOf, preparingPaused } from "./preparing.ts";
+import { holdOf, roomFor } from "./budget.ts";
+import type { Room, Wanted } from "./budget.ts";
 import { usd } from "./result.ts";
+import { wantedOn } from "./room.ts";
+import { sentenceOf, spent } from "./spending.ts";
 import { noUsage } from "./state.ts";
 import type { EffectMemo, Preparing, Run, Session, Thread } from "./state.ts";
 import type { Json } from "../chat/message.ts";
@@ -117,8 +123,7 @@ const booked = (
   const { provider, model } = lane;
   const purpose = "compaction";
   ledgered(draft, threadId, { outcome, usage, estimated, cost, provider, model, purpose, attempt });
-  const { modelMs } = runOf(draft, threadId).counters;
-  changeCounters(draft, threadId, { modelMs: modelMs + ms });
+  spent(draft, threadId, { time: ms });
 };
 
 /** A try that brought nothing: the effect waits and is then run again, or learns that it failed. */
@@ -149,6 +154,53 @@ const failureOf = (
     ? error.failure
     : { code: "invalid_request", retryable: false, message: "the request could not be made" };
 
+const triesOf = (memo: EffectMemo | undefined): number => (typeof memo === "number" ? memo : 0);
+
+/** How long a call waits for others of the tree before it looks for room again. */
+const roomPause = 5_000;
+
+/** Keeps back what a call may cost at worst; else it failed, or (null) the effect waits for others. */
+const callPaid = (
+  outside: Outside,
+  work: Work,
+  lane: Lane,
+  wanted: Wanted,
+): { readonly output: number } | { readonly error: string } | null => {
+  const threadId = work.thread.id;
+  const paid: { room: Room | null } = { room: null };
+  settled(outside, work, (draft) => {
+    paid.room = roomFor(draft, threadId, wanted);
+    if (paid.room.is === "free") effectCalling(draft, threadId, lane, wanted.input, paid.room.hold);
+    if (paid.room.is === "wait") preparingPaused(draft, threadId, draft.moment.now + roomPause, "budget");
+  });
+  const { room } = paid;
+  if (room === null || room.is === "wait") return null;
+  return room.is === "free" ? { output: room.hold.output } : { error: sentenceOf(room.reached) };
+};
+
+/** The same with the tenant's day, which may have to be asked. */
+const callCovered = async (
+  outside: Outside,
+  work: Work,
+  lane: Lane,
+  wanted: Wanted,
+): Promise<{ readonly output: number } | { readonly error: string; readonly retryable?: boolean } | null> => {
+  const paid = callPaid(outside, work, lane, wanted);
+  if (paid === null || "error" in paid) return paid;
+  const threadId = work.thread.id;
+  const how = await drawn(outside, threadId, wanted, (session) => isCurrent(session, work));
+  if (how === "covered") {
+    const hold = holdOf(outside.host.read().threads[threadId]?.run ?? null);
+    return { output: hold?.output ?? paid.output };
+  }
+  if (how === "wait")
+    settled(outside, work, (draft) =>
+      preparingPaused(draft, threadId, draft.moment.now + roomPause, "budget"),
+    );
+  if (how === "unreachable") return { error: "the tenant's budget could not be read", retryable: true };
+  return typeof how === "string" ? null : { error: sentenceOf(how) };
+};
+
 /** One model call; null: its time is not come, the effect is run again then. */
 export const called = async (outside: Outside, work: Work, call: EffectCall): Promise<EffectReply | null> => {
   const { host } = outside;
@@ -158,14 +210,17 @@ export const called = async (outside: Outside, work: Work, call: EffectCall): Pr
   if (typeof known === "object") return known;
   const lane = laneOf(work);
   if (lane === undefined) return { ok: false, error: "the agent has no model", attempts: 0 };
-  const attempts = (typeof known === "number" ? known : 0) + 1;
+  const attempts = triesOf(known) + 1;
   const request = requestOf(outside, work, lane, call, attempts);
-  const tokens = Math.ceil((call.system.length + call.prompt.length) / 4);
-  settled(outside, work, (draft) => effectCalling(draft, threadId, lane, tokens));
+  const input = estimateText(call.system) + estimateText(call.prompt);
+  const paid = await callCovered(outside, work, lane, wantedOn(lane, input, request.maxTokens));
+  if (paid === null) return null;
+  if ("error" in paid)
+    return tryFailed(outside, work, key, attempts, { retryable: false, ...paid }, () => {});
   const startedAt = host.now();
   let reply: Completion;
   try {
-    reply = await lane.completer.complete(request, { signal: outside.signal });
+    reply = await lane.completer.complete({ ...request, maxTokens: paid.output }, { signal: outside.signal });
   } catch (error) {
     const failure = failureOf(error);
     const { usage = noUsage, billed = false, cost = 0, code, message } = failure;

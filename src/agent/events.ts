@@ -2,6 +2,7 @@ import type { Json, Message } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import type { QuestionSpec } from "../tools/define-tool.ts";
 import type { Task } from "../tools/stores.ts";
+import type { BudgetFigures, RaiseQuestion } from "./budget-types.ts";
 import type { RunResult } from "./run-result.ts";
 import type { FinishReason, Purpose, Usage } from "../model/completer.ts";
 
@@ -60,6 +61,7 @@ export interface Ask {
     readonly reason?: string;
   };
   readonly client_tool?: { readonly tool: string; readonly input: Json };
+  readonly budget?: RaiseQuestion;
   readonly resolution?: {
     readonly decision: Decision | "expired";
     readonly by: string;
@@ -247,18 +249,8 @@ interface EventData {
     readonly key: string;
     readonly op: "set" | "delete";
   };
-  budget_warning: {
-    readonly scope: "run" | "session" | "tenant";
-    readonly kind: string;
-    readonly limit: number;
-    readonly spent: number;
-  };
-  budget_reached: {
-    readonly scope: "run" | "session" | "tenant";
-    readonly kind: string;
-    readonly limit: number;
-    readonly spent: number;
-  };
+  budget_warning: BudgetFigures;
+  budget_reached: BudgetFigures;
   error: { readonly code: string; readonly message: string; readonly retryable: boolean };
 }
 

@@ -4,6 +4,8 @@ import { textOf } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
 import { agentOf, append, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { overspent } from "./budget.ts";
+import { exceeded } from "./budget-ask.ts";
 import { steersOf } from "./inputs.ts";
 import { openCallsEnded } from "./calls.ts";
 import { numbered } from "./history.ts";
@@ -38,8 +40,10 @@ const fail = (
   error: string,
 ): void => runFinished(draft, threadId, { state: "failed", reason, error });
 
-/** The run is over, unless somebody steered meanwhile (SE-26) or an effect ends it otherwise. */
+/** The run is over, unless somebody steered meanwhile (SE-26), or an effect or a budget ends it otherwise (EF-38). */
 export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
+  const over = overspent(draft, threadId);
+  if (over !== null) exceeded(draft, over);
   const { stop } = runOf(draft, threadId);
   const goesOn = stop !== null || steersOf(draft, threadId).length > 0;
   const lingers = !goesOn && isWaitedFor(draft, threadId);
@@ -170,14 +174,19 @@ const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[])
 type Follow = (
   draft: Draft,
   threadId: string,
-  reply: { readonly calls: readonly ToolCallPart[]; readonly visible: boolean },
+  reply: {
+    readonly calls: readonly ToolCallPart[];
+    readonly visible: boolean;
+    /** What a refusal was about; null if the provider does not say. */
+    readonly category: string | null;
+  },
 ) => void;
 
 const refused =
   (error: string): Follow =>
-  (draft, threadId, { calls }) => {
+  (draft, threadId, { calls, category }) => {
     cutResults(draft, threadId, calls);
-    fail(draft, threadId, "refusal", error);
+    fail(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
   };
 
 const overflowed: Follow = (draft, threadId, { calls }) => {

@@ -1,7 +1,9 @@
 import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
+import type { Bound } from "./budget-types.ts";
 import type { Draft } from "./draft.ts";
+import type { LeaseAnswer, LeaseRequest } from "./lease.ts";
 import type { Delta } from "./events.ts";
 import type { Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
@@ -15,6 +17,13 @@ export interface Gate {
   ended(id: string, booked: boolean, outcome: Settlement): void;
   /** Gives a place back that is not needed. */
   release(id: string): void;
+}
+
+/** What a session asks of its tenant's day (RE-4). */
+export interface TenantDay {
+  readonly bounds: readonly Bound[];
+  /** A share of the day; throws if nobody answers. */
+  lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
 
 /** The whole outside world of the core: storage, clock, watchers, bindings. */
@@ -48,6 +57,7 @@ export interface Host {
   notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;
   gate(provider: string): Gate;
+  readonly tenant: TenantDay;
   /** Takes known secrets out of what tools give back (RE-15). */
   readonly redactor: Redactor;
   /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */

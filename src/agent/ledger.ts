@@ -1,9 +1,11 @@
 import { changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { lineOf } from "./budget.ts";
 import type { LedgerRow } from "./records.ts";
+import { spent } from "./spending.ts";
 import { addUsage, purposeOf } from "./state.ts";
 
-/** Books the attempt of the current phase: in the ledger, and on the session and its run (MO-33). */
+/** Books the attempt of the current phase: in the ledger, on the session, on its run and those above it (MO-33, EF-39). */
 export const ledgered = (
   draft: Draft,
   threadId: string,
@@ -36,14 +38,17 @@ export const ledgered = (
     estimated: estimated || row.estimated,
   };
   draft.state = { ...draft.state, usage };
-  const { counters } = run;
-  changeRun(draft, threadId, {
-    usage: addUsage(run.usage, row.usage),
-    counters: {
-      ...counters,
-      tokens: counters.tokens + row.usage.total,
-      cost: counters.cost === null || row.cost === null ? null : counters.cost + row.cost,
-      estimated: counters.estimated || row.estimated,
-    },
-  });
+  for (const { id, run: above } of lineOf(draft.state, threadId)) {
+    if (above === null) continue;
+    const { counters } = above;
+    changeRun(draft, id, {
+      usage: addUsage(above.usage, row.usage),
+      counters: {
+        ...counters,
+        cost: counters.cost === null || row.cost === null ? null : counters.cost + row.cost,
+        estimated: counters.estimated || row.estimated,
+      },
+    });
+  }
+  spent(draft, threadId, { tokens: row.usage.total, cost: row.cost ?? 0 });
 };

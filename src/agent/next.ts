@@ -1,5 +1,5 @@
 import type { EndReason, RunState } from "./events.ts";
-import type { RunLimits } from "./agent.ts";
+import type { Reached } from "./budget-types.ts";
 import { callsOfRun } from "./draft.ts";
 import type { Phase, Preparing, Run, Thread } from "./state.ts";
 import type { Call } from "./call.ts";
@@ -21,6 +21,10 @@ export type Step =
   | { readonly do: "act"; readonly calls: readonly string[] }
   /** `until` null: others move it. */
   | { readonly do: "wait"; readonly until: number | null }
+  /** Calls of other threads keep back what this one needs (EF-38). */
+  | { readonly do: "queue" }
+  /** A limit leaves no room: somebody is asked, or the run ends. */
+  | { readonly do: "limit"; readonly reached: Reached }
   /** The run is to end: its children are stopped first. */
   | { readonly do: "stop_children" }
   /** All calls of the reply are done: the turn ends. */
@@ -31,7 +35,13 @@ export interface Facts {
   readonly epoch: number;
   /** A thread slot is free (AG-21). */
   readonly slot: boolean;
-  readonly limits: RunLimits;
+  /**
+   * A limit was reached here or above, and the thread starts nothing: until somebody raises it (EF-37), or (null) since
+   * what it belongs to is ending.
+   */
+  readonly held: { readonly until: number | null } | null;
+  /** What forbids another model call (row 9); looked at only where one would follow. */
+  readonly limit: () => Reached | "wait" | null;
   /** Children that the thread has to see end before its run does; `stopping`: they were asked to. */
   readonly children: "none" | "working" | "stopping";
 }
@@ -75,26 +85,6 @@ const isLost = (run: Run, epoch: number): boolean =>
   (isWorking(run.phase) && run.phase.epoch !== epoch) ||
   callsOfRun(run).some((call) => call.status === "running" && call.epoch !== epoch);
 
-/** Why a ready run may not begin another turn; null if it may (row 9). */
-const limitReached = (run: Run, limits: RunLimits): { reason: EndReason; error: string } | null => {
-  const { counters } = run;
-  const over = (spent: number, limit: number | null): boolean => limit !== null && spent >= limit;
-  if (!run.repair && limits.maxIterations > 0 && run.turn >= limits.maxIterations)
-    return { reason: "max_iterations", error: `max_iterations: ${limits.maxIterations} turns are used up` };
-  if (over(counters.tokens, limits.maxTokens))
-    return {
-      reason: "budget_exceeded",
-      error: `max_tokens: ${counters.tokens} of ${limits.maxTokens} tokens are spent`,
-    };
-  if (over(counters.cost ?? 0, limits.maxCost))
-    return { reason: "budget_exceeded", error: "max_cost_usd is spent" };
-  if (over(counters.toolCalls, limits.maxToolCalls) && run.turn > 0)
-    return { reason: "budget_exceeded", error: `max_tool_calls: ${limits.maxToolCalls} calls are used up` };
-  if (over(counters.modelMs, limits.maxModelMs))
-    return { reason: "budget_exceeded", error: "max_duration is used up" };
-  return null;
-};
-
 const finish = (state: RunState, reason: EndReason, error: string | null = null): Step => ({
   do: "finish",
   state,
@@ -123,13 +113,13 @@ const endAsked = (run: Run, facts: Facts): Step | null => {
   return run.cancel === null && run.stop === null ? null : rest;
 };
 
-const nextAct = (calls: readonly Call[]): Step => {
-  const starts = startable(calls);
+const nextAct = (calls: readonly Call[], { held }: Facts): Step => {
+  const starts = held === null ? startable(calls) : [];
   if (starts.length > 0) return { do: "act", calls: starts };
   if (calls.some((call) => call.status === "running")) return rest;
-  const parked = calls.filter((call) => call.status === "parked");
-  if (parked.length === 0) return { do: "close" };
-  const times = parked.flatMap(({ until }) => until ?? []);
+  if (!calls.some(isOpen)) return { do: "close" };
+  const times = calls.flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : []));
+  if (held !== null && held.until !== null) times.push(held.until);
   return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
 };
 
@@ -137,9 +127,11 @@ const nextThink = (run: Run, facts: Facts): Step => {
   if (run.phase.at === "ready") {
     // A run without input only compacts (EF-27).
     if (run.inputs.length === 0 && run.compact === null) return finish("completed", "end_turn");
-    const limit = limitReached(run, facts.limits);
-    if (limit !== null) return finish("failed", limit.reason, limit.error);
   }
+  if (facts.held !== null) return facts.held.until === null ? rest : { do: "wait", until: facts.held.until };
+  const limit = facts.limit();
+  if (limit === "wait") return { do: "queue" };
+  if (limit !== null) return { do: "limit", reached: limit };
   return facts.slot ? { do: "think" } : rest;
 };
 
@@ -156,6 +148,10 @@ const nextPrepare = ({ until }: Preparing, { now, slot }: Facts): Step => {
   return slot ? { do: "prepare" } : rest;
 };
 
+/** A wait for room in a budget is over as soon as there is some. */
+const isDue = ({ why, until }: Extract<Phase, { at: "waiting" }>, now: number): boolean =>
+  why === "budget" || now >= until;
+
 /** What a thread does next (SE-9): total and pure; nothing else decides. */
 export const next = (thread: Thread, facts: Facts): Step => {
   const { run } = thread;
@@ -165,13 +161,13 @@ export const next = (thread: Thread, facts: Facts): Step => {
   if (isLost(run, facts.epoch)) return { do: "recover" };
   switch (run.phase.at) {
     case "acting":
-      return nextAct(run.phase.calls);
+      return nextAct(run.phase.calls, facts);
     case "thinking":
       return rest;
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":
-      return facts.now < run.phase.until ? { do: "wait", until: run.phase.until } : nextThink(run, facts);
+      return isDue(run.phase, facts.now) ? nextThink(run, facts) : { do: "wait", until: run.phase.until };
     case "ready":
       return nextReady(thread, run, facts);
   }

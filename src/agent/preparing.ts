@@ -1,5 +1,6 @@
 import { agentOf, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import type { Hold } from "./budget-types.ts";
 import type { Force } from "./effect.ts";
 import { ledgered } from "./ledger.ts";
 import { noUsage } from "./state.ts";
@@ -68,12 +69,13 @@ export const effectCalling = (
   threadId: string,
   { provider, model }: { readonly provider: string; readonly model: string },
   tokens: number,
+  hold: Hold,
 ): void => {
   const purpose = "compaction";
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
   const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
   emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
-  change(draft, threadId, { calling: { provider, model, tokens } });
+  change(draft, threadId, { calling: { provider, model, tokens, hold } });
 };
 
 /** The call under way is lost: it cost at least its prompt (MO-32). */

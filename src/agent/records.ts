@@ -48,6 +48,15 @@ export interface LedgerRow {
   readonly saw?: Sight;
 }
 
+/** A completed model call. */
+export interface Reply {
+  readonly provider: string;
+  readonly model: string;
+  readonly usage: Usage;
+  readonly cost: number | null;
+  readonly estimated: boolean;
+}
+
 /** A run that ended, as `GET …/runs/{run}` shows it. */
 export interface RunRecord {
   readonly id: string;

@@ -7,6 +7,7 @@ import { afterEffects, requestTokens } from "./effects.ts";
 import type { Sight } from "./records.ts";
 import { cut, follows } from "./follows.ts";
 import { inputDoubted } from "./input-doubt.ts";
+import { spent } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { contextTokens } from "./state.ts";
 import type { Run } from "./state.ts";
@@ -64,7 +65,6 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, maxTokens:
     { finish_reason: reply.finish, usage, cost_usd, provider, model, request_id, ...timing },
     { attempt },
   );
-  const { counters } = runOf(draft, threadId);
   const { chat, seen } = threadOf(draft, threadId);
   const newest = chat.at(-1)?.id ?? null;
   changeThread(draft, threadId, {
@@ -75,7 +75,8 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, maxTokens:
     previousNewest: newest,
   });
   changeRun(draft, threadId, { reply: { provider, model, usage, cost, estimated } });
-  changeCounters(draft, threadId, { modelMs: counters.modelMs + reply.totalMs, deadAttempts: 0 });
+  changeCounters(draft, threadId, { deadAttempts: 0 });
+  spent(draft, threadId, { time: reply.totalMs });
 };
 
 const warnOfWindow = (draft: Draft, threadId: string): void => {

@@ -2,7 +2,6 @@ import { textOf } from "../chat/text.ts";
 import type { Message } from "../chat/message.ts";
 import type { EndReason } from "./events.ts";
 import type { RunResult } from "./run-result.ts";
-import type { RunLimits } from "./agent.ts";
 import { contextTokens } from "./state.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
@@ -39,7 +38,7 @@ export const resultOf = (
     readonly reason: EndReason;
     readonly error: string | null;
     readonly now: number;
-    readonly limits: RunLimits;
+    readonly costExceeded: boolean;
   },
 ): RunResult => ({
   session_id: session.id,
@@ -52,7 +51,7 @@ export const resultOf = (
   max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
   loop_detected: end.reason === "tool_loop",
   no_progress_detected: end.reason === "no_progress",
-  cost_exceeded: end.limits.maxCost !== null && (run.counters.cost ?? 0) > end.limits.maxCost,
+  cost_exceeded: end.costExceeded,
   truncated: run.counters.truncated,
   breach_verify: "not_run",
   tool_calls: run.counters.toolCalls,

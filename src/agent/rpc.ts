@@ -1,3 +1,4 @@
+import type { LeaseAnswer, LeaseRequest, SettledLease } from "./lease.ts";
 import type { Problem } from "./problem.ts";
 
 /** The one way from the router (and from a session's own sockets) into a session. */
@@ -101,6 +102,8 @@ export interface SessionSummary {
   readonly head_seq: number;
   readonly created_at: number;
   readonly updated_at: number;
+  /** The lease that it gave back last; absent while it spends from one (RE-4). */
+  readonly lease?: SettledLease;
 }
 
 /** RPC surface of TeamObject, as sessions and the router use it. */
@@ -117,4 +120,6 @@ export interface TeamRpc {
     definition?: { readonly revision: string; readonly json: string },
   ): Promise<void>;
   definition(revision: string): Promise<string | null>;
+  /** A share of the tenant's day (RE-4). */
+  lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }

@@ -5,14 +5,17 @@ import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threa
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
+import { costExceeded, noBudget, runBounds } from "./budget.ts";
+import { noRunBudget, shownLimits } from "./budget-types.ts";
 import type { EndReason, RunState } from "./events.ts";
-import { openCallsEnded } from "./calls.ts";
+import { askDropped, openCallsEnded } from "./calls.ts";
 import { preparingDropped } from "./cancel.ts";
 import { completionOf } from "./child-results.ts";
 import { headAndTail } from "./cut.ts";
 import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
+import { leaseClosed } from "./lease.ts";
 import { answerOf, resultOf } from "./result.ts";
 import { noUsage } from "./state.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
@@ -26,9 +29,7 @@ const longestSummary = 2_000;
 
 const noCounters: Counters = {
   toolCalls: 0,
-  tokens: 0,
   cost: 0,
-  modelMs: 0,
   estimated: false,
   cacheHits: 0,
   cacheMisses: 0,
@@ -112,6 +113,7 @@ const runOpened = (
     light: begin.light,
     revision: draft.state.revision,
     usage: noUsage,
+    budget: noRunBudget,
     counters: noCounters,
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
     hidden: [],
@@ -131,7 +133,7 @@ const runOpened = (
   emit(draft, thread.id, "run_start", {
     inputs: run.inputs,
     revision: run.revision,
-    budget: draft.state.budget,
+    budget: shownLimits(runBounds(draft, thread, run)),
   });
   emit(draft, thread.id, "agent_start", {
     prefix: agent.prefix,
@@ -161,8 +163,8 @@ export const runFinished = (
   }
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  const limits = agentOf(draft, threadId).limits;
-  const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, limits });
+  const over = costExceeded(draft, threadId);
+  const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
   const prefix = agentOf(draft, threadId).prefix;
   const summary = thread.child === null ? null : (completionOf(thread, end)?.summary ?? null);
   emit(draft, threadId, "agent_end", {
@@ -191,8 +193,17 @@ export const runFinished = (
   changeThread(draft, threadId, { run: null, lastRun: run.id });
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
   if (end.reason === "rolled_back") rolledBack(draft, thread, run);
-  const waiting = threadOf(draft, threadId).inbox[0];
-  if (waiting !== undefined) runStarted(draft, waiting);
+  nextStarted(draft, threadId);
+  if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
+};
+
+/** The next queued input begins a run; without budget for one, what waits goes back to its sender (SE-27). */
+const nextStarted = (draft: Draft, threadId: string): void => {
+  const { inbox } = threadOf(draft, threadId);
+  const [first] = inbox;
+  if (first === undefined) return;
+  if (noBudget(draft) === null) runStarted(draft, first);
+  else for (const input of inbox) inputReturned(draft, input, "no_budget");
 };
 
 const isRetryable = (reason: EndReason): boolean =>
@@ -213,6 +224,7 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at === "thinking") attemptAborted(draft, threadId, "cancelled", null);
   if (run.phase.at === "preparing") preparingDropped(draft, threadId);
+  if (run.budget.ask !== null) askDropped(draft, threadId, run.budget.ask.id);
   if (run.phase.at !== "acting") return;
   openCallsEnded(draft, threadId, "cancelled", "all");
   resultsAppended(draft, threadId);

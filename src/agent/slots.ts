@@ -7,7 +7,7 @@ import type { Run, Session, Thread } from "./state.ts";
 
 /** A run is waiting when only the clock or others can move it. */
 export const isWaiting = (run: Run): boolean => {
-  if (run.phase.at === "waiting" || run.missingSince !== null) return true;
+  if (run.phase.at === "waiting" || run.missingSince !== null || run.budget.ask !== null) return true;
   if (run.phase.at === "preparing") return run.phase.until !== null;
   const calls = callsOfRun(run);
   return (

@@ -5,8 +5,10 @@ import type { Safety } from "../tools/define-tool.ts";
 import type { Call } from "./call.ts";
 import type { Child } from "./child.ts";
 import type { Tasks } from "./board.ts";
+import type { CallUnderWay, Funds, Hold, RunBudget, SessionBudget } from "./budget-types.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason, OnBusy } from "./events.ts";
+import type { Reply } from "./records.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
 
@@ -41,11 +43,11 @@ export interface Preparing {
   readonly startedAt: number;
   /** Null while it is at work; else when it goes on. */
   readonly until: number | null;
-  readonly why: "retry" | "ask" | "crash" | "gate";
+  readonly why: "retry" | "ask" | "crash" | "gate" | "budget";
   /** Open question it waits for, and where its answer goes. */
   readonly ask: { readonly id: string; readonly key: string } | null;
   /** The model call under way, as far as the ledger needs it if it is lost. */
-  readonly calling: { readonly provider: string; readonly model: string; readonly tokens: number } | null;
+  readonly calling: CallUnderWay | null;
   /** Replies and answers by the digest of what was asked: what is here is never asked again. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
 }
@@ -60,6 +62,7 @@ export type Phase =
       readonly lanes: Lanes;
       readonly booked: boolean;
       readonly items: readonly string[];
+      readonly hold: Hold;
     }
   | {
       readonly at: "waiting";
@@ -67,7 +70,7 @@ export type Phase =
       readonly until: number;
       readonly lanes: Lanes;
       readonly booked: boolean;
-      readonly why: "retry" | "gate" | "crash";
+      readonly why: "retry" | "gate" | "crash" | "budget";
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }
   /** An effect is at work that needs a model or a person. */
@@ -75,10 +78,8 @@ export type Phase =
 
 export interface Counters {
   readonly toolCalls: number;
-  readonly tokens: number;
   /** 10⁻⁹ USD; null once a call had no price. */
   readonly cost: number | null;
-  readonly modelMs: number;
   readonly estimated: boolean;
   readonly cacheHits: number;
   readonly cacheMisses: number;
@@ -102,14 +103,6 @@ export interface Counters {
     readonly created: readonly string[];
     readonly deleted: readonly string[];
   };
-}
-
-export interface Reply {
-  readonly provider: string;
-  readonly model: string;
-  readonly usage: Usage;
-  readonly cost: number | null;
-  readonly estimated: boolean;
 }
 
 export interface Run {
@@ -149,6 +142,7 @@ export interface Run {
   readonly missingSince: number | null;
   readonly revision: string;
   readonly usage: Usage;
+  readonly budget: RunBudget;
   readonly counters: Counters;
   readonly outputSchema: Json | null;
   /** Tools that effects took out of this turn (EF-7). */
@@ -245,7 +239,9 @@ export interface Session {
   readonly model: string | null;
   /** Whether `model` is `main`'s alone, or its children's, too (MO-38). */
   readonly modelScope: "main" | "tree";
-  readonly budget: Json;
+  /** Set by its caller; narrows the team's (AP-41). */
+  readonly budget: SessionBudget | null;
+  readonly funds: Funds;
   readonly outputSchema: Json | null;
   readonly createdAt: number;
   readonly updatedAt: number;

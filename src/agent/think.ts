@@ -3,15 +3,17 @@ import type { Completion, ModelRequest } from "../model/completer.ts";
 import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
 import type { Agent, Lane } from "./agent.ts";
-import { attemptFailed, attemptPlaced } from "./attempts.ts";
+import { attemptFailed, attemptPlaced, attemptUnpaid } from "./attempts.ts";
 import { changeRun, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { requestTokens } from "./effects.ts";
+import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
 import { requestFor } from "./request.ts";
 import { purposeOf } from "./state.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
+import { wantedOn, windowMargin } from "./room.ts";
 import { openStream } from "./stream.ts";
 import { attemptId } from "./turns.ts";
 
@@ -73,6 +75,18 @@ const requestOf = (
     },
   });
 
+/** Whether the tenant's day pays for the attempt; if not, it waits or its run ends (RE-4). */
+const isPaid = async (outside: Outside, attempt: Attempt): Promise<boolean> => {
+  const { thread, run, agent, lane } = attempt;
+  const wanted = wantedOn(lane, requestTokens(agent, thread, run));
+  const how = await drawn(outside, thread.id, wanted, (session) => isCurrent(session, attempt));
+  if (how === "covered" || how === "late") return how === "covered";
+  outside.settle((draft) => {
+    if (isCurrent(draft.state, attempt)) attemptUnpaid(draft, thread.id, how);
+  });
+  return false;
+};
+
 /** The gate's place for the attempt; false if it has to wait for it, or gets none. */
 const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
   const { host, settle } = outside;
@@ -81,7 +95,7 @@ const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise
   const input = requestTokens(attempt.agent, thread, attempt.run);
   const { status, startAt } = await host
     .gate(lane.provider)
-    .reserve({ id, input, maxOutput: lane.maxOutput, ...lane.gate });
+    .reserve({ id, input, maxOutput: phase.hold.output, ...lane.gate });
   const now = host.now();
   if (status === "rate_limited") {
     const { provider, model } = lane;
@@ -167,14 +181,14 @@ const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"
   return messages;
 };
 
-const margin = 256;
 const leastOutput = 1_024;
 
-/** Output tokens the request may ask for: what the window leaves beside its estimate (MO-6); null if that is too little to be useful. */
-const roomFor = ({ thread, run, agent, lane }: Attempt): number | null => {
-  if (lane.window === 0) return lane.maxOutput;
-  const room = lane.window - requestTokens(agent, thread, run) - margin;
-  return room < leastOutput ? null : Math.min(lane.maxOutput, room);
+/** Output tokens the request may ask for: what its budget and the window leave (EF-38, MO-6); null if the window leaves too little to be useful. */
+const roomFor = (outside: Outside, { thread, run, phase, agent, lane }: Attempt): number | null => {
+  const { output } = attemptAt(outside, thread.id)?.phase.hold ?? phase.hold;
+  if (lane.window === 0) return output;
+  const room = lane.window - requestTokens(agent, thread, run) - windowMargin;
+  return room < leastOutput ? null : Math.min(output, room);
 };
 
 const overflow = ({ lane }: Attempt): ModelFailure => ({
@@ -192,8 +206,9 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   const { run, phase, lane } = attempt;
   const id = `${outside.host.read().id}:${threadId}:${attemptId(run, phase.attempt)}`;
   const messages = visible(outside, attempt);
-  if (messages === null || !(await hasPlace(outside, attempt, id))) return;
-  const maxTokens = roomFor(attempt);
+  if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, id)))
+    return;
+  const maxTokens = roomFor(outside, attempt);
   if (maxTokens === null) {
     outside.settle((draft) => {
       if (isCurrent(draft.state, attempt)) attemptFailed(draft, threadId, overflow(attempt));

@@ -1,15 +1,5 @@
 import type { Json, Message } from "../chat/message.ts";
-import {
-  agentOf,
-  append,
-  callsOfRun,
-  changeCounters,
-  changeRun,
-  changeThread,
-  emit,
-  runOf,
-  threadOf,
-} from "./draft.ts";
+import { agentOf, append, callsOfRun, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { BoundEffect, EffectResult } from "./effect.ts";
 import { beforeEffects, effectApplied, requestTokens } from "./effects.ts";
@@ -17,6 +7,8 @@ import { notesAppended } from "./edits.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
 import { ledgered } from "./ledger.ts";
 import { preparingBegun, preparingOf } from "./preparing.ts";
+import { roomForTurn } from "./room.ts";
+import { spent } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
@@ -43,7 +35,7 @@ const sameLanes = ({ list }: Lanes, lanes: Agent["lanes"]): boolean =>
   list.length === lanes.length &&
   list.every(({ provider, model }, at) => provider === lanes[at]?.provider && model === lanes[at].model);
 
-const attemptOf = (
+export const attemptOf = (
   draft: Draft,
   threadId: string,
   { phase }: Run,
@@ -82,6 +74,7 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
     compactionBegun(draft, threadId);
     return;
   }
+  notesAppended(draft, threadId);
   steersJoined(draft, threadId);
   if (!repair) turnOpened(draft, threadId);
   changeRun(draft, threadId, { hidden: [], overflows: 0 });
@@ -137,7 +130,7 @@ const nothingLeft = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** The intent to ask the model, stored before anything leaves. */
+/** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits (EF-38). */
 const attemptStarted = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
@@ -146,13 +139,20 @@ const attemptStarted = (draft: Draft, threadId: string): void => {
   const lane = laneAt(agent, lanes.current);
   const { provider, model } = lane;
   const { now, epoch } = draft.moment;
+  const tokens = requestTokens(agent, thread, before);
+  const room = roomForTurn(draft, threadId, agent, lanes.current, tokens);
+  if (room.is !== "free") {
+    const phase = { at: "waiting", attempt, until: now, lanes, booked: false, why: "budget" } as const;
+    changeRun(draft, threadId, { phase });
+    return;
+  }
+  const { hold } = room;
   changeRun(draft, threadId, {
-    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [] },
+    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold },
     lane,
   });
   const purpose = purposeOf(before);
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
-  const tokens = requestTokens(agent, thread, before);
   const request = {
     messages: thread.chat.length,
     tools: agent.specs.length - before.hidden.length,
@@ -212,9 +212,7 @@ export const attemptAborted = (
   const place = { attempt: phase.attempt };
   emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
   if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
-  const spent = Math.max(0, draft.moment.now - phase.startedAt);
-  const { counters } = runOf(draft, threadId);
-  changeCounters(draft, threadId, { modelMs: counters.modelMs + spent });
+  spent(draft, threadId, { time: Math.max(0, draft.moment.now - phase.startedAt) });
 };
 
 /** What an attempt cost whose reply nobody saw: at least its prompt (MO-32). */

@@ -1,9 +1,11 @@
 import { agentOf, callsOfRun, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { WaitReason } from "./events.ts";
+import { leaseClosed } from "./lease.ts";
+import { heldBy } from "./limits.ts";
 import type { Step } from "./next.ts";
 import { runFinished } from "./runs.ts";
-import type { Preparing, Run } from "./state.ts";
+import type { Preparing, Run, Session } from "./state.ts";
 
 /** What a run waits for, and that it does so (SE-10). */
 
@@ -16,26 +18,46 @@ const preparingWaits = ({ ask, until }: Preparing): readonly WaitReason[] => {
   return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
 };
 
-const waitReasons = (run: Run): readonly WaitReason[] => {
-  if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
-  if (run.phase.at === "preparing") return preparingWaits(run.phase);
-  if (run.lingers !== null) return [{ kind: "thread" }];
-  return callsOfRun(run)
+const callWaits = (run: Run): readonly WaitReason[] =>
+  callsOfRun(run)
     .filter(({ status }) => status === "parked")
     .map(({ ask, parkedOn, until }) => ({
       kind: parkedOn ?? "time",
       ...(ask === null ? {} : { ask }),
       ...(until === null ? {} : { until }),
     }));
+
+/** A limit that is to be raised: by an answer to the run's own ask, or to one of a run above it. */
+const raiseWaits = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
+  const { ask } = run.budget;
+  if (ask !== null) return [{ kind: "ask", ask: ask.id, until: ask.until }];
+  const until = heldBy(session, threadId)?.until ?? null;
+  return until === null ? [] : [{ kind: "budget", until }];
+};
+
+const waitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
+  const raises = raiseWaits(session, threadId, run);
+  if (run.phase.at === "preparing") return preparingWaits(run.phase);
+  if (run.lingers !== null) return [{ kind: "thread" }];
+  if (run.phase.at !== "waiting") return [...raises, ...callWaits(run)];
+  return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
 };
 
 /** Says once that a run waits, and for what. */
 export const waited = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
-  emit(draft, threadId, "run_waiting", { on: waitReasons(run) });
+  emit(draft, threadId, "run_waiting", { on: waitReasons(draft.state, threadId, run) });
   changeRun(draft, threadId, { waitingShown: true });
+  if (onlyPeopleCanMove(draft.state)) leaseClosed(draft);
 };
+
+/** Nothing but answers from outside brings the session on: it may rest for long. */
+const onlyPeopleCanMove = (session: Session): boolean =>
+  Object.values(session.threads).every(
+    ({ run }) =>
+      run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),
+  );
 
 /** Says that it goes on. `by` = what moved it. */
 export const resumed = (draft: Draft, threadId: string, by: string): void => {

@@ -3,7 +3,7 @@ import type { EffectConfig, EffectKind } from "../effects/schema.ts";
 import { effectSchemaOf } from "../effects/schema.ts";
 import type { Json } from "../chat/message.ts";
 import { readResponseSchema } from "./checks/answers.ts";
-import { windowOf } from "./checks/models.ts";
+import { limitsTeamCost, windowOf } from "./checks/models.ts";
 import { referencesOf } from "./checks/addresses.ts";
 import { reachableProviders, skillsOf } from "./checks/usage.ts";
 import type { Path } from "./diagnostics.ts";
@@ -131,6 +131,7 @@ export const buildTeam = async (draft: Draft, parts: Parts): Promise<Team> => {
     agents,
     mcp_servers: draft.servers.map(({ value }) => value),
     skills,
+    cost_limited: limitsTeamCost(draft),
     ...parts.context,
   };
   const revision = await revisionOf(definitionOf(definable));

@@ -51,6 +51,8 @@ export interface Team extends DeepReadonly<Sections> {
   /** The first provider is the default of agents that name none. */
   readonly providers: readonly Provider[];
   readonly agents: readonly Agent[];
+  /** The author wrote a cost limit in `budgets`; the ones by default pass over models without a price. */
+  readonly cost_limited: boolean;
   readonly mcp_servers: readonly McpServer[];
   readonly skills: readonly Skill[];
   /** `context/*.md` in name order, joined by blank lines (CF-5). */

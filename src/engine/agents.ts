@@ -13,6 +13,7 @@ import { effectiveTools } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
+import { asksForTurns, runBoundsOf } from "./budgets.ts";
 import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
 import { laneTo, lanesOf } from "./lanes.ts";
@@ -38,27 +39,16 @@ export interface AgentParts {
   readonly now: () => number;
 }
 
-const smallest = (...values: (number | null | undefined)[]): number | null => {
-  const given = values.filter((value) => value !== null && value !== undefined);
-  return given.length === 0 ? null : Math.min(...given);
-};
-
-const nano = (usd: number | null): number | null => (usd === null ? null : Math.round(usd * 1e9));
-
-/** The smallest of the agent's and the team's bounds rules (EF-37). */
+/** What bounds a run of an agent (EF-37). */
 const limitsOf = (team: Team, agent: AgentConfig): RunLimits => {
-  const own = agent.guards.budget;
-  const { run } = team.budgets;
   const timeouts = agent.middleware.flatMap((each) =>
     each.kind === "timeout" ? [each.params.duration] : [],
   );
   return {
     maxIterations: agent.options.max_iterations,
-    maxTokens: smallest(own.max_tokens, run.max_tokens),
-    maxCost: nano(smallest(own.max_cost_usd, run.max_cost_usd)),
-    maxToolCalls: smallest(own.max_tool_calls, run.max_tool_calls),
-    maxModelMs: smallest(own.max_duration, run.max_duration),
-    timeoutMs: smallest(...timeouts),
+    askIterations: asksForTurns(team, agent),
+    bounds: runBoundsOf(team, agent),
+    timeoutMs: timeouts.length === 0 ? null : Math.min(...timeouts),
   };
 };
 

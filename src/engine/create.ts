@@ -19,6 +19,7 @@ import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { callsOf, effectiveTools } from "./effective-tools.ts";
 import { egressOf } from "./egress.ts";
+import { teamBudgetsOf } from "./budgets.ts";
 import type { Engine } from "./engine.ts";
 import { redactorOf } from "./known-secrets.ts";
 import type { MakeCompleter } from "./lanes.ts";
@@ -138,6 +139,7 @@ export const createEngine = (options: EngineOptions): Engine => {
     redactor,
     logLine: createLogLine(redactor, team.redaction.names),
     maxRunningThreads: team.sessions.max_running_threads,
+    budgets: teamBudgetsOf(team),
     agent: createAgents(parts),
     storeRules: {
       onDependencyFailure: team.tasks.on_dependency_failure,

@@ -1,5 +1,6 @@
 import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/agent.ts";
+import type { TeamBudgets } from "../agent/budget-types.ts";
 import type { Rules } from "../agent/commands/command.ts";
 import type { Standing } from "../agent/standing.ts";
 import type { StoreRules } from "../agent/entries.ts";
@@ -29,6 +30,7 @@ export interface Engine {
   readonly storeRules: StoreRules;
   /** Whose notes an agent of a session writes; null: the session's own (AG-47). */
   readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
+  readonly budgets: TeamBudgets;
   readonly sandbox: (session: Session) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   readonly toolsOf: (agent: string) => readonly {

@@ -5,6 +5,7 @@ import { priceOf } from "../model/catalogue.ts";
 import type { Completer } from "../model/completer.ts";
 import { isLimited } from "../model/gate.ts";
 import { costOf } from "../model/prices.ts";
+import { budgetOf } from "../protocols/reasoning.ts";
 import { entryOf, firstTarget, overrideOf, providerOf, resolveModel, windowOf } from "./models.ts";
 import type { Target } from "./models.ts";
 
@@ -56,6 +57,8 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
   const limits = { ...provider.rate_limit, cacheReadsCount: provider.kind !== "anthropic" };
   const { max_output, capabilities } = entryOf(team, target);
   const window = windowOf(team, target, agent);
+  const price = priceOf(provider.kind, model, overrideOf(team, model));
+  const sampling = samplingOf(agent, provider);
   return {
     provider: provider.name,
     model,
@@ -64,13 +67,14 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
     maxOutput: Math.min(agent.max_tokens ?? provider.max_tokens, max_output),
     media: { images: capabilities.images, documents: capabilities.documents },
     completer: make(target),
-    cost: (usage) => costOf(usage, 0, priceOf(provider.kind, model, overrideOf(team, model))),
+    cost: (usage, hourly = 0) => costOf(usage, hourly, price),
+    thinking: capabilities.reasoning === "budget" ? (budgetOf(sampling) ?? 0) : 0,
     retry: {
       maxRetries: provider.rate_limit.max_retries,
       baseDelay: provider.rate_limit.base_delay,
       maxWait: provider.retry.max_wait,
     },
-    sampling: samplingOf(agent, provider),
+    sampling,
     cache: provider.cache,
     gate: isLimited(limits)
       ? { limits, maxWait: provider.retry.max_wait, total: provider.timeouts.total }

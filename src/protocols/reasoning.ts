@@ -24,7 +24,7 @@ export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
 };
 
 /** The budget that a request asks for, at least 1 024; undefined if it asks for none or for no reasoning. */
-export const budgetOf = ({ reasoning }: ModelRequest): number | undefined => {
+export const budgetOf = ({ reasoning }: Pick<ModelRequest, "reasoning">): number | undefined => {
   if (reasoning?.budgetTokens !== undefined) return Math.max(least, reasoning.budgetTokens);
   const effort = reasoning?.effort;
   return effort === undefined || effort === "none" ? undefined : budgets[effort];

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { RunLimits } from "../../src/agent/agent.ts";
+import { noRunBudget } from "../../src/agent/budget-types.ts";
+import type { Reached } from "../../src/agent/budget-types.ts";
 import { next } from "../../src/agent/next.ts";
 import type { Facts } from "../../src/agent/next.ts";
 import type { Phase, Run, Thread } from "../../src/agent/state.ts";
@@ -11,13 +12,14 @@ import type { Call } from "../../src/agent/call.ts";
 const now = 1_000;
 const epoch = 3;
 const lanes = { current: 0, list: [], committed: false };
-const noLimits: RunLimits = {
-  maxIterations: 0,
-  maxTokens: null,
-  maxCost: null,
-  maxToolCalls: null,
-  maxModelMs: null,
-  timeoutMs: null,
+const reached: Reached = {
+  scope: "run",
+  thread: "main",
+  kind: "tokens",
+  limit: 5,
+  spent: 5,
+  least: 6,
+  ask: false,
 };
 const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
@@ -73,11 +75,10 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   missingSince: null,
   revision: "r",
   usage,
+  budget: noRunBudget,
   counters: {
     toolCalls: 0,
-    tokens: 0,
     cost: 0,
-    modelMs: 0,
     estimated: false,
     cacheHits: 0,
     cacheMisses: 0,
@@ -132,8 +133,9 @@ const facts = (more: Partial<Facts> = {}): Facts => ({
   now,
   epoch,
   slot: true,
-  limits: noLimits,
   children: "none",
+  held: null,
+  limit: () => null,
   ...more,
 });
 const step = (run: Run | null, more: Partial<Facts> = {}) => next(threadOf(run), facts(more));
@@ -145,14 +147,15 @@ const thinking = (at = epoch): Phase => ({
   lanes,
   booked: false,
   items: [],
+  hold: { tokens: 0, cost: 0, output: 0 },
 });
-const waiting = (until: number): Phase => ({
+const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
   at: "waiting",
   attempt: 2,
   until,
   lanes,
   booked: false,
-  why: "retry",
+  why,
 });
 const acting = (...calls: Call[]): Phase => ({ at: "acting", calls });
 const running = (id: string, at = epoch): Call => callOf(id, { status: "running", epoch: at, attempts: 1 });
@@ -239,28 +242,47 @@ describe("SE-9: row by row", () => {
       { do: "wait", until: 9_000 },
     ],
     [
-      "9: turns are used up",
-      runOf({ at: "ready" }, { turn: 5 }),
-      { limits: { ...noLimits, maxIterations: 5 } },
-      { do: "finish", reason: "max_iterations" },
+      "9: a limit is reached",
+      runOf({ at: "ready" }),
+      { limit: () => reached },
+      { do: "limit", reached: { kind: "tokens" } },
+    ],
+    ["9: for an attempt that waited, too", runOf(waiting(now)), { limit: () => reached }, { do: "limit" }],
+    [
+      "9: calls under way keep back what is left",
+      runOf({ at: "ready" }),
+      { limit: () => "wait" },
+      { do: "queue" },
     ],
     [
-      "9: not for a repair turn",
-      runOf({ at: "ready" }, { turn: 5, repair: true }),
-      { limits: { ...noLimits, maxIterations: 5 } },
+      "9: room is looked for at once, whatever the wait",
+      runOf(waiting(now + 9, "budget")),
+      {},
       { do: "think" },
     ],
     [
-      "9: not for an attempt that waited",
-      runOf(waiting(now), { turn: 5 }),
-      { limits: { ...noLimits, maxIterations: 5 } },
-      { do: "think" },
+      "9: a person is asked",
+      runOf({ at: "ready" }),
+      { held: { until: 7_000 }, limit: () => reached },
+      { do: "wait", until: 7_000 },
     ],
     [
-      "9: a budget of 0",
-      runOf({ at: "ready" }, { turn: 0 }),
-      { limits: { ...noLimits, maxTokens: 0 } },
-      { do: "finish", reason: "budget_exceeded" },
+      "9: a person is asked, calls wait",
+      runOf(acting(callOf("a"))),
+      { held: { until: 7_000 } },
+      { do: "wait", until: 7_000 },
+    ],
+    [
+      "9: a person is asked, a call runs",
+      runOf(acting(running("a"), callOf("b"))),
+      { held: { until: 7_000 } },
+      { do: "rest" },
+    ],
+    [
+      "9: a person is asked, a turn is over",
+      runOf(acting(callOf("a", { status: "done" }))),
+      { held: { until: 7_000 } },
+      { do: "close" },
     ],
     ["10: ready", runOf({ at: "ready" }), {}, { do: "think" }],
     ["10: waiting and due", runOf(waiting(now)), {}, { do: "think" }],
@@ -289,6 +311,7 @@ describe("SE-9: every combination", () => {
       { at: "ready" },
       thinking(2),
       thinking(3),
+      waiting(2_000, "budget"),
       waiting(500),
       waiting(1_000),
       waiting(2_000),
@@ -310,7 +333,12 @@ describe("SE-9: every combination", () => {
   });
   const given = fc.record({
     slot: fc.boolean(),
-    limits: fc.constantFrom(noLimits, { ...noLimits, maxIterations: 2 }, { ...noLimits, maxTokens: 0 }),
+    held: fc.constantFrom(null, { until: 1_500 }, { until: null }),
+    limit: fc.constantFrom<Facts["limit"]>(
+      () => null,
+      () => "wait",
+      () => reached,
+    ),
   });
 
   test("SE-9: a step for each, never an exception, the same state the same step, nothing changed", () => {

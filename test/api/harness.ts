@@ -10,6 +10,7 @@ import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
 import { indexSession, readDefinition } from "../../src/engine/access/session-index.ts";
+import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
 import type { HealthRow } from "../../src/model/health.ts";
 import { memoryTables } from "../engine/access/tables.ts";
@@ -85,6 +86,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     perform: (call) => performTeamCall(tables, call, now()),
     index: async (summary, definition) => indexSession(tables, summary, definition),
     definition: async (revision) => readDefinition(tables, revision),
+    lease: async (request) => drawLease(tables, request, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),

@@ -29,7 +29,7 @@ test("CF-14: max_iterations bounds the turns of a run, 100 by default", async ()
 });
 
 test("EF-37: a token budget of the agent ends the run typed, and names the key", async () => {
-  const { end, turns } = await run("guards: { budget: { max_tokens: 2500 } }");
+  const { end, turns } = await run("guards: { budget: { max_tokens: 3900 } }");
   expect(end).toMatchObject({ state: "failed", reason: "budget_exceeded" });
   expect(String(end["error"])).toContain("max_tokens");
   expect(turns).toBe(3);
@@ -39,22 +39,22 @@ test("EF-37: the smaller of the agent's and the team's bound rules, whichever it
   const both = async (agent: number, team: number): Promise<number> =>
     (await run(`guards: { budget: { max_tokens: ${agent} } }`, `budgets: { run: { max_tokens: ${team} } }`))
       .turns;
-  expect(await both(1_500, 9_000)).toBe(2);
-  expect(await both(9_000, 1_500)).toBe(2);
+  expect(await both(2_900, 9_000)).toBe(2);
+  expect(await both(9_000, 2_900)).toBe(2);
 });
 
 test("EF-37, CF-16: 0 means that nothing may be spent; off and an absent key leave the team's bound", async () => {
   const none = await run("guards: { budget: { max_tokens: 0 } }");
   expect(none.end).toMatchObject({ reason: "budget_exceeded" });
   expect(none.turns).toBe(0);
-  const team = "budgets: { run: { max_tokens: 1500 } }";
+  const team = "budgets: { run: { max_tokens: 2900 } }";
   expect((await run("guards: { budget: { max_tokens: 'off' } }", team)).turns).toBe(2);
   expect((await run("guards: { budget: false }", team)).turns).toBe(2);
   expect((await run("", team)).turns).toBe(2);
 });
 
 test("EF-37, MO-36: a cost budget counts the model's price", async () => {
-  const { end, turns } = await run("guards: { budget: { max_cost_usd: 0.5 } }", priced);
+  const { end, turns } = await run("guards: { budget: { max_cost_usd: 0.75 } }", priced);
   expect(end).toMatchObject({ reason: "budget_exceeded" });
   expect(turns).toBe(2);
 });
@@ -67,7 +67,7 @@ test("EF-37: a budget of tool calls ends the run before the next turn", async ()
 
 test("CF-27: max_iterations 0 with a budget runs until the budget ends it", async () => {
   const { end, turns } = await run(
-    "options: { max_iterations: 0 }\nguards: { tool_loops: false, budget: { max_tokens: 120000 } }",
+    "options: { max_iterations: 0 }\nguards: { tool_loops: false, budget: { max_tokens: 123000 } }",
   );
   expect(end).toMatchObject({ reason: "budget_exceeded" });
   expect(turns).toBe(120);

@@ -6,6 +6,8 @@ import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Draft } from "../../src/agent/draft.ts";
 import type { Delta, StoredEvent } from "../../src/agent/events.ts";
+import type { TenantDay } from "../../src/agent/host.ts";
+import type { LeaseRequest } from "../../src/agent/lease.ts";
 import { perform } from "../../src/agent/perform.ts";
 import type { Door } from "../../src/agent/perform.ts";
 import type { Operation, Scope, SessionReply } from "../../src/agent/rpc.ts";
@@ -14,6 +16,7 @@ import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { listNotes, notesAt, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { NotesDirectory, NotesOwner } from "../../src/engine/access/notes.ts";
+import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/archive.ts";
 import { createItems } from "../../durable-objects/items.ts";
@@ -117,6 +120,8 @@ export interface BenchOptions {
   readonly tenant?: string;
   /** Tables of the team, for sessions that share them. */
   readonly tables?: Tables;
+  /** Stands in for the tables' own leases. */
+  readonly lease?: TenantDay["lease"];
 }
 
 /** What left for the model, and whether its answers are held back. */
@@ -170,6 +175,7 @@ export const openBench = ({
   id = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
   tenant = "t1",
   tables = memoryTables().tables,
+  lease,
 }: BenchOptions): Bench => {
   const team: NotesDirectory = {
     readNote: async (owner, name) => readNote(tables, owner, name),
@@ -246,6 +252,7 @@ export const openBench = ({
       refresh: () => undefined,
     },
     notes: (owner: NotesOwner) => notesAt(team, owner),
+    lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
     failed: (error: unknown) => {
       mine.live?.driver.stop();
       if (!(error instanceof PowerCut)) throw error;

@@ -13,6 +13,7 @@ import { findCall } from "../outcomes.ts";
 import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
 import type { Call, CallPlan } from "../call.ts";
+import { answeredRaise } from "./budget.ts";
 import { ok, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
 import { jsonSchema } from "./send.ts";
@@ -25,6 +26,12 @@ const answerSchema = z.strictObject({
   input: jsonSchema.optional(),
   output: jsonSchema.optional(),
   is_error: z.boolean().optional(),
+  limit: z
+    .number()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe("Of a budget, in the ask's unit."),
   message: wellFormed(4_096).optional(),
   remember: z.enum(["once", "session", "agent"]).optional(),
 });
@@ -110,6 +117,7 @@ const effectOf = (draft: Draft, ask: Ask, given: Given): AnswerEffect => {
   if (given.decision === "cancel") return { do: "default" };
   if (ask.kind === "question") return answeredQuestion(ask, given);
   if (ask.kind === "client_tool") return answeredClient(given);
+  if (ask.kind === "budget") return answeredRaise(ask, given);
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   return call === null
     ? refuse("ask_expired", "the call of this ask is over")

@@ -10,6 +10,7 @@ import { runCancelled, subtreeCancelled } from "../cancel.ts";
 import { changeChild } from "../child-start.ts";
 import { runRecord, runStarted } from "../runs.ts";
 import type { Input, Thread } from "../state.ts";
+import { budgetLeft } from "./budget.ts";
 import { headAfter, ok, wellFormed, write } from "./command.ts";
 import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
@@ -129,7 +130,11 @@ export const accept = (
 };
 
 const taken = ({ draft }: WriteContext, thread: Thread, input: Input): void => {
-  if (thread.run === null) return runStarted(draft, input);
+  if (thread.run === null) {
+    budgetLeft(draft);
+    runStarted(draft, input);
+    return;
+  }
   const mode = input.on_busy;
   if (mode !== "interrupt" && mode !== "rollback") return;
   const reason = mode === "interrupt" ? "interrupted" : "rolled_back";

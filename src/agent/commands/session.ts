@@ -2,14 +2,17 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { agentOf, changeThread, emit, retiredBy, threadOf } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
+import { clockTicked } from "../advance.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
+import { noFunds } from "../budget-types.ts";
 import { noUsage } from "../state.ts";
 import { newThread } from "../threads.ts";
 import type { Run, Session, Thread } from "../state.ts";
 import type { Principal } from "../rpc.ts";
 import { headAfter, ok, read, wellFormed, write } from "./command.ts";
-import type { Answer, Command, Rules } from "./command.ts";
+import type { Answer, Command, Rules, WriteContext } from "./command.ts";
+import { budgetChangeSchema, budgetChanged, budgetSchema, givenBudget, shownBudget } from "./budget.ts";
 import { accept, inputSchema, jsonSchema } from "./send.ts";
 
 const metadataSchema = z
@@ -35,6 +38,7 @@ const createSchema = z.strictObject({
   tools: z.array(z.string().max(128)).max(256).optional().describe("Ceiling: no other tool may be used."),
   client_tools: z.array(clientToolSchema).max(32).default([]),
   model: z.string().max(200).optional(),
+  budget: budgetSchema.optional(),
   output_schema: jsonSchema.optional(),
 });
 
@@ -54,6 +58,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   model: null,
   modelScope: "main",
   budget: null,
+  funds: noFunds,
   outputSchema: null,
   createdAt: now,
   updatedAt: now,
@@ -112,6 +117,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
     tools: params.tools ?? null,
     clientTools: params.client_tools,
     outputSchema: params.output_schema ?? null,
+    budget: givenBudget(params.budget),
     threads: { main: newThread("main", agent) },
   };
   draft.state = { ...draft.state, prefix: agentOf(draft, "main").prefix };
@@ -126,6 +132,8 @@ export const create: Command = write(createSchema, (context, params): Answer => 
 
 const waitsOf = ({ run }: Thread): readonly Json[] => {
   if (run === null || !run.waitingShown) return [];
+  const { ask } = run.budget;
+  if (ask !== null) return [{ kind: "ask", ask: ask.id, until: ask.until }];
   if (run.missingSince !== null) return [{ kind: "config" }];
   if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
   return waitingCalls(run);
@@ -156,7 +164,7 @@ export const sessionView = (session: Session): Json => {
     revision: session.revision,
     model: session.model,
     usage: { ...cumulative, calls, cost_usd: cost === null ? null : cost / 1e9, estimated },
-    budget: session.budget,
+    budget: shownBudget(session),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
     queued_inputs: threads.flatMap(({ inbox }) => inbox.map(({ id }) => id)),
@@ -175,28 +183,34 @@ const patchSchema = z.strictObject({
   metadata: metadataSchema.optional(),
   model: z.string().max(200).nullable().optional(),
   scope: z.enum(["main", "tree"]).default("main"),
+  budget: budgetChangeSchema.optional(),
 });
 
+/** The session's model from the next call on (MO-38). */
+const modelChanged = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
+  const { model: from, agent } = draft.state;
+  const problem = model === null ? null : rules.modelProblem(model, agent);
+  if (problem !== null) refuse(problem.code, problem.detail);
+  if (model !== from) emit(draft, "main", "model_changed", { from, to: model, scope });
+  draft.state = { ...draft.state, model, modelScope: scope };
+};
+
 /** Changes what the caller names; `If-Match` holds the session's ETag. */
-export const patch: Command = write(patchSchema, (context, { title, metadata, model, scope }) => {
-  const { draft, rules } = context;
+export const patch: Command = write(patchSchema, (context, { title, metadata, model, scope, budget }) => {
+  const { draft } = context;
   if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(draft.state.head))
     return refuse("precondition_failed", "the session changed since it was read; read it again");
-  const problem = typeof model === "string" ? rules.modelProblem(model, draft.state.agent) : null;
-  if (problem !== null) return refuse(problem.code, problem.detail);
+  if (model !== undefined) modelChanged(context, model, scope);
+  if (budget !== undefined) budgetChanged(context, budget);
   const changed = {
+    ...(budget === undefined ? {} : { budget: shownBudget(draft.state) }),
     ...(title === undefined ? {} : { title }),
     ...(metadata === undefined ? {} : { metadata }),
   };
-  if (model !== undefined && model !== draft.state.model)
-    emit(draft, "main", "model_changed", { from: draft.state.model, to: model, scope });
-  draft.state = {
-    ...draft.state,
-    ...changed,
-    ...(model === undefined ? {} : { model, modelScope: scope }),
-    updatedAt: draft.moment.now,
-  };
+  const { budget: _, ...own } = changed;
+  draft.state = { ...draft.state, ...own, updatedAt: draft.moment.now };
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
+  if (budget !== undefined) clockTicked(draft, "budget");
   return ok(sessionView({ ...draft.state, head: headAfter(draft) }));
 });
 

@@ -56,7 +56,7 @@ export const priceOfLane = (draft: Draft, { provider, model }: Lane): Price | nu
 };
 
 /** Cost limits of the team that the author wrote; the ones by default count tokens only where a price is unknown. */
-const limitsTeamCost = (draft: Draft): boolean =>
+export const limitsTeamCost = (draft: Draft): boolean =>
   ["run", "session", "tenant"].some(
     (section) => at(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
   );

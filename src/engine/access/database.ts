@@ -52,6 +52,20 @@ const migrations: readonly string[] = [
     PRIMARY KEY (tenant, agent, name)
   ) WITHOUT ROWID;
   `,
+  `
+  -- What tenants spent on a UTC day, by its first millisecond (RE-4); cost in 10⁻⁹ USD, time in milliseconds.
+  CREATE TABLE tenant_days (
+    tenant TEXT NOT NULL, day INTEGER NOT NULL,
+    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL,
+    PRIMARY KEY (tenant, day)
+  ) WITHOUT ROWID;
+  -- Shares of a day that sessions hold; \`at\` is when one was given.
+  CREATE TABLE leases (
+    tenant TEXT NOT NULL, session TEXT NOT NULL, id TEXT NOT NULL, day INTEGER NOT NULL, at INTEGER NOT NULL,
+    tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL,
+    PRIMARY KEY (tenant, session, id)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

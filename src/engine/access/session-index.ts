@@ -3,6 +3,7 @@ import type { SessionSummary } from "../../agent/rpc.ts";
 import type { Database, Row, Tables, Value } from "./database.ts";
 import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
 import type { Page } from "./paging.ts";
+import { settleLease } from "./tenant-days.ts";
 
 /** The team's index of sessions (AP-5, AP-7) and the definitions that they pin (CF-33). */
 
@@ -36,7 +37,7 @@ export const listSessionsSchema = z.strictObject({
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
 /** A listed session: the summary without its tenant. */
-export type ListedSession = Omit<SessionSummary, "tenant">;
+export type ListedSession = Omit<SessionSummary, "tenant" | "lease">;
 
 const show = (row: Row): ListedSession => ({
   id: String(row["id"]),
@@ -168,6 +169,8 @@ export function indexSession(
   definition?: { readonly revision: string; readonly json: string },
 ): void {
   tables.write((all) => {
+    const { tenant, id: session, lease } = summary;
+    if (lease !== undefined) settleLease(all, { tenant, session }, lease);
     if (outdated(all, summary)) return;
     if (summary.status === "deleted") {
       bury(all, summary);

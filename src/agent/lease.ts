@@ -1,0 +1,229 @@
+import { heldFrom, holdFor, holdOf, leastOf, leastSpend, lineOf, outputWithin } from "./budget.ts";
+import type { Wanted } from "./budget.ts";
+import { kinds, nothing } from "./budget-types.ts";
+import type { Amounts, Bound, BudgetKind, Hold, Lease, Reached, TenantShare } from "./budget-types.ts";
+import { changeRun, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Outside } from "./outside.ts";
+import { warned } from "./spending.ts";
+import type { Session } from "./state.ts";
+
+/**
+ * Shares of the tenant's day (RE-4). A session spends from its lease without asking anybody; it draws another when a call
+ * does not fit any more, and gives back what it did not use when it comes to rest.
+ */
+
+type Figures = Readonly<Partial<Record<BudgetKind, number>>>;
+
+/** A lease that is given back. */
+export interface SettledLease {
+  readonly id: string;
+  readonly used: Amounts;
+}
+
+export interface LeaseRequest {
+  readonly tenant: string;
+  readonly session: string;
+  /** Names the lease: asked for again, it is the same. */
+  readonly id: string;
+  /** The tenant's limits of a day, for the kinds that have one. */
+  readonly limits: Figures;
+  /** What the calls under way may cost at worst. */
+  readonly need: Figures;
+  /** What they cost at least. */
+  readonly least: Figures;
+  readonly settles: SettledLease | null;
+}
+
+/** `until`: end of the day. `spent`: on that day by all sessions, open leases included. */
+export type LeaseAnswer =
+  | { readonly ok: true; readonly granted: Figures; readonly until: number; readonly spent: Amounts }
+  | {
+      readonly ok: false;
+      readonly kind: BudgetKind;
+      readonly limit: number;
+      readonly spent: number;
+      readonly until: number;
+    };
+
+/** Calls of one reply, so that none is refused for want of a lease alone; and time that is worth a hop. */
+const wantedCalls = 256;
+const wantedTime = 60_000;
+const fewCalls = 64;
+
+const usable = ({ funds }: Session, now: number): Lease | null =>
+  funds.tenant.lease === null || funds.tenant.lease.closed || now >= funds.tenant.lease.until
+    ? null
+    : funds.tenant.lease;
+
+const limitsOf = (bounds: readonly Bound[]): Figures =>
+  Object.fromEntries(bounds.map(({ kind, limit }) => [kind, limit]));
+
+const held = (state: Session, threadId: string): Hold =>
+  holdOf(state.threads[threadId]?.run ?? null) ?? { tokens: 0, cost: 0, output: 0 };
+
+/** What is left of a lease for one thread, beside what calls of the others keep back. */
+const leftFor = (state: Session, { granted, used }: Lease, threadId: string): Figures => {
+  const others = heldFrom(state, { scope: "session", thread: threadId }, threadId);
+  return Object.fromEntries(
+    kinds.flatMap((kind) => {
+      const given = granted[kind];
+      const kept = kind === "tokens" || kind === "cost" ? others[kind] : 0;
+      return given === undefined ? [] : [[kind, given - used[kind] - kept]];
+    }),
+  );
+};
+
+const suffices = (kind: BudgetKind, left: number, given: number, hold: Hold): boolean => {
+  if (kind === "tokens" || kind === "cost") return left >= hold[kind];
+  if (kind === "time") return left > 0;
+  // A day without calls left gives none; asking at each call would not change that.
+  return given === 0 || left >= (given >= wantedCalls ? fewCalls : 1);
+};
+
+/** Whether the call that a thread is about to make is covered: nothing of it is bounded, or the lease has room for it. */
+const isCovered = (state: Session, bounds: readonly Bound[], now: number, threadId: string): boolean => {
+  const hold = held(state, threadId);
+  const counted = bounds.filter(({ kind }) => kind !== "cost" || hold.cost > 0);
+  if (counted.length === 0) return true;
+  const lease = usable(state, now);
+  if (lease === null) return false;
+  const left = leftFor(state, lease, threadId);
+  return counted.every(({ kind }) => suffices(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
+};
+
+/** The lease that a thread's call needs first; null if it may leave. */
+export const leaseNeeded = (
+  state: Session,
+  bounds: readonly Bound[],
+  now: number,
+  threadId: string,
+  wanted: Wanted,
+): LeaseRequest | null => {
+  if (bounds.length === 0 || isCovered(state, bounds, now, threadId)) return null;
+  const { id: session, tenant } = state;
+  const { lease, next } = state.funds.tenant;
+  const others = heldFrom(state, { scope: "session", thread: threadId }, threadId);
+  const own = held(state, threadId);
+  return {
+    tenant,
+    session,
+    id: String(next),
+    limits: limitsOf(bounds),
+    need: {
+      tokens: others.tokens + own.tokens,
+      cost: others.cost + own.cost,
+      time: wantedTime,
+      calls: wantedCalls,
+    },
+    least: {
+      tokens: others.tokens + leastSpend("tokens", wanted),
+      cost: others.cost + leastSpend("cost", wanted),
+      time: 1,
+      calls: 0,
+    },
+    settles: lease === null ? null : { id: lease.id, used: lease.used },
+  };
+};
+
+const putHold = (draft: Draft, threadId: string, hold: Hold): void => {
+  const { run } = threadOf(draft, threadId);
+  if (run?.phase.at === "thinking") changeRun(draft, threadId, { phase: { ...run.phase, hold } });
+  if (run?.phase.at === "preparing" && run.phase.calling !== null)
+    changeRun(draft, threadId, { phase: { ...run.phase, calling: { ...run.phase.calling, hold } } });
+};
+
+/** The reply is made shorter where the lease is smaller than what was asked for (EF-38). */
+const lowered = (draft: Draft, threadId: string, lease: Lease, wanted: Wanted): void => {
+  const hold = held(draft.state, threadId);
+  const left = leftFor(draft.state, lease, threadId);
+  const most = (["tokens", "cost"] as const).map((kind) =>
+    outputWithin(kind, left[kind] ?? Infinity, wanted),
+  );
+  const output = Math.min(hold.output, ...most);
+  if (output < hold.output && output >= leastOf(wanted)) putHold(draft, threadId, holdFor(wanted, output));
+};
+
+const minus = (a: Amounts, b: Amounts): Amounts => ({
+  tokens: a.tokens - b.tokens,
+  cost: a.cost - b.cost,
+  time: a.time - b.time,
+  calls: a.calls - b.calls,
+});
+
+const shareChanged = (draft: Draft, tenant: TenantShare): void => {
+  draft.state = { ...draft.state, funds: { ...draft.state.funds, tenant } };
+};
+
+/** How long a session takes a day for used up before it asks again. */
+const outMs = 60_000;
+
+/** The answer to a request: the session has a new lease, or (not null) its day leaves no room. */
+const leaseAnswered = (
+  draft: Draft,
+  threadId: string,
+  wanted: Wanted,
+  request: LeaseRequest,
+  answer: LeaseAnswer,
+): Reached | null => {
+  const share = draft.state.funds.tenant;
+  const thread = lineOf(draft.state, threadId).findLast(({ run }) => run !== null)?.id ?? threadId;
+  if (!answer.ok) {
+    const { kind, limit, spent } = answer;
+    const until = Math.min(answer.until, draft.moment.now + outMs);
+    shareChanged(draft, { ...share, out: { kind, until } });
+    const least = spent + (request.least[kind] ?? 0);
+    return { scope: "tenant", thread, kind, limit, spent, least, ask: false };
+  }
+  if (request.id !== String(share.next)) return null;
+  const { granted, until, spent } = answer;
+  // What others spent while the answer was on its way is not among what was given back.
+  const before = share.lease === null || request.settles === null ? null : share.lease.used;
+  const used = before === null || request.settles === null ? nothing : minus(before, request.settles.used);
+  const lease: Lease = { id: request.id, until, granted, used, closed: false };
+  shareChanged(draft, { lease, next: share.next + 1, out: null });
+  lowered(draft, threadId, lease, wanted);
+  warned(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
+  return null;
+};
+
+/** `wait`: calls of the session keep back what its lease has left. `unreachable`: nobody answered. `late`: the call is not made any more. */
+export type Drawn = "covered" | "wait" | "unreachable" | "late" | Reached;
+
+/** Rounds until two threads that draw at once have each a lease that covers them. */
+const mostRounds = 8;
+
+/** Sees to it that the call which a thread is about to make is covered by a lease: no hop if there is one (RE-4). */
+export const drawn = async (
+  { host, settle }: Outside,
+  threadId: string,
+  wanted: Wanted,
+  isCurrent: (session: Session) => boolean,
+): Promise<Drawn> => {
+  for (let round = 0; round < mostRounds; round++) {
+    const state = host.read();
+    if (!isCurrent(state)) return "late";
+    const request = leaseNeeded(state, host.tenant.bounds, host.now(), threadId, wanted);
+    if (request === null) return "covered";
+    let answer: LeaseAnswer;
+    try {
+      answer = await host.tenant.lease(request);
+    } catch {
+      return "unreachable";
+    }
+    const refused = { by: null as Reached | null };
+    settle((draft) => {
+      if (isCurrent(draft.state)) refused.by = leaseAnswered(draft, threadId, wanted, request, answer);
+    });
+    const others = heldFrom(host.read(), { scope: "session", thread: threadId }, threadId);
+    if (refused.by !== null) return others.tokens > 0 ? "wait" : refused.by;
+  }
+  return "unreachable";
+};
+
+/** A session that comes to rest gives its lease back; it is told with the next word to the team. */
+export const leaseClosed = (draft: Draft): void => {
+  const share = draft.state.funds.tenant;
+  if (share.lease === null || share.lease.closed) return;
+  shareChanged(draft, { ...share, lease: { ...share.lease, closed: true } });
+};

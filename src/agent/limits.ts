@@ -1,0 +1,58 @@
+import type { Reached } from "./budget-types.ts";
+import { lineOf } from "./budget.ts";
+import { agentOf, changeRun, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { requestTokens } from "./effects.ts";
+import { roomForTurn } from "./room.ts";
+import { attemptOf } from "./turns.ts";
+import type { Run, Session } from "./state.ts";
+import type { RunLimits } from "./agent.ts";
+
+/** What forbids a thread to go on to its next model call (SE-9 row 9). */
+
+/** Turns a run may have, as a person allowed them; 0 = any number. */
+export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
+  askIterations && maxIterations > 0 ? Math.max(maxIterations, budget.raised.turns ?? 0) : maxIterations;
+
+const turnsReached = (draft: Draft, threadId: string): Reached | null => {
+  const run = runOf(draft, threadId);
+  const { limits } = agentOf(draft, threadId);
+  const limit = turnLimit(limits, run);
+  if (run.phase.at !== "ready" || run.repair || limit === 0 || run.turn < limit) return null;
+  const ask = limits.askIterations;
+  return { scope: "run", thread: threadId, kind: "turns", limit, spent: run.turn, least: run.turn + 1, ask };
+};
+
+/** The limit that leaves no room for the thread's next request; `wait` while calls under way may leave some; null if there is room. */
+export const limitOf = (draft: Draft, threadId: string): Reached | "wait" | null => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  if (run.inputs.length === 0) return null;
+  const turns = turnsReached(draft, threadId);
+  if (turns !== null) return turns;
+  const agent = agentOf(draft, threadId);
+  const { current } = attemptOf(draft, threadId, run).lanes;
+  const room = roomForTurn(draft, threadId, agent, current, requestTokens(agent, thread, run));
+  if (room.is === "free") return null;
+  return room.is === "wait" ? "wait" : room.reached;
+};
+
+/** What keeps a thread from starting anything: an ask for a higher limit, its own or of a run above it, or the end of one above. */
+export const heldBy = (session: Session, threadId: string): { readonly until: number | null } | null => {
+  const runs = lineOf(session, threadId).flatMap(({ id, run }) => (run === null ? [] : [{ id, run }]));
+  if (runs.some(({ id, run }) => id !== threadId && run.stop !== null)) return { until: null };
+  const asking = runs.find(({ run }) => run.budget.ask !== null);
+  return asking === undefined ? null : { until: asking.run.budget.ask?.until ?? null };
+};
+
+/** How long a thread without room waits at most before it looks again by itself. */
+const recheck = 60_000;
+
+/** The wait for room that calls under way keep back: their end brings the thread on. */
+export const roomAwaited = (draft: Draft, threadId: string): void => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at !== "waiting" || phase.until > draft.moment.now) return;
+  changeRun(draft, threadId, {
+    phase: { ...phase, booked: false, why: "budget", until: draft.moment.now + recheck },
+  });
+};

@@ -1,0 +1,110 @@
+import { accountsOf, lineOf } from "./budget.ts";
+import type { Account } from "./budget.ts";
+import { keyOf, kinds, shownAmount } from "./budget-types.ts";
+import type { Amounts, BudgetFigures, LimitKind, Reached, RunBudget } from "./budget-types.ts";
+import { changeRun, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+
+/** Transitions of budgets: spent, warned of, reached, stopped. */
+
+const plus = (a: Amounts, b: Partial<Amounts>): Amounts => ({
+  tokens: a.tokens + (b.tokens ?? 0),
+  cost: a.cost + (b.cost ?? 0),
+  time: a.time + (b.time ?? 0),
+  calls: a.calls + (b.calls ?? 0),
+});
+
+export const changeBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void =>
+  changeRun(draft, threadId, { budget: { ...runOf(draft, threadId).budget, ...change } });
+
+/** Books what a thread spent on its run, on every run above it, on its session and its lease, in one commit (EF-39). */
+export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
+  if (kinds.every((kind) => (amounts[kind] ?? 0) === 0)) return;
+  for (const { id, run } of lineOf(draft.state, threadId))
+    if (run !== null) changeBudget(draft, id, { spent: plus(run.budget.spent, amounts) });
+  const { funds } = draft.state;
+  const { lease } = funds.tenant;
+  const tenant =
+    lease === null ? funds.tenant : { ...funds.tenant, lease: { ...lease, used: plus(lease.used, amounts) } };
+  draft.state = { ...draft.state, funds: { ...funds, spent: plus(funds.spent, amounts), tenant } };
+  for (const account of accountsOf(draft, threadId)) warned(draft, account);
+};
+
+const figuresOf = (scope: Reached["scope"], kind: LimitKind, limit: number, used: number): BudgetFigures => ({
+  scope,
+  kind: keyOf[kind],
+  limit: shownAmount(kind, limit),
+  spent: shownAmount(kind, used),
+});
+
+/** `800 of 1000 tokens` */
+const share = (kind: LimitKind, used: number, limit: number): string => {
+  if (kind === "cost") return `${used / 1e9} of ${limit / 1e9} USD`;
+  if (kind === "time") return `${used / 1_000} of ${limit / 1_000} s of model time`;
+  return `${used} of ${limit} ${kind}`;
+};
+
+/** Says once per run, scope and kind that a limit is near: to watchers, and to the model at its next turn. */
+export const warned = (draft: Draft, { scope, thread, bounds, spent: used }: Account): void => {
+  for (const { kind, limit, warnAt } of bounds) {
+    const { run } = threadOf(draft, thread);
+    const mark = `${scope}:${kind}`;
+    if (run === null || run.budget.warned.includes(mark)) continue;
+    if (limit <= 0 || used[kind] < limit * warnAt) continue;
+    changeBudget(draft, thread, { warned: [...run.budget.warned, mark] });
+    emit(draft, thread, "budget_warning", figuresOf(scope, kind, limit, used[kind]));
+    const what = `the ${scope}'s budget ${keyOf[kind]}`;
+    const text = `Used of ${what}: ${share(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
+    changeRun(draft, thread, { notes: [...runOf(draft, thread).notes, { kind: "budget", text }] });
+  }
+};
+
+/** Why a run cannot go on, as a sentence that begins with the limit's key. */
+export const sentenceOf = ({ scope, kind, limit, spent: used, least, unpriced }: Reached): string => {
+  if (unpriced !== undefined)
+    return `max_cost_usd: the price of ${unpriced} is not known, and budgets.unknown_price is refuse; set models.${unpriced}.price`;
+  if (kind === "turns") return `max_iterations: ${limit} turns are used up`;
+  const whose = scope === "run" ? "" : ` of the ${scope === "tenant" ? "tenant's day" : "session"}`;
+  const end = used >= limit ? "" : `; the next call needs at least ${shownAmount(kind, least - used)}`;
+  return `${keyOf[kind]}${whose}: ${share(kind, used, limit)} are spent${end}`;
+};
+
+/** A limit is reached: said once per run, scope and kind until somebody raises it. */
+export const reachedSaid = (draft: Draft, { scope, thread, kind, limit, spent: used }: Reached): void => {
+  const { run } = threadOf(draft, thread);
+  const mark = `${scope}:${kind}`;
+  if (kind === "turns" || run === null || run.budget.reached.includes(mark)) return;
+  changeBudget(draft, thread, { reached: [...run.budget.reached, mark] });
+  emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
+};
+
+/** Ends the run of an account, and with it everything below (AG-22). */
+export const stopped = (
+  draft: Draft,
+  { thread, kind }: Pick<Reached, "thread" | "kind">,
+  error: string,
+): void => {
+  const { run } = threadOf(draft, thread);
+  if (run === null || run.stop !== null) return;
+  const reason = kind === "turns" ? "max_iterations" : "budget_exceeded";
+  changeRun(draft, thread, { stop: { reason, error } });
+};
+
+/** Lifts a limit for a run or, in the session's scope, for the session. */
+export const raised = (
+  draft: Draft,
+  { scope, thread, kind }: Pick<Reached, "scope" | "thread" | "kind">,
+  limit: number,
+): void => {
+  const mark = `${scope}:${kind}`;
+  const { run } = threadOf(draft, thread);
+  if (run !== null) {
+    const { warned: given, reached } = run.budget;
+    const others = (marks: readonly string[]): readonly string[] => marks.filter((each) => each !== mark);
+    changeBudget(draft, thread, { warned: others(given), reached: others(reached), refusals: [] });
+    if (scope === "run") changeBudget(draft, thread, { raised: { ...run.budget.raised, [kind]: limit } });
+  }
+  if (scope !== "session") return;
+  const { funds } = draft.state;
+  draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: limit } } };
+};
