@@ -21,7 +21,7 @@ import { requested } from "./session-requests.ts";
 import { slotLeft, slotQueued, slotsOf } from "./slots.ts";
 import type { Slots } from "./slots.ts";
 import type { Run, Session, Thread } from "./state.ts";
-import { treePruned, workingChildren } from "./threads.ts";
+import { treePruned, openChildren } from "./threads.ts";
 import { resultsAppended, thinkingStarted, turnClosed } from "./turns.ts";
 import { agentPresent, missingCheck, missingLimit, resumed, waited } from "./waits.ts";
 
@@ -33,9 +33,9 @@ const childrenState = (draft: Draft, { id, run }: Thread): Facts["children"] => 
   const waited = callsOfRun(run).flatMap(({ waits, status }) =>
     waits === undefined || status === "done" ? [] : workingOf(draft, waits),
   );
-  const working = run.lingers === null ? waited : workingChildren(draft.state, id);
+  const working = run.lingers === null ? waited : openChildren(draft.state, id);
   if (working.length === 0) return "none";
-  return working.every((child) => child.run?.cancel != null) ? "stopping" : "working";
+  return working.every(({ run: own }) => own === null || own.cancel !== null) ? "stopping" : "working";
 };
 
 const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
@@ -69,7 +69,7 @@ const blockClosed = (draft: Draft, threadId: string): void => {
 const childrenStopped = (draft: Draft, threadId: string): void => {
   const { stop } = runOf(draft, threadId);
   const why = `stopped, since its caller ended: ${stop?.reason ?? "deadline_exceeded"}`;
-  for (const { id } of workingChildren(draft.state, threadId)) childStopped(draft, id, why, true);
+  for (const { id } of openChildren(draft.state, threadId)) childStopped(draft, id, why, true);
 };
 
 /** Another turn follows: what was reported or handed over before it counts no more (AG-23). */

@@ -3,7 +3,7 @@ import type { Draft } from "./draft.ts";
 import { askDropped, openCallsEnded } from "./calls.ts";
 import { callLost, preparingOf } from "./preparing.ts";
 import type { Run } from "./state.ts";
-import { workingChildren } from "./threads.ts";
+import { openChildren } from "./threads.ts";
 import { attemptAborted } from "./turns.ts";
 
 /** Transitions of a cancel: a run is asked to end, and everything below it (SE-31, AG-18). */
@@ -25,7 +25,8 @@ export const runCancelled = (draft: Draft, threadId: string, cancel: Cancel): vo
 
 /** Cancels what a thread started, whether or not it still runs itself. */
 export const subtreeCancelled = (draft: Draft, threadId: string, mode: Cancel["mode"], why: string): void => {
-  for (const { id, child } of workingChildren(draft.state, threadId)) {
+  for (const { id, child, run } of openChildren(draft.state, threadId)) {
+    if (run === null) continue;
     if (child !== null && child.stopped === null)
       changeThread(draft, id, { child: { ...child, stopped: { why, told: true } } });
     runCancelled(draft, id, { mode, reason: "cancelled", keep: false });

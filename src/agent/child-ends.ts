@@ -8,8 +8,10 @@ import type { Draft } from "./draft.ts";
 import { peerStarted } from "./handoff.ts";
 import { findCall } from "./outcomes.ts";
 import type { RunRecord } from "./records.ts";
+import { treePruned } from "./threads.ts";
 import type { Child, ChildEnd, ChildRecord } from "./child.ts";
 import type { Thread } from "./state.ts";
+import { taskSettled, tasksReleased } from "./stores.ts";
 
 /** The end of a called thread, in the commit of its run's end: its row, its caller's call or message, its place (AG-17, C20). */
 
@@ -29,10 +31,7 @@ const threadLeft = (draft: Draft, threadId: string): void => {
   const { [threadId]: gone, ...threads } = draft.state.threads;
   if (gone === undefined) return;
   draft.left.push(gone);
-  const root = gone.child?.root ?? "";
-  const used = Object.values(threads).some(({ child, run }) => child?.root === root || run?.id === root);
-  const { [root]: _count, ...others } = draft.state.trees;
-  draft.state = { ...draft.state, threads, ...(used ? {} : { trees: others }) };
+  draft.state = treePruned({ ...draft.state, threads }, gone.child?.root ?? "");
 };
 
 /** Everything that is known of an end; a called thread without it is a broken one. */
@@ -52,8 +51,21 @@ const callerTold = (draft: Draft, caller: Thread, child: Child, record: EndedRec
   else if (child.stopped?.told !== true) endTold(draft, caller.id, record);
 };
 
+/** Tells the board how the thread's task ended; what it refuses is a warning (AG-12). A peer takes the task with it. */
+const boardTold = (draft: Draft, threadId: string): void => {
+  const { child } = threadOf(draft, threadId);
+  const { state = "failed" } = endedRun(draft, threadId) ?? {};
+  if (child === null || child.taskId === null || (child.handover !== null && state === "completed")) return;
+  const failed = state === "completed" && child.completion?.status === "failed";
+  const problem = taskSettled(draft, threadId, child.taskId, failed ? "failed" : state);
+  if (problem === null) return;
+  const warning = child.warning === null ? problem : `${child.warning}; ${problem}`;
+  changeChild(draft, threadId, { warning });
+};
+
 /** Tells the caller of a called thread's end, or starts the peer that takes over. */
 export const childEnded = (draft: Draft, threadId: string): void => {
+  boardTold(draft, threadId);
   const thread = threadOf(draft, threadId);
   const { child, parent, run, begun, caller } = factsOf(draft, thread);
   const { maxResultLength } = agentOf(draft, (caller ?? thread).id).delegation;
@@ -63,6 +75,7 @@ export const childEnded = (draft: Draft, threadId: string): void => {
   subtreeCancelled(draft, threadId, "now", "its caller has ended");
   const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
   if (handedOver) peerStarted(draft, thread, child, begun);
+  tasksReleased(draft, threadId);
   if (child.persistent && !handedOver && caller !== null) changeChild(draft, threadId, { idle: true });
   else threadLeft(draft, threadId);
   if (caller !== null && !handedOver) callerTold(draft, caller, child, record);

@@ -9,7 +9,7 @@ import { callAnswered, callRefused } from "./children.ts";
 import { agentOf, changeCall, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { findCall } from "./outcomes.ts";
-import { workingChildren } from "./threads.ts";
+import { openChildren } from "./threads.ts";
 
 /** Questions of called agents to their callers (AG-28): answered by id, each with its own clock. */
 
@@ -75,7 +75,7 @@ export const questionExpired = (draft: Draft, threadId: string): void => {
 
 /** A called agent that has nothing more to do answers none of its children's questions any more. */
 export const questionsDropped = (draft: Draft, parentId: string): void => {
-  for (const { id, child } of workingChildren(draft.state, parentId))
+  for (const { id, child } of openChildren(draft.state, parentId))
     if (child !== null && child.question !== null)
       questionClosed(
         draft,

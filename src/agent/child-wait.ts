@@ -10,6 +10,7 @@ import { changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { callEnded, findCall } from "./outcomes.ts";
 import type { Thread } from "./state.ts";
+import { isOpen } from "./threads.ts";
 
 /** A call that waits for children: parked, told of each end, answered (AG-9 to AG-11). */
 
@@ -34,8 +35,7 @@ export const callWaits = (draft: Draft, threadId: string, { call }: Call, waits:
   });
 };
 
-const isWorking = (thread: Thread | undefined): thread is Thread =>
-  thread !== undefined && thread.run !== null;
+const isWorking = (thread: Thread | undefined): thread is Thread => thread !== undefined && isOpen(thread);
 
 /** Children of a call that have not ended. */
 export const workingOf = (draft: Draft, { slots }: ChildWait): readonly Thread[] =>

@@ -15,7 +15,7 @@ import { runFinished } from "./runs.ts";
 import type { Agent } from "./agent.ts";
 import type { Grant, Thread } from "./state.ts";
 import type { Call, CallPlan } from "./call.ts";
-import { workingChildren } from "./threads.ts";
+import { openChildren } from "./threads.ts";
 import { turnClosed } from "./turns.ts";
 
 /** What follows a reply, by how it ended (SE-13, SE-14). */
@@ -57,7 +57,7 @@ export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "
 
 /** A called agent ends only after its own children, whose results it gets first (AG-30). */
 const isWaitedFor = (draft: Draft, threadId: string): boolean =>
-  threadOf(draft, threadId).depth > 0 && workingChildren(draft.state, threadId).length > 0;
+  threadOf(draft, threadId).depth > 0 && openChildren(draft.state, threadId).length > 0;
 
 const anotherTurn = (draft: Draft, threadId: string, text: string): void => {
   note(draft, threadId, text);

@@ -31,9 +31,21 @@ export const newThread = (
   ...called,
 });
 
-/** The children of a thread that have a run. */
-export const workingChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
-  Object.values(threads).filter(({ parent, run }) => parent?.thread === threadId && run !== null);
+/** Whether a called thread is at work, or has an end that its caller was not told yet. */
+export const isOpen = ({ child }: Thread): boolean => child !== null && !child.idle;
+
+/** The children of a thread whose end it has not been told. */
+export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
+  Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isOpen(thread));
+
+/** Forgets how many threads a run's tree has had, once nothing of it is alive. */
+export const treePruned = (session: Session, root: string): Session => {
+  const { [root]: count, ...trees } = session.trees;
+  const isAlive = Object.values(session.threads).some(
+    ({ child, run }) => child?.root === root || run?.id === root,
+  );
+  return count === undefined || isAlive ? session : { ...session, trees };
+};
 
 /** Whether a thread waits for its caller's answer. */
 export const isAsking = ({ child, run }: Thread): boolean =>

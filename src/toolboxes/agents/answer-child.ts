@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { childParameter, textParameter } from "./parameters.ts";
+import { childParameter, listLimit, textParameter } from "./parameters.ts";
 
 export const answerChild = defineTool({
   name: "answer_child",
@@ -13,5 +13,6 @@ export const answerChild = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  limit: listLimit,
   request: ({ child, question, answer }) => ({ do: "answer_child", child, question, answer }),
 });

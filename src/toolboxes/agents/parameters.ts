@@ -50,6 +50,9 @@ export const taskShape = {
   writable_paths: writablePaths.optional().describe("Globs that bound what it may write, like src/**."),
 };
 
+/** Characters of a result: what children say is cut before, so that lists stay whole (AG-24). */
+export const listLimit = 400_000;
+
 export const taskSchema = z.strictObject(taskShape);
 export const childParameter = z.string().min(1).max(64).describe("Id of the child, as its item gives it.");
 export const textParameter = (what: string, description: string) =>

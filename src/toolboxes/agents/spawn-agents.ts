@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { taskSchema } from "./parameters.ts";
+import { listLimit, taskSchema } from "./parameters.ts";
 
 const params = (onError: "cancel" | "collect") =>
   z.strictObject({
@@ -18,6 +18,7 @@ export const spawnAgents = defineTool({
   params: params("cancel"),
   safety: "idempotent",
   workspace: "none",
+  limit: listLimit,
   request: (args) => ({ do: "start_children", ...args, answer: "items" }),
 });
 
@@ -28,6 +29,7 @@ export const delegate = defineTool({
   params: params("collect"),
   safety: "idempotent",
   workspace: "none",
+  limit: listLimit,
   aliasOf: "spawn_agents",
   request: (args) => ({ do: "start_children", ...args, answer: "items" }),
 });
