@@ -149,7 +149,7 @@ export const answered = (draft: Draft, threadId: string, reply: Completion, maxT
   changeRun(draft, threadId, { phase: { at: "ready" } });
   resetStreaks(draft, threadId, reply, acts, visible);
   afterEffects(draft, threadId);
-  follows[reply.finish](draft, threadId, { calls, visible });
+  follows[reply.finish](draft, threadId, { calls, visible, category: reply.category ?? null });
 };
 
 const resetStreaks = (

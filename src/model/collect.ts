@@ -128,6 +128,7 @@ const completionOf = (attempt: Attempt): Completion => {
   return {
     parts,
     finish,
+    ...(reply.category === undefined ? {} : { category: reply.category }),
     empty: !parts.some((part) =>
       part.type === "text" ? part.text.trim() !== "" : part.type === "tool_call",
     ),

@@ -79,7 +79,13 @@ export type ModelEvent =
   | { readonly type: "opaque"; readonly item: number; readonly data: Json }
   | { readonly type: "item_end"; readonly item: number }
   | { readonly type: "usage"; readonly raw: Json }
-  | { readonly type: "finish"; readonly reason: FinishReason; readonly raw: string }
+  | {
+      readonly type: "finish";
+      readonly reason: FinishReason;
+      readonly raw: string;
+      /** What a refusal was about, in the provider's word. */
+      readonly category?: string;
+    }
   | { readonly type: "ping" };
 
 /** A live piece of an open item: `off` is the number of UTF-16 units before it. */
@@ -97,6 +103,8 @@ export interface ItemDelta {
 export interface Completion {
   readonly parts: readonly Part[];
   readonly finish: FinishReason;
+  /** What a refusal was about, in the provider's word (MO-13). */
+  readonly category?: string;
   readonly empty: boolean;
   readonly usage: Usage;
   readonly estimated: boolean;

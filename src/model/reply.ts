@@ -46,6 +46,7 @@ export interface Reply {
   requestId: string | undefined;
   rawUsage: Json | undefined;
   finish: FinishReason | undefined;
+  category: string | undefined;
 }
 
 export const openReply = (origin: Origin, ids: CallIds, live: boolean): Reply => ({
@@ -63,6 +64,7 @@ export const openReply = (origin: Origin, ids: CallIds, live: boolean): Reply =>
   requestId: undefined,
   rawUsage: undefined,
   finish: undefined,
+  category: undefined,
 });
 
 const impossible = (reply: Reply, what: string): never => {
@@ -162,8 +164,10 @@ const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): voi
 export const takeEvent = (reply: Reply, event: ModelEvent): void => {
   if (event.type === "start") start(reply, event);
   else if (event.type === "usage") reply.rawUsage = mergeUsage(reply.rawUsage, event.raw);
-  else if (event.type === "finish") reply.finish ??= event.reason;
-  else if (event.type === "item_end") endItem(reply, event.item);
+  else if (event.type === "finish") {
+    reply.finish ??= event.reason;
+    reply.category ??= event.category;
+  } else if (event.type === "item_end") endItem(reply, event.item);
   else if (event.type !== "ping") takeContent(reply, event);
 };
 

@@ -107,7 +107,8 @@ const blockStop = (state: State, { index }: Of<"content_block_stop">, events: Mo
 
 const messageDelta = (state: State, { delta, usage }: Of<"message_delta">, events: ModelEvent[]): void => {
   if (typeof delta?.stop_reason === "string") state.reason = delta.stop_reason;
-  state.category = delta?.stop_details?.category ?? state.category;
+  const category: unknown = delta?.stop_details?.category;
+  if (typeof category === "string" && /^\w{1,40}$/.test(category)) state.category = category;
   if (usage) events.push({ type: "usage", raw: usage as unknown as Json });
 };
 
@@ -118,8 +119,8 @@ const stop = (state: State, events: ModelEvent[]): void => {
   for (const [item, block] of state.blocks)
     if (!block.ended) throw state.faults.broken(`message_stop while content block ${item} is open`);
   state.done = true;
-  const raw = category === undefined ? reason : `${reason}: ${category}`;
-  events.push({ type: "finish", reason: reasons[reason] ?? "stop", raw });
+  const about = category === undefined ? {} : { category };
+  events.push({ type: "finish", reason: reasons[reason] ?? "stop", raw: reason, ...about });
 };
 
 const take = (state: State, event: StreamEvent, events: ModelEvent[]): void => {
