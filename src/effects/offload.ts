@@ -1,9 +1,9 @@
 import * as z from "zod";
-import type { ChatEdit } from "../agent/effect.ts";
+import type { ChatEdit, EffectContext } from "../agent/effect.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { characters, count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
-import { newestFrom, okResults, shownText } from "./results.ts";
+import { isShorter, newestFrom, okResults, shownText } from "./results.ts";
 import type { OkResult } from "./results.ts";
 import { isOver, threshold } from "./threshold.ts";
 
@@ -14,11 +14,15 @@ const placeholder =
   (id: string): string =>
     `[offloaded ${id}: ${preview(text, previewLength)}; recall("${id}")]`;
 
-const offloaded = ({ message, result }: OkResult, least: number): readonly ChatEdit[] => {
+const offloaded = (
+  context: EffectContext,
+  { message, result }: OkResult,
+  least: number,
+): readonly ChatEdit[] => {
   const whole = textOf(result.content);
   if (whole.length < least || (whole.length < 2 * least && characters(whole) < least)) return [];
   const text = placeholder(whole);
-  return text("b0000").length < shownText(message).length
+  return isShorter(text("b0000"), shownText(message), context)
     ? [{ overlay: { message: message.id, part: 0, text, media: true } }]
     : [];
 };
@@ -38,7 +42,7 @@ export const offload = builtIn({
     if (!isOver(context, share) || !context.tools.includes("recall")) return {};
     const { view } = context;
     const older = okResults(view, newestFrom(view, recent, "tool"));
-    const edits = older.flatMap((each) => offloaded(each, least));
+    const edits = older.flatMap((each) => offloaded(context, each, least));
     return edits.length === 0 ? {} : { edits };
   },
 });

@@ -1,3 +1,5 @@
+import type { EffectContext } from "../agent/effect.ts";
+import { isBlockPinned } from "../chat/blocks.ts";
 import type { Message, ToolResultPart } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
@@ -11,11 +13,11 @@ export interface OkResult {
   readonly result: ToolResultPart;
 }
 
-/** The `ok` results before an index, oldest first; those of other statuses stay as they are. */
+/** The `ok` results before an index, oldest first; those of other statuses and pinned ones stay as they are. */
 export const okResults = (view: readonly Message[], end: number): readonly OkResult[] =>
-  view.slice(0, end).flatMap((message) => {
+  view.slice(0, end).flatMap((message, index) => {
     const result = resultOf(message);
-    return result?.status === "ok" ? [{ message, result }] : [];
+    return result?.status === "ok" && !isBlockPinned(view, index) ? [{ message, result }] : [];
   });
 
 /** Index of the `count`-th newest message of a role, from which on everything is recent; 0 if there are fewer. */
@@ -36,4 +38,14 @@ export const newestFrom = (
 export const shownText = (message: Message): string => {
   const [part] = shownParts(message);
   return part?.type === "tool_result" ? textOf(part.content) : "";
+};
+
+/** Whether a text says less than what is shown: in tokens, else in length (EF-2). */
+export const isShorter = (
+  text: string,
+  shown: string,
+  { tokens }: Pick<EffectContext, "tokens">,
+): boolean => {
+  const [now, then] = [tokens(shown), tokens(text)];
+  return then === now ? text.length < shown.length : then < now;
 };

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import type { ChatEdit } from "../agent/effect.ts";
+import type { ChatEdit, EffectContext } from "../agent/effect.ts";
 import { shownTokens } from "../chat/message.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
-import { newestFrom, okResults, shownText } from "./results.ts";
+import { isShorter, newestFrom, okResults, shownText } from "./results.ts";
 import type { OkResult } from "./results.ts";
 import { cutEnd, trimMark } from "./texts.ts";
 
@@ -18,11 +18,13 @@ const mayBeLong = (message: Message, max: number): boolean =>
 const isTrimmed = ({ overlay }: Message, max: number): boolean =>
   overlay?.by === kind && (overlay.texts[0]?.length ?? 0) <= max + trimMark.length;
 
-const trimmed = ({ message, result }: OkResult, max: number): readonly ChatEdit[] => {
+const trimmed = (context: EffectContext, { message, result }: OkResult, max: number): readonly ChatEdit[] => {
   const shown = shownText(message);
   if (shown.length <= max) return [];
   const text = cutEnd(textOf(result.content), max);
-  return text.length < shown.length ? [{ overlay: { message: message.id, part: 0, text, media: true } }] : [];
+  return isShorter(text, shown, context)
+    ? [{ overlay: { message: message.id, part: 0, text, media: true } }]
+    : [];
 };
 
 /** Older results show only their beginning (EF-12). */
@@ -35,11 +37,12 @@ export const trimToolResults = builtIn({
     max_result_length: count().default(500).describe("Characters that stay of an older result."),
     preserve_recent: count().default(4).describe("Newest tool messages that stay whole."),
   }),
-  run: ({ view }, { max_result_length: max, preserve_recent: recent }) => {
+  run: (context, { max_result_length: max, preserve_recent: recent }) => {
+    const { view } = context;
     const older = view
       .slice(0, newestFrom(view, recent, "tool"))
       .filter((message) => mayBeLong(message, max));
-    const edits = okResults(older, older.length).flatMap((each) => trimmed(each, max));
+    const edits = okResults(older, older.length).flatMap((each) => trimmed(context, each, max));
     return edits.length === 0 ? {} : { edits };
   },
 });
