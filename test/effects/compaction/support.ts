@@ -24,10 +24,10 @@ import { invalidity } from "../../support/validity.ts";
 
 /** Chats, a summariser that does what a test says, and the core's own edits: an effect without a session around it. */
 
-export const estimate = (parts: readonly Part[]): number =>
+const estimate = (parts: readonly Part[]): number =>
   estimateTokens(parts, { family: "anthropic", media: () => "" });
 
-export const image: ContentPart = { type: "image", url: "https://x.example/i.png", media_type: "image/png" };
+const image: ContentPart = { type: "image", url: "https://x.example/i.png", media_type: "image/png" };
 export const said = (text: string): Part => ({ type: "text", text });
 
 export interface Step {
