@@ -10,6 +10,7 @@ import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Standing } from "./standing.ts";
 import type { Thread } from "./state.ts";
+import { assignmentProblem } from "./stores.ts";
 
 /** Which tasks of a call may start, before anything does (AG-7, AG-8, AG-11, AG-13, AG-20). */
 
@@ -139,6 +140,21 @@ const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => (
   error: errorText(code, sentence),
 });
 
+/** Why the board's task cannot be assigned (AG-12). */
+const boardRefusal = (
+  draft: Draft,
+  threadId: string,
+  earlier: readonly ChildTask[],
+  { task_id: id }: ChildTask,
+): Refusal | null => {
+  if (id === undefined) return null;
+  const twice = earlier.some((task) => task.task_id === id);
+  const problem = twice
+    ? refusal("conflict", `${id} stands in this call twice`)
+    : assignmentProblem(draft, threadId, id);
+  return problem === null ? null : refusal(problem.code, `task_id: ${problem.sentence}`);
+};
+
 /** What becomes of each task, in input order; nothing is started yet. */
 export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
   const caller = threadOf(draft, threadId);
@@ -149,7 +165,8 @@ export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly 
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
     const agent = nameFor(delegation, caller, task);
     if (typeof agent !== "string") return errorItem(task, agent);
-    const problem = taskRefusal(delegation, agent, task);
+    const problem =
+      taskRefusal(delegation, agent, task) ?? boardRefusal(draft, threadId, tasks.slice(0, index), task);
     if (problem !== null) return errorItem({ ...task, agent }, problem);
     const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;
     if (task.persistent === true && (busy.has(agent) || (kept !== null && kept.run !== null))) {

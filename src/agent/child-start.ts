@@ -8,6 +8,7 @@ import type { Draft } from "./draft.ts";
 import { calledRunStarted } from "./runs.ts";
 import type { Standing } from "./standing.ts";
 import type { Input, Thread } from "./state.ts";
+import { taskAssigned } from "./stores.ts";
 import { newThread } from "./threads.ts";
 
 /** How a called thread begins: its row, its first messages, its run, in one commit (AG-16, C18). */
@@ -87,6 +88,7 @@ export const childStarted = (draft: Draft, start: ChildStart): void => {
     end: null,
   };
   draft.children.push(record);
+  if (start.taskId != null) taskAssigned(draft, start.parent.thread, start.taskId, thread.id);
   const input: Input = {
     id: `in_${thread.id}_${draft.state.nextRun}`,
     thread: thread.id,

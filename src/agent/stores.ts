@@ -5,11 +5,14 @@ import type { ToolErrorCode } from "../tools/errors.ts";
 import { firstLine, storeChange, storeLimits } from "../tools/stores.ts";
 import type { CheckedChange, StoreChange, TaskStatus } from "../tools/stores.ts";
 import { boardAfter, boardReleased, taskOf, tasksChanged, taskView } from "./board.ts";
-import type { TaskChange, Tasks } from "./board.ts";
+import type { BoardFacts, TaskChange, Tasks } from "./board.ts";
 import { callPaused } from "./calls.ts";
+import { childStopped } from "./cancel.ts";
 import { agentOf, callsOfRun, changeCall, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EntryHead, EntryReader, EntryStore } from "./entries.ts";
+
+import type { Thread } from "./state.ts";
 
 /** Transitions of what the threads of a session share (AG-42 to AG-47). */
 
@@ -131,27 +134,38 @@ const watchersWoken = (draft: Draft, ids: ReadonlySet<string>): void => {
   }
 };
 
+/** Called agents that work on a task that was cancelled are stopped (AG-12). */
+const workersStopped = (draft: Draft, cancelled: ReadonlySet<string>): void => {
+  for (const { id, child } of Object.values(draft.state.threads))
+    if (cancelled.has(child?.taskId ?? "")) childStopped(draft, id, "task cancelled", false);
+};
+
 const boardChanged = (draft: Draft, author: Author, tasks: Tasks): void => {
   const changed = tasksChanged(draft.state.tasks, tasks, draft.moment.storeRules.onDependencyFailure);
   draft.state = { ...draft.state, tasks };
   for (const task of changed) emit(draft, author.thread, "task_changed", { task }, placeOf(author));
   watchersWoken(draft, new Set(changed.map(({ id }) => id)));
+  const cancelled = changed.filter(({ status }) => status === "cancelled");
+  workersStopped(draft, new Set(cancelled.map(({ id }) => id)));
 };
 
-const taskChanged = (draft: Draft, author: Author, change: TaskChange): Applied => {
-  const { now, storeRules } = draft.moment;
-  const policy = storeRules.onDependencyFailure;
-  const outcome = boardAfter(draft.state.tasks, change, {
-    policy,
-    thread: author.thread,
-    agent: agentOf(draft, author.thread).name,
-    canWork: (thread) => Object.hasOwn(draft.state.threads, thread),
-    now,
-  });
+const factsOf = (draft: Draft, thread: string): BoardFacts => ({
+  policy: draft.moment.storeRules.onDependencyFailure,
+  thread,
+  agent: agentOf(draft, thread).name,
+  canWork: (id) => id === "main" || (ownThread(draft, id)?.run ?? null) !== null,
+  now: draft.moment.now,
+});
+
+const ownThread = ({ state }: Draft, id: string): Thread | undefined =>
+  Object.hasOwn(state.threads, id) ? state.threads[id] : undefined;
+
+const taskChanged = (draft: Draft, author: Author, change: TaskChange, facts: BoardFacts): Applied => {
+  const outcome = boardAfter(draft.state.tasks, change, facts);
   if (!outcome.ok) return outcome;
   boardChanged(draft, author, outcome.tasks);
   const task = taskOf(outcome.tasks, outcome.id);
-  return applied(task === null ? null : (taskView(outcome.tasks, task, policy) as unknown as Json));
+  return applied(task === null ? null : (taskView(outcome.tasks, task, facts.policy) as unknown as Json));
 };
 
 const storeChanged = (draft: Draft, author: Author, given: StoreChange): Applied => {
@@ -166,7 +180,7 @@ const storeChanged = (draft: Draft, author: Author, given: StoreChange): Applied
     case "notes":
       return noteChanged(draft, author, change);
     case "tasks":
-      return taskChanged(draft, author, change);
+      return taskChanged(draft, author, change, factsOf(draft, author.thread));
   }
 };
 
@@ -224,18 +238,36 @@ export const taskWatched = (
   changeCall(draft, threadId, callId, { watches: id, memo });
 };
 
-/** Gives a task to a thread, from whoever has it (AG-12). Answers why it cannot; null if it was done. */
-export const taskAssigned = (draft: Draft, by: string, id: string, assignee: string): string | null => {
-  const author = { thread: by, call: null };
-  const done = taskChanged(draft, author, { store: "tasks", op: "reassign", id, assignee });
-  return done.ok ? null : `${done.code}: ${done.sentence}`;
+const assigning = (draft: Draft, by: string, id: string, assignee: string) =>
+  [
+    { store: "tasks", op: "reassign", id, assignee } as const,
+    { ...factsOf(draft, by), canWork: () => true },
+  ] as const;
+
+/** Why a task cannot be given to a called agent; null if it can (AG-12). */
+export const assignmentProblem = (
+  draft: Draft,
+  by: string,
+  id: string,
+): { readonly code: ToolErrorCode; readonly sentence: string } | null => {
+  const outcome = boardAfter(draft.state.tasks, ...assigning(draft, by, id, by));
+  return outcome.ok ? null : outcome;
 };
 
-/** A thread tells how its task ended (AG-12). Answers why the board refuses that; null if it was done. */
-export const taskSettled = (draft: Draft, by: string, id: string, status: TaskStatus): string | null => {
-  const author = { thread: by, call: null };
-  const done = taskChanged(draft, author, { store: "tasks", op: "update", id, status });
-  return done.ok ? null : `${done.code}: ${done.sentence}`;
+/** Gives a task to a called agent that is about to start, from whoever has it (AG-12). */
+export const taskAssigned = (draft: Draft, by: string, id: string, assignee: string): void => {
+  taskChanged(draft, { thread: by, call: null }, ...assigning(draft, by, id, assignee));
+};
+
+/** A thread's task ended with it. Answers why the board refuses that; null if it was done, or stands there already. */
+export const taskSettled = (draft: Draft, thread: string, id: string, status: TaskStatus): string | null => {
+  const task = taskOf(draft.state.tasks, id);
+  if (task?.status === status) return null;
+  if (task !== null && task.status === "in_progress" && task.assignee !== thread)
+    return `${id} is not ${status}: it went to ${task.assignee}`;
+  const change = { store: "tasks", op: "update", id, status } as const;
+  const done = taskChanged(draft, { thread, call: null }, change, factsOf(draft, thread));
+  return done.ok ? null : `${id} is not ${status}: ${done.sentence}`;
 };
 
 /** A thread has ended: what it still holds is free again (AG-45). */
