@@ -44,8 +44,8 @@ describe("AG-7 AG-16 AG-17: one task", () => {
     expect(resultsOf(made)).toEqual(["ok: I wrote it."]);
     expect(endings(made)).toEqual(["coder completed:end_turn", "lead completed:end_turn"]);
     const [child = ""] = childIds(made);
-    const said_ = chatOf(made, child).map((each) => `${each.role} ${each.origin} ${textsOf(each)}`);
-    expect(said_).toEqual([
+    const heard = chatOf(made, child).map((each) => `${each.role} ${each.origin} ${textsOf(each)}`);
+    expect(heard).toEqual([
       "user agent <delegation_context>\nUse tabs\n</delegation_context>",
       "user agent Write it",
       "assistant agent I wrote it.",

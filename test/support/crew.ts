@@ -54,16 +54,24 @@ ${/^toolboxes:/m.test(yaml) ? "" : "    toolboxes: [probe]\n"}${indent(yaml, 4)}
 export const crewYaml = (members: readonly Member[], team = ""): string =>
   `providers:${members.map(providerOf).join("")}\nagents:${members.map(agentOf).join("")}\n${team}`;
 
-/** A session of such a team on the bench. */
-export const crew = async (members: readonly Member[], options: CrewOptions = {}): Promise<Crew> => {
-  const { team = "", create = {}, instant = true, tools = [] } = options;
+/** Opens sessions of such a team, which is built once; its probes count the calls of all of them. */
+export const crewOf = async (
+  members: readonly Member[],
+  { team = "", create = {}, instant = true, tools = [] }: CrewOptions = {},
+): Promise<() => Crew> => {
   const probe = createProbe(instant);
   const toolbox = { ...probe.toolbox, tools: [...probe.toolbox.tools, ...tools] };
   const engine = await engineOf(crewYaml(members, team), { toolboxes: [toolbox] });
-  const bench = openBench({ engine });
-  bench.ok("create", create);
-  return { bench, probe };
+  return () => {
+    const bench = openBench({ engine });
+    bench.ok("create", create);
+    return { bench, probe };
+  };
 };
+
+/** A session of such a team on the bench. */
+export const crew = async (members: readonly Member[], options: CrewOptions = {}): Promise<Crew> =>
+  (await crewOf(members, options))();
 
 /** Plays one input to the end. */
 export const mission = async (members: readonly Member[], options: CrewOptions = {}): Promise<Crew> => {
