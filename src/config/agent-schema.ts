@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { guardBudgetSchema } from "../agent/budget-schema.ts";
+import type { Guard } from "../agent/guard.ts";
 import { optionsSchema } from "../agent/options-schema.ts";
 import { capabilitySchema, delegationSchema, memorySchema, middlewareSchema } from "../agent/schema.ts";
 import type { EffectConfig } from "../effects/schema.ts";
@@ -8,18 +9,37 @@ import { fallbackSchema, samplingKeys } from "../model/schema.ts";
 import { count, name, text } from "../schema.ts";
 import { agentPermissionsSchema, toolboxEntrySchema } from "../tools/schema.ts";
 
-/** An agent's `guards` (CF-15). */
-export const guardsSchema = z.strictObject({
-  tool_loops: toolLoopsSchema.prefault({}).describe("Calls made again and again."),
-  context_window: windowGuardSchema.prefault({}).describe("Models with a small window."),
-  budget: guardBudgetSchema.prefault({}).describe("What a run of this agent may spend."),
-});
+const ownGuard = ({ params, description }: Guard) =>
+  z
+    .union([z.literal(false), params])
+    .optional()
+    .describe(description);
+
+/** An agent's `guards` (CF-15), where these are known beside the built-in ones: a key per kind, `false` = off. */
+const guardsSchemaOf = (own: readonly Guard[]) =>
+  z.strictObject({
+    tool_loops: toolLoopsSchema.prefault({}).describe("Calls made again and again."),
+    context_window: windowGuardSchema.prefault({}).describe("Models with a small window."),
+    budget: guardBudgetSchema.prefault({}).describe("What a run of this agent may spend."),
+    ...(Object.fromEntries(own.map((guard) => [guard.kind, ownGuard(guard)])) as object),
+  });
+
+/** Keys of `guards` that every team knows. */
+export const guardKeys: readonly string[] = Object.keys(guardsSchemaOf([]).shape);
+
+/** What an agent's keys may hold in this team. */
+export interface AgentKinds {
+  /** An entry of its `effects`. */
+  readonly effect: z.ZodType<EffectConfig>;
+  /** Guards of the team's extensions. */
+  readonly guards: readonly Guard[];
+}
 
 const prefix = () =>
   text(32).refine((value) => !/[\r\n]/.test(value), { error: "invalid_value: a prefix is one line" });
 
 /** Keys of an agent that `defaults` may hold as well. */
-const sharedKeys = (effect: z.ZodType<EffectConfig>) => ({
+const sharedKeys = ({ effect, guards }: AgentKinds) => ({
   provider: name()
     .meta({ description: "Provider; omitted: the first one.", "x-names": "providers" })
     .optional(),
@@ -33,7 +53,7 @@ const sharedKeys = (effect: z.ZodType<EffectConfig>) => ({
     .describe("Skills it knows; omitted or []: all, none: none."),
   effects: z.array(effect).max(32).optional().describe("What shapes its context; []: nothing."),
   options: optionsSchema.prefault({}).describe("How it runs."),
-  guards: guardsSchema.prefault({}).describe("What stops it."),
+  guards: guardsSchemaOf(guards).prefault({}).describe("What stops it."),
   delegation: delegationSchema.prefault({}).describe("How it calls other agents."),
   capabilities: z.array(capabilitySchema).max(64).default([]).describe("What others may call it for."),
   skills_tags: z.array(text(64, 1)).max(64).default([]).describe("Tags on its card."),
@@ -47,15 +67,14 @@ const sharedKeys = (effect: z.ZodType<EffectConfig>) => ({
   max_tokens: count(1).optional().describe("Output tokens of one call; omitted: the provider's."),
 });
 
-/** An agent (CF-13), where an entry of its `effects` is as given. */
-export const agentSchemaOf = (effect: z.ZodType<EffectConfig>) =>
+/** An agent (CF-13), of a team with these kinds. */
+export const agentSchemaOf = (kinds: AgentKinds) =>
   z.strictObject({
     name: name().describe("Name of the agent."),
     description: text(1_024).default("").describe("What it is for, for people and other agents."),
     instructions: text(64_000).default("").describe("What it is told; literal text."),
-    ...sharedKeys(effect),
+    ...sharedKeys(kinds),
   });
 
 /** The team's `defaults` (CF-17): any key of an agent but its name, description and instructions. */
-export const defaultsSchemaOf = (effect: z.ZodType<EffectConfig>) =>
-  z.strictObject(sharedKeys(effect)).partial();
+export const defaultsSchemaOf = (kinds: AgentKinds) => z.strictObject(sharedKeys(kinds)).partial();

@@ -161,7 +161,7 @@ export const unavailableNames: ReadonlySet<string> = new Set([
 ]);
 
 /** Export lists of `extensions.ts` that this release takes. */
-export const availableExtensions: readonly string[] = ["toolboxes", "providers", "effects"];
+export const availableExtensions: readonly string[] = ["toolboxes", "providers", "effects", "guards"];
 
 export interface UnavailableUse {
   readonly path: Path;

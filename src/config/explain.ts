@@ -7,7 +7,7 @@ import { lanesOf } from "./draft.ts";
 import { effects } from "../effects/index.ts";
 import { middlewareSchema } from "../agent/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
-import { guardsSchema } from "./agent-schema.ts";
+import { guardKeys } from "./agent-schema.ts";
 import { effectRows } from "./explain-effects.ts";
 import { builtInToolboxes } from "./known.ts";
 import type { Safety } from "../tools/define-tool.ts";
@@ -208,7 +208,7 @@ export const explainKinds = (): Kinds => ({
   effects: Object.fromEntries(
     effects.map(({ kind, params }) => [kind, !unavailableNames.has(kind) && Object.keys(params.shape)]),
   ),
-  guards: available(Object.keys(guardsSchema.shape)),
+  guards: available(guardKeys),
   middleware: available(middlewareSchema.options.map((option) => option.shape.kind.value)),
   toolboxes: Object.fromEntries(
     Object.entries(builtInToolboxes).map(([name, tools]) => [

@@ -1,7 +1,10 @@
 import * as z from "zod";
 import type { Effect } from "../agent/effect.ts";
+import type { Guard } from "../agent/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
 import type { ErrorCode } from "./diagnostics.ts";
+import { guardKinds } from "../guards/index.ts";
+import { guardKeys } from "./agent-schema.ts";
 import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
 
@@ -16,9 +19,10 @@ export interface ExtensionNames {
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
   readonly providerKinds: readonly string[];
   readonly effects: readonly Effect[];
+  readonly guards: readonly Guard[];
 }
 
-const nothing: ExtensionNames = { toolboxes: new Map(), providerKinds: [], effects: [] };
+const nothing: ExtensionNames = { toolboxes: new Map(), providerKinds: [], effects: [], guards: [] };
 
 type Problem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
 
@@ -105,26 +109,56 @@ const isEffect = (value: unknown): boolean =>
   ["shrink", "inject"].includes(String(field(value, "order"))) &&
   typeof field(value, "run") === "function";
 
-const readEffects = (value: readonly unknown[], problem: Problem): Effect[] => {
-  const kinds = new Set<string>(effectKinds);
-  return value.flatMap((effect, index) => {
-    const path = `effects[${index}]`;
-    const kind = field(effect, "kind");
-    if (typeof kind !== "string" || !/^[a-z][a-z0-9_]{0,63}$/.test(kind) || !isEffect(effect)) {
-      problem("extension_invalid", path, "this is no effect; make it with defineEffect");
+/** A list of definitions that are known by their kind, with parameters of their own. */
+interface KindList {
+  readonly list: string;
+  readonly what: string;
+  readonly maker: string;
+  readonly taken: readonly string[];
+  readonly isOne: (value: unknown) => boolean;
+}
+
+const effectList: KindList = {
+  list: "effects",
+  what: "effect",
+  maker: "defineEffect",
+  taken: effectKinds,
+  isOne: isEffect,
+};
+
+const guardList: KindList = {
+  list: "guards",
+  what: "guard",
+  maker: "defineGuard",
+  taken: [...guardKeys, ...guardKinds],
+  isOne: (value) => typeof field(value, "before") === "function",
+};
+
+const readKinds = <Kind extends Effect | Guard>(
+  value: readonly unknown[],
+  { list, what, maker, taken, isOne }: KindList,
+  problem: Problem,
+): Kind[] => {
+  const kinds = new Set<string>(taken);
+  return value.flatMap((each, index) => {
+    const path = `${list}[${index}]`;
+    const kind = field(each, "kind");
+    if (typeof kind !== "string" || !/^[a-z][a-z0-9_]{0,63}$/.test(kind) || !isOne(each)) {
+      problem("extension_invalid", path, `this is no ${what}; make it with ${maker}`);
       return [];
     }
-    const wrong = paramsProblem(field(effect, "params"));
+    const wrong = paramsProblem(field(each, "params"));
     if (wrong !== null) {
-      problem("extension_invalid", `${path}.params`, `the effect ${kind}: ${wrong}`);
+      problem("extension_invalid", `${path}.params`, `the ${what} ${kind}: ${wrong}`);
       return [];
     }
     if (kinds.has(kind)) {
-      problem("name_conflict", path, `there is an effect "${kind}" already`);
+      const article = what === "effect" ? "an" : "a";
+      problem("name_conflict", path, `there is ${article} ${what} "${kind}" already`);
       return [];
     }
     kinds.add(kind);
-    return [{ ...(effect as Effect), description: textOf(field(effect, "description")) }];
+    return [{ ...(each as Kind), description: textOf(field(each, "description")) }];
   });
 };
 
@@ -165,6 +199,7 @@ export const readExtensions = (
   return {
     toolboxes: readToolboxes(listOf(module.exports, "toolboxes", problem), problem),
     providerKinds: readProviders(listOf(module.exports, "providers", problem), knownKinds, problem),
-    effects: readEffects(listOf(module.exports, "effects", problem), problem),
+    effects: readKinds<Effect>(listOf(module.exports, "effects", problem), effectList, problem),
+    guards: readKinds<Guard>(listOf(module.exports, "guards", problem), guardList, problem),
   };
 };

@@ -1,5 +1,6 @@
 import type { Path } from "./diagnostics.ts";
 import type { Entry, Located } from "./document.ts";
+import { guardKeys } from "./agent-schema.ts";
 import { child, entryOf, withEntries, withoutKeys } from "./located.ts";
 
 /** Brings older spellings and shared keys of a team file into the one form that the schema describes. */
@@ -53,7 +54,13 @@ const mapItems = (node: Located, change: (item: Located, index: number) => Locat
 /** Takes the camel-case spellings of guard keys (CF-15). */
 export const canonicalGuards = (body: Located, twice: Twice): Located => {
   const guards = (agent: Located, path: Path): Located =>
-    mapEntry(agent, "guards", (node) => snakeKeys(node, [...path, "guards"], 2, twice));
+    mapEntry(agent, "guards", (node) => {
+      const base = [...path, "guards"];
+      return guardKeys.reduce(
+        (all, key) => mapEntry(all, key, (own) => snakeKeys(own, [...base, key], 1, twice)),
+        snakeKeys(node, base, 1, twice),
+      );
+    });
   const listed = mapEntry(body, "agents", (agents) =>
     mapItems(agents, (agent, index) => guards(agent, ["agents", index])),
   );

@@ -109,8 +109,9 @@ export const readTeam = (
   const onWritten = shapeReport(reporter(folder, place, written, prefix));
   parseLeniently(listsSchema, onlyKeys(written, listNames), [], onWritten);
   const rest = withoutKeys(written, listNames);
-  const { effects } = around.extensions;
-  const schemas = effects.length === 0 ? plainTeamSchemas : createTeamSchemas({ effects });
+  const { effects, guards } = around.extensions;
+  const plain = effects.length + guards.length === 0;
+  const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
   const sections = parseLeniently(schemas.sections, rest, [], onWritten, schemas);
   if (sections === null) return null;
   const merged = applyDefaults(written);

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { budgetsSchema } from "../agent/budget-schema.ts";
 import type { Effect } from "../agent/effect.ts";
+import type { Guard } from "../agent/guard.ts";
 import { limitsSchema, retentionSchema, sessionsSchema } from "../agent/limits-schema.ts";
 import { effectSchemaOf } from "../effects/schema.ts";
-import type { EffectConfig } from "../effects/schema.ts";
 import { modelsSchema } from "../model/schema.ts";
 import { providerSchema } from "../providers/schema.ts";
 import { sandboxSchema } from "../sandbox/schema.ts";
@@ -18,6 +18,7 @@ import {
   permissionsSchema,
 } from "../tools/schema.ts";
 import { agentSchemaOf, defaultsSchemaOf } from "./agent-schema.ts";
+import type { AgentKinds } from "./agent-schema.ts";
 import {
   accessSchema,
   contextSchema,
@@ -32,13 +33,13 @@ import {
 } from "./operator-schema.ts";
 
 /** Keys of `team.yaml` beside the three lists, each with its defaults. */
-const sectionKeys = (effect: z.ZodType<EffectConfig>) => ({
+const sectionKeys = (kinds: AgentKinds) => ({
   entry_agent: name()
     .meta({ description: "Agent of a session that names none; omitted: the first.", "x-names": "agents" })
     .optional(),
   default_context_windows: mapOf(count()).prefault({}).describe("Provider kind → context tokens."),
   models: modelsSchema.prefault({}).describe("Model → what overrides the catalogue."),
-  defaults: defaultsSchemaOf(effect).optional().describe("Keys that every agent has unless it sets them."),
+  defaults: defaultsSchemaOf(kinds).optional().describe("Keys that every agent has unless it sets them."),
   filesystem: filesystemSchema.prefault({}).describe("Files."),
   browser: browserSchema.prefault({}).describe("Browser."),
   git: gitSchema.prefault({}).describe("Git."),
@@ -65,13 +66,14 @@ const sectionKeys = (effect: z.ZodType<EffectConfig>) => ({
 /** What a team's extensions add to its file. */
 export interface OwnKinds {
   readonly effects: readonly Effect[];
+  readonly guards: readonly Guard[];
 }
 
 /** The schemas of `team.yaml` (CF-10): of an agent, of the keys beside the three lists, and of the whole. */
-export const createTeamSchemas = ({ effects }: OwnKinds) => {
-  const effect = effectSchemaOf(effects);
-  const agent = agentSchemaOf(effect);
-  const sections = sectionKeys(effect);
+export const createTeamSchemas = ({ effects, guards }: OwnKinds) => {
+  const kinds = { effect: effectSchemaOf(effects), guards };
+  const agent = agentSchemaOf(kinds);
+  const sections = sectionKeys(kinds);
   const team = z.strictObject({
     providers: z.array(providerSchema).min(1).max(32).describe("Model providers; the first is the default."),
     agents: z.array(agent).min(1).max(64).describe("Agents; the first is the entry agent."),
@@ -84,4 +86,4 @@ export const createTeamSchemas = ({ effects }: OwnKinds) => {
 export type TeamSchemas = ReturnType<typeof createTeamSchemas>;
 
 /** The schemas of a team without extensions. */
-export const plainTeamSchemas: TeamSchemas = createTeamSchemas({ effects: [] });
+export const plainTeamSchemas: TeamSchemas = createTeamSchemas({ effects: [], guards: [] });

@@ -1,5 +1,9 @@
 import type { Guard } from "../agent/guard.ts";
+import { equalReplies } from "./equal-replies.ts";
 import { toolLoops } from "./tool-loops.ts";
 
-/** The built-in guards that judge calls, by their key in an agent's `guards`. */
+/** The built-in guards that judge calls; their kinds are keys of an agent's `guards`. */
 export const guards: readonly Guard[] = [toolLoops];
+
+/** Kinds that nobody else may have: those of options included. */
+export const guardKinds: readonly string[] = [...guards, equalReplies].map(({ kind }) => kind);

@@ -1,4 +1,5 @@
 import type { Effect } from "../../src/agent/effect.ts";
+import type { Guard } from "../../src/agent/guard.ts";
 import { compileTeam } from "../../src/config/compile.ts";
 import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
@@ -14,6 +15,8 @@ export interface TeamExtras {
   readonly profiles?: readonly Profile[];
   /** Effects of the extensions. */
   readonly effects?: readonly Effect[];
+  /** Guards of the extensions. */
+  readonly guards?: readonly Guard[];
   /** Further files of the team's folder, like `skills/x/SKILL.md`. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -21,11 +24,11 @@ export interface TeamExtras {
 /** Compiles a team from YAML; a diagnostic that is an error fails the test. */
 export const teamOf = async (
   yaml: string,
-  { toolboxes: extra = [], profiles = [], effects = [], files = {} }: TeamExtras = {},
+  { toolboxes: extra = [], profiles = [], effects = [], guards = [], files = {} }: TeamExtras = {},
 ): Promise<Team> => {
   const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
-    extensions: { exports: { toolboxes: extra, providers: profiles, effects } },
+    extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards } },
   });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
   return team;
@@ -50,6 +53,7 @@ export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOpti
   toolboxes: [...toolboxes, ...(extras.toolboxes ?? [])],
   profiles: extras.profiles ?? [],
   effects: extras.effects ?? [],
+  guards: extras.guards ?? [],
   ...(extras.now === undefined ? {} : { now: extras.now }),
   ...(extras.fetch === undefined ? {} : { fetch: extras.fetch }),
 });
