@@ -47,6 +47,8 @@ export interface LiveParts {
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Writes a line of the log, of level info. */
+  readonly log: (msg: string, fields: Readonly<Record<string, unknown>>) => void;
   readonly failed: (error: unknown) => void;
   /** Runs in the transaction of each commit. */
   readonly committing: () => void;
@@ -158,6 +160,9 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     gate: gates.gate,
     tenant: { bounds: engine.budgets.tenant, lease: parts.lease },
     redactor: engine.redactor,
+    late: (outcome) => {
+      if (!stopped) parts.log("late_outcome", { session: read().id, ...outcome });
+    },
     rest: parts.clock.rest,
     failed,
     after: (ms, run) => parts.clock.after(ms, guarded(run, failed)),

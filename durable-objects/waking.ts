@@ -14,7 +14,7 @@ import type { IndexReport } from "./index-report.ts";
 import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
 import { load } from "./load.ts";
-import { logFailure } from "./log.ts";
+import { logFailure, logInfo } from "./log.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { openItems } from "./socket-frames.ts";
 import type { Strikes } from "./strikes.ts";
@@ -107,6 +107,7 @@ export const createWaking = (parts: WakingParts): Waking => {
     const lease: LiveParts["lease"] = (request) => parts.team().lease(request);
     const own = {
       storage: safeStorage(storage, engine.logLine),
+      log: (msg: string, fields: Readonly<Record<string, unknown>>) => logInfo(engine.logLine, msg, fields),
       now: Date.now,
       engine,
       notes,

@@ -62,6 +62,14 @@ export interface Host {
   readonly redactor: Redactor;
   /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */
   rest(live: boolean, at: number | null): void;
+  /** An outcome came after nobody waited for it any more: it is logged and changes nothing (SE-31). */
+  late(outcome: {
+    readonly thread: string;
+    readonly run: string;
+    /** The model attempt or the tool call. */
+    readonly step: string;
+    readonly code: string;
+  }): void;
   /** A failure that no transition could store. */
   failed(error: unknown): void;
   /** Calls `run` once, about `ms` from now. */

@@ -138,8 +138,10 @@ const storeReply = (
   maxTokens: number,
 ): void => {
   const { host, settle } = outside;
+  const { thread, run, phase } = attempt;
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) answered(draft, attempt.thread.id, reply, maxTokens);
+    if (isCurrent(draft.state, attempt)) answered(draft, thread.id, reply, maxTokens);
+    else host.late({ thread: thread.id, run: run.id, step: attemptId(run, phase.attempt), code: "ok" });
   });
   const { provider, model, gate } = attempt.lane;
   const { usage, holdUntil } = reply;

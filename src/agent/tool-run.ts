@@ -124,12 +124,17 @@ export const runBounded = async (
     },
     ended: false,
   };
-  const keeper = createKeeper(startOf(host, threadId, call));
+  const runId = host.read().threads[threadId]?.run?.id ?? "";
+  const keeper = createKeeper(`${runId}.${call.call.id}.${call.attempts}`);
   const context = contextOf(outside, threadId, call, host.now() + ms, live, keeper);
   void Promise.try(() => tool.run(args, context))
     .then((result) => withKept(keeper, host.redactor.value(outcomeOf(result))))
-    .then((outcome) => withSharedNotes(host, context, outcome))
-    .then(given.resolve, (error: unknown) => given.resolve(host.redactor.value(failure(error))));
+    .then((outcome) => (live.ended ? outcome : withSharedNotes(host, context, outcome)))
+    .catch((error: unknown) => host.redactor.value(failure(error)))
+    .then((outcome) => {
+      given.resolve(outcome);
+      return live.ended ? host.late(lateOutcome(threadId, runId, call, outcome)) : undefined;
+    });
   try {
     const outcome = await given.promise;
     return stop.asked() && !isSuccess(outcome) ? cancelled : outcome;
@@ -151,9 +156,12 @@ const withSharedNotes = async (
   return problem === null ? outcome : output(problem, "error");
 };
 
-/** Names one start of a call within its session. */
-const startOf = (host: Outside["host"], threadId: string, { call, attempts }: Call): string =>
-  `${host.read().threads[threadId]?.run?.id ?? ""}.${call.id}.${attempts}`;
+const lateOutcome = (thread: string, run: string, { call }: Call, outcome: Outcome) => ({
+  thread,
+  run,
+  step: call.id,
+  code: outcome.kind === "parked" ? "parked" : outcome.status,
+});
 
 /** An output with the bytes that it shows. */
 const withKept = (keeper: Keeper, outcome: Outcome): Outcome => {

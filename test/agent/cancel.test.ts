@@ -96,7 +96,7 @@ describe("SE-31: cancel now", () => {
     expect(ends(bench)).toEqual(["cancelled:cancelled"]);
   });
 
-  test("SE-31: a late outcome changes nothing", async () => {
+  test("SE-31, RE-14: a late outcome changes nothing; the log says that it came, not what it was", async () => {
     const { bench, probe } = await acting();
     bench.ok("cancel");
     await bench.pass(5_000);
@@ -105,6 +105,20 @@ describe("SE-31: cancel now", () => {
     await bench.steps();
     expect(bench.events()).toEqual(before);
     expect(bench.alarm()).toBeNull();
+    const [run] = bench.events().flatMap((event) => event.run ?? []);
+    const step = bench.events().find(({ type }) => type === "tool_call_start")?.call;
+    expect(bench.logs).toEqual([
+      { msg: "late_outcome", session: bench.id, thread: "main", run, step, code: "ok" },
+    ]);
+  });
+
+  test("SE-31: what comes within its time is no late outcome", async () => {
+    const { bench, probe } = await acting();
+    bench.ok("cancel");
+    for (const call of probe.calls) call.finish();
+    await bench.idle();
+    expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+    expect(bench.logs).toEqual([]);
   });
 
   test("SE-31: cancelling again does not buy the tool more time", async () => {

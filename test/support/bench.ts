@@ -100,6 +100,8 @@ export interface Bench {
   readonly requests: readonly ModelRequest[];
   readonly published: readonly StoredEvent[];
   readonly deltas: readonly Delta[];
+  /** What would stand in the log. */
+  readonly logs: readonly Readonly<Record<string, unknown>>[];
   /** Resolves when the driver says that nothing is being worked on: an alarm's drive ends then. */
   drive(): Promise<void>;
   /** When the session wants to wake by itself. */
@@ -188,6 +190,7 @@ export const openBench = ({
   let engine = observed(given, sent);
   const published: StoredEvent[] = [];
   const deltas: Delta[] = [];
+  const logs: Readonly<Record<string, unknown>>[] = [];
   let now = 1_700_000_000_000;
   let epoch = 0;
   let writes = 0;
@@ -253,6 +256,7 @@ export const openBench = ({
     },
     notes: (owner: NotesOwner) => notesAt(team, owner),
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
+    log: (msg: string, fields: Readonly<Record<string, unknown>>) => void logs.push({ msg, ...fields }),
     failed: (error: unknown) => {
       mine.live?.driver.stop();
       if (!(error instanceof PowerCut)) throw error;
@@ -304,6 +308,7 @@ export const openBench = ({
     id,
     published,
     deltas,
+    logs,
     requests,
     perform: (op, params = {}, key) => bench.performAs(key === undefined ? {} : { key }, op, params),
     performAs: ({ key, ifMatch, ...who }, op, params = {}) => {
