@@ -9,11 +9,16 @@ import type { Reached } from "./budget-types.ts";
 import type { EffectQuestion } from "./effect.ts";
 import { memoKept, preparingOf, preparingPaused } from "./preparing.ts";
 import { changeBudget, raised, stopped } from "./spending.ts";
+import type { Thread } from "./state.ts";
 import type { Call, CallPlan } from "./call.ts";
 
 /** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
 
 type Subject = Pick<Ask, "question"> | Pick<Ask, "approval"> | Pick<Ask, "client_tool">;
+
+/** Which called agent asks, for the person (AG-27). */
+const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
+  child === null ? {} : { agent, label: child.label };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. */
 export const opened = (
@@ -30,6 +35,7 @@ export const opened = (
     id: `ask_${random()}`,
     kind,
     thread: threadId,
+    ...askerOf(thread),
     run: thread.run?.id ?? "",
     call: call.call.id,
     status: "open",
@@ -83,6 +89,7 @@ export const preparingAsked = (
     id: `ask_${random()}`,
     kind: "question",
     thread: threadId,
+    ...askerOf(threadOf(draft, threadId)),
     run: threadOf(draft, threadId).run?.id ?? "",
     call: "",
     status: "open",

@@ -45,6 +45,9 @@ export interface Ask {
   readonly id: string;
   readonly kind: AskKind;
   readonly thread: string;
+  /** Of a called agent: who asks (AG-27). */
+  readonly agent?: string;
+  readonly label?: string;
   readonly run: string;
   readonly call: string;
   readonly status: "open" | "resolved" | "expired" | "cancelled";

@@ -47,8 +47,7 @@ const agentOf = ({ name, yaml = "" }: Member): string => `
     provider: p_${name}
     permissions: { preset: open }
     effects: []
-    guards: { tool_loops: false }
-${/^toolboxes:/m.test(yaml) ? "" : "    toolboxes: [probe]\n"}${indent(yaml, 4)}`;
+${/^guards:/m.test(yaml) ? "" : "    guards: { tool_loops: false }\n"}${/^toolboxes:/m.test(yaml) ? "" : "    toolboxes: [probe]\n"}${indent(yaml, 4)}`;
 
 /** YAML of a team whose first member is the entry agent. */
 export const crewYaml = (members: readonly Member[], team = ""): string =>

@@ -1,0 +1,492 @@
+import { describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/invariants.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  eventsAs,
+  itemsOf,
+  mission,
+  replies,
+  resultsOf,
+  said,
+  spawn,
+  task,
+} from "../support/crew.ts";
+import type { Crew, Member } from "../support/crew.ts";
+import { openAsks, textsOf } from "./play.ts";
+
+const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+const done = said("Done.");
+
+/** Lets replies go until a number of model calls is held back. */
+const turnsPass = async ({ bench }: Crew, turns: number): Promise<void> => {
+  bench.hold = true;
+  await bench.steps();
+  for (let turn = 0; turn < turns; turn++) {
+    bench.release();
+    bench.hold = true;
+    await bench.steps();
+  }
+};
+
+describe("AG-18: cancel and steer", () => {
+  const family = [
+    member("lead", [said(delegate("coder")), done]),
+    member("coder", [said(delegate("writer")), done]),
+    member("writer", [said(["look", {}]), done]),
+  ];
+
+  test("AG-18 SE-31: cancel of main above three generations: all cancelled in the same commit, no step afterwards", async () => {
+    const made = await crew(family);
+    made.bench.send("Go");
+    await turnsPass(made, 2);
+    const before = made.bench.requests.length;
+    made.bench.ok("cancel", {});
+    expect(Object.values(made.bench.state().threads).filter(({ run }) => run !== null)).toEqual([]);
+    made.bench.release();
+    await made.bench.idle();
+    expect(endings(made)).toEqual([
+      "writer cancelled:cancelled",
+      "coder cancelled:cancelled",
+      "lead cancelled:cancelled",
+    ]);
+    expect(made.bench.requests).toHaveLength(before);
+    expect(resultsOf(made)[0]).toMatch(/^cancelled: /);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-18 P8: a tool below that does not stop holds the whole tree for 5 s, then all is over", async () => {
+    const made = await crew(family, { instant: false });
+    made.bench.send("Go");
+    await made.bench.steps();
+    await made.bench.steps();
+    made.bench.ok("cancel", {});
+    expect(endings(made)).toEqual([]);
+    await made.bench.pass(5_000);
+    expect(endings(made)).toEqual([
+      "writer cancelled:cancelled",
+      "coder cancelled:cancelled",
+      "lead cancelled:cancelled",
+    ]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-18: a person cancels one child; the caller's item says so and the caller goes on", async () => {
+    const made = await crew([
+      member("lead", [said(spawn([task("coder"), task("writer")], { on_error: "collect" })), done]),
+      member("coder", [said("Coded.")]),
+      member("writer", [said("Written.")]),
+    ]);
+    made.bench.send("Go");
+    await turnsPass(made, 1);
+    const [coder = ""] = childIds(made);
+    expect(made.bench.ok("cancel", { thread: coder })).toMatchObject({ run: "run_2" });
+    made.bench.release();
+    await made.bench.idle();
+    expect(itemsOf(made)).toMatchObject([
+      { state: "cancelled", reason: "cancelled", error: "a person cancelled it" },
+      { state: "completed", result: "Written." },
+    ]);
+    expect(endings(made).at(-1)).toBe("lead completed:end_turn");
+    expect(made.bench.ok("cancel", { thread: coder })).toEqual({ run: null });
+  });
+
+  test("AG-18 SE-23: a person steers one child; it hears it at its next turn and the item says so", async () => {
+    const made = await crew([
+      member("lead", [said(spawn([task("coder")])), done]),
+      member("coder", [said(["look", {}]), said("Coded.")]),
+    ]);
+    made.bench.send("Go");
+    await turnsPass(made, 1);
+    const [coder = ""] = childIds(made);
+    expect(made.bench.perform("send", { content: "Hm", thread: coder, on_busy: "queue" }).ok).toBe(false);
+    made.bench.send("Use tabs", { thread: coder, on_busy: "steer" });
+    made.bench.release();
+    await made.bench.idle();
+    expect(chatOf(made, coder).map(textsOf)).toContain("Use tabs");
+    expect(itemsOf(made)[0]).toMatchObject({ state: "completed", warning: "a person steered it" });
+    const late = made.bench.perform("send", { content: "Hm", thread: coder, on_busy: "steer" });
+    expect(late).toMatchObject({ ok: false, problem: { code: "run_not_active" } });
+    const unknown = made.bench.perform("send", { content: "Hm", thread: "t_none", on_busy: "steer" });
+    expect(unknown).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  });
+
+  test("SE-25: a person who steers the caller is heard after its children, which go on", async () => {
+    const made = await crew([
+      member("lead", [said(delegate("coder")), said("Heard you.")]),
+      member("coder", [said("Coded.")]),
+    ]);
+    made.bench.send("Go");
+    await turnsPass(made, 1);
+    made.bench.send("Hurry", { on_busy: "steer" });
+    made.bench.release();
+    await made.bench.idle();
+    expect(resultsOf(made)).toEqual(["ok: Coded."]);
+    const last = made.bench.requests.at(-1)?.messages.at(-1);
+    expect(last === undefined ? "" : textsOf(last)).toBe("[STEERING] Hurry");
+  });
+
+  test("AG-22 RE-3: when the caller's time is over its children are stopped first, then it fails", async () => {
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [said(delegate("coder")), done],
+          "middleware: [{ kind: timeout, params: { duration: 60s, count: wall } }]",
+        ),
+        member("coder", [said(["look", {}]), done]),
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await made.bench.steps();
+    await made.bench.tick(60_000);
+    await made.bench.pass(5_000);
+    expect(endings(made)).toEqual(["coder cancelled:cancelled", "lead failed:deadline_exceeded"]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AP-1: finished threads stay readable: their messages, and their place in the tree", async () => {
+    const made = await mission(family);
+    const [coder = "", writer = ""] = childIds(made);
+    const { data } = made.bench.ok("threads") as unknown as { data: readonly object[] };
+    expect(data).toMatchObject([
+      { id: "main", parent: null, depth: 0, status: "idle" },
+      { id: coder, agent: "coder", depth: 1, status: "ended", state: "completed", label: "coder-the-1" },
+      { id: writer, agent: "writer", depth: 2, status: "ended", parent: { thread: coder } },
+    ]);
+    expect(chatOf(made, writer).length).toBeGreaterThan(2);
+    expect(made.bench.perform("messages", { thread: "t_none" }).ok).toBe(false);
+  });
+});
+
+describe("AG-21: slots", () => {
+  test("AG-21 ★: 5 concurrent spawns of 5 tasks over two generations: all finish, never more than 2 work", async () => {
+    const made = await crew(
+      [
+        member("lead", [said(spawn(Array.from({ length: 5 }, () => task("coder")))), done]),
+        member("coder", [said(spawn(Array.from({ length: 5 }, () => task("writer")))), done]),
+        member("writer", [said(["look", {}]), said("Written.")]),
+      ],
+      { team: "sessions: { max_running_threads: 2 }" },
+    );
+    made.bench.send("Go");
+    await made.bench.idle();
+    expect(childIds(made)).toHaveLength(30);
+    expect(endings(made).filter((end) => end.endsWith("completed:end_turn"))).toHaveLength(31);
+    let working = 0;
+    let most = 0;
+    for (const { type } of made.bench.events()) {
+      if (type === "llm_request_start") working += 1;
+      if (type === "llm_finish") working -= 1;
+      most = Math.max(most, working);
+    }
+    expect(most).toBe(2);
+    expect(made.bench.state().queue).toEqual([]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-21: who waits for a slot gets it first come first, also after a restart", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const made = await crew(
+      [
+        member("lead", [said(spawn(names.map((name) => task("coder", { task: `Work ${name}` })))), done]),
+        member("coder", [done]),
+      ],
+      { team: "sessions: { max_running_threads: 1 }" },
+    );
+    made.bench.send("Go");
+    await turnsPass(made, 2);
+    made.bench.crash();
+    made.bench.release();
+    await made.bench.idle();
+    const order = eventsAs(made, "turn_start")
+      .map(({ thread }) => thread)
+      .filter((thread) => thread !== "main");
+    expect(order).toEqual(childIds(made));
+  });
+
+  test("AG-1: max_concurrency bounds the runs of one agent; others do not wait for it", async () => {
+    const made = await crew([
+      member("lead", [said(spawn([task("coder"), task("coder"), task("writer")])), done]),
+      member("coder", [done], "max_concurrency: 1"),
+      member("writer", [done]),
+    ]);
+    made.bench.send("Go");
+    await turnsPass(made, 1);
+    const working = Object.values(made.bench.state().threads).filter(
+      ({ run }) => run?.phase.at === "thinking",
+    );
+    expect(working.map(({ agent }) => agent)).toEqual(["coder", "writer"]);
+    made.bench.release();
+    await made.bench.idle();
+    expect(itemsOf(made).map(({ state }) => state)).toEqual(["completed", "completed", "completed"]);
+  });
+});
+
+describe("AG-23 to AG-25: results", () => {
+  test("AG-23: task_complete beside two calls: all have results, and no model call follows", async () => {
+    const report = {
+      status: "completed",
+      summary: "Built it.",
+      caveats: ["untested"],
+      files_modified: ["a.ts"],
+    };
+    const made = await mission([
+      member("lead", [said(spawn([task("coder")])), done]),
+      member("coder", [
+        said(["look", {}], ["task_complete", report], ["put", { name: "x" }]),
+        said("Never."),
+      ]),
+    ]);
+    const [coder = ""] = childIds(made);
+    expect(resultsOf(made, coder)).toEqual(["ok: look() done", "ok: Reported.", "ok: put(x) done"]);
+    expect(made.bench.requests.filter(({ context }) => context.thread === coder)).toHaveLength(1);
+    expect(itemsOf(made)[0]).toMatchObject({
+      state: "completed",
+      result: "Built it.\n\nCaveats:\n- untested",
+      completion: report,
+      files_modified: ["a.ts (claimed)"],
+    });
+    expect(eventsAs(made, "agent_end")[0]?.data).toMatchObject({ summary: "Built it." });
+  });
+
+  test("AG-23: a blank summary or another status is an error result, and the run goes on", async () => {
+    const made = await mission([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [
+        said(["task_complete", { status: "completed", summary: " " }]),
+        said(["task_complete", { status: "great", summary: "Yes" }]),
+        said("I am done."),
+      ]),
+    ]);
+    const [coder = ""] = childIds(made);
+    const [blank = "", other = ""] = resultsOf(made, coder);
+    expect(blank).toMatch(/^error: invalid_arguments: summary: summary is blank/);
+    expect(other).toMatch(/^error: invalid_arguments: status:/);
+    expect(resultsOf(made)).toEqual(["ok: I am done."]);
+  });
+
+  test("AG-23: the first report holds, later ones are acknowledged; a steer brings another turn and another report", async () => {
+    const report = (summary: string) => ["task_complete", { status: "completed", summary }] as const;
+    const made = await crew([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [said(report("First."), report("Second.")), said(report("Third."))]),
+    ]);
+    made.bench.send("Go");
+    await turnsPass(made, 1);
+    const [coder = ""] = childIds(made);
+    made.bench.send("And this", { thread: coder, on_busy: "steer" });
+    made.bench.release();
+    await made.bench.idle();
+    expect(resultsOf(made, coder).slice(0, 2)).toEqual([
+      "skipped: skipped: Not started: a new message arrived first.",
+      "skipped: skipped: Not started: a new message arrived first.",
+    ]);
+    expect(resultsOf(made)).toEqual(["ok: Third."]);
+    const twice = await mission([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [said(report("First."), report("Second."))]),
+    ]);
+    expect(resultsOf(twice, childIds(twice)[0])).toEqual([
+      "ok: Reported.",
+      "ok: You had reported already; the first report stands.",
+    ]);
+    expect(resultsOf(twice)).toEqual(["ok: First."]);
+  });
+
+  test("AG-11 AG-23: a report of failure is a judgement: the run completed, and cancels nobody", async () => {
+    const made = await mission([
+      member("lead", [said(spawn([task("coder"), task("writer")])), done]),
+      member("coder", [said(["task_complete", { status: "failed", summary: "Cannot." }])]),
+      member("writer", [said(["look", {}]), said("Written.")]),
+    ]);
+    expect(itemsOf(made)).toMatchObject([
+      { state: "completed", completion: { status: "failed" } },
+      { state: "completed", result: "Written." },
+    ]);
+  });
+
+  test("AG-23: main has no task_complete; its call is refused", async () => {
+    const made = await mission([
+      member("lead", [said(["task_complete", { status: "completed", summary: "x" }]), done]),
+      member("coder", [done]),
+    ]);
+    expect(resultsOf(made)).toEqual(["denied: not_permitted: lead may not use task_complete"]);
+  });
+
+  const limited: readonly (readonly [string, string])[] = [
+    ["max_iterations", "options: { max_iterations: 2 }"],
+    ["budget_exceeded", "guards: { tool_loops: false, budget: { max_tool_calls: 2 } }"],
+    ["deadline_exceeded", "middleware: [{ kind: timeout, params: { duration: 60s, count: wall } }]"],
+  ];
+  for (const [reason, yaml] of limited) {
+    test(`AG-25 ★: ${reason} gives a completion by the runtime, and siblings are untouched`, async () => {
+      const looking = Array.from({ length: 6 }, (_, turn) =>
+        said(`Turn ${turn}.`, ["look", { name: String(turn) }]),
+      );
+      const stuck: Member = { name: "coder", script: replies(...looking), yaml };
+      const made = await crew(
+        [
+          member("lead", [said(spawn([task("coder"), task("writer")], { on_error: "collect" })), done]),
+          stuck,
+          member("writer", [said("Written.")]),
+        ],
+        { instant: reason !== "deadline_exceeded" },
+      );
+      made.bench.send("Go");
+      await made.bench.steps();
+      if (reason === "deadline_exceeded") {
+        await made.bench.steps();
+        await made.bench.pass(60_000);
+        await made.bench.pass(5_000);
+      } else await made.bench.idle();
+      const [stuckItem, other] = itemsOf(made);
+      expect(stuckItem).toMatchObject({ agent: "coder", state: "failed", reason });
+      expect(stuckItem?.completion).toMatchObject({ status: "failed" });
+      expect(stuckItem?.completion?.summary).toMatch(/^Turn \d\.$/);
+      expect(stuckItem?.completion?.caveats?.[0]).toBe(stuckItem?.error);
+      expect(other).toMatchObject({ state: "completed", result: "Written." });
+      checkInvariants(made.bench, ["in_1"]);
+    });
+  }
+
+  test("AG-24 SE-44: files that a child changed are told, and count as the caller's, too", async () => {
+    const made = await mission([
+      member("lead", [said(spawn([task("coder")])), done]),
+      member("coder", [said(["put", { name: "f" }]), said("Changed.")]),
+    ]);
+    expect(itemsOf(made)[0]?.files_modified).toEqual([]);
+  });
+});
+
+describe("AG-13 AG-14 AG-27: ways to call", () => {
+  test("AG-13: persistent continues the one thread of the agent; a new task finds the old conversation", async () => {
+    const again = (words: string) => delegate("coder", { persistent: true, task: words });
+    const made = await mission([
+      member("lead", [said(again("First")), said(again("Second")), done]),
+      member("coder", [said("One."), said("Two.")]),
+    ]);
+    expect(resultsOf(made)).toEqual(["ok: One.", "ok: Two."]);
+    const [coder = "", ...others] = childIds(made);
+    expect(others).toEqual([]);
+    expect(chatOf(made, coder).map(textsOf)).toEqual(["First", "One.", "Second", "Two."]);
+    made.bench.crash();
+    expect(made.bench.state().threads[coder]?.child?.idle).toBe(true);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-13: a persistent thread that is at work is child_busy", async () => {
+    const twice = [task("coder", { persistent: true }), task("coder", { persistent: true })];
+    const made = await mission([
+      member("lead", [said(spawn(twice, { on_error: "collect" })), done]),
+      member("coder", [done]),
+    ]);
+    expect(itemsOf(made).map(({ state, reason }) => `${state} ${reason}`)).toEqual([
+      "completed end_turn",
+      "failed child_busy",
+    ]);
+  });
+
+  test("AG-14: an ad-hoc agent has the caller's tools without those for agents, its own prompt, and its turns", async () => {
+    const prompt = "Count limpets.";
+    const made = await mission([
+      member(
+        "lead",
+        [
+          said(["spawn_agent", { task: "Count", system_prompt: prompt, max_turns: 2 }]),
+          ...Array.from({ length: 4 }, () => said(["look", {}])),
+        ],
+        "delegation: { ad_hoc: true }",
+      ),
+    ]);
+    const [child = ""] = childIds(made);
+    const request = made.bench.requests.find(({ context }) => context.thread === child);
+    expect(request?.system).toContain(prompt);
+    expect(request?.system).not.toContain("You are lead");
+    const names = request?.tools.map(({ name }) => name) ?? [];
+    expect(names).toContain("look");
+    expect(names).toContain("task_complete");
+    expect(names.filter((name) => /agent|child/.test(name))).toEqual([]);
+    expect(endings(made)[0]).toBe("lead failed:max_iterations");
+    expect(eventsAs(made, "turn_start").filter(({ thread }) => thread === child)).toHaveLength(2);
+  });
+
+  test("AG-14: without delegation.ad_hoc there is no spawn_agent", async () => {
+    const made = await mission([
+      member("lead", [said(["spawn_agent", { task: "Count" }]), done]),
+      member("coder", [done]),
+    ]);
+    expect(resultsOf(made)).toEqual(["denied: not_permitted: lead may not use spawn_agent"]);
+  });
+
+  test("AG-27: a child's question goes to the person, labelled with the child", async () => {
+    const made = await crew([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [said(["ask_user", { question: "Tabs?" }]), said("Thanks.")]),
+    ]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const [ask = ""] = openAsks(made.bench);
+    const [coder = ""] = childIds(made);
+    const { data } = made.bench.ok("asks") as unknown as { data: readonly object[] };
+    expect(data[0]).toMatchObject({ thread: coder, agent: "coder", label: "coder-the-1" });
+    expect(made.bench.ok("get")).toMatchObject({ status: "waiting" });
+    made.bench.ok("answer", { ask, decision: "answer", text: "Yes" });
+    await made.bench.idle();
+    expect(resultsOf(made, coder)).toEqual(["ok: Yes"]);
+    expect(resultsOf(made)).toEqual(["ok: Thanks."]);
+  });
+
+  test("AG-8: a provider may be chosen among delegation.providers, no other", async () => {
+    const made = await mission([
+      member(
+        "lead",
+        [
+          said(delegate("coder", { provider: "p_writer" })),
+          said(delegate("coder", { provider: "p_lead" })),
+          done,
+        ],
+        "delegation: { providers: [p_writer] }",
+      ),
+      member("coder", [said("By the coder's model.")]),
+      member("writer", [said("By the writer's model.")]),
+    ]);
+    expect(resultsOf(made)).toEqual([
+      "ok: By the writer's model.",
+      "error: not_permitted: provider: you may not choose p_lead; choose among p_writer, or leave it out",
+    ]);
+  });
+
+  test("CF: delegation.model is the model of children that name none", async () => {
+    const made = await mission([
+      member("lead", [said(spawn([task("coder"), task("writer")])), done], "delegation: { model: p_writer }"),
+      member("coder", [said("No.")]),
+      member("writer", [said("Written.")], "model: play"),
+    ]);
+    expect(itemsOf(made).map(({ result }) => result)).toEqual(["Written.", "Written."]);
+    expect(made.bench.requests.filter(({ context }) => context.agent === "coder")).toHaveLength(1);
+  });
+
+  test("AG-22: timeout_seconds narrows a child's time", async () => {
+    const made = await crew(
+      [
+        member("lead", [said(spawn([task("coder", { timeout_seconds: 10 })])), done]),
+        member("coder", [said(["look", {}]), done]),
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await made.bench.steps();
+    await made.bench.tick(10_000);
+    await made.bench.pass(5_000);
+    expect(itemsOf(made)[0]).toMatchObject({ state: "failed", reason: "deadline_exceeded" });
+  });
+});
