@@ -108,3 +108,17 @@ export const raised = (
   const { funds } = draft.state;
   draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: limit } } };
 };
+
+/** Says once per session that a model's calls count in tokens only, if somebody wrote a cost limit for them (RE-5). */
+export const unpricedSaid = (draft: Draft, threadId: string, model: string): void => {
+  const bounds = [
+    ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
+    ...draft.moment.budgets.tenant,
+  ];
+  const mark = `${model}: price`;
+  const { dropped } = draft.state;
+  if (dropped.includes(mark) || !bounds.some(({ kind, written }) => kind === "cost" && written)) return;
+  const message = `the price of ${model} is not known, so its calls count in tokens only; set models.${model}.price`;
+  emit(draft, threadId, "error", { code: "unpriced_model", message, retryable: false });
+  draft.state = { ...draft.state, dropped: [...dropped, mark] };
+};

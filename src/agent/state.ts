@@ -264,7 +264,7 @@ export interface Session {
   readonly grants: readonly Grant[];
   /** The task board (AG-43). */
   readonly tasks: Tasks;
-  /** Parameters that a model did not take: each is said once (MO-7). */
+  /** What is said once of a model: parameters that it did not take (MO-7), a price that is not known. */
   readonly dropped: readonly string[];
   /** That a window is small was said (EF-30). */
   readonly windowWarned?: boolean;

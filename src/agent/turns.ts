@@ -8,7 +8,7 @@ import { inputApplied, steersOf } from "./inputs.ts";
 import { ledgered } from "./ledger.ts";
 import { preparingBegun, preparingOf } from "./preparing.ts";
 import { roomForTurn } from "./room.ts";
-import { spent } from "./spending.ts";
+import { spent, unpricedSaid } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
@@ -147,6 +147,7 @@ const attemptStarted = (draft: Draft, threadId: string): void => {
     return;
   }
   const { hold } = room;
+  if (agent.lanes[lanes.current]?.cost(noUsage) === null) unpricedSaid(draft, threadId, model);
   changeRun(draft, threadId, {
     phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold },
     lane,

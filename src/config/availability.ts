@@ -1,4 +1,3 @@
-import type { EffectKind } from "../effects/schema.ts";
 import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { at, itemsOf, plain, textOf } from "./located.ts";
@@ -74,17 +73,7 @@ const options: readonly Unavailable[] = [
   { path: "working_dir", used: not("."), cannot: "start commands in another folder" },
 ].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
 
-const unbuiltEffects: readonly EffectKind[] = ["token_budget", "time_budget"];
-
 const agents: readonly Unavailable[] = [
-  {
-    path: "agent.effects.*.kind",
-    used: (value) => unbuiltEffects.some((kind) => kind === value),
-    cannot: "hold a run to this budget",
-    instead: "use guards.budget",
-  },
-  { path: "agent.guards.budget.on_exceeded", used: not("stop"), cannot: "ask for a higher budget" },
-  { path: "agent.guards.budget.warn_at", cannot: "warn before a budget is used up" },
   { path: "agent.permissions.after_untrusted", used: not("off"), cannot: "offer the tools that this is for" },
   {
     path: "agent.delegation.max_concurrent",
@@ -128,16 +117,6 @@ const team: readonly Unavailable[] = [
   { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
   { path: "retention.session_days", used: not("off"), cannot: "delete old sessions" },
   { path: "retention.event_days", used: not("off"), cannot: "delete old events" },
-  { path: "budgets.run.on_exceeded", used: not("stop"), cannot: "ask for a higher budget" },
-  { path: "budgets.run.warn_at", cannot: "warn before a budget is used up" },
-  {
-    path: "budgets.session",
-    used: filled,
-    cannot: "hold a budget over a session",
-    instead: "use budgets.run",
-  },
-  { path: "budgets.tenant", used: filled, cannot: "hold a budget over a tenant", instead: "use budgets.run" },
-  { path: "budgets.unknown_price", used: not("warn"), cannot: "refuse models without a price" },
   { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
   { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
   { path: "reflections", cannot: "learn from failed runs" },
@@ -157,7 +136,6 @@ export const unavailableNames: ReadonlySet<string> = new Set([
   ...Object.keys(unbuiltToolboxes),
   ...Object.keys(unbuiltMiddleware),
   ...unbuiltProviders,
-  ...unbuiltEffects,
 ]);
 
 /** Export lists of `extensions.ts` that this release takes. */

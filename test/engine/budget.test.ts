@@ -73,6 +73,17 @@ test("CF-27: max_iterations 0 with a budget runs until the budget ends it", asyn
   expect(turns).toBe(120);
 });
 
+test("CF-27 EF-40: a token_budget effect is a budget, too", async () => {
+  const probe = createProbe();
+  const agent = "options: { max_iterations: 0 }";
+  const yaml = scripted(looping, agent).replace(
+    "effects: []",
+    "effects: [{ kind: token_budget, params: { max_tokens: 123000 } }]",
+  );
+  const bench = await benchOf(yaml, { toolboxes: [probe.toolbox] }, {});
+  expect(await say(bench)).toMatchObject({ reason: "budget_exceeded" });
+});
+
 test("CF-27: max_iterations 0 without a budget fails the build", async () => {
   await expect(run("options: { max_iterations: 0 }")).rejects.toThrow(/unbounded_agent/);
 });

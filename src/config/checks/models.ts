@@ -84,7 +84,10 @@ const checkPrices = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
 
 const checkBounds = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
   const { max_tokens, max_cost_usd, max_duration, max_tool_calls } = agent.guards.budget;
-  const bounded = [max_tokens, max_cost_usd, max_duration, max_tool_calls].some((limit) => limit !== null);
+  const asEffect =
+    agent.effects?.some(({ kind }) => kind === "token_budget" || kind === "time_budget") ?? false;
+  const bounded =
+    asEffect || [max_tokens, max_cost_usd, max_duration, max_tool_calls].some((limit) => limit !== null);
   if (agent.options.max_iterations !== 0 || bounded) return;
   draft.report(
     "unbounded_agent",
