@@ -34,9 +34,18 @@ const unreadFrom = ({ chat, seen }: Thread): number => {
   return at;
 };
 
+/** Running called agents of a thread, a line each. */
+const runningChildren = ({ threads }: Session, threadId: string): readonly string[] =>
+  Object.values(threads).flatMap(({ parent, child, run }) =>
+    parent?.thread === threadId && child !== null && run !== null ? [`${child.label}: ${child.task}`] : [],
+  );
+
+const isTaskOf = (run: Run, { run: by, role, origin, summary }: Message): boolean =>
+  by === run.id && role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
+
 const taskOf = ({ chat, firstInput }: Thread, run: Run): Message | null =>
-  chat.find((message) => message.run === run.id && message.role === "user" && message.origin !== "effect") ??
-  firstInput;
+  chat.find((message) => isTaskOf(run, message)) ??
+  (firstInput !== null && isTaskOf(run, firstInput) ? firstInput : null);
 
 /** What an effect needs that is not stored. */
 export type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
@@ -72,7 +81,11 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
       return taskOf(thread, run);
     },
     get records() {
-      return { files: run.counters.files, children: [], tasks: openTaskLines(session.tasks) };
+      return {
+        files: run.counters.files,
+        children: runningChildren(session, threadId),
+        tasks: openTaskLines(session.tasks),
+      };
     },
     tokens: estimateText,
   };
@@ -108,12 +121,21 @@ const resultProblem = ({ edits = [], state }: EffectResult<Json>, custom: boolea
   return null;
 };
 
-/** The run ends, naming the effect (EF-6). */
-export const effectFailed = (draft: Draft, threadId: string, kind: string, message: string): void =>
-  changeRun(draft, threadId, {
-    phase: { at: "ready" },
-    stop: { reason: "effect_failed", error: `${kind}: ${message}` },
-  });
+/** The run ends, naming the effect; a built-in shrinker is only left out, and that is said (EF-6). True if the run ends. */
+export const effectFailed = (
+  draft: Draft,
+  threadId: string,
+  { effect, custom }: Pick<BoundEffect, "effect" | "custom">,
+  message: string,
+): boolean => {
+  const error = `${effect.kind}: ${message}`;
+  if (!custom && effect.order === "shrink") {
+    emit(draft, threadId, "error", { code: "effect_skipped", message: error, retryable: true });
+    return false;
+  }
+  changeRun(draft, threadId, { phase: { at: "ready" }, stop: { reason: "effect_failed", error } });
+  return true;
+};
 
 const noticed = (
   draft: Draft,
@@ -145,8 +167,7 @@ export const effectApplied = (
   const { effect, key, custom } = bound;
   const problem = resultProblem(result, custom);
   if (problem !== null) {
-    effectFailed(draft, threadId, effect.kind, problem);
-    return false;
+    return !effectFailed(draft, threadId, bound, problem);
   }
   const { edits = [], state, tools, stop } = result;
   const before = threadOf(draft, threadId).tokens;
@@ -209,8 +230,8 @@ const phaseRun = (
     context ??= syncContext(draft, threadId, phase);
     const outcome = ran(context, bound, effectState(threadOf(draft, threadId), bound));
     if (!outcome.ok) {
-      effectFailed(draft, threadId, bound.effect.kind, outcome.error);
-      return "ended";
+      if (effectFailed(draft, threadId, bound, outcome.error)) return "ended";
+      continue;
     }
     if (outcome.result === null) return { pending: at };
     if (isEmpty(outcome.result)) continue;
@@ -229,9 +250,14 @@ export const afterEffects = (draft: Draft, threadId: string): boolean => {
   const { after } = agentOf(draft, threadId).effects;
   const end = phaseRun(draft, threadId, "after_complete", after, 0);
   if (typeof end === "string") return end === "done";
-  const kind = after[end.pending]?.effect.kind ?? "";
-  effectFailed(draft, threadId, kind, "an after_complete effect must answer at once, not with a promise");
-  return false;
+  const late = after[end.pending];
+  if (late === undefined) return true;
+  return !effectFailed(
+    draft,
+    threadId,
+    late,
+    "an after_complete effect must answer at once, not with a promise",
+  );
 };
 
 /** Forgets what effects remember of a run only (EF-3). */

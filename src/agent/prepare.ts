@@ -2,7 +2,7 @@ import type { Json } from "../chat/message.ts";
 import { preparingAsked } from "./asks.ts";
 import { called, digest, memoOf, settled } from "./effect-call.ts";
 import type { Work } from "./effect-call.ts";
-import type { EffectQuestion, EffectResult } from "./effect.ts";
+import type { EffectQuestion, EffectReply, EffectResult } from "./effect.ts";
 import { contextOf, effectFailed, effectState } from "./effects.ts";
 import type { Outside } from "./outside.ts";
 import { preparingOf } from "./preparing.ts";
@@ -73,6 +73,7 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
     now: host.now(),
     signal,
     complete: async (call) => {
+      if (signal.aborted) return pausing<EffectReply>(null);
       watch.pause();
       const reply = await called(outside, work, call);
       watch.go();
@@ -99,7 +100,9 @@ export const prepare = async (outside: Outside, threadId: string): Promise<void>
   const end = await runEffect(outside, work);
   if (end.kind === "paused") return;
   settled(outside, work, (draft) => {
-    if (end.kind === "failed") effectFailed(draft, threadId, work.bound.effect.kind, end.error);
-    else effectAnswered(draft, threadId, work.bound, work.thread.chat, end.result);
+    const { bound, thread } = work;
+    if (end.kind === "result") effectAnswered(draft, threadId, bound, thread.chat, end.result);
+    else if (!effectFailed(draft, threadId, bound, end.error))
+      effectAnswered(draft, threadId, bound, thread.chat, {});
   });
 };

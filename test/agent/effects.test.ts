@@ -246,6 +246,21 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
     expect(ends(bench)).toHaveLength(2);
   });
 
+  test("EF-6: a built-in shrinker that throws is left out, and the run goes on", async () => {
+    const broken: Effect = {
+      ...effect("broken", "before_complete", () => {
+        throw new Error("no idea");
+      }),
+      order: "shrink",
+    };
+    const { bench } = await run(`replies: [${done}]`, {
+      effects: { effects: [broken, noteEach], builtIn: true },
+    });
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "error")).toMatchObject([{ code: "effect_skipped", message: "broken: no idea" }]);
+    expect(dataOf(bench, "effect_applied")).toHaveLength(1);
+  });
+
   test("EF-6: a throwing after-effect ends the run after the reply, its calls answered", async () => {
     const broken = effect("broken", "after_complete", () => {
       throw new Error("no idea");

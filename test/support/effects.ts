@@ -4,12 +4,12 @@ import type { Engine } from "../../src/engine/engine.ts";
 
 /** Effects of a test's own, put into every agent of an engine. */
 
-const bind = (effects: readonly Effect[]): readonly BoundEffect[] =>
+const bind = (effects: readonly Effect[], custom: boolean): readonly BoundEffect[] =>
   effects.map((effect, index) => ({
     effect,
     params: {},
     key: `${effect.kind}#${index}`,
-    custom: true,
+    custom,
     lane: null,
   }));
 
@@ -17,14 +17,25 @@ export interface TestEffects {
   readonly effects?: readonly Effect[];
   /** What an overflow or the API forces. */
   readonly ladder?: Effect;
+  /** They count as built-in, not as a team's own. */
+  readonly builtIn?: boolean;
 }
 
-export const withEffects = (engine: Engine, { effects = [], ladder }: TestEffects): Engine => {
+export const withEffects = (
+  engine: Engine,
+  { effects = [], ladder, builtIn = false }: TestEffects,
+): Engine => {
   const known = new Map<Agent, Agent>();
   const own: Agent["effects"] = {
-    before: bind(effects.filter(({ phase }) => phase === "before_complete")),
-    after: bind(effects.filter(({ phase }) => phase === "after_complete")),
-    ladder: ladder === undefined ? null : (bind([ladder])[0] ?? null),
+    before: bind(
+      effects.filter(({ phase }) => phase === "before_complete"),
+      !builtIn,
+    ),
+    after: bind(
+      effects.filter(({ phase }) => phase === "after_complete"),
+      !builtIn,
+    ),
+    ladder: ladder === undefined ? null : (bind([ladder], !builtIn)[0] ?? null),
   };
   return {
     ...engine,
