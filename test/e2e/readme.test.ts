@@ -26,8 +26,8 @@ beforeAll(async () => {
   port = await freePort();
   project = copyProject({ packages: false });
   copy = project.folder;
-  const manifest = join(copy, "package.json");
-  writeFileSync(manifest, here(readFileSync(manifest, "utf8")));
+  const settings = join(copy, "wrangler.toml");
+  writeFileSync(settings, here(readFileSync(settings, "utf8")));
 });
 afterAll(async () => {
   await server?.kill();
@@ -203,6 +203,19 @@ test("AP-71 CF-20: the new team serves its own agent with the secrets of .dev.va
     (await fetch(`http://localhost:${port}${path}`)).json();
   expect(await get("/readyz")).toEqual({ ready: true, missing_secrets: [] });
   expect(await get("/v1/agents")).toMatchObject({ data: [{ name: "assistant" }] });
+});
+
+test("AP-70: npm start takes another port", { timeout: 120_000 }, async () => {
+  const other = await freePort();
+  await server?.kill();
+  server = startGroup("npm", ["start", "--", "--port", String(other)], { cwd: copy, env });
+  const answer = await until(
+    "the server answers at its port",
+    () => fetch(`http://localhost:${other}/healthz`).catch(() => null),
+    110_000,
+  );
+  expect(answer.status).toBe(200);
+  await expect(fetch(`http://localhost:${port}/healthz`)).rejects.toThrow();
 });
 
 test("CF-6: the recipes compile and lint, and the team with the extension has its tool", async () => {
