@@ -126,8 +126,6 @@ const advanced = (draft: Draft, threadId: string, by: string, slots: Slots): boo
     slotLeft(draft, threadId);
     if (isGoingOn(step)) resumed(draft, threadId, by);
     taken(draft, threadId, step);
-    const { run } = threadOf(draft, threadId);
-    if (run !== null && run.lingers !== null) questionsDropped(draft, threadId);
   }
 };
 
@@ -150,7 +148,9 @@ const threadTicked = (draft: Draft, threadId: string, by: string, slots: Slots):
   if (isHeldBack(draft, thread, slots)) return false;
   callsWoken(draft, threadId);
   if (thread.child?.question != null) questionExpired(draft, threadId);
-  return advanced(draft, threadId, by, slots);
+  const moved = advanced(draft, threadId, by, slots);
+  const lingers = threadOf(draft, threadId).run?.lingers != null;
+  return (lingers && questionsDropped(draft, threadId)) || moved;
 };
 
 const mainEnded = (draft: Draft, ended: RunRecord): void => {

@@ -9,7 +9,7 @@ import { callAnswered, callRefused } from "./children.ts";
 import { agentOf, changeCall, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { findCall } from "./outcomes.ts";
-import { openChildren } from "./threads.ts";
+import { isAsking, openChildren } from "./threads.ts";
 
 /** Questions of called agents to their callers (AG-28): answered by id, each with its own clock. */
 
@@ -73,16 +73,12 @@ export const questionExpired = (draft: Draft, threadId: string): void => {
   questionClosed(draft, threadId, unanswered("no answer came in time; decide by yourself or finish"), false);
 };
 
-/** A called agent that has nothing more to do answers none of its children's questions any more. */
-export const questionsDropped = (draft: Draft, parentId: string): void => {
-  for (const { id, child } of openChildren(draft.state, parentId))
-    if (child !== null && child.question !== null)
-      questionClosed(
-        draft,
-        id,
-        unanswered("your caller will not answer; decide by yourself or finish"),
-        false,
-      );
+/** A called agent that has nothing more to do answers none of its children's questions; true if there was one. */
+export const questionsDropped = (draft: Draft, parentId: string): boolean => {
+  const asking = openChildren(draft.state, parentId).filter(isAsking);
+  const text = unanswered("your caller will not answer; decide by yourself or finish");
+  for (const { id } of asking) questionClosed(draft, id, text, false);
+  return asking.length > 0;
 };
 
 /** The caller answers; its call waits for what comes of it. */

@@ -41,13 +41,25 @@ const providerOf = ({ name, script }: Member): string => `
       pace: { chunk: 400, delay_ms: 0 }
 ${indent(script, 6)}`;
 
-const agentOf = ({ name, yaml = "" }: Member): string => `
-  - name: ${name}
-    description: The ${name}.
-    provider: p_${name}
-    permissions: { preset: open }
-    effects: []
-${/^guards:/m.test(yaml) ? "" : "    guards: { tool_loops: false }\n"}${/^toolboxes:/m.test(yaml) ? "" : "    toolboxes: [probe]\n"}${indent(yaml, 4)}`;
+/** What every member has unless its YAML says otherwise. */
+const standard: Readonly<Record<string, string>> = {
+  toolboxes: "[probe]",
+  permissions: "{ preset: open }",
+  guards: "{ tool_loops: false }",
+  effects: "[]",
+};
+
+const agentOf = ({ name, yaml = "" }: Member): string => {
+  const own = (key: string): boolean => new RegExp(`^${key}:`, "m").test(yaml);
+  const added = Object.entries(standard).filter(([key]) => !own(key));
+  const lines = [
+    `description: The ${name}.`,
+    `provider: p_${name}`,
+    ...added.map((pair) => pair.join(": ")),
+    yaml,
+  ];
+  return `\n  - name: ${name}\n${indent(lines.join("\n"), 4)}`;
+};
 
 /** YAML of a team whose first member is the entry agent. */
 export const crewYaml = (members: readonly Member[], team = ""): string =>

@@ -1,0 +1,156 @@
+import { expect, test } from "vitest";
+import { checkInvariants } from "../support/invariants.ts";
+import {
+  chatOf,
+  childIds,
+  delegate,
+  endings,
+  eventsAs,
+  itemsOf,
+  mission,
+  replies,
+  resultsOf,
+  said,
+  spawn,
+  task,
+} from "../support/crew.ts";
+import type { Member } from "../support/crew.ts";
+import { textsOf } from "./play.ts";
+
+const done = said("Done.");
+const member = (name: string, each: readonly string[], yaml = "options: { max_handoffs: 2 }"): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+const hand = (agent: string, more: object = {}) =>
+  ["handoff", { agent, reason: "It fits better", context: "I read the plan", ...more }] as const;
+
+test("AG-26: the child ends and a peer takes over at its depth, with hand-over, context and task", async () => {
+  const made = await mission([
+    member("lead", [said(spawn([task("coder", { task: "Write it", context: "Use tabs" })])), done]),
+    member("coder", [said(hand("writer")), said("Never.")]),
+    member("writer", [said("Written.")]),
+  ]);
+  const [coder = "", writer = ""] = childIds(made);
+  expect(eventsAs(made, "agent_start").map(({ agent, data }) => `${agent.name} ${data.depth}`)).toEqual([
+    "lead 0",
+    "coder 1",
+    "writer 1",
+  ]);
+  const [coderEnd, writerEnd] = eventsAs(made, "agent_end");
+  expect(coderEnd?.data.parent).toEqual(writerEnd?.data.parent);
+  expect(chatOf(made, writer).map(textsOf).slice(0, 3)).toEqual([
+    "<handoff_context>\ncoder worked on this task before you and handed it over: It fits better\n\nI read the plan\n</handoff_context>",
+    "<delegation_context>\nUse tabs\n</delegation_context>",
+    "Write it",
+  ]);
+  expect(itemsOf(made)).toMatchObject([
+    { agent: "writer", child: writer, state: "completed", result: "Written.", handoffs: 1 },
+  ]);
+  expect(resultsOf(made, coder)).toEqual(["ok: writer takes over."]);
+  expect(endings(made)).toEqual([
+    "coder completed:terminal_tool",
+    "writer completed:end_turn",
+    "lead completed:end_turn",
+  ]);
+  checkInvariants(made.bench, ["in_1"]);
+});
+
+test("AG-26: it beats task_complete in one batch, whichever comes first", async () => {
+  const report = ["task_complete", { status: "completed", summary: "Mine." }] as const;
+  for (const batch of [said(hand("writer"), report), said(report, hand("writer"))]) {
+    const made = await mission([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [batch]),
+      member("writer", [said("Written.")]),
+    ]);
+    expect(resultsOf(made)).toEqual(["ok: Written."]);
+  }
+});
+
+test("AG-26: self, unknown, forbidden and empty fields are error results, and the run goes on", async () => {
+  const made = await mission([
+    member("lead", [said(delegate("coder")), done]),
+    member(
+      "coder",
+      [
+        said(hand("CODER")),
+        said(hand("writr")),
+        said(hand("lead")),
+        said(hand("writer", { reason: " " })),
+        said(hand("writer", { context: "" })),
+        said("I did it myself."),
+      ],
+      "options: { max_handoffs: 2 }\ndelegation: { may_call: [writer] }",
+    ),
+    member("writer", [done]),
+  ]);
+  const [coder = ""] = childIds(made);
+  expect(resultsOf(made, coder).map((text) => text.slice(0, 45))).toEqual([
+    "error: self_delegation: an agent cannot call ",
+    'error: unknown_agent: there is no agent "writ',
+    "error: not_callable: coder may not call lead;",
+    "error: invalid_arguments: reason: reason is b",
+    "error: invalid_arguments: context: context is",
+  ]);
+  expect(resultsOf(made)).toEqual(["ok: I did it myself."]);
+});
+
+test("AG-26: a chain longer than the caller's max_handoffs is refused; 0 there means 3", async () => {
+  for (const [limit, most] of [
+    [1, 1],
+    [0, 3],
+  ] as const) {
+    const made = await mission([
+      member("lead", [said(spawn([task("coder")])), done], `options: { max_handoffs: ${limit} }`),
+      member("coder", [said(hand("writer")), said("Coded.")], "options: { max_handoffs: 9 }"),
+      member("writer", [said(hand("coder")), said("Written.")], "options: { max_handoffs: 9 }"),
+    ]);
+    expect(itemsOf(made)[0]).toMatchObject({ state: "completed", handoffs: most });
+    const last = childIds(made).at(-1) ?? "";
+    expect(resultsOf(made, last)[0]).toBe(
+      `error: limit: the task was handed over ${most} times, ${most} are allowed; finish it`,
+    );
+  }
+});
+
+test("AG-26: without max_handoffs, and in main, there is no handoff", async () => {
+  const made = await mission([
+    member("lead", [said(hand("coder")), said(delegate("coder")), done]),
+    member("coder", [said(hand("writer")), done], ""),
+    member("writer", [done]),
+  ]);
+  expect(resultsOf(made)[0]).toBe("denied: not_permitted: lead may not use handoff");
+  expect(resultsOf(made, childIds(made)[0])).toEqual(["denied: not_permitted: coder may not use handoff"]);
+});
+
+test("AG-26 TB-7: rules judge the agent that takes over", async () => {
+  const made = await mission([
+    member("lead", [said(delegate("coder")), done]),
+    member(
+      "coder",
+      [said(hand("Writer")), done],
+      "options: { max_handoffs: 2 }\npermissions: { preset: open, rules: [{ tool: handoff, match: writer, action: deny }] }",
+    ),
+    member("writer", [done]),
+  ]);
+  expect(resultsOf(made, childIds(made)[0])[0]).toMatch(/^denied: denied: a rule forbids this call/);
+});
+
+test("AG-26 AG-28: the peer asks after a handoff: the answer reaches it, the new context is in its chat", async () => {
+  const made = await mission([
+    member(
+      "lead",
+      [said(spawn([task("coder")])), said(["check_children", {}]), done],
+      "options: { interaction_mode: interactive, max_handoffs: 2 }",
+    ),
+    member("coder", [said(hand("writer"))]),
+    member("writer", [said(["request_input", { question: "Tabs?" }]), said("Written.")]),
+  ]);
+  const [, writer = ""] = childIds(made);
+  expect(chatOf(made, writer).map(textsOf)[0]).toContain("I read the plan");
+  expect(eventsAs(made, "tool_call_end")[1]?.data.details).toMatchObject({
+    items: [{ agent: "writer", child: writer, state: "waiting", question: { text: "Tabs?" } }],
+  });
+});
