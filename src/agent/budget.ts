@@ -265,21 +265,3 @@ export const costExceeded = (ground: Ground, threadId: string): boolean => {
       .some(({ bounds, spent }) => bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit))
   );
 };
-
-/** Why no run can begin: a limit of the whole session is used up, or the tenant's day was found so; null if one can, if only to ask for more. */
-export const noBudget = (ground: Ground & { readonly moment: { readonly now: number } }): NoBudget | null => {
-  const { state, moment } = ground;
-  const { out } = state.funds.tenant;
-  if (out !== null && moment.now < out.until) return { scope: "tenant", kind: out.kind, until: out.until };
-  const bound = sessionBounds(ground).find(
-    ({ kind, limit, ask }) => !ask && kind !== "calls" && limit > 0 && state.funds.spent[kind] >= limit,
-  );
-  return bound === undefined ? null : { scope: "session", kind: bound.kind, until: null };
-};
-
-export interface NoBudget {
-  readonly scope: "session" | "tenant";
-  readonly kind: BudgetKind;
-  /** When it is worth another try by itself; null if a person has to act. */
-  readonly until: number | null;
-}

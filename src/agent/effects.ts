@@ -17,7 +17,11 @@ const noteLimit = 8_000;
 const editLimit = 50;
 
 /** Estimated tokens of a request: system prompt, tools that are declared, and chat, from stored figures (MO-34). */
-export const requestTokens = (agent: Agent, { tokens, depth }: Thread, { light, hidden }: Run): number => {
+export const requestTokens = (
+  agent: Agent,
+  { tokens, depth }: Thread,
+  { light, hidden }: Pick<Run, "light" | "hidden">,
+): number => {
   const whole = agent.system({ depth, light }).tokens + tokens;
   if (hidden.length === 0) return whole;
   const tools = agent.specs.filter(({ name }) => hidden.includes(name));

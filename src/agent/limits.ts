@@ -1,4 +1,4 @@
-import type { Reached } from "./budget-types.ts";
+import type { LimitKind, Reached } from "./budget-types.ts";
 import { lineOf } from "./budget.ts";
 import { agentOf, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -35,6 +35,26 @@ export const limitOf = (draft: Draft, threadId: string): Reached | "wait" | null
   const room = roomForTurn(draft, threadId, agent, current, requestTokens(agent, thread, run));
   if (room.is === "free") return null;
   return room.is === "wait" ? "wait" : room.reached;
+};
+
+/** A limit beyond the single run that is used up. */
+export interface NoBudget {
+  readonly scope: "session" | "tenant";
+  readonly kind: LimitKind;
+  /** When it is worth another try by itself; null if a person has to act. */
+  readonly until: number | null;
+}
+
+/** Why a thread's next run could not ask its model anything; null if it could, if only after a person has raised a limit. */
+export const noBudget = (draft: Draft, threadId: string): NoBudget | null => {
+  const { out } = draft.state.funds.tenant;
+  if (out !== null && draft.moment.now < out.until) return { scope: "tenant", ...out };
+  const thread = threadOf(draft, threadId);
+  const agent = agentOf(draft, threadId);
+  const input = requestTokens(agent, thread, { light: false, hidden: [] });
+  const room = roomForTurn(draft, threadId, agent, 0, input);
+  if (room.is !== "reached" || room.reached.ask || room.reached.scope !== "session") return null;
+  return { scope: "session", kind: room.reached.kind, until: null };
 };
 
 /** What keeps a thread from starting anything: an ask for a higher limit, its own or of a run above it, or the end of one above. */

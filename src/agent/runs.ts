@@ -5,7 +5,7 @@ import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threa
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
-import { costExceeded, noBudget, runBounds } from "./budget.ts";
+import { costExceeded, runBounds } from "./budget.ts";
 import { noRunBudget, shownLimits } from "./budget-types.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { askDropped, openCallsEnded } from "./calls.ts";
@@ -16,7 +16,9 @@ import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
 import { leaseClosed } from "./lease.ts";
+import { noBudget } from "./limits.ts";
 import { answerOf, resultOf } from "./result.ts";
+import { clockStarted } from "./run-clock.ts";
 import { noUsage } from "./state.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
@@ -105,6 +107,7 @@ const runOpened = (
     repair: false,
     phase: { at: "ready" },
     deadline: deadlineOf(agent, now, announces),
+    clock: clockStarted(agent.limits.activeMs, now),
     cancel: null,
     stop: null,
     lingers: null,
@@ -202,7 +205,7 @@ const nextStarted = (draft: Draft, threadId: string): void => {
   const { inbox } = threadOf(draft, threadId);
   const [first] = inbox;
   if (first === undefined) return;
-  if (noBudget(draft) === null) runStarted(draft, first);
+  if (noBudget(draft, threadId) === null) runStarted(draft, first);
   else for (const input of inbox) inputReturned(draft, input, "no_budget");
 };
 

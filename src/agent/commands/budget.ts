@@ -5,9 +5,9 @@ import { askAnswered } from "../asks.ts";
 import type { AnswerEffect } from "../asks.ts";
 import { countedAmount, keyOf, limitKinds } from "../budget-types.ts";
 import type { LimitKind, SessionBudget } from "../budget-types.ts";
-import { noBudget } from "../budget.ts";
 import type { Draft } from "../draft.ts";
 import type { Ask } from "../events.ts";
+import { noBudget } from "../limits.ts";
 import { refuse } from "../problem.ts";
 import type { Session } from "../state.ts";
 import type { WriteContext } from "./command.ts";
@@ -139,8 +139,8 @@ export const answeredRaise = (
 };
 
 /** Refuses an input that no budget is left for (AP-10). */
-export const budgetLeft = (draft: Draft): void => {
-  const lack = noBudget(draft);
+export const budgetLeft = (draft: Draft, threadId: string): void => {
+  const lack = noBudget(draft, threadId);
   if (lack === null) return;
   const key = keyOf[lack.kind];
   if (lack.until !== null)

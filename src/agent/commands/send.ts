@@ -131,7 +131,7 @@ export const accept = (
 
 const taken = ({ draft }: WriteContext, thread: Thread, input: Input): void => {
   if (thread.run === null) {
-    budgetLeft(draft);
+    budgetLeft(draft, thread.id);
     runStarted(draft, input);
     return;
   }
