@@ -1,4 +1,4 @@
-import { eventFrame, messageOf, passes } from "../src/agent/frames.ts";
+import { eventFrame, eventsMessage, messageOf, passes } from "../src/agent/frames.ts";
 import type { Filter } from "../src/agent/frames.ts";
 import type { Delta } from "../src/agent/events.ts";
 import type { Connections } from "./connections.ts";
@@ -83,7 +83,7 @@ const isOpen = ({ connections }: Parts, socket: WebSocket, before: number): bool
 
 const publish = (parts: Parts, lines: readonly string[], before: number): void => {
   const { viewer, post, send } = parts.connections;
-  const whole = messageOf(lines.map(eventFrame)) ?? "";
+  const whole = eventsMessage(lines);
   for (const socket of parts.sockets()) {
     if (!isOpen(parts, socket, before)) continue;
     const seen = viewer(socket);

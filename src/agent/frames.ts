@@ -79,6 +79,12 @@ export const messageOf = (frames: readonly string[]): string | undefined =>
 /** The frame of a stored event line. */
 export const eventFrame = (line: string): string => `{"type":"event","event":${line}}`;
 
+/** The frames of some event lines as one message, joined at once: every event of every session passes here. */
+export const eventsMessage = (lines: readonly string[]): string =>
+  lines.length === 1
+    ? eventFrame(lines[0] ?? "")
+    : `[{"type":"event","event":${lines.join('},{"type":"event","event":')}}]`;
+
 const typeOf =
   /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
 
