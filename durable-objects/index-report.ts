@@ -66,10 +66,8 @@ export const createIndexReport = (
       due = null;
       clock.also(null);
       if (news === said) return;
-      const { revision, definition } = engine();
-      const isFirst = said === null && session.revision === revision;
       try {
-        await team().index(summary, isFirst ? { revision, json: definition } : undefined);
+        await team().index(summary);
       } catch (error) {
         failures += 1;
         due = now() + Math.min(longestDelay, delay * 2 ** failures);

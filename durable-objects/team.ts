@@ -7,7 +7,8 @@ import type { Database, Row } from "../src/engine/access/database.ts";
 import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
-import { indexSession, readDefinition } from "../src/engine/access/session-index.ts";
+import { keepDefinition, readDefinition } from "../src/engine/access/definitions.ts";
+import { indexSession } from "../src/engine/access/session-index.ts";
 import { drawLease } from "../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
 
@@ -33,11 +34,12 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
     return performTeamCall(this.#tables, call, Date.now());
   }
 
-  async index(
-    summary: SessionSummary,
-    definition?: { readonly revision: string; readonly json: string },
-  ): Promise<void> {
-    indexSession(this.#tables, summary, definition);
+  async index(summary: SessionSummary): Promise<void> {
+    indexSession(this.#tables, summary);
+  }
+
+  async keepDefinition(revision: string, json: string): Promise<void> {
+    keepDefinition(this.#tables, revision, json, Date.now());
   }
 
   async lease(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -47,6 +47,15 @@ const engineOf = async ({ engines, team }: WakingParts, session: Session | null)
   return engines().pinned(session.revision, definition ?? "");
 };
 
+/** The definition that new sessions pin is with the team before one of them exists (CF-33). */
+const definitionKept = async ({ engines, team }: WakingParts): Promise<void> => {
+  const { deployed, isKept, kept } = engines();
+  if (isKept(Date.now())) return;
+  const { revision, definition } = deployed();
+  await team().keepDefinition(revision, definition);
+  kept(Date.now());
+};
+
 /** What is in memory now. */
 interface Cell {
   live: Live | null;
@@ -139,6 +148,9 @@ export const createWaking = (parts: WakingParts): Waking => {
     wake,
     drop,
     failed,
-    door: async (call, remove) => ({ ...doorOf(parts, cell, create, await ready(), call), remove }),
+    door: async (call, remove) => {
+      if (call.op === "create" && cell.live === null && !exists(sql)) await definitionKept(parts);
+      return { ...doorOf(parts, cell, create, await ready(), call), remove };
+    },
   };
 };

@@ -114,11 +114,10 @@ export interface TeamRpc {
   ): Promise<
     { readonly ok: true; readonly principal: Principal } | { readonly ok: false; readonly problem: Problem }
   >;
-  /** Idempotent upsert by id; the newest `head_seq` wins. `definition` is stored once per revision (CF-33). */
-  index(
-    summary: SessionSummary,
-    definition?: { readonly revision: string; readonly json: string },
-  ): Promise<void>;
+  /** Idempotent upsert by id; the newest `head_seq` wins. */
+  index(summary: SessionSummary): Promise<void>;
+  /** Stores a definition before the first session pins it (CF-33); it stays for a day, and as long as one does. */
+  keepDefinition(revision: string, json: string): Promise<void>;
   definition(revision: string): Promise<string | null>;
   /** A share of the tenant's day (RE-4). */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;

@@ -3,6 +3,7 @@ import type { Json } from "../chat/message.ts";
 import { withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
+import { keptMs } from "./access/definitions.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
@@ -12,6 +13,9 @@ export interface Engines {
   readonly deployed: () => Engine;
   /** `definition` is what the session's creation stored. */
   readonly pinned: (revision: string, definition: string) => Engine;
+  /** Whether the team has the deployed definition for sure, as far as this isolate knows (CF-33). */
+  readonly isKept: (now: number) => boolean;
+  readonly kept: (now: number) => void;
   /** Tells of a host that this deployment was called at, so that its agents do not call it (TB-18). */
   readonly calledAt: (host: string) => void;
 }
@@ -37,6 +41,7 @@ export const createEngines = (given: EngineOptions): Engines => {
   const ownHosts = new Set(given.ownHosts);
   const options = { ...given, ownHosts };
   const deployed = createEngine(options);
+  let keptAt: number | null = null;
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
     const found = teamOf(options.team, revision, definition);
@@ -50,6 +55,10 @@ export const createEngines = (given: EngineOptions): Engines => {
       const engine = known.get(revision) ?? build(revision, definition);
       known.set(revision, engine);
       return engine;
+    },
+    isKept: (now) => keptAt !== null && now - keptAt < keptMs / 2,
+    kept: (now) => {
+      keptAt = now;
     },
     calledAt: (host) => void ownHosts.add(host),
   };

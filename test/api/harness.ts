@@ -9,7 +9,8 @@ import { objectName } from "../../src/engine/access/names.ts";
 import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
-import { indexSession, readDefinition } from "../../src/engine/access/session-index.ts";
+import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
+import { indexSession } from "../../src/engine/access/session-index.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
 import type { HealthRow } from "../../src/model/health.ts";
@@ -84,7 +85,8 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
       return authenticate(tables, credential, { adminKey: env.LIMPET_ADMIN_KEY, now: now() });
     },
     perform: (call) => performTeamCall(tables, call, now()),
-    index: async (summary, definition) => indexSession(tables, summary, definition),
+    index: async (summary) => indexSession(tables, summary),
+    keepDefinition: async (revision, json) => keepDefinition(tables, revision, json, now()),
     definition: async (revision) => readDefinition(tables, revision),
     lease: async (request) => drawLease(tables, request, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),

@@ -66,6 +66,10 @@ const migrations: readonly string[] = [
     PRIMARY KEY (tenant, session, id)
   ) WITHOUT ROWID;
   `,
+  `
+  -- When a definition was last stored or asked for by a session about to be created.
+  ALTER TABLE definitions ADD COLUMN kept_at INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

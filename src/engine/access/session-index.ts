@@ -1,16 +1,15 @@
 import * as z from "zod";
 import type { SessionSummary } from "../../agent/rpc.ts";
 import type { Database, Row, Tables, Value } from "./database.ts";
+import { releaseDefinition } from "./definitions.ts";
 import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
 import type { Page } from "./paging.ts";
 import { settleLease } from "./tenant-days.ts";
 
-/** The team's index of sessions (AP-5, AP-7) and the definitions that they pin (CF-33). */
+/** The team's index of sessions (AP-5, AP-7). */
 
 type All = Database["all"];
 
-/** Characters of a definition in one row. */
-const partSize = 256 * 1024;
 /** A tombstone outlives every summary that could still be on its way. */
 const tombstoneMs = 7 * 24 * 3_600_000;
 
@@ -100,26 +99,12 @@ export async function listSessions(
   return pageOf(rows, { position, column, limit, binding }, show);
 }
 
-function storeDefinition(all: All, revision: string, json: string): void {
-  if (all("SELECT 1 FROM definitions WHERE revision = ? LIMIT 1", revision).length > 0) return;
-  for (let part = 0; part * partSize < json.length; part += 1) {
-    const text = json.slice(part * partSize, (part + 1) * partSize);
-    all("INSERT INTO definitions (revision, part, text) VALUES (?, ?, ?)", revision, part, text);
-  }
-}
-
-function releaseDefinition(all: All, revision: string): void {
-  if (all("SELECT 1 FROM sessions WHERE revision = ? LIMIT 1", revision).length === 0) {
-    all("DELETE FROM definitions WHERE revision = ?", revision);
-  }
-}
-
 function bury(all: All, summary: SessionSummary): void {
   const { tenant, id, updated_at } = summary;
   const rows = all("DELETE FROM sessions WHERE tenant = ? AND id = ? RETURNING revision", tenant, id);
   all("INSERT OR REPLACE INTO tombstones (tenant, id, at) VALUES (?, ?, ?)", tenant, id, updated_at);
   all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
-  for (const row of rows) releaseDefinition(all, String(row["revision"]));
+  for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
 }
 
 /** Whether a stored row or tombstone already knows better than `summary`. */
@@ -156,18 +141,14 @@ function upsert(all: All, summary: SessionSummary): void {
   );
   all("DELETE FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
   const old = before?.["revision"];
-  if (old !== undefined && old !== revision) releaseDefinition(all, String(old));
+  if (old !== undefined && old !== revision) releaseDefinition(all, String(old), summary.updated_at);
 }
 
 /**
  * Takes a session's summary: idempotent, the newest wins, `deleted` removes. A session made again under the
  * same `ref` after its deletion is younger than its tombstone and is listed again.
  */
-export function indexSession(
-  tables: Tables,
-  summary: SessionSummary,
-  definition?: { readonly revision: string; readonly json: string },
-): void {
+export function indexSession(tables: Tables, summary: SessionSummary): void {
   tables.write((all) => {
     const { tenant, id: session, lease } = summary;
     if (lease !== undefined) settleLease(all, { tenant, session }, lease);
@@ -176,13 +157,6 @@ export function indexSession(
       bury(all, summary);
       return;
     }
-    if (definition !== undefined) storeDefinition(all, definition.revision, definition.json);
     upsert(all, summary);
   });
-}
-
-/** The stored JSON of a revision, null if no undeleted session pins it. */
-export function readDefinition(tables: Tables, revision: string): string | null {
-  const parts = tables.read("SELECT text FROM definitions WHERE revision = ? ORDER BY part", revision);
-  return parts.length === 0 ? null : parts.map((row) => String(row["text"])).join("");
 }

@@ -73,6 +73,7 @@ test("RE-C33: the tables of a team without notes get theirs with the first write
   const { tables, database } = memoryTables();
   await createKey(tables, { principal: operator, body: { scopes: ["sessions:read"] }, now: 1_000 });
   for (const table of ["notes", "tenant_days", "leases"]) database.all(`DROP TABLE ${table}`);
+  database.all("ALTER TABLE definitions DROP COLUMN kept_at");
   database.all("UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   const next = openTables(database);
   expect(writeNote(next, owner("acme"), note("n", "kept", "k"))).toBeNull();

@@ -1,11 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionSummary } from "../../../src/agent/rpc.ts";
-import {
-  indexSession,
-  listSessions,
-  listSessionsSchema,
-  readDefinition,
-} from "../../../src/engine/access/session-index.ts";
+import { indexSession, listSessions, listSessionsSchema } from "../../../src/engine/access/session-index.ts";
+import { keepDefinition, keptMs, readDefinition } from "../../../src/engine/access/definitions.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { memoryTables } from "./tables.ts";
 
@@ -151,16 +147,33 @@ test("RE-P14: a deleted session leaves the list with all it said, and a late sum
 test("CF-33: a definition is kept for as long as an undeleted session pins it", () => {
   const { tables } = memoryTables();
   const json = JSON.stringify({ text: "ü".repeat(400_000) });
-  const definition = { revision: "r_1", json };
-  indexSession(tables, summary("a"), definition);
-  indexSession(tables, summary("b"), definition);
+  keepDefinition(tables, "r_1", json, 1000);
+  keepDefinition(tables, "r_1", json, 1500);
+  indexSession(tables, summary("a"));
+  indexSession(tables, summary("b"));
+  expect(tables.read("SELECT part FROM definitions")).toHaveLength(2);
   expect(readDefinition(tables, "r_1")).toBe(json);
   expect(readDefinition(tables, "r_2")).toBeNull();
-  indexSession(tables, summary("a", { status: "deleted", updated_at: 2000 }));
+  const later = 1500 + keptMs + 1;
+  indexSession(tables, summary("a", { status: "deleted", updated_at: later }));
   expect(readDefinition(tables, "r_1")).toBe(json);
-  indexSession(tables, summary("b", { revision: "r_2", head_seq: 2 }), { revision: "r_2", json: "{}" });
+  keepDefinition(tables, "r_2", "{}", later);
+  expect(readDefinition(tables, "r_1")).toBe(json);
+  indexSession(tables, summary("b", { revision: "r_2", head_seq: 2, updated_at: later }));
   expect(readDefinition(tables, "r_1")).toBeNull();
   expect(readDefinition(tables, "r_2")).toBe("{}");
+});
+
+test("CF-33: a definition outlives its last session for a day, since sessions may be about to pin it", () => {
+  const { tables } = memoryTables();
+  keepDefinition(tables, "r_1", "{}", 1000);
+  indexSession(tables, summary("a"));
+  indexSession(tables, summary("a", { status: "deleted", updated_at: 2000 }));
+  expect(readDefinition(tables, "r_1")).toBe("{}");
+  keepDefinition(tables, "r_2", "[]", 1000 + keptMs);
+  expect(readDefinition(tables, "r_1")).toBe("{}");
+  keepDefinition(tables, "r_2", "[]", 1001 + keptMs);
+  expect(readDefinition(tables, "r_1")).toBeNull();
 });
 
 test("AP-4: reading an empty index creates no table", async () => {

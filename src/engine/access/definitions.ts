@@ -1,0 +1,41 @@
+import type { Database, Tables } from "./database.ts";
+
+/** The definitions that sessions pin (CF-33): one copy of each revision, for as long as an undeleted session may need it. */
+
+type All = Database["all"];
+
+/** Characters of a definition in one row. */
+const partSize = 256 * 1024;
+/** How long a definition stays that no session pins yet: those that are being created do. */
+export const keptMs = 24 * 3_600_000;
+
+const unpinned = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
+
+/** Stores a revision's definition before a session pins it; what nobody needs any more goes. */
+export function keepDefinition(tables: Tables, revision: string, json: string, now: number): void {
+  tables.write((all) => {
+    const known = all("UPDATE definitions SET kept_at = ? WHERE revision = ? RETURNING part", now, revision);
+    for (let part = 0; known.length === 0 && part * partSize < json.length; part += 1) {
+      const text = json.slice(part * partSize, (part + 1) * partSize);
+      all(
+        "INSERT INTO definitions (revision, part, text, kept_at) VALUES (?, ?, ?, ?)",
+        revision,
+        part,
+        text,
+        now,
+      );
+    }
+    all(`DELETE FROM definitions WHERE ${unpinned}`, now - keptMs);
+  });
+}
+
+/** A session does not pin a revision any more. */
+export function releaseDefinition(all: All, revision: string, now: number): void {
+  all(`DELETE FROM definitions WHERE revision = ? AND ${unpinned}`, revision, now - keptMs);
+}
+
+/** The stored JSON of a revision, null if no undeleted session can pin it. */
+export function readDefinition(tables: Tables, revision: string): string | null {
+  const parts = tables.read("SELECT text FROM definitions WHERE revision = ? ORDER BY part", revision);
+  return parts.length === 0 ? null : parts.map((row) => String(row["text"])).join("");
+}
