@@ -2,10 +2,7 @@ import { emptySession } from "../src/agent/commands/session.ts";
 import type { Door } from "../src/agent/perform.ts";
 import { ProblemError } from "../src/agent/problem.ts";
 import type { SessionCall } from "../src/agent/rpc.ts";
-import type { SharedNotes } from "../src/agent/shared-notes.ts";
 import type { Session } from "../src/agent/state.ts";
-import { notesAt } from "../src/engine/access/notes.ts";
-import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
@@ -18,6 +15,7 @@ import { logFailure, logInfo } from "./log.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { openItems } from "./socket-frames.ts";
 import type { Strikes } from "./strikes.ts";
+import { definitionKept, engineOf, ofTeam } from "./team-parts.ts";
 import { createTables, exists, migrate } from "./tables.ts";
 
 /** Brings a session into memory with the engine of its revision, and drops it again. */
@@ -38,23 +36,6 @@ export interface WakingParts extends Pick<LiveParts, "watchers" | "clock" | "ite
   readonly strikes: Strikes;
   readonly index: () => IndexReport;
 }
-
-/** The engine that runs a session: the deployed one, or that of the revision it pins. */
-const engineOf = async ({ engines, team }: WakingParts, session: Session | null): Promise<Engine> => {
-  const deployed = engines().deployed();
-  if (session === null || session.revision === deployed.revision) return deployed;
-  const definition = await team().definition(session.revision);
-  return engines().pinned(session.revision, definition ?? "");
-};
-
-/** The definition that new sessions pin is with the team before one of them exists (CF-33). */
-const definitionKept = async ({ engines, team }: WakingParts): Promise<void> => {
-  const { deployed, isKept, kept } = engines();
-  if (isKept(Date.now())) return;
-  const { revision, definition } = deployed();
-  await team().keepDefinition(revision, definition);
-  kept(Date.now());
-};
 
 /** What is in memory now. */
 interface Cell {
@@ -112,15 +93,12 @@ export const createWaking = (parts: WakingParts): Waking => {
     parts.index().touched();
   };
   const create: Create = (engine, stored, initial) => {
-    const notes = (owner: NotesOwner): SharedNotes => notesAt(parts.team(), owner);
-    const lease: LiveParts["lease"] = (request) => parts.team().lease(request);
     const own = {
       storage: safeStorage(storage, engine.logLine),
       log: (msg: string, fields: Readonly<Record<string, unknown>>) => logInfo(engine.logLine, msg, fields),
       now: Date.now,
       engine,
-      notes,
-      lease,
+      ...ofTeam(parts),
       failed,
       committing,
     };
@@ -136,7 +114,8 @@ export const createWaking = (parts: WakingParts): Waking => {
     return cell.live;
   };
   /** The engine of this session, and the session awake with it: it may have been dropped while its engine came. */
-  const ready = async (): Promise<Engine> => {
+  const ready = async ({ op }: SessionCall): Promise<Engine> => {
+    if (op === "create" && cell.live === null && !exists(sql)) await definitionKept(parts);
     for (;;) {
       const awake = await wake();
       const engine = await engineOf(parts, awake?.read() ?? null);
@@ -148,9 +127,6 @@ export const createWaking = (parts: WakingParts): Waking => {
     wake,
     drop,
     failed,
-    door: async (call, remove) => {
-      if (call.op === "create" && cell.live === null && !exists(sql)) await definitionKept(parts);
-      return { ...doorOf(parts, cell, create, await ready(), call), remove };
-    },
+    door: async (call, remove) => ({ ...doorOf(parts, cell, create, await ready(call), call), remove }),
   };
 };
