@@ -7,6 +7,7 @@ import { agentOf, changeCounters, changeRun, changeThread, emit, runOf, threadOf
 import type { Draft } from "./draft.ts";
 import { edited } from "./edits.ts";
 import type { BoundEffect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
+import { compacted } from "./guard-state.ts";
 import { contextTokens } from "./state.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
@@ -158,6 +159,8 @@ const noticed = (
   ).length;
   const { compactions = 0 } = runOf(draft, threadId).counters;
   if (shrunk > 0) changeCounters(draft, threadId, { compactions: compactions + shrunk });
+  if (notify.some(({ event, data }) => event === "compaction" && data.retired !== null))
+    compacted(draft, threadId);
 };
 
 /** Applies what an effect gave back; false if the run ends for it. */

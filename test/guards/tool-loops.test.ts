@@ -3,6 +3,7 @@ import { compacted } from "../../src/agent/guard-state.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
+import { scripted } from "../support/scripts.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { dataOf, ends, lastResult, play, results, run } from "../agent/play.ts";
 import {
@@ -341,6 +342,25 @@ describe("EF-34 ★: across runs, restarts and power cuts", () => {
 });
 
 describe("EF-33: after a compaction", () => {
+  /** Turns whose results fill the window, until the chat is compacted and one call comes again and again. */
+  const filling = (more: string): string => `
+scenes:
+  - { name: tells, when: { purpose: compaction }, reply: [{ text: "## Goal\\nGo." }] }
+  - { name: fill, when: { times: 6, purpose: turn }, reply: [{ call: big, args: { a: 1 } }] }
+  ${more}`;
+
+  test("★ from YAML: the compact effect summarises, and the third identical call after it ends the run", async () => {
+    const big = saying("big", (count) => `${count} ${"x".repeat(8_000)}`);
+    const tool = same();
+    const yaml = scripted(filling("- { name: stuck, reply: [{ call: same }] }"))
+      .replace("context_window: 128000", "context_window: 20000")
+      .replace("effects: []", "effects: [{ kind: compact, params: { threshold: 0.6, target: 0.1 } }]");
+    const { bench } = await run("", { yaml, tools: [big.tool, tool.tool] });
+    expect(dataOf(bench, "compaction").some(({ retired }) => retired !== null)).toBe(true);
+    expect(loops(bench)).toEqual(["post_compaction critical 3"]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
   const compactedAfter = async (
     before: number,
     replies: readonly string[],
@@ -378,7 +398,7 @@ describe("EF-33: after a compaction", () => {
         [...replies, done],
         [still.tool, fresh.tool, poll.tool, changing().tool],
       );
-      for (let wait = 0; wait < 4; wait++) await bench.pass(60_000);
+      for (let wait = 0; wait < 3; wait++) await bench.pass(10_000);
       expect(loops(bench)).toEqual([]);
       expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
     }

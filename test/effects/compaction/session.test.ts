@@ -40,7 +40,7 @@ const empty = '- { name: empty, when: { purpose: compaction }, reply: [{ text: "
 const playing = (script: string, effects: string, agent = ""): Promise<Play> =>
   play("", {
     tools: [big],
-    yaml: scripted(script, agent)
+    yaml: scripted(script, `guards: { tool_loops: false }\n${agent}`)
       .replace("context_window: 128000", `context_window: ${window}`)
       .replace("effects: []", `effects: ${effects}`),
   });
