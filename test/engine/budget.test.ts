@@ -75,7 +75,7 @@ test("CF-27: max_iterations 0 with a budget runs until the budget ends it", asyn
 
 test("CF-27 EF-40: a token_budget effect is a budget, too", async () => {
   const probe = createProbe();
-  const agent = "options: { max_iterations: 0 }";
+  const agent = "options: { max_iterations: 0 }\nguards: { tool_loops: false }";
   const yaml = scripted(looping, agent).replace(
     "effects: []",
     "effects: [{ kind: token_budget, params: { max_tokens: 123000 } }]",
