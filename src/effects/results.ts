@@ -40,12 +40,6 @@ export const shownText = (message: Message): string => {
   return part?.type === "tool_result" ? textOf(part.content) : "";
 };
 
-/** Whether a text says less than what is shown: in tokens, else in length (EF-2). */
-export const isShorter = (
-  text: string,
-  shown: string,
-  { tokens }: Pick<EffectContext, "tokens">,
-): boolean => {
-  const [now, then] = [tokens(shown), tokens(text)];
-  return then === now ? text.length < shown.length : then < now;
-};
+/** Whether a text is shorter than what is shown, and takes no more tokens (EF-2). */
+export const isShorter = (text: string, shown: string, { tokens }: Pick<EffectContext, "tokens">): boolean =>
+  text.length < shown.length && tokens(text) <= tokens(shown);
