@@ -34,8 +34,8 @@ export const createLimpet = (team: Team, extensions: Extensions = {}) => {
     }));
   let router: ReturnType<typeof createRouter> | null = null;
   const routerOf = (env: RouterEnv): ReturnType<typeof createRouter> => {
-    const { team: resolved, toolsOf, windowOf, logLine } = enginesOf(env).deployed();
-    return (router ??= createRouter({ team: resolved, toolsOf, windowOf, logLine }));
+    const { team: resolved, toolsOf, callsOf, windowOf, logLine } = enginesOf(env).deployed();
+    return (router ??= createRouter({ team: resolved, toolsOf, callsOf, windowOf, logLine }));
   };
   return {
     router: {

@@ -51,10 +51,19 @@ export interface ToolListing {
   readonly safety: string;
 }
 
+/** Another agent that an agent may call, with the tools that it then has (AG-19). */
+interface CallListing {
+  readonly agent: string;
+  readonly inherit: string;
+  readonly tools: readonly string[];
+}
+
 export interface RouterDependencies {
   readonly team: Team;
   /** The effective tools of an agent, by the one function of AG-19. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];
+  /** Whom an agent may call. */
+  readonly callsOf: (agent: string) => readonly CallListing[];
   /** Context window of a provider's model in tokens (CF-22). */
   readonly windowOf: (provider: string, model: string) => number;
   /** Milliseconds since the epoch. */

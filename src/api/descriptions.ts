@@ -13,6 +13,7 @@ export interface AgentListing {
   readonly model: string;
   readonly context_window: number;
   readonly tools: readonly ToolListing[];
+  readonly calls: ReturnType<Router["callsOf"]>;
   readonly skills: readonly string[];
   readonly effects: readonly string[];
   readonly revision: string;
@@ -32,6 +33,7 @@ export function describeAgent(router: Router, agent: Agent): AgentListing {
     model,
     context_window: router.windowOf(agent.provider, model),
     tools: router.toolsOf(agent.name),
+    calls: router.callsOf(agent.name),
     skills: agent.skills,
     effects: agent.effects.map(({ kind }) => kind),
     revision: router.team.revision,

@@ -81,7 +81,7 @@ export const explain = async (terminal: Terminal, { names, flags }: Arguments): 
   const engine = createEngine({ team, env: {}, toolboxes: await toolboxesOf(terminal.root, name) });
   const agents = shown.map((agent) => ({
     agent,
-    rows: explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now()),
+    rows: explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now(), engine.callsOf(agent)),
   }));
   const general = wanted === undefined ? explainTeam(draft, team) : [];
   if (json) terminal.print(JSON.stringify({ team: name, revision: team.revision, general, agents }));

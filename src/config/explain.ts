@@ -124,6 +124,21 @@ const plainKeys = [
   "max_concurrency",
 ] as const;
 
+/** Another agent that this one may call, with the tools that it then has (AG-19). */
+interface CalledAgent {
+  readonly agent: string;
+  readonly inherit: string;
+  readonly tools: readonly string[];
+}
+
+const callRows = (calls: readonly CalledAgent[]): Explained[] =>
+  calls.map(({ agent, inherit, tools }) => ({
+    section: "calls",
+    key: agent,
+    value: tools.length === 0 ? "no tools" : tools.join(" "),
+    origin: `inherit ${inherit}`,
+  }));
+
 /** Everything about one agent. */
 export const explainAgent = (
   draft: Draft,
@@ -131,6 +146,7 @@ export const explainAgent = (
   name: string,
   tools: readonly EffectiveTool[],
   now: number,
+  calls: readonly CalledAgent[] = [],
 ): Explained[] => {
   const listed = draft.agents.find(({ value }) => value.name === name);
   const agent = team.agents.find((one) => one.name === name);
@@ -145,6 +161,7 @@ export const explainAgent = (
     ...modelRows(draft, listed),
     ...plain,
     ...toolRows(team, agent, tools, now),
+    ...callRows(calls),
     ...effectRows(draft, listed, agent, originOf),
     ...sectionRows(draft, [...base, "guards"], "guards", agent.guards),
     ...sectionRows(draft, [...base, "options"], "options", agent.options),

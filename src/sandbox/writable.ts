@@ -33,9 +33,9 @@ const segmentCovers = (wide: string, narrow: string): boolean =>
 const covers = (wide: readonly string[], narrow: readonly string[]): boolean => {
   const [first, ...rest] = wide;
   const [next, ...others] = narrow;
-  if (first === undefined) return next === undefined;
-  if (first === "**") return covers(rest, narrow) || (next !== undefined && covers(wide, others));
-  return next !== undefined && next !== "**" && segmentCovers(first, next) && covers(rest, others);
+  if (first === undefined || next === undefined) return first === next;
+  if (first === "**") return covers(rest, others) || covers(wide, others);
+  return next !== "**" && segmentCovers(first, next) && covers(rest, others);
 };
 
 /** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either (AG-13). */

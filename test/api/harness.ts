@@ -106,6 +106,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
   };
   const router = createRouter({
     team: team(access),
+    callsOf: () => [{ agent: "helper", inherit: "own", tools: ["read_file"] }],
     toolsOf: () => [{ name: "read_file", toolbox: "filesystem", description: "Reads.", safety: "read" }],
     windowOf: () => 16_000,
     now,

@@ -413,6 +413,7 @@ test("CF-26: agents are listed with their effective tools, models with their win
     model: "scripted-1",
     context_window: 16_000,
     tools: [{ name: "read_file", toolbox: "filesystem", description: "Reads.", safety: "read" }],
+    calls: [{ agent: "helper", inherit: "own", tools: ["read_file"] }],
     skills: ["writing"],
     effects: ["compact"],
     revision: "r_0123456789abcdef0123",
