@@ -313,6 +313,17 @@ test("CF-37: explain shows what defaults gave, and refuses a team with errors", 
   expect((await call("explain", "acme")).code).toBe(1);
 });
 
+test("AG-19: explain shows whom an agent may call, and with which tools", async () => {
+  const { call, write } = place();
+  write("config/acme/team.yaml", team({ agent: "  - { name: scout }\n  - { name: sage }" }));
+  const { lines } = await call("explain", "acme", "scout");
+  const text = lines.map((line) => line.replaceAll(/ +/g, " ").trim());
+  const edge = text.find((line) => line.startsWith("sage ")) ?? "";
+  expect(edge).toMatch(/^sage ask_user recall report_status .*\bdelegate_to_agent\b.* \[inherit own\]$/);
+  expect(edge).toContain(" task_complete");
+  expect(edge).not.toContain(" delegate ");
+});
+
 test("CF-37: explain --kinds lists kinds and toolboxes, and what is not in this release", async () => {
   const { call } = place();
   const { lines } = await call("explain", "--kinds");
