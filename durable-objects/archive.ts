@@ -4,7 +4,7 @@ import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
-import { addUsage, noUsage } from "../src/agent/state.ts";
+import { addUsage, noUsage } from "../src/agent/usage.ts";
 import { askOrder, loadBlob, messageJson } from "./rows.ts";
 import { chatThen, originals, seen } from "./sight-rows.ts";
 

@@ -1,8 +1,10 @@
 import type { LogLine } from "../src/tools/log-line.ts";
 
 /** Says what happened in one line of the log (RE-12). */
-export const logInfo = (line: LogLine, msg: string, fields: Readonly<Record<string, unknown>>): void =>
-  console.log(line({ at: new Date().toISOString(), level: "info", msg, ...fields }));
+export const logTo =
+  (line: LogLine) =>
+  (msg: string, fields: Readonly<Record<string, unknown>>, level = "info"): void =>
+    console.log(line({ at: new Date().toISOString(), level, msg, ...fields }));
 
 /** Says what failed in one line of the log (RE-12): no content, no stack. */
 export const logFailure = (line: LogLine, msg: string, error: unknown): void =>

@@ -11,7 +11,7 @@ import type { IndexReport } from "./index-report.ts";
 import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
 import { load } from "./load.ts";
-import { logFailure, logInfo } from "./log.ts";
+import { logFailure, logTo } from "./log.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { openItems } from "./socket-frames.ts";
 import type { Strikes } from "./strikes.ts";
@@ -95,7 +95,7 @@ export const createWaking = (parts: WakingParts): Waking => {
   const create: Create = (engine, stored, initial) => {
     const own = {
       storage: safeStorage(storage, engine.logLine),
-      log: (msg: string, fields: Readonly<Record<string, unknown>>) => logInfo(engine.logLine, msg, fields),
+      log: logTo(engine.logLine),
       now: Date.now,
       engine,
       ...ofTeam(parts),

@@ -1,6 +1,6 @@
 import { eventFrame, eventsMessage, messageOf, passes } from "../src/agent/frames.ts";
 import type { Filter } from "../src/agent/frames.ts";
-import type { Delta } from "../src/agent/events.ts";
+import type { Delta } from "../src/agent/delta.ts";
 import type { Connections } from "./connections.ts";
 import type { Items } from "./items.ts";
 

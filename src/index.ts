@@ -5,6 +5,7 @@ import type { Guard } from "./agent/guard.ts";
 import type { Team } from "./config/team.ts";
 import type { Profile } from "./providers/profile.ts";
 import { createEngines } from "./engine/engines.ts";
+import type { OutputCheck } from "./engine/middleware.ts";
 import type { Engines } from "./engine/engines.ts";
 import { toolboxes } from "./toolboxes/index.ts";
 import { ProviderGate } from "../durable-objects/provider-gate.ts";
@@ -18,6 +19,7 @@ export interface Extensions {
   readonly providers?: readonly Profile[];
   readonly guards?: readonly Guard[];
   readonly effects?: readonly Effect[];
+  readonly checks?: readonly OutputCheck[];
 }
 
 /** The Worker of a compiled team: its router, and the classes that it must export. */
@@ -31,6 +33,7 @@ export const createLimpet = (team: Team, extensions: Extensions = {}) => {
       profiles: extensions.providers ?? [],
       guards: extensions.guards ?? [],
       effects: extensions.effects ?? [],
+      checks: extensions.checks ?? [],
     }));
   let router: ReturnType<typeof createRouter> | null = null;
   const routerOf = (env: RouterEnv): ReturnType<typeof createRouter> => {

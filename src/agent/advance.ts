@@ -11,19 +11,21 @@ import { callsOfRun, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { concluded } from "./follows.ts";
 import { heldBy, limitOf, roomAwaited } from "./limits.ts";
+import { graphStopped } from "./graph-run.ts";
 import { next } from "./next.ts";
 import type { Facts, Step } from "./next.ts";
 import { preparingResumed } from "./preparing.ts";
 import type { RunRecord } from "./records.ts";
 import { recovered } from "./recovery.ts";
 import { runFinished } from "./runs.ts";
+import { clocksSet, dueOf } from "./run-clock.ts";
 import { requested } from "./session-requests.ts";
 import { slotLeft, slotQueued, slotsOf } from "./slots.ts";
 import type { Slots } from "./slots.ts";
 import type { Run, Session, Thread } from "./state.ts";
 import { treePruned, openChildren } from "./threads.ts";
 import { resultsAppended, thinkingStarted, turnClosed } from "./turns.ts";
-import { agentPresent, missingCheck, missingLimit, resumed, waited } from "./waits.ts";
+import { agentPresent, missingCheck, missingLimit, resumed, waited, waitsForPeople } from "./waits.ts";
 
 /** Takes every step that needs no outside, so that it shares the commit of what made it possible. */
 
@@ -69,7 +71,10 @@ const blockClosed = (draft: Draft, threadId: string): void => {
 const childrenStopped = (draft: Draft, threadId: string): void => {
   const { stop } = runOf(draft, threadId);
   const why = `stopped, since its caller ended: ${stop?.reason ?? "deadline_exceeded"}`;
-  for (const { id } of openChildren(draft.state, threadId)) childStopped(draft, id, why, true);
+  for (const { id, child } of openChildren(draft.state, threadId)) {
+    if (child?.node != null) graphStopped(draft, child.node.dispatch);
+    childStopped(draft, id, why, true);
+  }
 };
 
 /** Another turn follows: what was reported or handed over before it counts no more (AG-23). */
@@ -129,8 +134,7 @@ const advanced = (draft: Draft, threadId: string, by: string, slots: Slots): boo
   }
 };
 
-const mayEnd = ({ cancel, stop, deadline }: Run): boolean =>
-  cancel !== null || stop !== null || deadline !== null;
+const mayEnd = (run: Run): boolean => run.cancel !== null || run.stop !== null || dueOf(run) !== null;
 
 /** A thread in the queue need not be looked at while nobody else lets go of a slot. */
 const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
@@ -172,12 +176,13 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
       if (threadTicked(draft, id, by, slots)) moved = true;
     }
   }
+  clocksSet(draft, (id) => waitsForPeople(draft.state, id));
 };
 
 const deadlinesOf = ({ run, announce }: Thread, now: number): readonly number[] => {
   if (run === null) return [announce?.at ?? []].flat();
   if (run.missingSince !== null) return [Math.min(now + missingCheck, run.missingSince + missingLimit)];
-  const times = run.deadline === null ? [] : [run.deadline];
+  const times = [dueOf(run) ?? []].flat();
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
   if (run.phase.at === "waiting") times.push(run.phase.until);
   if (run.phase.at === "preparing" && run.phase.until !== null) times.push(run.phase.until);
@@ -191,5 +196,6 @@ const deadlinesOf = ({ run, announce }: Thread, now: number): readonly number[] 
 export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
+  if (session.outbox !== undefined && session.outbox.until > now) times.push(session.outbox.until);
   return times.length === 0 ? null : Math.min(...times);
 };

@@ -6,6 +6,7 @@ import type { Tool } from "../tools/define-tool.ts";
 import type { Bound } from "./budget-types.ts";
 import type { BoundEffect } from "./effect.ts";
 import type { BoundGuard } from "./guard.ts";
+import type { Guardrail, RunLogger } from "./middleware.ts";
 import { noDelegation } from "./delegation.ts";
 import type { Delegation } from "./delegation.ts";
 import type { Grant, Thread } from "./state.ts";
@@ -52,6 +53,8 @@ export interface RunLimits {
   readonly bounds: readonly Bound[];
   /** Wall time from the run's start. */
   readonly timeoutMs: number | null;
+  /** Time of a run without waits for people. */
+  readonly activeMs: number | null;
 }
 
 export interface Agent {
@@ -72,6 +75,9 @@ export interface Agent {
   };
   readonly limits: RunLimits;
   readonly delegation: Delegation;
+  /** First = outermost (AG-37). */
+  readonly guardrails: readonly Guardrail[];
+  readonly loggers: readonly RunLogger[];
   /** Runs of it at once in a session; 0 = unbounded. */
   readonly maxConcurrency: number;
   /** In the order of EF-5; `ladder` is what an overflow or the API forces, configured or not. */
@@ -134,6 +140,8 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   system: () => ({ text: "", tokens: 0 }),
   effects: { before: [], after: [], ladder: null },
   guards: [],
+  guardrails: [],
+  loggers: [],
   historySize: 0,
   isPoll: () => false,
   delegation: noDelegation,
@@ -143,6 +151,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
     askIterations: false,
     bounds: [],
     timeoutMs: null,
+    activeMs: null,
   },
   asks: { timeoutMs: 86_400_000, questionTimeoutMs: 86_400_000, onTimeout: "continue" },
   approvalTimeout: () => ({ timeoutMs: 86_400_000, onTimeout: "deny" }),

@@ -8,7 +8,7 @@ import type { EndReason } from "./events.ts";
 import type { Drawn } from "./lease.ts";
 import { runFinished } from "./runs.ts";
 import { preparingBegun } from "./preparing.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import { ledgered } from "./ledger.ts";
 import { attemptAborted } from "./turns.ts";
 

@@ -10,7 +10,7 @@ import { threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { inputAccepted } from "./inputs.ts";
 import { isAsking } from "./threads.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import type { Thread } from "./state.ts";
 
 /** How a caller looks after children that it does not wait for (AG-32). */

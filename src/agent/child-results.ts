@@ -5,7 +5,7 @@ import { headAndTail, isLonger } from "./cut.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason, RunState } from "./events.ts";
 import type { RunRecord } from "./records.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import type { Thread } from "./state.ts";
 
 /** What a called agent's end says, and how its caller reads it (AG-10, AG-24, AG-25). */
@@ -45,8 +45,8 @@ export const completionOf = (
 const withCaveats = ({ summary, caveats = [] }: Completion): string =>
   caveats.length === 0 ? summary : `${summary}\n\nCaveats:\n${caveats.map((each) => `- ${each}`).join("\n")}`;
 
-/** Keeps a text for `recall`. */
-const stored = (draft: Draft, text: string): string => {
+/** Keeps a text for `recall`; answers its id. */
+export const keptForRecall = (draft: Draft, text: string): string => {
   const id = `b${draft.state.nextBlob}`;
   draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
   draft.blobs.push({ id, text });
@@ -73,7 +73,7 @@ export const childEnd = (
   const { state, reason, error } = run;
   const completion = completionOf(thread, { state, reason, error });
   const whole = completion === null ? (run.result?.text ?? "") : withCaveats(completion);
-  const recall = isLonger(whole, maxLength) ? stored(draft, whole) : null;
+  const recall = isLonger(whole, maxLength) ? keptForRecall(draft, whole) : null;
   return {
     state,
     reason,
@@ -139,7 +139,7 @@ export const fittedItems = (
   return items.map(({ item, recall }) => {
     const { result = "" } = item;
     if (!isLonger(result, share)) return item;
-    return { ...item, result: headAndTail(result, share, recall ?? stored(draft, result)) };
+    return { ...item, result: headAndTail(result, share, recall ?? keptForRecall(draft, result)) };
   });
 };
 

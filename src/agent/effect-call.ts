@@ -16,7 +16,7 @@ import type { Room, Wanted } from "./budget.ts";
 import { usd } from "./result.ts";
 import { wantedOn } from "./room.ts";
 import { sentenceOf, spent } from "./spending.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import type { EffectMemo, Preparing, Run, Session, Thread } from "./state.ts";
 import type { Json } from "../chat/message.ts";
 

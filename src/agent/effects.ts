@@ -8,7 +8,7 @@ import type { Draft } from "./draft.ts";
 import { edited } from "./edits.ts";
 import type { BoundEffect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
 import { compacted } from "./guard-state.ts";
-import { contextTokens } from "./state.ts";
+import { contextTokens } from "./usage.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
 /** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */

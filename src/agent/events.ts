@@ -1,6 +1,7 @@
 import type { Json, Message } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import type { QuestionSpec } from "../tools/define-tool.ts";
+import type { GraphState } from "./graph.ts";
 import type { Task } from "../tools/stores.ts";
 import type { BudgetFigures, RaiseQuestion } from "./budget-types.ts";
 import type { RunResult } from "./run-result.ts";
@@ -247,6 +248,11 @@ interface EventData {
     readonly summary: string;
   };
   task_changed: { readonly task: Task };
+  dispatch_progress: {
+    readonly done: number;
+    readonly total: number;
+    readonly task: { readonly id: string; readonly agent: string; readonly state: GraphState };
+  };
   store_changed: {
     readonly store: "state" | "notes";
     readonly key: string;
@@ -271,6 +277,8 @@ export type SessionEvent = {
     readonly attempt?: number;
     readonly call?: string;
     readonly item?: string;
+    /** Task of a dispatched graph. */
+    readonly node?: string;
     readonly data: EventData[T];
   };
 }[EventType];
@@ -283,17 +291,3 @@ export type StoredEvent = SessionEvent & {
   readonly at: number;
   readonly session: string;
 };
-
-export type DeltaKind = "text_delta" | "reasoning_delta" | "tool_input_delta" | "tool_output_delta";
-
-/** A live piece of an open item; never stored, superseded by the event that closes the item. */
-export interface Delta {
-  readonly type: "delta";
-  readonly kind: DeltaKind;
-  readonly thread: string;
-  readonly item: string;
-  readonly attempt: number;
-  /** UTF-16 units of the item before this piece. */
-  readonly off: number;
-  readonly data: string;
-}

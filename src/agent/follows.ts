@@ -10,6 +10,7 @@ import { steersOf } from "./inputs.ts";
 import { openCallsEnded } from "./calls.ts";
 import { numbered } from "./history.ts";
 import { judged } from "./judging.ts";
+import { answerGuarded } from "./middleware.ts";
 import { answerOf } from "./result.ts";
 import { runFinished } from "./runs.ts";
 import type { Agent } from "./agent.ts";
@@ -106,6 +107,18 @@ const cutText = (draft: Draft, threadId: string): void => {
   concluded(draft, threadId, "end_turn");
 };
 
+/** A text that fits goes past the guardrails before it is the answer (AG-37). */
+const guarded = (draft: Draft, threadId: string): void => {
+  const end = answerGuarded(draft, threadId);
+  if (end.do === "accept") concluded(draft, threadId, "end_turn");
+  else if (end.do === "fail")
+    fail(draft, threadId, "output_invalid", `the answer was not accepted: ${end.why}`);
+  else {
+    anotherTurn(draft, threadId, `Your answer was not accepted: ${end.why}. Answer again.`);
+    changeRun(draft, threadId, { repair: true });
+  }
+};
+
 /** A final text is checked against the run's schema; a violation gets an uncounted repair turn (SE-14). */
 const answeredText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
@@ -115,7 +128,7 @@ const answeredText = (draft: Draft, threadId: string): void => {
     .join("");
   const problems = agent.checkOutput(text, run.outputSchema);
   if (problems.length === 0) {
-    concluded(draft, threadId, "end_turn");
+    guarded(draft, threadId);
     return;
   }
   if (run.counters.repairs >= outputRepairs) {

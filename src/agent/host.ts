@@ -2,13 +2,15 @@ import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type { Bound } from "./budget-types.ts";
+import type { BriefingRules } from "./briefing.ts";
 import type { Draft } from "./draft.ts";
 import type { LeaseAnswer, LeaseRequest } from "./lease.ts";
-import type { Delta } from "./events.ts";
+import type { Delta } from "./delta.ts";
 import type { Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
 import type { EntryReader, StoreRules } from "./entries.ts";
 import type { SharedNotes } from "./shared-notes.ts";
+import type { SharedReflections } from "./reflections.ts";
 
 /** Rate limits and health of one provider (MO-29). */
 export interface Gate {
@@ -53,6 +55,9 @@ export interface Host {
   /** Stored entries of the shared stores. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
+  readonly briefing: BriefingRules;
+  /** Lessons that the tenant's sessions share (AG-39). */
+  readonly reflections: SharedReflections;
   /** Notes that sessions share, as this agent sees them; null: each session has its own (AG-47). */
   notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;

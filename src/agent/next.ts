@@ -1,6 +1,7 @@
 import type { EndReason, RunState } from "./events.ts";
 import type { Reached } from "./budget-types.ts";
 import { callsOfRun } from "./draft.ts";
+import { dueOf } from "./run-clock.ts";
 import type { Phase, Preparing, Run, Thread } from "./state.ts";
 import type { Call } from "./call.ts";
 
@@ -92,10 +93,15 @@ const finish = (state: RunState, reason: EndReason, error: string | null = null)
   error,
 });
 
+const isOverdue = (run: Run, now: number): boolean => {
+  const due = dueOf(run);
+  return due !== null && now >= due;
+};
+
 /** Rows 2 and 3 where children have to end first: they are stopped, then waited for. */
-const childrenFirst = ({ cancel, stop, deadline }: Run, { now, children }: Facts): Step | null => {
-  const due = stop !== null || (deadline !== null && now >= deadline);
-  if (!due && cancel === null) return null;
+const childrenFirst = (run: Run, { now, children }: Facts): Step | null => {
+  const due = run.stop !== null || isOverdue(run, now);
+  if (!due && run.cancel === null) return null;
   return children === "working" ? { do: "stop_children" } : { do: "wait", until: null };
 };
 
@@ -108,7 +114,7 @@ const endAsked = (run: Run, facts: Facts): Step | null => {
     if (over) return finish("cancelled", run.cancel.reason);
   }
   if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
-  if (run.deadline !== null && facts.now >= run.deadline)
+  if (isOverdue(run, facts.now))
     return finish("failed", "deadline_exceeded", "the run's deadline has passed");
   return run.cancel === null && run.stop === null ? null : rest;
 };

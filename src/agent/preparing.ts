@@ -3,7 +3,7 @@ import type { Draft } from "./draft.ts";
 import type { Hold } from "./budget-types.ts";
 import type { Force } from "./effect.ts";
 import { ledgered } from "./ledger.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import type { EffectMemo, Preparing, Run } from "./state.ts";
 
 /** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered (EF-20, EF-24). */

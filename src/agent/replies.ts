@@ -9,7 +9,7 @@ import { cut, follows } from "./follows.ts";
 import { inputDoubted } from "./input-doubt.ts";
 import { spent } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
-import { contextTokens } from "./state.ts";
+import { contextTokens } from "./usage.ts";
 import type { Run } from "./state.ts";
 import { ledgered } from "./ledger.ts";
 import { itemId, itemsOpened } from "./turns.ts";

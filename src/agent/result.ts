@@ -2,7 +2,7 @@ import { textOf } from "../chat/text.ts";
 import type { Message } from "../chat/message.ts";
 import type { EndReason } from "./events.ts";
 import type { RunResult } from "./run-result.ts";
-import { contextTokens } from "./state.ts";
+import { contextTokens } from "./usage.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
 /** USD of a cost in 10⁻⁹ USD; null if a price was unknown. */

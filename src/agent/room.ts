@@ -2,7 +2,7 @@ import type { Usage } from "../model/completer.ts";
 import type { Agent, Lane } from "./agent.ts";
 import { roomFor } from "./budget.ts";
 import type { Ground, Room, Wanted } from "./budget.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 
 /** What a model call on a lane may cost at worst, and whether its budgets have room for that (EF-38). */
 

@@ -8,6 +8,7 @@ import type { Agent } from "./agent.ts";
 import { costExceeded, runBounds } from "./budget.ts";
 import { noRunBudget, shownLimits } from "./budget-types.ts";
 import type { EndReason, RunState } from "./events.ts";
+import { wantsOf } from "./briefing.ts";
 import { askDropped, openCallsEnded } from "./calls.ts";
 import { preparingDropped } from "./cancel.ts";
 import { completionOf } from "./child-results.ts";
@@ -19,7 +20,7 @@ import { leaseClosed } from "./lease.ts";
 import { noBudget } from "./limits.ts";
 import { answerOf, resultOf } from "./result.ts";
 import { clockStarted } from "./run-clock.ts";
-import { noUsage } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
 import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
@@ -123,6 +124,7 @@ const runOpened = (
     notes: [],
     overflows: 0,
     compact: begin.compact ?? null,
+    wants: wantsOf(draft, thread, begin.inputs),
     reply: null,
     lane: laneAt(agent, 0),
     missingSince: null,

@@ -6,8 +6,10 @@ import type { Call } from "./call.ts";
 import type { Child } from "./child.ts";
 import type { Tasks } from "./board.ts";
 import type { CallUnderWay, Funds, Hold, RunBudget, SessionBudget } from "./budget-types.ts";
+import type { RunClock } from "./run-clock.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason, OnBusy } from "./events.ts";
+import type { Outbox } from "./outbox.ts";
 import type { Reply } from "./records.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
@@ -32,7 +34,7 @@ export type EffectMemo = EffectReply | string | number;
 
 export interface Preparing {
   readonly at: "preparing";
-  /** Position in the agent's before-effects; -1: its ladder, forced. */
+  /** Position in the agent's before-effects; -1: its ladder, forced; -2: the run's briefing. */
   readonly effect: number;
   readonly force: Force | null;
   /** Number of the model attempt that follows. */
@@ -89,6 +91,8 @@ export interface Counters {
   readonly cutText: number;
   readonly empty: number;
   readonly repairs: number;
+  /** Answers that guardrails sent back. */
+  readonly rejected?: number;
   /** Attempts without committed content since the last (SE-33). */
   readonly deadAttempts: number;
   readonly toolRan: boolean;
@@ -105,6 +109,9 @@ export interface Counters {
   };
 }
 
+/** What a run is told before its first turn: the workspace's project context, lessons of runs that failed. */
+export type Want = "context" | "reflections";
+
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
@@ -117,6 +124,8 @@ export interface Run {
   readonly repair: boolean;
   readonly phase: Phase;
   readonly deadline: number | null;
+  /** Its active time, if that is bounded. */
+  readonly clock: RunClock | null;
   readonly cancel: {
     readonly mode: "now" | "after_turn";
     /** When running calls are given up. */
@@ -151,6 +160,8 @@ export interface Run {
   readonly notes: readonly { readonly kind: string; readonly text: string }[];
   /** Times that the provider refused this turn's request as too long (EF-25). */
   readonly overflows: number;
+  /** What it still has to be told; absent: nothing. */
+  readonly wants?: readonly Want[];
   /** A compaction that the API asked for, before the next turn (EF-27). */
   readonly compact: { readonly instructions: string | null } | null;
   /** The last completed model call of the open turn, for its metrics. */
@@ -266,6 +277,10 @@ export interface Session {
   readonly tasks: Tasks;
   /** What is said once of a model: parameters that it did not take (MO-7), a price that is not known. */
   readonly dropped: readonly string[];
+  /** Project context that the workspace brought along at the first run (AG-40); absent: none. */
+  readonly external?: { readonly text: string };
+  /** What has to reach the team's object; absent: nothing. */
+  readonly outbox?: Outbox;
   /** That a window is small was said (EF-30). */
   readonly windowWarned?: boolean;
   readonly usage: {
@@ -281,17 +296,3 @@ export const purposeOf = ({ repair, announces }: Run): Purpose => {
   if (repair) return "repair";
   return announces ? "announce" : "turn";
 };
-
-export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  input: a.input + b.input,
-  output: a.output + b.output,
-  cacheRead: a.cacheRead + b.cacheRead,
-  cacheWrite: a.cacheWrite + b.cacheWrite,
-  total: a.total + b.total,
-});
-
-/** Tokens of the context that the last call of a thread saw (MO-33). */
-export const contextTokens = (usage: Usage | null): number =>
-  usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;

@@ -1,6 +1,6 @@
 import { preview } from "../chat/text.ts";
 import type { ItemDelta } from "../model/completer.ts";
-import type { Delta, DeltaKind } from "./events.ts";
+import type { Delta, DeltaKind } from "./delta.ts";
 import type { Host } from "./host.ts";
 import type { Run } from "./state.ts";
 import { attemptId, itemId, itemsOpened } from "./turns.ts";

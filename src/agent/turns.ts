@@ -1,4 +1,5 @@
 import type { Json, Message } from "../chat/message.ts";
+import { briefingBegun } from "./briefing.ts";
 import { agentOf, append, callsOfRun, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { BoundEffect, EffectResult } from "./effect.ts";
@@ -14,7 +15,8 @@ import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
-import { noUsage, purposeOf } from "./state.ts";
+import { purposeOf } from "./state.ts";
+import { noUsage } from "./usage.ts";
 import type { Phase, Run } from "./state.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
@@ -70,6 +72,7 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
     attemptStarted(draft, threadId);
     return;
   }
+  if (briefingBegun(draft, threadId)) return;
   if (runOf(draft, threadId).inputs.length === 0) {
     compactionBegun(draft, threadId);
     return;

@@ -6,6 +6,7 @@ import { heldBy } from "./limits.ts";
 import type { Step } from "./next.ts";
 import { runFinished } from "./runs.ts";
 import type { Preparing, Run, Session } from "./state.ts";
+import { openChildren } from "./threads.ts";
 
 /** What a run waits for, and that it does so (SE-10). */
 
@@ -41,6 +42,17 @@ const waitReasons = (session: Session, threadId: string, run: Run): readonly Wai
   if (run.lingers !== null) return [{ kind: "thread" }];
   if (run.phase.at !== "waiting") return [...raises, ...callWaits(run)];
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
+};
+
+/** Whether only people can bring a thread on: those it waits for itself, or those that all its called agents wait for. */
+export const waitsForPeople = (session: Session, threadId: string): boolean => {
+  const run = session.threads[threadId]?.run ?? null;
+  if (run?.waitingShown !== true) return false;
+  return waitReasons(session, threadId, run).every(({ kind }) => {
+    if (kind !== "thread") return kind === "ask";
+    const working = openChildren(session, threadId);
+    return working.length > 0 && working.every(({ id }) => waitsForPeople(session, id));
+  });
 };
 
 /** Says once that a run waits, and for what. */

@@ -1,7 +1,7 @@
 import { agentOf, changeRun, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { utilizationOf } from "./result.ts";
-import { contextTokens } from "./state.ts";
+import { contextTokens } from "./usage.ts";
 
 /**
  * The window guard at a run's start (EF-30): a window below `minimum` ends the run before any call, one below `warning`

@@ -40,24 +40,6 @@ const toolboxes: readonly Unavailable[] = Object.entries(unbuiltToolboxes).flatM
 
 const unbuiltProviders: readonly string[] = ["workers-ai"];
 
-const unbuiltMiddleware: Readonly<Record<string, string>> = {
-  recovery: "configure the recovery middleware, which is always in force",
-  logger: "run the logger middleware",
-  output_guardrail: "run the output_guardrail middleware",
-};
-
-const middleware: readonly Unavailable[] = Object.entries(unbuiltMiddleware).map(([kind, cannot]) => ({
-  path: "agent.middleware.*.kind",
-  used: (value) => value === kind,
-  cannot,
-  instead: "remove this middleware",
-}));
-
-const isActiveTimeout = (value: unknown): boolean => {
-  const entry = value as { kind?: unknown; params?: { count?: unknown } } | null;
-  return entry?.kind === "timeout" && typeof entry.params === "object" && entry.params?.count !== "wall";
-};
-
 const options: readonly Unavailable[] = [
   { path: "warn_iterations", used: not(0), cannot: "warn before the turn limit" },
   { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
@@ -75,19 +57,7 @@ const options: readonly Unavailable[] = [
 
 const agents: readonly Unavailable[] = [
   { path: "agent.permissions.after_untrusted", used: not("off"), cannot: "offer the tools that this is for" },
-  {
-    path: "agent.delegation.max_concurrent",
-    used: not(5),
-    cannot: "run task graphs",
-  },
-  { path: "agent.delegation.progress_updates", used: not(false), cannot: "run task graphs" },
   { path: "agent.memory", cannot: "remember between sessions" },
-  {
-    path: "agent.middleware.*",
-    used: isActiveTimeout,
-    cannot: "leave waits out of a timeout",
-    instead: "add count: wall to its params",
-  },
 ];
 
 const team: readonly Unavailable[] = [
@@ -111,35 +81,31 @@ const team: readonly Unavailable[] = [
   { path: "sandbox.egress", used: filled, cannot: "let commands reach the network" },
   { path: "sandbox.allow_open_egress", used: not(false), cannot: "let commands reach the network" },
   { path: "sandbox.credentials", used: filled, cannot: "let commands reach the network" },
-  { path: "context.external", used: not(false), cannot: "read context from the workspace" },
-  { path: "context.max_external_file_size", cannot: "read context from the workspace" },
   { path: "limits.runs", used: filled, cannot: "count the runs of a tenant" },
   { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
   { path: "retention.session_days", used: not("off"), cannot: "delete old sessions" },
   { path: "retention.event_days", used: not("off"), cannot: "delete old events" },
   { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
   { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
-  { path: "reflections", cannot: "learn from failed runs" },
 ];
 
 /** The whole list. */
-export const unavailable: readonly Unavailable[] = [
-  ...team,
-  ...agents,
-  ...toolboxes,
-  ...middleware,
-  ...options,
-];
+export const unavailable: readonly Unavailable[] = [...team, ...agents, ...toolboxes, ...options];
 
 /** Kinds and toolboxes that cannot be used yet, for `limpet explain --kinds`. */
 export const unavailableNames: ReadonlySet<string> = new Set([
   ...Object.keys(unbuiltToolboxes),
-  ...Object.keys(unbuiltMiddleware),
   ...unbuiltProviders,
 ]);
 
 /** Export lists of `extensions.ts` that this release takes. */
-export const availableExtensions: readonly string[] = ["toolboxes", "providers", "effects", "guards"];
+export const availableExtensions: readonly string[] = [
+  "toolboxes",
+  "providers",
+  "effects",
+  "guards",
+  "checks",
+];
 
 export interface UnavailableUse {
   readonly path: Path;

@@ -64,6 +64,8 @@ export interface Draft {
   readonly providerKinds: readonly string[];
   /** Effects of the extensions. */
   readonly effects: readonly Effect[];
+  /** Names of the extensions' checks of answers. */
+  readonly checks: readonly string[];
   /** Schemas of the file, which know the kinds of the extensions. */
   readonly schemas: TeamSchemas;
 }

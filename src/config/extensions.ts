@@ -20,9 +20,16 @@ export interface ExtensionNames {
   readonly providerKinds: readonly string[];
   readonly effects: readonly Effect[];
   readonly guards: readonly Guard[];
+  readonly checks: readonly string[];
 }
 
-const nothing: ExtensionNames = { toolboxes: new Map(), providerKinds: [], effects: [], guards: [] };
+const nothing: ExtensionNames = {
+  toolboxes: new Map(),
+  providerKinds: [],
+  effects: [],
+  guards: [],
+  checks: [],
+};
 
 type Problem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
 
@@ -162,6 +169,19 @@ const readKinds = <Kind extends Effect | Guard>(
   });
 };
 
+/** Names of the checks that guardrails may use (AG-37). */
+const readChecks = (value: readonly unknown[], problem: Problem): string[] => {
+  const names = value.flatMap((each, index) => {
+    const name = textOf(field(each, "name"));
+    if (/^[A-Za-z][\w-]{0,63}$/.test(name) && typeof field(each, "check") === "function") return [name];
+    problem("extension_invalid", `checks[${index}]`, "a check needs a name and a function check(text)");
+    return [];
+  });
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) problem("name_conflict", "checks", `there are two checks "${twice}"`);
+  return names;
+};
+
 const listOf = (
   exports: Readonly<Record<string, unknown>>,
   name: string,
@@ -200,6 +220,7 @@ export const readExtensions = (
     toolboxes: readToolboxes(listOf(module.exports, "toolboxes", problem), problem),
     providerKinds: readProviders(listOf(module.exports, "providers", problem), knownKinds, problem),
     effects: readKinds<Effect>(listOf(module.exports, "effects", problem), effectList, problem),
+    checks: readChecks(listOf(module.exports, "checks", problem), problem),
     guards: readKinds<Guard>(listOf(module.exports, "guards", problem), guardList, problem),
   };
 };

@@ -109,7 +109,7 @@ export const readTeam = (
   const onWritten = shapeReport(reporter(folder, place, written, prefix));
   parseLeniently(listsSchema, onlyKeys(written, listNames), [], onWritten);
   const rest = withoutKeys(written, listNames);
-  const { effects, guards } = around.extensions;
+  const { effects, guards, checks } = around.extensions;
   const plain = effects.length + guards.length === 0;
   const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
   const sections = parseLeniently(schemas.sections, rest, [], onWritten, schemas);
@@ -130,6 +130,7 @@ export const readTeam = (
     skills: around.skills,
     catalogue: around.catalogue,
     effects,
+    checks,
     schemas,
     ...known(around.extensions),
   };

@@ -18,6 +18,8 @@ import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
 import { laneTo, lanesOf } from "./lanes.ts";
 import type { MakeCompleter } from "./lanes.ts";
+import { middlewareOf, timeoutsOf } from "./middleware.ts";
+import type { OutputCheck } from "./middleware.ts";
 import { outputProblems } from "./output-check.ts";
 import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 
@@ -31,6 +33,8 @@ export interface AgentParts {
   readonly guards: readonly Guard[];
   /** Effects of the team's extensions. */
   readonly effects: readonly Effect[];
+  /** Named checks of the team's extensions (AG-37). */
+  readonly checks: readonly OutputCheck[];
   /** Provider kinds that this deployment speaks. */
   readonly kinds: readonly string[];
   /** Toolboxes that this deployment cannot serve, and why. */
@@ -40,17 +44,12 @@ export interface AgentParts {
 }
 
 /** What bounds a run of an agent (EF-37). */
-const limitsOf = (team: Team, agent: AgentConfig): RunLimits => {
-  const timeouts = agent.middleware.flatMap((each) =>
-    each.kind === "timeout" ? [each.params.duration] : [],
-  );
-  return {
-    maxIterations: agent.options.max_iterations,
-    askIterations: asksForTurns(team, agent),
-    bounds: runBoundsOf(team, agent),
-    timeoutMs: timeouts.length === 0 ? null : Math.min(...timeouts),
-  };
-};
+const limitsOf = (team: Team, agent: AgentConfig): RunLimits => ({
+  maxIterations: agent.options.max_iterations,
+  askIterations: asksForTurns(team, agent),
+  bounds: runBoundsOf(team, agent),
+  ...timeoutsOf(agent),
+});
 
 const clientSpecs = (tools: readonly ClientTool[]): Agent["specs"] =>
   tools.map(({ name, description, params }) => ({ name, description, schema: params }));
@@ -79,12 +78,14 @@ const promptsOf = (
   { agent, standing }: Cast,
   specs: Agent["specs"],
   { callable }: Agent["delegation"],
+  external: string,
 ): Agent["system"] => {
   const whole = buildPrompt(team, agent, {
     tools: new Set(specs.map(({ name }) => name)),
     callable,
     called: standing !== null,
     nameless: standing?.adHoc?.system ?? null,
+    external,
   });
   const light = buildLightPrompt(team, agent);
   const tools = estimateRequest({ system: "", messages: [], tools: specs });
@@ -100,7 +101,7 @@ const formatOf = (agent: AgentConfig): Agent["responseFormat"] => {
   return { type, ...(schema === undefined ? {} : { schema }) };
 };
 
-type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools">;
+type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
 
 /** The caller's own tools go to `main`, and below it only where every caller lends its tools. */
 const clientToolsOf = (team: Team, { agent, standing }: Cast, variant: Variant): readonly ClientTool[] => {
@@ -144,8 +145,9 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     tools,
     specs,
     toolsDisabled: disabled,
-    system: promptsOf(team, cast, specs, delegation),
+    system: promptsOf(team, cast, specs, delegation, variant.external?.text ?? ""),
     limits: narrowedLimits(limitsOf(team, agent), standing),
+    ...middlewareOf(agent, parts.checks),
     delegation,
     maxConcurrency: agent.max_concurrency,
     effects,
@@ -183,6 +185,12 @@ const agentOf = (parts: AgentParts, name: string, standing: Standing | null, var
   return buildAgent(parts, { agent, standing }, variant);
 };
 
+interface Called {
+  readonly external: Variant["external"] | undefined;
+  readonly key: string;
+  readonly agent: Agent;
+}
+
 /** Built agents that one isolate keeps: sessions that name their own models must not fill it. */
 const mostKept = 256;
 
@@ -192,10 +200,11 @@ export const createAgents = (
 ): ((name: string, session: Variant, standing?: Standing | null) => Agent) => {
   const shared = new Map<string, Agent>();
   const special = new WeakMap<object, Map<string, Agent>>();
-  const called = new WeakMap<Standing, { readonly key: string; readonly agent: Agent }>();
-  const shelf = ({ tools, clientTools }: Variant): Map<string, Agent> => {
-    if (tools === null && clientTools.length === 0) return shared;
-    const owner = clientTools.length > 0 ? clientTools : (tools ?? clientTools);
+  const called = new WeakMap<Standing, Called>();
+  const shelf = ({ tools, clientTools, external }: Variant): Map<string, Agent> => {
+    if (tools === null && clientTools.length === 0 && external === undefined) return shared;
+    // A session's context stands for all of the session: its tools never change.
+    const owner = external ?? (clientTools.length > 0 ? clientTools : (tools ?? clientTools));
     const known = special.get(owner) ?? new Map<string, Agent>();
     special.set(owner, known);
     return known;
@@ -210,13 +219,14 @@ export const createAgents = (
     return built;
   };
   return (name, session, standing = null) => {
-    const key = session.model === null ? name : `${name} ${session.model} ${session.modelScope}`;
+    const { external, model, modelScope } = session;
+    const key = model === null ? name : `${name} ${model} ${modelScope}`;
     if (standing === null) return found(key, name, null, session);
     // A thread keeps its standing as long as it lives, so most look-ups need no text of it.
     const known = called.get(standing);
-    if (known?.key === key) return known.agent;
+    if (known?.key === key && known.external === external) return known.agent;
     const agent = found(`${key} ${JSON.stringify(standing)}`, name, standing, session);
-    called.set(standing, { key, agent });
+    called.set(standing, { key, external, agent });
     return agent;
   };
 };

@@ -17,12 +17,14 @@ import type { Egress } from "../tools/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
+import { briefingOf } from "./briefing.ts";
 import { callsOf, effectiveTools } from "./effective-tools.ts";
 import { egressOf } from "./egress.ts";
 import { teamBudgetsOf } from "./budgets.ts";
 import type { Engine } from "./engine.ts";
 import { redactorOf } from "./known-secrets.ts";
 import type { MakeCompleter } from "./lanes.ts";
+import type { OutputCheck } from "./middleware.ts";
 import { overrideOf, providerOf, windowOf } from "./models.ts";
 import { declaredSecrets, withReach } from "./reach.ts";
 import { withoutSecrets } from "./redacted.ts";
@@ -44,6 +46,8 @@ export interface EngineOptions {
   readonly guards?: readonly Guard[];
   /** Effects of the team's extensions. */
   readonly effects?: readonly Effect[];
+  /** Named checks of the team's extensions. */
+  readonly checks?: readonly OutputCheck[];
   readonly now?: () => number;
   /** Hosts that this deployment was called at: it never calls them itself. */
   readonly ownHosts?: ReadonlySet<string>;
@@ -119,7 +123,7 @@ const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
 
 /** Builds the engine of a team. Nothing here touches the network; completers load their SDK at the first call. */
 export const createEngine = (options: EngineOptions): Engine => {
-  const { env, profiles = [], effects = [] } = options;
+  const { env, profiles = [], effects = [], checks = [] } = options;
   const guards = [...builtInGuards, ...(options.guards ?? [])];
   const now = options.now ?? (() => Date.now());
   const team = withModels(options.team, env);
@@ -129,7 +133,7 @@ export const createEngine = (options: EngineOptions): Engine => {
   const egress = egressOf(options);
   const make = makerOf(options, team, now, redactor, egress);
   const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
-  const parts = { team, toolboxes, guards, effects, kinds, unavailable, now, make };
+  const parts = { team, toolboxes, guards, effects, checks, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   return {
     team: withToolSecrets(team, toolboxes),
@@ -145,6 +149,7 @@ export const createEngine = (options: EngineOptions): Engine => {
       onDependencyFailure: team.tasks.on_dependency_failure,
       sharedNotes: team.notes.scope !== "session",
     },
+    briefing: briefingOf(team),
     notesOwner: (agent, { tenant }) =>
       team.notes.scope === "session" ? null : { tenant, agent: team.notes.scope === "agent" ? agent : null },
     sandbox: sandboxesOf(team, env),

@@ -66,6 +66,7 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   repair: false,
   phase,
   deadline: null,
+  clock: null,
   cancel: null,
   stop: null,
   lingers: null,

@@ -6,6 +6,7 @@ import type { Tool } from "../../src/tools/define-tool.ts";
 import { createProbe } from "../support/probe.ts";
 import type { Probe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
+import type { OutputCheck } from "../../src/engine/middleware.ts";
 import { withEffects } from "../support/effects.ts";
 import type { TestEffects } from "../support/effects.ts";
 import { engineOf } from "../support/teams.ts";
@@ -34,6 +35,8 @@ export interface PlayOptions {
   readonly id?: string;
   /** Effects of the test's own instead of the agent's. */
   readonly effects?: TestEffects;
+  /** Checks of the team's extensions. */
+  readonly checks?: readonly OutputCheck[];
 }
 
 export const play = async (replies: string, options: PlayOptions = {}): Promise<Play> => {
@@ -43,6 +46,7 @@ export const play = async (replies: string, options: PlayOptions = {}): Promise<
   const yaml = options.yaml ?? scripted(replies, agent, team);
   const engine = await engineOf(yaml, {
     toolboxes: [toolbox, { name: "others", description: "Others.", tools: others }],
+    checks: options.checks ?? [],
   });
   const bench = openBench({
     engine: options.effects === undefined ? engine : withEffects(engine, options.effects),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Delta } from "../../src/agent/events.ts";
+import type { Delta } from "../../src/agent/delta.ts";
 import { dataOf, play, textsOf } from "./play.ts";
 import type { Play } from "./play.ts";
 

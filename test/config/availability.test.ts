@@ -31,23 +31,12 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     team({ top: "sandbox: { credentials: [{ host: a.example, headers: { Authorization: '${TOKEN}' } }] }" }),
   ],
   "limits.runs": [team({ top: "limits: { runs: { per_tenant: 3 } }" })],
-  "context.max_external_file_size": [team({ top: "context: { max_external_file_size: 1KiB }" })],
-  "context.external": [team({ top: "context: { external: true }" })],
   "sessions.revision": [team({ top: "sessions: { revision: follow }" })],
   "retention.session_days": [team({ top: "retention: { session_days: 3 }" })],
   "retention.event_days": [team({ top: "retention: { event_days: 3 }" })],
   observability: [team({ top: "observability: { log_level: debug }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],
-  reflections: [team({ top: "reflections: {}" })],
-  "agent.delegation.max_concurrent": [team({ agent: "    delegation: { max_concurrent: 3 }" })],
-  "agent.delegation.progress_updates": [team({ agent: "    delegation: { progress_updates: true }" })],
   "agent.memory": [team({ agent: "    memory: {}" })],
-  "agent.middleware.*": [team({ agent: "    middleware: [{ kind: timeout, params: { duration: 5m } }]" })],
-  "agent.middleware.*.kind": [
-    team({ agent: "    middleware: [{ kind: recovery }]" }),
-    team({ agent: "    middleware: [{ kind: logger }]" }),
-    team({ agent: "    middleware: [{ kind: output_guardrail, params: { max_length: 5 } }]" }),
-  ],
   "agent.toolboxes.*": ["git", "http", "browser"].map((name) =>
     team().replace("[filesystem]", `[filesystem, ${name}]`),
   ),
@@ -119,11 +108,7 @@ test("CF-30: what only a default implies, and what says that a part is off, is n
 });
 
 test("CF-30: two uses of one part are two diagnostics", async () => {
-  const { diagnostics } = await compile(
-    team({ agent: "    middleware: [{ kind: logger }, { kind: recovery }]" }),
-  );
-  expect(diagnostics.map(({ path }) => path)).toEqual([
-    "agents[0].middleware[0].kind",
-    "agents[0].middleware[1].kind",
-  ]);
+  const one = (name: string): string => `{ name: ${name}, url: 'https://a.example', events: [run_end] }`;
+  const { diagnostics } = await compile(team({ top: `webhooks: [${one("a")}, ${one("b")}]` }));
+  expect(diagnostics.map(({ path }) => path)).toEqual(["webhooks[0]", "webhooks[1]"]);
 });

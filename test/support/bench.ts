@@ -5,7 +5,8 @@ import type { ModelRequest } from "../../src/model/completer.ts";
 import { invalidity } from "./validity.ts";
 import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Draft } from "../../src/agent/draft.ts";
-import type { Delta, StoredEvent } from "../../src/agent/events.ts";
+import type { StoredEvent } from "../../src/agent/events.ts";
+import type { Delta } from "../../src/agent/delta.ts";
 import type { TenantDay } from "../../src/agent/host.ts";
 import type { LeaseRequest } from "../../src/agent/lease.ts";
 import { perform } from "../../src/agent/perform.ts";
@@ -16,6 +17,8 @@ import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { listNotes, notesAt, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { NotesDirectory, NotesOwner } from "../../src/engine/access/notes.ts";
+import { addReflections, findReflections, reflectionsAt } from "../../src/engine/access/reflections.ts";
+import type { ReflectionDirectory } from "../../src/engine/access/reflections.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/archive.ts";
@@ -179,7 +182,9 @@ export const openBench = ({
   tables = memoryTables().tables,
   lease,
 }: BenchOptions): Bench => {
-  const team: NotesDirectory = {
+  const team: NotesDirectory & ReflectionDirectory = {
+    addReflections: async (of, rows, ttlMs) => addReflections(tables, of, rows, { ttlMs, now }),
+    findReflections: async (of, task, ttlMs) => findReflections(tables, of, task, { ttlMs, now }),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
@@ -255,8 +260,10 @@ export const openBench = ({
       refresh: () => undefined,
     },
     notes: (owner: NotesOwner) => notesAt(team, owner),
+    reflections: (of: string) => reflectionsAt(() => team, of),
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
-    log: (msg: string, fields: Readonly<Record<string, unknown>>) => void logs.push({ msg, ...fields }),
+    log: (msg: string, fields: Readonly<Record<string, unknown>>, level = "info") =>
+      void logs.push({ level, msg, ...fields }),
     failed: (error: unknown) => {
       mine.live?.driver.stop();
       if (!(error instanceof PowerCut)) throw error;

@@ -4,6 +4,7 @@ import { compileTeam } from "../../src/config/compile.ts";
 import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { Bindings, EngineOptions } from "../../src/engine/create.ts";
+import type { OutputCheck } from "../../src/engine/middleware.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Profile } from "../../src/providers/profile.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
@@ -17,6 +18,8 @@ export interface TeamExtras {
   readonly effects?: readonly Effect[];
   /** Guards of the extensions. */
   readonly guards?: readonly Guard[];
+  /** Checks of the extensions. */
+  readonly checks?: readonly OutputCheck[];
   /** Further files of the team's folder, like `skills/x/SKILL.md`. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -24,11 +27,18 @@ export interface TeamExtras {
 /** Compiles a team from YAML; a diagnostic that is an error fails the test. */
 export const teamOf = async (
   yaml: string,
-  { toolboxes: extra = [], profiles = [], effects = [], guards = [], files = {} }: TeamExtras = {},
+  {
+    toolboxes: extra = [],
+    profiles = [],
+    effects = [],
+    guards = [],
+    checks = [],
+    files = {},
+  }: TeamExtras = {},
 ): Promise<Team> => {
   const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
-    extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards } },
+    extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards, checks } },
   });
   if (team === null) throw new Error(JSON.stringify(diagnostics, null, 1));
   return team;
@@ -54,6 +64,7 @@ export const engineOptions = (team: Team, extras: EngineExtras = {}): EngineOpti
   profiles: extras.profiles ?? [],
   effects: extras.effects ?? [],
   guards: extras.guards ?? [],
+  checks: extras.checks ?? [],
   ...(extras.now === undefined ? {} : { now: extras.now }),
   ...(extras.fetch === undefined ? {} : { fetch: extras.fetch }),
 });

@@ -6,7 +6,7 @@ import { clockTicked } from "../advance.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import { noFunds } from "../budget-types.ts";
-import { noUsage } from "../state.ts";
+import { noUsage } from "../usage.ts";
 import { newThread } from "../threads.ts";
 import type { Run, Session, Thread } from "../state.ts";
 import type { Principal } from "../rpc.ts";

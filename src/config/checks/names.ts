@@ -130,12 +130,28 @@ const checkCycles = (draft: Draft): void => {
   );
 };
 
+const checkGuardrails = (draft: Draft): void => {
+  for (const { index, value } of draft.agents) {
+    value.middleware.forEach((entry, place) => {
+      const name = entry.kind === "output_guardrail" ? entry.params.check : undefined;
+      if (name === undefined || draft.checks.includes(name)) return;
+      draft.report(
+        "invalid_value",
+        ["agents", index, "middleware", place, "params", "check"],
+        `there is no check "${name}" in extensions.ts`,
+        { hint: suggestion(name, draft.checks) },
+      );
+    });
+  }
+};
+
 /** Uniqueness of names, and names that lead nowhere. */
 export const checkNames = (draft: Draft): void => {
   for (const list of lists) checkUnique(draft, list);
   checkAliases(draft);
   checkProviderNames(draft);
   checkAgentNames(draft);
+  checkGuardrails(draft);
   checkKinds(draft);
   checkCycles(draft);
 };

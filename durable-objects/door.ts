@@ -1,0 +1,80 @@
+import type { Agent } from "../src/agent/agent.ts";
+import { draftOf } from "../src/agent/draft.ts";
+import type { Draft, Moment } from "../src/agent/draft.ts";
+import type { SessionEvent } from "../src/agent/events.ts";
+import { linesOf } from "../src/agent/lines.ts";
+import { runLines } from "../src/agent/middleware.ts";
+import type { Session } from "../src/agent/state.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import type { Live, LiveParts } from "./live.ts";
+import { writeTransition } from "./store.ts";
+
+const isUnchanged = (draft: Draft, state: Session): boolean =>
+  draft.state === state &&
+  draft.events.length === 0 &&
+  draft.answers.length === 0 &&
+  draft.entries.length === 0;
+
+/** Items that an event made void or whole. */
+const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((event) => {
+    if (event.type === "attempt_aborted") return event.data.items;
+    return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
+  });
+
+/** The draft's events as lines; the last net for secrets that some part let through (RE-15). */
+const tellable = (draft: Draft, { id, head }: Session, { redactor }: Engine): readonly string[] => {
+  const { now } = draft.moment;
+  const lines = linesOf(draft.events, id, head, now);
+  return lines.some(redactor.holds) ? linesOf(redactor.value(draft.events), id, head, now) : lines;
+};
+
+const loggersIn =
+  (engine: Engine, session: Session) =>
+  (threadId: string): Agent["loggers"] =>
+    agentOf(engine, session, threadId).loggers;
+
+/** The newest state, and the one door for writes: a transition of it, in one transaction, published after it. */
+export const createDoor = (
+  { storage, watchers, items, committing, engine, log }: LiveParts,
+  momentOf: (draft: () => Draft) => Moment,
+  stored: Session | null,
+  initial: Session,
+): Pick<Live, "read" | "update"> & { readonly close: () => void } => {
+  let before = stored;
+  let state = initial;
+  let closed = false;
+  return {
+    read: () => state,
+    close: () => {
+      closed = true;
+    },
+    update: (change) => {
+      const draft: Draft = draftOf(
+        state,
+        momentOf(() => draft),
+      );
+      const result = change(draft);
+      if (closed || isUnchanged(draft, state)) return result;
+      const lines = tellable(draft, state, engine);
+      const next = { ...draft.state, head: state.head + lines.length };
+      storage.transactionSync(() => {
+        committing();
+        writeTransition(storage.sql, before, next, draft, lines);
+        items.closed(endedItems(draft.events));
+      });
+      state = next;
+      before = next;
+      watchers.publish(lines, next.head);
+      for (const { msg, fields, level } of runLines(draft.events, loggersIn(engine, next)))
+        log(msg, { session: next.id, ...fields }, level);
+      return result;
+    },
+  };
+};
+
+/** The agent of a thread, as it stands there. */
+export const agentOf = (engine: Engine, session: Session, threadId: string): Agent => {
+  const thread = session.threads[threadId];
+  return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
+};

@@ -1,0 +1,44 @@
+import { changeRun, runOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { Run, Session } from "./state.ts";
+
+/** A timeout that counts the time in which somebody works: it stands still while only people can go on (AG-37). */
+
+/** `at` = when it is over, null while it stands still; `left` = milliseconds that remain then. */
+export interface RunClock {
+  readonly at: number | null;
+  readonly left: number;
+}
+
+/** When a run is over by the clock: its deadline, or its active time; null = never. */
+export const dueOf = ({ deadline, clock }: Run): number | null => {
+  const at = clock?.at ?? null;
+  if (deadline === null || at === null) return deadline ?? at;
+  return Math.min(deadline, at);
+};
+
+export const clockStarted = (activeMs: number | null, now: number): RunClock | null =>
+  activeMs === null ? null : { at: now + activeMs, left: activeMs };
+
+const paused = (draft: Draft, threadId: string): void => {
+  const { clock } = runOf(draft, threadId);
+  if (clock?.at == null) return;
+  changeRun(draft, threadId, { clock: { at: null, left: Math.max(0, clock.at - draft.moment.now) } });
+};
+
+const unpaused = (draft: Draft, threadId: string): void => {
+  const { clock } = runOf(draft, threadId);
+  if (clock !== null && clock.at === null)
+    changeRun(draft, threadId, { clock: { at: draft.moment.now + clock.left, left: clock.left } });
+};
+
+const clocked = (session: Session): readonly string[] =>
+  Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
+
+/** Sets every clock by who is waited for: a person, or an agent that itself works or waits for one. */
+export const clocksSet = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
+  for (const id of clocked(draft.state)) {
+    if (waitsForPeople(id)) paused(draft, id);
+    else unpaused(draft, id);
+  }
+};

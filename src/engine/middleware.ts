@@ -1,0 +1,73 @@
+import type { Agent, RunLimits } from "../agent/agent.ts";
+import type { Guardrail, RunLogger } from "../agent/middleware.ts";
+import type { Agent as AgentConfig } from "../config/team.ts";
+import { outputProblems } from "./output-check.ts";
+
+/** Middleware of an agent as configured, first = outermost (AG-37). */
+
+/** A named check of a team's `extensions.ts`: why a text may not pass, or null. */
+export interface OutputCheck {
+  readonly name: string;
+  readonly check: (text: string) => string | null;
+}
+
+type Entry = AgentConfig["middleware"][number];
+type Params = Extract<Entry, { kind: "output_guardrail" }>["params"];
+
+const lengthProblem = (text: string, { min_length: least, max_length: most }: Params): string | null => {
+  const length = [...text].length;
+  if (least !== undefined && length < least)
+    return `it has ${length} characters, at least ${least} are needed`;
+  if (most !== undefined && length > most) return `it has ${length} characters, at most ${most} are allowed`;
+  return null;
+};
+
+const literalProblem = (
+  text: string,
+  { must_contain: needed, must_not_contain: banned }: Params,
+): string | null => {
+  const missing = needed.find((each) => !text.includes(each));
+  if (missing !== undefined) return `it does not contain ${JSON.stringify(missing)}`;
+  return banned.some((each) => text.includes(each)) ? "it contains a text that must not be in it" : null;
+};
+
+const schemaProblem = (text: string, { schema }: Params): string | null =>
+  schema === undefined ? null : (outputProblems(text, "json_schema", schema)[0] ?? null);
+
+const checkProblem = (text: string, { check: name }: Params, checks: readonly OutputCheck[]): string | null =>
+  checks.find((each) => each.name === name)?.check(text) ?? null;
+
+const guardrailOf = (params: Params, checks: readonly OutputCheck[]): Guardrail => ({
+  problem: (text) =>
+    lengthProblem(text, params) ??
+    literalProblem(text, params) ??
+    schemaProblem(text, params) ??
+    checkProblem(text, params, checks),
+  onFail: params.on_fail,
+  maxRetries: params.max_retries,
+  text: params.text ?? null,
+});
+
+const timeoutOf = (entries: readonly Entry[], count: "active" | "wall"): number | null => {
+  const times = entries.flatMap((each) =>
+    each.kind === "timeout" && each.params.count === count ? [each.params.duration] : [],
+  );
+  return times.length === 0 ? null : Math.min(...times);
+};
+
+/** Guardrails and loggers of an agent; `recovery` is always in force. */
+export const middlewareOf = (
+  { middleware }: AgentConfig,
+  checks: readonly OutputCheck[],
+): Pick<Agent, "guardrails" | "loggers"> => ({
+  guardrails: middleware.flatMap((each) =>
+    each.kind === "output_guardrail" ? [guardrailOf(each.params, checks)] : [],
+  ),
+  loggers: middleware.flatMap((each): readonly RunLogger[] => (each.kind === "logger" ? [each.params] : [])),
+});
+
+/** How long a run of an agent may take: by the clock, and without waits for people. */
+export const timeoutsOf = ({ middleware }: AgentConfig): Pick<RunLimits, "timeoutMs" | "activeMs"> => ({
+  timeoutMs: timeoutOf(middleware, "wall"),
+  activeMs: timeoutOf(middleware, "active"),
+});
