@@ -8,6 +8,14 @@ export type Amounts = Readonly<Record<BudgetKind, number>>;
 export const kinds: readonly BudgetKind[] = ["tokens", "cost", "time", "calls"];
 export const nothing: Amounts = { tokens: 0, cost: 0, time: 0, calls: 0 };
 
+/** Amounts together; what is left out is 0. */
+export const plus = (a: Amounts, b: Partial<Amounts>): Amounts => ({
+  tokens: a.tokens + (b.tokens ?? 0),
+  cost: a.cost + (b.cost ?? 0),
+  time: a.time + (b.time ?? 0),
+  calls: a.calls + (b.calls ?? 0),
+});
+
 /** What can be used up: a kind of budget, or the turns of a run. */
 export type LimitKind = BudgetKind | "turns";
 export const limitKinds: readonly LimitKind[] = [...kinds, "turns"];
@@ -133,6 +141,8 @@ export interface TenantShare {
   readonly lease: Lease | null;
   /** Number of the next lease. */
   readonly next: number;
+  /** Spent without a lease: the next one pays for it. */
+  readonly owed: Amounts;
   /** Until when the day is taken to be used up, after it was found so. */
   readonly out: { readonly kind: BudgetKind; readonly until: number } | null;
 }
@@ -146,7 +156,11 @@ export interface Funds {
   readonly tenant: TenantShare;
 }
 
-export const noFunds: Funds = { spent: nothing, raised: {}, tenant: { lease: null, next: 1, out: null } };
+export const noFunds: Funds = {
+  spent: nothing,
+  raised: {},
+  tenant: { lease: null, next: 1, owed: nothing, out: null },
+};
 
 /** A session's own budget in EF-37's keys, as its caller set it: USD, milliseconds. */
 export interface SessionBudget {

@@ -240,7 +240,16 @@ export const callsReached = (ground: Ground, threadId: string): Reached | null =
       .filter(({ kind, limit }) => kind === "calls" && account.spent.calls >= limit)
       .map((bound) => reachedBy(account, bound, 1)),
   );
-  return gravest(found) ?? null;
+  return gravest(found) ?? leasedCallsReached(ground, threadId);
+};
+
+/** The lease has no calls left, which at a request's time it had if there were any. */
+const leasedCallsReached = ({ state, moment }: Ground, threadId: string): Reached | null => {
+  const bound = moment.budgets.tenant.find(({ kind }) => kind === "calls");
+  const { lease } = state.funds.tenant;
+  if (bound === undefined || lease === null || lease.used.calls < (lease.granted.calls ?? 0)) return null;
+  const { kind, limit } = bound;
+  return { scope: "tenant", thread: threadId, kind, limit, spent: limit, least: limit + 1, ask: false };
 };
 
 /** What a run or its session spent beyond a limit that stops it (EF-38); null if nothing. */

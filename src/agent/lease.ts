@@ -1,6 +1,6 @@
 import { heldFrom, holdFor, holdOf, leastOf, leastSpend, lineOf, outputWithin } from "./budget.ts";
 import type { Wanted } from "./budget.ts";
-import { kinds, nothing } from "./budget-types.ts";
+import { kinds, nothing, plus } from "./budget-types.ts";
 import type { Amounts, Bound, BudgetKind, Hold, Lease, Reached, TenantShare } from "./budget-types.ts";
 import { changeRun, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -177,11 +177,13 @@ const leaseAnswered = (
   }
   if (request.id !== String(share.next)) return null;
   const { granted, until, spent } = answer;
-  // What others spent while the answer was on its way is not among what was given back.
-  const before = share.lease === null || request.settles === null ? null : share.lease.used;
-  const used = before === null || request.settles === null ? nothing : minus(before, request.settles.used);
-  const lease: Lease = { id: request.id, until, granted, used, closed: false };
-  shareChanged(draft, { lease, next: share.next + 1, out: null });
+  // What was spent while the answer was on its way is not among what was given back.
+  const since =
+    share.lease === null || request.settles === null
+      ? nothing
+      : minus(share.lease.used, request.settles.used);
+  const lease: Lease = { id: request.id, until, granted, used: plus(since, share.owed), closed: false };
+  shareChanged(draft, { lease, next: share.next + 1, owed: nothing, out: null });
   lowered(draft, threadId, lease, wanted);
   warned(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
   return null;

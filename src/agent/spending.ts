@@ -1,21 +1,21 @@
 import { accountsOf, lineOf } from "./budget.ts";
 import type { Account } from "./budget.ts";
-import { keyOf, kinds, shownAmount } from "./budget-types.ts";
-import type { Amounts, BudgetFigures, LimitKind, Reached, RunBudget } from "./budget-types.ts";
+import { keyOf, kinds, plus, shownAmount } from "./budget-types.ts";
+import type { Amounts, BudgetFigures, LimitKind, Reached, RunBudget, TenantShare } from "./budget-types.ts";
 import { changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 
 /** Transitions of budgets: spent, warned of, reached, stopped. */
 
-const plus = (a: Amounts, b: Partial<Amounts>): Amounts => ({
-  tokens: a.tokens + (b.tokens ?? 0),
-  cost: a.cost + (b.cost ?? 0),
-  time: a.time + (b.time ?? 0),
-  calls: a.calls + (b.calls ?? 0),
-});
-
 export const changeBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void =>
   changeRun(draft, threadId, { budget: { ...runOf(draft, threadId).budget, ...change } });
+
+const tenantSpent = (draft: Draft, share: TenantShare, amounts: Partial<Amounts>): TenantShare => {
+  const { lease, owed } = share;
+  if (draft.moment.budgets.tenant.length === 0) return share;
+  if (lease === null || lease.closed) return { ...share, owed: plus(owed, amounts) };
+  return { ...share, lease: { ...lease, used: plus(lease.used, amounts) } };
+};
 
 /** Books what a thread spent on its run, on every run above it, on its session and its lease, in one commit (EF-39). */
 export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
@@ -23,9 +23,7 @@ export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>)
   for (const { id, run } of lineOf(draft.state, threadId))
     if (run !== null) changeBudget(draft, id, { spent: plus(run.budget.spent, amounts) });
   const { funds } = draft.state;
-  const { lease } = funds.tenant;
-  const tenant =
-    lease === null ? funds.tenant : { ...funds.tenant, lease: { ...lease, used: plus(lease.used, amounts) } };
+  const tenant = tenantSpent(draft, funds.tenant, amounts);
   draft.state = { ...draft.state, funds: { ...funds, spent: plus(funds.spent, amounts), tenant } };
   for (const account of accountsOf(draft, threadId)) warned(draft, account);
 };

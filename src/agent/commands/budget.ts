@@ -5,6 +5,7 @@ import { askAnswered } from "../asks.ts";
 import type { AnswerEffect } from "../asks.ts";
 import { countedAmount, keyOf, limitKinds } from "../budget-types.ts";
 import type { LimitKind, SessionBudget } from "../budget-types.ts";
+import { sessionBounds } from "../budget.ts";
 import type { Draft } from "../draft.ts";
 import type { Ask } from "../events.ts";
 import { noBudget } from "../limits.ts";
@@ -103,18 +104,18 @@ export const budgetChanged = ({ draft, principal }: WriteContext, change: Change
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
   );
   draft.state = { ...state, budget: next, funds: { ...state.funds, raised } };
-  for (const ask of Object.values(state.asks)) answeredByChange(draft, ask, state, principal.by);
+  for (const ask of Object.values(state.asks)) answeredByChange(draft, ask, principal.by);
 };
 
-/** An open ask for more of the session is answered by a change that lifts the limit it is about. */
-const answeredByChange = (draft: Draft, ask: Ask, before: Session, by: string): void => {
+/** An open ask for more of the session is answered by a change after which the session has as much. */
+const answeredByChange = (draft: Draft, ask: Ask, by: string): void => {
   const { budget: about } = ask;
-  const key = limitKeys.find((each) => each === about?.kind);
-  if (about?.scope !== "session" || key === undefined || limitNow(before, key) !== about.limit) return;
-  const limit = draft.state.budget?.[key];
-  if (limit !== undefined && limit < about.least) return;
-  const raise = { do: "raise", limit: countedAmount(kindOf(key), limit ?? about.limit) } as const;
-  askAnswered(draft, ask, "approve", by, { decision: "approve", limit: limit ?? null }, raise);
+  if (about?.scope !== "session") return;
+  const kind = kindOf(about.kind);
+  const limits = sessionBounds(draft).flatMap((bound) => (bound.kind === kind ? [bound.limit] : []));
+  if (Math.min(Infinity, ...limits) < countedAmount(kind, about.least)) return;
+  const same = { do: "raise", limit: countedAmount(kind, about.limit) } as const;
+  askAnswered(draft, ask, "approve", by, { decision: "approve" }, same);
 };
 
 /** The answer to an ask for a higher limit (SE-28): the limit in the ask's unit, or no. */
