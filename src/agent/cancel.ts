@@ -1,6 +1,7 @@
 import { append, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { askDropped, openCallsEnded } from "./calls.ts";
+import { graphStopped } from "./graph-run.ts";
 import { callLost, preparingOf } from "./preparing.ts";
 import type { Run } from "./state.ts";
 import { openChildren } from "./threads.ts";
@@ -26,6 +27,7 @@ export const runCancelled = (draft: Draft, threadId: string, cancel: Cancel): vo
 /** Cancels what a thread started, whether or not it still runs itself. */
 export const subtreeCancelled = (draft: Draft, threadId: string, mode: Cancel["mode"], why: string): void => {
   for (const { id, child, run } of openChildren(draft.state, threadId)) {
+    if (child?.node != null) graphStopped(draft, child.node.dispatch);
     if (run === null) continue;
     if (child !== null && child.stopped === null)
       changeThread(draft, id, { child: { ...child, stopped: { why, told: true } } });

@@ -3,6 +3,7 @@ import { subtreeCancelled } from "./cancel.ts";
 import { childEnd } from "./child-results.ts";
 import { changeChild, recordOf } from "./child-start.ts";
 import { filesCounted, slotEnded } from "./child-wait.ts";
+import { graphTaskEnded } from "./dispatch.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { peerStarted } from "./handoff.ts";
@@ -46,6 +47,7 @@ const factsOf = (draft: Draft, thread: Thread) => {
 
 /** The caller's call gets its item; without such a call it is told by a message, unless it knows. */
 const callerTold = (draft: Draft, caller: Thread, child: Child, record: EndedRecord): void => {
+  if (child.node !== null) return graphTaskEnded(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
   if (waiting !== null && waiting.status !== "done") slotEnded(draft, caller.id, waiting.call.id, record);
   else if (child.stopped?.told !== true) endTold(draft, caller.id, record);

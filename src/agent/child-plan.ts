@@ -73,23 +73,28 @@ const nameFor = (delegation: Delegation, caller: Thread, task: ChildTask): strin
   return refusal("no_match", `no agent's capabilities fit the task; name one: ${callableNames(delegation)}`);
 };
 
-/** Reasons that refuse the whole call: depth, count, self (AG-8). */
-const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
-  const { delegation } = agentOf(draft, caller.id);
-  if (!delegation.allowed)
+/** Why a thread may not start so many more: its depth, or the size of its tree (AG-8). */
+export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
+  const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
+  if (!allowed)
     return refusal(
       "depth_exceeded",
       `at depth ${caller.depth} no further agent may be called; do it yourself`,
     );
-  const { maxChildrenPerCall, maxThreads } = delegation;
-  if (tasks.length > maxChildrenPerCall)
-    return refusal("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
   const started = draft.state.trees[rootOf(caller)] ?? 0;
-  if (started + tasks.length > maxThreads)
-    return refusal(
-      "too_many_children",
-      `${started} of ${maxThreads} agents of this run were started already`,
-    );
+  return started + count <= maxThreads
+    ? null
+    : refusal("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
+};
+
+/** Reasons that refuse the whole call: depth, count, self (AG-8). */
+const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
+  const { delegation } = agentOf(draft, caller.id);
+  const { allowed, maxChildrenPerCall } = delegation;
+  if (allowed && tasks.length > maxChildrenPerCall)
+    return refusal("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
+  const problem = callRefusal(draft, caller, tasks.length);
+  if (problem !== null) return problem;
   const self = tasks.some(({ agent }) => agent?.toLowerCase() === caller.agent.toLowerCase());
   return self ? selfRefusal(delegation) : null;
 };
@@ -124,7 +129,8 @@ const pathsFor = (caller: Thread, task: ChildTask): Standing["writablePaths"] =>
   return above === null || given === null ? (above ?? given) : narrowedPaths(above, given);
 };
 
-const standingOf = (caller: Thread, delegation: Delegation, task: ChildTask): Standing => ({
+/** Where a child of this caller stands. */
+export const standingOf = (caller: Thread, delegation: Delegation, task: ChildTask): Standing => ({
   chain: [...(caller.child?.standing.chain ?? []), caller.agent],
   interactive:
     delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),

@@ -25,6 +25,7 @@ export interface ChildStart {
   readonly task: string;
   readonly context: string;
   readonly taskId?: string | null;
+  readonly node?: NonNullable<Thread["child"]>["node"];
   readonly persistent?: boolean;
   readonly timeoutMs?: number | null;
   readonly handoffs?: number;
@@ -56,6 +57,7 @@ const threadFor = (draft: Draft, start: ChildStart): Thread => {
     idle: false,
     task: firstCharacters(start.task, 200),
     taskId: start.taskId ?? null,
+    node: start.node ?? null,
     completion: null,
     handover: null,
     handoffs: start.handoffs ?? 0,

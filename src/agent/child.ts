@@ -30,6 +30,8 @@ export interface Child {
   /** First 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
+  /** Task of a graph that it does (AG-34). */
+  readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: Completion | null;
   /** It ends, and a peer takes over (AG-26). */
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;

@@ -201,6 +201,7 @@ export const emit = <T extends EventType>(
     thread: threadId,
     agent,
     ...placeOf(run, place),
+    ...(thread.child?.node == null ? {} : { node: thread.child.node.task }),
     data,
   } as unknown as SessionEvent);
 };

@@ -1,10 +1,13 @@
 import type { Json } from "../chat/message.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import { firstLine } from "../tools/stores.ts";
 import type { OnDependencyFailure } from "./board.ts";
+import type { Draft } from "./draft.ts";
 
 /** Entries of the shared stores: rows of their own beside the live state, read when they are needed. */
 
-/** Kinds of entries: values and notes of the session, and outputs of a task graph. */
-export type EntryStore = "state" | "notes" | "graph";
+/** Kinds of entries: values and notes of the session, outputs of a task graph, and lessons of runs that failed. */
+export type EntryStore = "state" | "notes" | "graph" | "reflections";
 
 /** An entry without its value. */
 export interface EntryHead {
@@ -39,3 +42,24 @@ export interface StoreRules {
   /** Notes live outside the session: this one only tells of its writes (AG-47). */
   readonly sharedNotes: boolean;
 }
+
+/** An entry as this draft leaves it. */
+export const entryOf = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
+  const written = draft.entries.findLast((each) => each.store === store && each.key === key);
+  if (written === undefined) return draft.moment.entries.entry(store, key);
+  const { json, revision } = written;
+  return json === null ? null : { value: JSON.parse(json) as Json, revision };
+};
+
+/** Writes an entry without a word; undefined removes it. */
+export const entryWritten = (
+  draft: Draft,
+  store: EntryStore,
+  key: string,
+  value: Json | undefined,
+  revision = 0,
+): void => {
+  const json = value === undefined ? null : JSON.stringify(value);
+  const head = store === "notes" && typeof value === "string" ? firstLine(value) : "";
+  draft.entries.push({ store, key, revision, size: json === null ? 0 : utf8Length(json), head, json });
+};

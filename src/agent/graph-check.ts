@@ -1,29 +1,8 @@
-import * as z from "zod";
+import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../tools/task-graph.ts";
 import { ancestorsOf, referencesIn } from "./graph.ts";
 import type { GraphTask } from "./graph.ts";
 
 /** Whether a task graph can be run at all; every mistake is named at once, before anything starts (AG-33). */
-
-const mostTasks = 64;
-const idPattern = /^[\w-]{1,64}$/;
-
-/** One task as the model writes it. */
-export const graphTaskSchema = z.strictObject({
-  id: z
-    .string()
-    .regex(idPattern, "1 to 64 letters, digits, _ and -")
-    .describe("Name of the task within this graph."),
-  agent: z.string().min(1).describe('Agent that does it, or "auto" for the one that fits best.'),
-  message: z
-    .string()
-    .refine((message) => /\S/.test(message), "must not be blank")
-    .describe("What to do. {{id.output}} stands for the output of a task it depends on."),
-  context: z.string().default("").describe("What the agent needs to know."),
-  depends_on: z.array(z.string()).default([]).describe("Tasks that must have ended before."),
-  blocking: z.boolean().describe("Whether its failure cancels the tasks that depend on it."),
-  timeout_seconds: z.number().positive().optional().describe("Seconds it may take."),
-  interpolate: z.boolean().default(true).describe("Whether {{id.output}} is filled in."),
-});
 
 /** The agent a task goes to, or why it cannot. */
 export type ResolveAgent = (
@@ -32,7 +11,7 @@ export type ResolveAgent = (
 ) => { readonly agent: string } | { readonly problem: string };
 
 export type CheckedGraph =
-  | { readonly ok: true; readonly tasks: readonly GraphTask[] }
+  | { readonly ok: true; readonly tasks: readonly GraphTask[]; readonly async: boolean }
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -49,6 +28,15 @@ const listOf = (args: unknown): unknown => {
   if (!isRecord(args)) return undefined;
   const graph = args["task_graph"];
   return "task_graph" in args && isRecord(graph) ? graph["tasks"] : args["tasks"];
+};
+
+const shapeProblems = (args: unknown): readonly string[] => {
+  const { async = false, tasks: _, task_graph: graph = {}, ...others } = isRecord(args) ? args : {};
+  const { tasks: __, ...inner } = isRecord(graph) ? graph : {};
+  return [
+    ...[...Object.keys(others), ...Object.keys(inner)].map((key) => `Unrecognized key: "${key}"`),
+    ...(typeof async === "boolean" ? [] : ["async: must be true or false"]),
+  ];
 };
 
 /** What of a task can be compared with the others, whatever else is wrong with it. */
@@ -70,7 +58,7 @@ const linkOf = (task: unknown, at: number): Link => {
   };
 };
 
-const nameOf = ({ at, id }: Link): string => (idPattern.test(id) ? `task ${id}` : `tasks.${at}`);
+const nameOf = ({ at, id }: Link): string => (graphIdPattern.test(id) ? `task ${id}` : `tasks.${at}`);
 
 const linkProblems = (links: readonly Link[]): readonly string[] => {
   const ids = new Set(links.map(({ id }) => id));
@@ -110,8 +98,8 @@ const cycleIn = (links: readonly Link[]): readonly string[] | null => {
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
   const list = listOf(args);
   if (!Array.isArray(list)) return { ok: false, problems: ["tasks: a list of tasks is required"] };
-  if (list.length < 1 || list.length > mostTasks)
-    return { ok: false, problems: [`tasks: a graph has 1 to ${mostTasks} tasks, not ${list.length}`] };
+  if (list.length < 1 || list.length > mostGraphTasks)
+    return { ok: false, problems: [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${list.length}`] };
   const raw = list.map(renamed);
   const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
   const links = raw.map(linkOf);
@@ -129,9 +117,12 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
   });
   const cycle = cycleIn(links);
   const all = [
+    ...shapeProblems(args),
     ...problems,
     ...linkProblems(links),
     ...(cycle === null ? [] : [`tasks wait for each other: ${cycle.join(" → ")}`]),
   ];
-  return all.length === 0 ? { ok: true, tasks } : { ok: false, problems: all };
+  return all.length === 0
+    ? { ok: true, tasks, async: isRecord(args) && args["async"] === true }
+    : { ok: false, problems: all };
 };

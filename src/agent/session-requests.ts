@@ -7,6 +7,7 @@ import { inputRequested, questionAnswered } from "./child-questions.ts";
 import { changeChild } from "./child-start.ts";
 import { callAnswered, callRefused, childrenRequested } from "./children.ts";
 import type { AgentCard } from "./delegation.ts";
+import { graphRequested } from "./dispatch.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { handoverAsked } from "./handoff.ts";
@@ -55,24 +56,38 @@ const completionReported = (draft: Draft, threadId: string, call: Call, completi
   callAnswered(draft, threadId, call, said);
 };
 
+/** Does something with a child that is at work; another is refused. */
+const withChild = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  { child: id }: { readonly child: string },
+  then: (child: Thread) => void,
+): void => {
+  const child = workingChild(draft, threadId, call, id);
+  if (child !== null) then(child);
+};
+
 const carriedOut = (draft: Draft, threadId: string, call: Call, request: SessionRequest): void => {
   switch (request.do) {
     case "start_children":
       return childrenRequested(draft, threadId, call, request);
+    case "dispatch_tasks":
+      return graphRequested(draft, threadId, call, request.graph);
     case "list_agents":
       return callAnswered(draft, threadId, call, agentsListed(draft, threadId, request.task));
     case "check_children":
       return childrenChecked(draft, threadId, call, request.child);
-    case "steer_child": {
-      const child = workingChild(draft, threadId, call, request.child);
-      return child === null ? undefined : childSteered(draft, threadId, call, child, request.message);
-    }
+    case "steer_child":
+      return withChild(draft, threadId, call, request, (child) =>
+        childSteered(draft, threadId, call, child, request.message),
+      );
     case "cancel_child":
       return childCancelled(draft, threadId, call, request.child, request.reason);
-    case "answer_child": {
-      const child = workingChild(draft, threadId, call, request.child);
-      return child === null ? undefined : questionAnswered(draft, threadId, call, request);
-    }
+    case "answer_child":
+      return withChild(draft, threadId, call, request, () =>
+        questionAnswered(draft, threadId, call, request),
+      );
     case "complete":
       return completionReported(draft, threadId, call, request.completion);
     case "hand_over":

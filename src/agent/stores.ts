@@ -10,7 +10,8 @@ import { callPaused } from "./calls.ts";
 import { childStopped } from "./cancel.ts";
 import { agentOf, callsOfRun, changeCall, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import type { EntryHead, EntryReader, EntryStore } from "./entries.ts";
+import { entryOf, entryWritten } from "./entries.ts";
+import type { EntryHead, EntryStore } from "./entries.ts";
 
 import type { Thread } from "./state.ts";
 
@@ -28,13 +29,6 @@ type Applied =
 
 const refused = (code: ToolErrorCode, sentence: string): Applied => ({ ok: false, code, sentence });
 const applied = (value: Json): Applied => ({ ok: true, value });
-
-const entryOf = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
-  const written = draft.entries.findLast((each) => each.store === store && each.key === key);
-  if (written === undefined) return draft.moment.entries.entry(store, key);
-  const { json, revision } = written;
-  return json === null ? null : { value: JSON.parse(json) as Json, revision };
-};
 
 /** Entries beside one key, as this draft leaves them. */
 const othersOf = (draft: Draft, store: EntryStore, key: string): readonly EntryHead[] => {
@@ -62,19 +56,6 @@ const written = (
   emit(draft, author.thread, "store_changed", { store, key, op }, placeOf(author));
   entryWritten(draft, store, key, value, revision);
   return revision;
-};
-
-/** Writes an entry without a word. */
-export const entryWritten = (
-  draft: Draft,
-  store: EntryStore,
-  key: string,
-  value: Json | undefined,
-  revision = 0,
-): void => {
-  const json = value === undefined ? null : JSON.stringify(value);
-  const head = store === "notes" && typeof value === "string" ? firstLine(value) : "";
-  draft.entries.push({ store, key, revision, size: json === null ? 0 : utf8Length(json), head, json });
 };
 
 type StateChange = Extract<CheckedChange, { store: "state" }>;

@@ -38,6 +38,8 @@ export interface StartChildren {
 
 export type SessionRequest =
   | ({ readonly do: "start_children" } & StartChildren)
+  /** A task graph as the model wrote it. */
+  | { readonly do: "dispatch_tasks"; readonly graph: unknown }
   | { readonly do: "list_agents"; readonly task: string | null }
   | { readonly do: "check_children"; readonly child: string | null }
   | { readonly do: "steer_child"; readonly child: string; readonly message: string }

@@ -36,6 +36,7 @@ test("AG-33: a sound graph comes back with its defaults filled in and its agents
   const checked = check(raw("a", [], { agent: "auto" }), raw("b", ["a"], { message: "Use {{a.output}}." }));
   expect(checked).toEqual({
     ok: true,
+    async: false,
     tasks: [task("a"), task("b", ["a"], { message: "Use {{a.output}}." })],
   });
 });
@@ -43,7 +44,7 @@ test("AG-33: a sound graph comes back with its defaults filled in and its agents
 test("AG-33: task_graph and agent_id are other spellings", () => {
   const { agent: _, ...nameless } = raw("a") as Record<string, unknown>;
   const checked = checkGraph({ task_graph: { tasks: [{ ...nameless, agent_id: "worker" }] } }, resolve);
-  expect(checked).toEqual({ ok: true, tasks: [task("a")] });
+  expect(checked).toEqual({ ok: true, async: false, tasks: [task("a")] });
 });
 
 test("AG-33: every mistake of every task is named at once", () => {
@@ -87,6 +88,17 @@ test.each([[undefined], [null], [7], [{}], [{ tasks: {} }], [{ task_graph: 3 }]]
     expect(problemsOf(checkGraph(args, resolve))).toEqual(["tasks: a list of tasks is required"]);
   },
 );
+
+test("AG-33: a wrong field beside the tasks is named with the rest", () => {
+  expect(problemsOf(checkGraph({ tasks: [raw("a")], async: "yes", colour: 1 }, resolve))).toEqual([
+    'Unrecognized key: "colour"',
+    "async: must be true or false",
+  ]);
+  expect(problemsOf(checkGraph({ task_graph: { tasks: [raw("a")], name: "x" } }, resolve))).toEqual([
+    'Unrecognized key: "name"',
+  ]);
+  expect(checkGraph({ tasks: [raw("a")], async: true }, resolve)).toMatchObject({ ok: true, async: true });
+});
 
 test("AG-33: tasks that are no objects are named by their place", () => {
   expect(problemsOf(check(null, 7, raw("a"))).map((problem) => problem.split(":")[0])).toEqual([

@@ -74,7 +74,7 @@ test("RE-C33: a new session has the newest tables from the start, the same that 
   const shape = ({ bench }: Play): readonly unknown[] =>
     bench
       .rows("sqlite_master")
-      .map(({ name, sql }) => [name, String(sql).replaceAll(/\s+/g, " ")])
+      .map(({ name, sql }) => `${String(name)} ${String(sql).replaceAll(/\s+/g, " ")}`)
       .toSorted();
   const fresh = await play("replies: [{ reply: [{ text: Hi. }] }]");
   expect(versionOf(fresh)).toBe(String(schemaVersion));

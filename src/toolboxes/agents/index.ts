@@ -1,16 +1,38 @@
+import * as z from "zod";
 import type { Tool, Toolbox } from "../../tools/define-tool.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { answerChild } from "./answer-child.ts";
 import { cancelChild } from "./cancel-child.ts";
 import { checkChildren } from "./check-children.ts";
 import { delegateToAgent } from "./delegate-to-agent.ts";
+import { dispatchTasks } from "./dispatch-tasks.ts";
 import { listAgents } from "./list-agents.ts";
 import { spawnAgent } from "./spawn-agent.ts";
 import { delegate, spawnAgents } from "./spawn-agents.ts";
 import { steerChild } from "./steer-child.ts";
 
+const namedTask = z.looseObject({
+  agent: z.string().optional().catch(undefined),
+  agent_id: z.string().optional().catch(undefined),
+  message: z.string().optional().catch(undefined),
+});
+const namedTasks = z.array(namedTask.catch({})).optional().catch(undefined);
+const graphShape = z.looseObject({
+  tasks: namedTasks,
+  task_graph: z.looseObject({ tasks: namedTasks }).optional().catch(undefined),
+});
+
 /** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto" (TB-7). */
 export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
+
+/** Who a graph names, as far as it can be read: what is wrong with it is said when it is checked. */
+const graphAgents = (graph: unknown): readonly Pick<ChildTask, "agent" | "task">[] => {
+  const { data } = graphShape.safeParse(graph);
+  return (data?.task_graph?.tasks ?? data?.tasks ?? []).map(({ agent, agent_id, message }) => ({
+    agent: agent ?? agent_id ?? "",
+    task: message ?? "",
+  }));
+};
 
 /** The same tool, judged by the agents that its call names (TB-7). */
 export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
@@ -18,6 +40,7 @@ export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
   subject: (args) => {
     const request = tool.request?.(args);
     if (request?.do === "hand_over") return [nameOf({ agent: request.agent, task: "" })];
+    if (request?.do === "dispatch_tasks") return graphAgents(request.graph).map(nameOf);
     return request?.do === "start_children" ? request.tasks.map(nameOf) : [tool.name];
   },
 });
@@ -38,7 +61,7 @@ export const createAgentsToolbox = ({ calls, adHoc, manages, nameOf }: AgentsToo
   name: "agents",
   description: "Other agents: who they are, tasks for them, and what comes of them.",
   tools: [
-    ...(calls ? [listAgents, delegateToAgent, spawnAgents, delegate] : []),
+    ...(calls ? [listAgents, delegateToAgent, spawnAgents, delegate, dispatchTasks] : []),
     ...(adHoc ? [spawnAgent] : []),
     ...(manages ? [checkChildren, steerChild, cancelChild, answerChild] : []),
   ].map((tool) => judgedByAgent(tool, nameOf)),

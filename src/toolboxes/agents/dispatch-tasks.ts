@@ -1,0 +1,23 @@
+import * as z from "zod";
+import { defineTool } from "../../tools/define-tool.ts";
+import type { Tool } from "../../tools/define-tool.ts";
+import { graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
+
+const declared = defineTool({
+  name: "dispatch_tasks",
+  description:
+    "Gives a graph of tasks to other agents: each starts when those it depends on have ended, as many at once as possible. Waits for all and reports what came of each.",
+  params: z.strictObject({
+    tasks: z.array(graphTaskSchema).min(1).max(mostGraphTasks).describe("The tasks, in any order."),
+    async: z
+      .boolean()
+      .optional()
+      .describe("Run it in the background: the report arrives later as a message."),
+  }),
+  safety: "idempotent",
+  workspace: "none",
+  request: (graph) => ({ do: "dispatch_tasks", graph }),
+});
+
+/** A graph reaches the session as it was written: there every mistake is found at once (AG-33). */
+export const dispatchTasks: Tool = { ...declared, params: z.looseObject({}) };
