@@ -11,6 +11,7 @@ import { graphRequested } from "./dispatch.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { handoverAsked } from "./handoff.ts";
+import type { Thread } from "./state.ts";
 
 /** Calls that need no outside: the session itself does what they ask, in the commit that starts them. */
 
