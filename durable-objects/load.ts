@@ -6,7 +6,7 @@ import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
-import { askOrder, messageJson } from "./rows.ts";
+import { askOrder, externalBlob, loadBlob, messageJson } from "./rows.ts";
 import type { StoredRow, ThreadRow } from "./rows.ts";
 
 /** The newest overlay of each message that is in the view. */
@@ -96,6 +96,7 @@ export const load = (sql: SqlStorage): Session | null => {
   return {
     ...noThreads,
     ...own,
+    ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
     head: head ?? 0,
     threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),
     asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),

@@ -32,6 +32,7 @@ export const momentsOf = (
     children,
     entries,
     storeRules: engine.storeRules,
+    briefing: engine.briefing,
     budgets: engine.budgets,
   });
 };

@@ -35,6 +35,9 @@ export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
 /** Asks in the order in which they were opened. */
 export const askOrder = "json ->> '$.seq'";
 
+/** Where the external project context stands. */
+export const externalBlob = "external";
+
 export const messageBlob = (thread: string, pos: number): string => `message:${thread}:${pos}`;
 
 /** A stored long text, joined; null if unknown. */

@@ -6,7 +6,7 @@ import type { Call } from "../src/agent/call.ts";
 import { taskNumber } from "../src/agent/board.ts";
 import { writeChildren } from "./children.ts";
 import { writeEntries } from "./entries.ts";
-import { messageBlob, pieceLength, writeBlob } from "./rows.ts";
+import { externalBlob, messageBlob, pieceLength, writeBlob } from "./rows.ts";
 import type { SessionRow, ThreadRow } from "./rows.ts";
 
 /** Writes a session's rows: only what a transition changed. */
@@ -32,11 +32,20 @@ const sessionRow = ({
   ...row
 }: Session): SessionRow => row;
 
+/** The text of a session's external context, which never changes and has a blob of its own. */
+const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Session): void => {
+  if (external !== undefined && before?.external !== external) writeBlob(sql, externalBlob, external.text);
+};
+
 const doneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
+/** Without the text that stands elsewhere. */
+const slimSession = (row: SessionRow): SessionRow =>
+  row.external === undefined ? row : { ...row, external: { text: "" } };
+
 const writeThread = (sql: SqlStorage, before: Thread | undefined, thread: Thread, session: Session): void => {
-  const extra = thread.id === "main" ? { session: sessionRow(session) } : {};
+  const extra = thread.id === "main" ? { session: slimSession(sessionRow(session)) } : {};
   const json = JSON.stringify({ ...rowOf(thread), ...extra });
   sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?, ?)", thread.id, thread.run === null ? 0 : 1, json);
   const known = new Set(doneCalls(before).map(({ call }) => call.id));
@@ -166,6 +175,7 @@ export const writeTransition = (
   writeTasks(sql, before, after);
   writeEntries(sql, transition.entries);
   writeRetired(sql, before, transition);
+  writeExternal(sql, before, after);
   writeRows(sql, transition);
   writeEvents(sql, after.head - lines.length, lines);
 };

@@ -1,4 +1,5 @@
 import type { Session } from "../src/agent/state.ts";
+import { reflectionsAt } from "../src/engine/access/reflections.ts";
 import { notesAt } from "../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
@@ -30,7 +31,8 @@ export const definitionKept = async ({ engines, team }: TeamParts): Promise<void
 };
 
 /** What a session uses of its team while it runs. */
-export const ofTeam = ({ team }: TeamParts): Pick<LiveParts, "notes" | "lease"> => ({
+export const ofTeam = ({ team }: TeamParts): Pick<LiveParts, "notes" | "reflections" | "lease"> => ({
   notes: (owner) => notesAt(team(), owner),
+  reflections: (tenant) => reflectionsAt(team, tenant),
   lease: (request) => team().lease(request),
 });

@@ -1,10 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
+import type { Reflection } from "../src/agent/reflections.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
 import type { SessionSummary } from "../src/agent/rpc.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
 import type { Database, Row } from "../src/engine/access/database.ts";
 import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
+import { addReflections, findReflections } from "../src/engine/access/reflections.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
 import { keepDefinition, readDefinition } from "../src/engine/access/definitions.ts";
@@ -60,6 +62,14 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
     key: string,
   ): Promise<string | null> {
     return writeNote(this.#tables, owner, { ...note, key, now: Date.now() });
+  }
+
+  async addReflections(tenant: string, rows: readonly Reflection[], ttlMs: number): Promise<void> {
+    addReflections(this.#tables, tenant, rows, { ttlMs, now: Date.now() });
+  }
+
+  async findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]> {
+    return findReflections(this.#tables, tenant, task, { ttlMs, now: Date.now() });
   }
 
   async definition(revision: string): Promise<string | null> {

@@ -7,6 +7,7 @@ import { graphTaskEnded } from "./dispatch.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { peerStarted } from "./handoff.ts";
+import { lessonKept } from "./lessons.ts";
 import { findCall } from "./outcomes.ts";
 import type { RunRecord } from "./records.ts";
 import { treePruned } from "./threads.ts";
@@ -73,6 +74,7 @@ export const childEnded = (draft: Draft, threadId: string): void => {
   const { maxResultLength } = agentOf(draft, (caller ?? thread).id).delegation;
   const record = { ...begun, end: childEnd(draft, thread, child, run, maxResultLength) };
   draft.children.push(record);
+  lessonKept(draft, record);
   filesCounted(draft, parent.thread, threadId);
   subtreeCancelled(draft, threadId, "now", "its caller has ended");
   const handedOver = child.handover !== null && run.state === "completed" && caller !== null;

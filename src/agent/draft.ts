@@ -2,6 +2,7 @@ import type { Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Agent, Agents } from "./agent.ts";
+import type { BriefingRules } from "./briefing.ts";
 import type { EntryChange, EntryReader, StoreRules } from "./entries.ts";
 import type { ChildRecord } from "./child.ts";
 import type { Input, Run, Session, Thread } from "./state.ts";
@@ -38,6 +39,7 @@ export interface Moment {
   /** Stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
+  readonly briefing: BriefingRules;
   readonly budgets: TeamBudgets;
 }
 

@@ -5,6 +5,7 @@ import type { Draft } from "./draft.ts";
 import { createEnding } from "./ending.ts";
 import type { Host } from "./host.ts";
 import type { Outside } from "./outside.ts";
+import { deliver, deliveryOf } from "./outbox.ts";
 import { createPlaces } from "./places.ts";
 import { prepare } from "./prepare.ts";
 import type { Session } from "./state.ts";
@@ -26,6 +27,7 @@ export interface Driver {
 /** Work that the state says this isolate is doing. */
 type Intent =
   | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
+  | { readonly key: string; readonly kind: "deliver" }
   | {
       readonly key: string;
       readonly kind: "act";
@@ -33,6 +35,11 @@ type Intent =
       readonly call: Call;
       readonly stopping: boolean;
     };
+
+const deliveries = (session: Session, now: number): readonly Intent[] => {
+  const key = deliveryOf(session, now);
+  return key === null ? [] : [{ key, kind: "deliver" }];
+};
 
 const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
   Object.values(session.threads).flatMap(({ id, run }): readonly Intent[] => {
@@ -116,6 +123,8 @@ const begun = (outside: Outside, intent: Intent): Promise<void> => {
       return think(outside, intent.thread);
     case "prepare":
       return prepare(outside, intent.thread);
+    case "deliver":
+      return deliver(outside);
     case "act":
       return act(outside, intent.thread, intent.call);
   }
@@ -162,7 +171,7 @@ export const createDriver = (host: Host): Driver => {
   const launch = (): void => {
     const session = host.read();
     places.review(session);
-    const intents = intentsOf(session, host.epoch);
+    const intents = [...intentsOf(session, host.epoch), ...deliveries(session, host.now())];
     works.review(intents);
     for (const intent of intents) if (!works.has(intent.key)) begin(intent);
     host.rest(works.size() > 0, nextDeadline(session, host.now()));

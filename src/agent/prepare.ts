@@ -1,5 +1,7 @@
 import type { Json } from "../chat/message.ts";
 import { preparingAsked } from "./asks.ts";
+import { brief } from "./brief.ts";
+import { briefing } from "./briefing.ts";
 import { called, digest, memoOf, settled } from "./effect-call.ts";
 import type { Work } from "./effect-call.ts";
 import type { EffectQuestion, EffectReply, EffectResult } from "./effect.ts";
@@ -93,8 +95,10 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
   return ended;
 };
 
-/** Runs the effect that the state says is at work, and stores what it gives back unless it came too late. */
+/** Runs the effect, or fetches the briefing, that the state says is at work, and stores what it gives back unless it came too late. */
 export const prepare = async (outside: Outside, threadId: string): Promise<void> => {
+  if (preparingOf(outside.host.read().threads[threadId]?.run ?? null)?.effect === briefing)
+    return brief(outside, threadId);
   const work = workAt(outside, threadId);
   if (work === null) return;
   const end = await runEffect(outside, work);

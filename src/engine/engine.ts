@@ -1,5 +1,6 @@
 import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/agent.ts";
+import type { BriefingRules } from "../agent/briefing.ts";
 import type { TeamBudgets } from "../agent/budget-types.ts";
 import type { Rules } from "../agent/commands/command.ts";
 import type { Standing } from "../agent/standing.ts";
@@ -28,6 +29,7 @@ export interface Engine {
   /** An agent of a session; `standing` if it was called by others. */
   readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
   readonly storeRules: StoreRules;
+  readonly briefing: BriefingRules;
   /** Whose notes an agent of a session writes; null: the session's own (AG-47). */
   readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
   readonly budgets: TeamBudgets;

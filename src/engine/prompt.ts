@@ -19,6 +19,8 @@ export interface PromptFacts {
   readonly called: boolean;
   /** Instructions of a nameless agent, in the place of the caller's (AG-14). */
   readonly nameless: string | null;
+  /** Project context that the workspace brought along (AG-40). */
+  readonly external: string;
 }
 
 const section = (name: string, body: string): readonly string[] =>
@@ -82,6 +84,10 @@ const completionProtocol = ({ tools, called }: PromptFacts): string => {
 const identityOf = (agent: AgentConfig, { nameless }: PromptFacts): string =>
   nameless === null ? identity(agent) : "You are an agent that works on one task.";
 
+/** External first, curated last (AG-40). */
+const projectContext = ({ context_text }: Team, { external }: PromptFacts): string =>
+  [external, context_text].filter((text) => text !== "").join("\n\n");
+
 /** The whole prompt in the order of AG-3; empty sections are left out. */
 export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts): Prompt => {
   const skills = team.skills.filter(({ name }) => agent.skills.includes(name));
@@ -91,7 +97,7 @@ export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts):
     ...section("identity", identityOf(agent, facts)),
     ...section("instructions", facts.nameless ?? agent.instructions),
     ...section("notes_protocol", notesProtocol(facts.tools)),
-    ...section("project_context", escapeTags(team.context_text)),
+    ...section("project_context", escapeTags(projectContext(team, facts))),
     ...section("skills", inlined.map(({ name, body }) => `### ${name}\n${escapeTags(body)}`).join("\n\n")),
     ...section(
       "available_skills",

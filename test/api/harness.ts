@@ -11,6 +11,7 @@ import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
 import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
 import { indexSession } from "../../src/engine/access/session-index.ts";
+import { addReflections, findReflections } from "../../src/engine/access/reflections.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
 import type { HealthRow } from "../../src/model/health.ts";
@@ -92,6 +93,9 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),
+    addReflections: async (tenant, rows, ttlMs) => addReflections(tables, tenant, rows, { ttlMs, now: now() }),
+    findReflections: async (tenant, task, ttlMs) =>
+      findReflections(tables, tenant, task, { ttlMs, now: now() }),
   };
   const absent: SessionStub = {
     perform: async () => unknown,

@@ -70,6 +70,20 @@ const migrations: readonly string[] = [
   -- When a definition was last stored or asked for by a session about to be created.
   ALTER TABLE definitions ADD COLUMN kept_at INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- Remembered approvals (TB-8); a revoked one stays until it would have ended, so that no session brings it back.
+  CREATE TABLE grants (
+    tenant TEXT NOT NULL, id TEXT NOT NULL, session TEXT NOT NULL, scope TEXT NOT NULL, agent TEXT NOT NULL,
+    tool TEXT NOT NULL, pattern TEXT NOT NULL, given_by TEXT NOT NULL, at INTEGER NOT NULL, revoked INTEGER NOT NULL,
+    PRIMARY KEY (tenant, id)
+  ) WITHOUT ROWID;
+  `,
+  `
+  -- Lessons of runs that failed, by tenant (AG-39); \`id\` is of the session and the run.
+  CREATE TABLE reflections (
+    tenant TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (tenant, id)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

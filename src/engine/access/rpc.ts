@@ -1,3 +1,4 @@
+import type { Reflection } from "../../agent/reflections.ts";
 import type { Principal, Scope, TeamRpc } from "../../agent/rpc.ts";
 import type { Problem } from "../../agent/problem.ts";
 import type { NoteHead } from "../../tools/stores.ts";
@@ -43,4 +44,7 @@ export interface TeamDirectory extends TeamRpc {
   listNotes(owner: NotesOwner): Promise<readonly NoteHead[]>;
   /** Writes once for each `key`. Answers why it cannot; null if it was done. */
   writeNote(owner: NotesOwner, note: { name: string; content: string }, key: string): Promise<string | null>;
+  /** Keeps lessons of a tenant, each once. */
+  addReflections(tenant: string, rows: readonly Reflection[], ttlMs: number): Promise<void>;
+  findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]>;
 }

@@ -1,0 +1,91 @@
+import type { Message } from "../chat/message.ts";
+import { placeOf } from "../chat/message.ts";
+import { changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import { preparingBegun, preparingOf } from "./preparing.ts";
+import { reflectionsText } from "./reflections.ts";
+import type { Reflection } from "./reflections.ts";
+import type { Thread, Want } from "./state.ts";
+
+/**
+ * What a run is told before its first turn and that only the outside knows: a stored intent like an effect's, so that a
+ * crash repeats it; what is missing or slow is left out (AG-39, AG-40).
+ */
+
+/** What the definition says of it. */
+export interface BriefingRules {
+  /** Files of the workspace become project context: bytes read of each, and characters of all; null: none are read. */
+  readonly context: { readonly fileBytes: number; readonly characters: number } | null;
+  /** Lessons of failed runs and how long they are kept; null: there are none. */
+  readonly reflections: { readonly scope: "session" | "tenant"; readonly ttlMs: number } | null;
+}
+
+/** The place of the briefing among what a run prepares. */
+export const briefing = -2;
+
+/** What a run that is about to begin has to be told: the session's first reads the workspace, a called one hears of failures. */
+export const wantsOf = (draft: Draft, thread: Thread, inputs: readonly string[]): readonly Want[] => {
+  const { context, reflections } = draft.moment.briefing;
+  if (inputs.length === 0) return [];
+  return [
+    ...(context !== null && draft.state.nextRun === 1 ? (["context"] as const) : []),
+    ...(reflections !== null && thread.child !== null ? (["reflections"] as const) : []),
+  ];
+};
+
+/** Begins to fetch what the run wants; false if it wants nothing. */
+export const briefingBegun = (draft: Draft, threadId: string): boolean => {
+  const { wants = [] } = runOf(draft, threadId);
+  if (wants.length > 0) preparingBegun(draft, threadId, briefing, null);
+  return wants.length > 0;
+};
+
+/** What came of each; null: it was missing or slow. Absent: nobody wanted it. */
+export interface Found {
+  readonly context?: string | null;
+  readonly reflections?: readonly Reflection[] | null;
+}
+
+/** A message right before the one that the run is about. */
+const toldBefore = (draft: Draft, threadId: string, text: string): void => {
+  const thread = threadOf(draft, threadId);
+  const input = thread.chat.at(-1);
+  if (input === undefined) return;
+  const parts = [{ type: "text", text }] as const;
+  const message: Message = {
+    id: `msg_${threadId}_${thread.nextPos}`,
+    pos: thread.nextPos,
+    place: placeOf(input) - 0.5,
+    role: "user",
+    origin: "agent",
+    parts,
+    at: draft.moment.now,
+    tokens: draft.moment.estimate(parts),
+    run: runOf(draft, threadId).id,
+    turn: 0,
+  };
+  changeThread(draft, threadId, {
+    chat: [...thread.chat.slice(0, -1), message, input],
+    tokens: thread.tokens + message.tokens,
+    nextPos: thread.nextPos + 1,
+  });
+  emit(draft, threadId, "message_added", { message, final: false });
+};
+
+const missed = (draft: Draft, threadId: string, want: Want): void => {
+  const what = want === "context" ? "project context of the workspace" : "lessons of earlier tasks";
+  const message = `the ${what} could not be read in time; the run goes on without`;
+  emit(draft, threadId, "error", { code: `${want}_unavailable`, message, retryable: true });
+};
+
+/** The run knows what there is to know, and goes on. */
+export const briefed = (draft: Draft, threadId: string, { context, reflections }: Found): void => {
+  if (preparingOf(runOf(draft, threadId)) === null) return;
+  if (context === null) missed(draft, threadId, "context");
+  if (reflections === null) missed(draft, threadId, "reflections");
+  if (typeof context === "string" && context !== "")
+    draft.state = { ...draft.state, external: { text: context } };
+  if (reflections != null && reflections.length > 0)
+    toldBefore(draft, threadId, reflectionsText(reflections));
+  changeRun(draft, threadId, { wants: [], phase: { at: "ready" } });
+};

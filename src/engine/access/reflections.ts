@@ -1,0 +1,63 @@
+import {
+  keptReflections,
+  matchingReflections,
+  mostReflections,
+  type Reflection,
+} from "../../agent/reflections.ts";
+import type { SharedReflections } from "../../agent/reflections.ts";
+import type { Row, Tables } from "./database.ts";
+import type { TeamDirectory } from "./rpc.ts";
+
+/** Lessons of runs that failed, as the sessions of a tenant share them (AG-39). */
+
+export interface ReflectionRules {
+  readonly ttlMs: number;
+  readonly now: number;
+}
+
+const reflectionOf = ({ json }: Row): Reflection => JSON.parse(String(json)) as Reflection;
+
+/** Keeps rows, each once by its id; what is too old, and the oldest above 500, leave. */
+export const addReflections = (
+  tables: Tables,
+  tenant: string,
+  rows: readonly Reflection[],
+  { ttlMs, now }: ReflectionRules,
+): void =>
+  tables.write((all) => {
+    for (const row of rows)
+      all(
+        "INSERT OR IGNORE INTO reflections (tenant, id, at, json) VALUES (?, ?, ?, ?)",
+        tenant,
+        row.id,
+        row.at,
+        JSON.stringify(row),
+      );
+    all("DELETE FROM reflections WHERE tenant = ? AND at <= ?", tenant, now - ttlMs);
+    all(
+      `DELETE FROM reflections WHERE tenant = ?1 AND id IN
+        (SELECT id FROM reflections WHERE tenant = ?1 ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?2)`,
+      tenant,
+      mostReflections,
+    );
+  });
+
+/** Those of a tenant that are about the like of a task. */
+export const findReflections = (
+  tables: Tables,
+  tenant: string,
+  task: string,
+  rules: ReflectionRules,
+): readonly Reflection[] => {
+  const rows = tables.read("SELECT json FROM reflections WHERE tenant = ?", tenant).map(reflectionOf);
+  return matchingReflections(keptReflections(rows, rules), task);
+};
+
+/** What of the team's object a session's lessons need. */
+export type ReflectionDirectory = Pick<TeamDirectory, "addReflections" | "findReflections">;
+
+/** The same from a session. */
+export const reflectionsAt = (team: () => ReflectionDirectory, tenant: string): SharedReflections => ({
+  add: (rows, ttlMs) => team().addReflections(tenant, rows, ttlMs),
+  find: (task, ttlMs) => team().findReflections(tenant, task, ttlMs),
+});

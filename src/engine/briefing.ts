@@ -1,0 +1,14 @@
+import type { BriefingRules } from "../agent/briefing.ts";
+import type { Team } from "../config/team.ts";
+
+/** What runs are told beforehand; the curated context is whole, whatever the workspace brings along (AG-40). */
+export const briefingOf = ({ context, context_text: curated, reflections }: Team): BriefingRules => ({
+  context: context.external
+    ? {
+        fileBytes: context.max_external_file_size,
+        // A blank line parts the two.
+        characters: Math.max(0, context.max_chars - (curated === "" ? 0 : [...curated].length + 2)),
+      }
+    : null,
+  reflections: reflections === undefined ? null : { scope: reflections.scope, ttlMs: reflections.ttl },
+});
