@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
+import type { Message } from "../../src/chat/message.ts";
+import { draftOf } from "../../src/agent/draft.ts";
+import type { Moment } from "../../src/agent/draft.ts";
+import { edited } from "../../src/agent/edits.ts";
 import { defineEffect } from "../../src/agent/effect.ts";
 import type { ChatEdit, Effect, EffectContext, EffectResult } from "../../src/agent/effect.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
@@ -164,6 +168,14 @@ describe("EF-2: overlays", () => {
     expect(shown(bench)[2]).toBe(`tool: ${first.slice(0, 1)}`);
   });
 
+  test("EF-2 ★: a pinned message is never overlaid, nor is its block", async () => {
+    const { bench } = await run(`replies: [{ reply: [{ call: pin }] }, ${look}, ${done}]`, {
+      effects: { effects: [shorten("s")] },
+      tools: [pinnedTool],
+    });
+    expect(shown(bench).filter((line) => line.startsWith("tool"))).toEqual(["tool: pinned", "tool: s"]);
+  });
+
   test("EF-40: an overlay may name where recall finds the original", async () => {
     const offload = editing("offload_test", "before_complete", ({ view, iteration }) =>
       view.flatMap((message): ChatEdit[] =>
@@ -219,6 +231,19 @@ describe("EF-2: ranges", () => {
     expect(shown(bench)).toEqual(["user: S.", "assistant: ", "tool: pinned"]);
     bench.crash();
     expect(bench.chat().map(({ id }) => id)).toEqual(ids);
+  });
+
+  test("EF-2: a range that changed since it was looked at is left alone", async () => {
+    const { bench } = await run(script);
+    const chat = bench.chat();
+    const moment = { now: 0, estimate: () => 1, agents: () => ({ prefix: "" }) } as unknown as Moment;
+    const retire = { retire: { from: chat[0]?.id ?? "", to: chat[4]?.id ?? "", summary: "S." } };
+    const count = (seen: readonly Message[]): number =>
+      edited(draftOf(bench.state(), moment), "main", { kind: "late", seen, later: false }, [retire]).retired;
+    expect(count(chat)).toBe(5);
+    expect(count(chat.toSpliced(2, 1))).toBe(0);
+    expect(count(chat.slice(1))).toBe(0);
+    expect(count(chat.with(3, { ...(chat[3] as Message), id: "other" }))).toBe(0);
   });
 
   test("EF-2: a range without summary leaves only if a user message comes first then", async () => {
