@@ -35,8 +35,9 @@ export const addReflections = (
       );
     all("DELETE FROM reflections WHERE tenant = ? AND at <= ?", tenant, now - ttlMs);
     all(
-      `DELETE FROM reflections WHERE tenant = ?1 AND id IN
-        (SELECT id FROM reflections WHERE tenant = ?1 ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?2)`,
+      `DELETE FROM reflections WHERE tenant = ? AND id IN
+        (SELECT id FROM reflections WHERE tenant = ? ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)`,
+      tenant,
       tenant,
       mostReflections,
     );
