@@ -1,6 +1,6 @@
 import type { Json } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
-import type { SessionEvent, StoredEvent } from "./events.ts";
+import type { SessionEvent } from "./events.ts";
 
 /** Events as they are stored and sent: one line of JSON each, `data` at most 64 KiB (AP-27). */
 
@@ -24,11 +24,11 @@ const fitted = (data: Json): Json => {
   return { truncated: true };
 };
 
-const lineOf = (event: StoredEvent): string => {
-  const line = JSON.stringify(event);
-  return line.length <= dataLimit
-    ? line
-    : JSON.stringify({ ...event, data: fitted(event.data as unknown as Json) });
+/** A line whose beginning is the same for all events: put together as text, which costs a fraction of an object of it all. */
+const lineOf = (before: string, event: SessionEvent): string => {
+  const line = before + JSON.stringify(event).slice(1);
+  if (line.length <= dataLimit) return line;
+  return before + JSON.stringify({ ...event, data: fitted(event.data as unknown as Json) }).slice(1);
 };
 
 /** Numbers a transition's events after `head`. */
@@ -37,8 +37,10 @@ export const linesOf = (
   session: string,
   head: number,
   at: number,
-): readonly string[] =>
-  events.map((event, index) => {
+): readonly string[] => {
+  const id = JSON.stringify(session);
+  return events.map((event, index) => {
     const seq = head + index + 1;
-    return lineOf({ v: 1, seq, id: `${session}:${seq}`, at, session, ...event });
+    return lineOf(`{"v":1,"seq":${seq},"id":${id.slice(0, -1)}:${seq}","at":${at},"session":${id},`, event);
   });
+};

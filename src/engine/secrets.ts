@@ -1,4 +1,5 @@
 import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
+import type { Resolved } from "../config/references.ts";
 import type { Provider, Team } from "../config/team.ts";
 import type { Completer } from "../model/completer.ts";
 import { modelError } from "../model/failure.ts";
@@ -98,6 +99,26 @@ export const readSecrets = async (
 /** Gives a text with its references resolved, or throws the sentence about the first that is unset. */
 export type SecretReader = (text: string, field: string) => string;
 
+interface Remembered {
+  readonly names: readonly string[];
+  readonly values: readonly (string | undefined)[];
+  readonly resolved: Resolved;
+}
+
+/** Resolves texts, each anew only when a value that it refers to has changed. */
+const rememberingReader = (valueOf: (name: string) => string | undefined): ((text: string) => Resolved) => {
+  const known = new Map<string, Remembered>();
+  return (text) => {
+    const last = known.get(text);
+    const names = last?.names ?? referencesIn(text).names;
+    const values = names.map(valueOf);
+    if (last !== undefined && values.every((value, at) => value === last.values[at])) return last.resolved;
+    const resolved = resolveReferences(text, valueOf);
+    known.set(text, { names, values, resolved });
+    return resolved;
+  };
+};
+
 /** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too (CF-32). `learn` is told of each that is opened. */
 export const withSecrets = (
   team: Team,
@@ -117,15 +138,17 @@ export const withSecrets = (
     learn(name, value);
     return value;
   };
+  const read = rememberingReader(valueOf);
   const completer = create((text, field) => {
-    const resolved = resolveReferences(text, valueOf);
+    const resolved = read(text);
     if (resolved.ok) return resolved.value;
     throw new Error(missingReference(field, resolved.missing[0] ?? "", team.name));
   });
+  const modelNames = referencesIn(model).names;
   return {
     ...completer,
     complete: async (request, options) => {
-      if (unsetIn(env, model) !== null) {
+      if (modelNames.some((name) => !isSet(env, name))) {
         const origin = { provider: provider.name, model };
         throw modelError("auth", origin, unsetSecret(team, env, target) ?? "its model is not set");
       }
