@@ -166,7 +166,7 @@ const storeChanged = (draft: Draft, author: Author, given: StoreChange): Applied
 };
 
 /** Applies what a tool gave back: all of it, or nothing, with the error of the first change that is refused. */
-export const storesChanged = (
+const storesChanged = (
   draft: Draft,
   author: Author,
   changes: readonly StoreChange[],
