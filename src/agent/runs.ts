@@ -202,12 +202,13 @@ export const runFinished = (
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
 };
 
-/** The next queued input begins a run; without budget for one, what waits goes back to its sender (SE-27). */
+/** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back (SE-27). */
 const nextStarted = (draft: Draft, threadId: string): void => {
-  const { inbox } = threadOf(draft, threadId);
+  const { inbox, child } = threadOf(draft, threadId);
   const [first] = inbox;
   if (first === undefined) return;
-  if (noBudget(draft, threadId) === null) runStarted(draft, first);
+  if (child !== null) for (const input of inbox) inputReturned(draft, input, "cancelled");
+  else if (noBudget(draft, threadId) === null) runStarted(draft, first);
   else for (const input of inbox) inputReturned(draft, input, "no_budget");
 };
 

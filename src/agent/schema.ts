@@ -16,8 +16,8 @@ export const delegationSchema = z.strictObject({
   max_children_per_call: count(1, 64).default(8).describe("Agents of one call."),
   max_concurrent: count(1, 64).default(5).describe("Tasks of a graph at the same time."),
   progress_updates: z.boolean().default(false).describe("Say each finished task of a graph in the chat."),
-  max_context_length: count().default(16_000).describe("Characters of context for a called agent."),
-  max_result_length: count().default(16_000).describe("Characters of its result."),
+  max_context_length: count(0, 200_000).default(16_000).describe("Characters of context for a called agent."),
+  max_result_length: count(0, 200_000).default(16_000).describe("Characters of its result."),
   announce: z
     .strictObject({
       timeout: duration().prefault("120s").describe("Time of an announcing run."),

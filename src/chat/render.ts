@@ -3,7 +3,7 @@ import type { ContentPart, Message, Part } from "./message.ts";
 
 /** Tags that only the runtime may write: inside human, tool and MCP text they are escaped when rendered (SE-5). */
 const ownTags =
-  /<(?=\/?(?:note|identity|instructions|notes_protocol|project_context|skills|available_skills|available_agents|completion_protocol|delegation_context|prior_reflections|memory)\b)/gi;
+  /<(?=\/?(?:note|identity|instructions|notes_protocol|project_context|skills|available_skills|available_agents|completion_protocol|delegation_context|handoff_context|prior_reflections|memory)\b)/gi;
 
 const rendered = new WeakMap<Message, Message>();
 

@@ -153,6 +153,41 @@ describe("AG-18: cancel and steer", () => {
     checkInvariants(made.bench, ["in_1"]);
   });
 
+  test("SE-31: after_turn lets the children's turns end, and nothing starts in any of them", async () => {
+    const made = await crew(family);
+    made.bench.send("Go");
+    await turnsPass(made, 2);
+    made.bench.ok("cancel", { mode: "after_turn" });
+    const before = made.bench.requests.length;
+    made.bench.release();
+    await made.bench.idle();
+    expect(endings(made)).toEqual([
+      "writer cancelled:cancelled",
+      "coder cancelled:cancelled",
+      "lead cancelled:cancelled",
+    ]);
+    expect(made.bench.requests).toHaveLength(before);
+    expect(eventsAs(made, "llm_finish")).toHaveLength(3);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("SE-23 AG-18: what a child did not hear before it failed goes back, and starts nothing", async () => {
+    const made = await crew([
+      member("lead", [said(spawn([task("coder")], { on_error: "collect" })), done]),
+      member("coder", ["{ fail: [{ status: 503 }, { status: 400 }], reply: [{ text: Never. }] }"]),
+    ]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const [coder = ""] = childIds(made);
+    made.bench.send("Use tabs", { thread: coder, on_busy: "steer" });
+    await made.bench.pass(60_000);
+    expect(eventsAs(made, "input_returned").map(({ thread, data }) => `${thread} ${data.input}`)).toEqual([
+      `${coder} in_2`,
+    ]);
+    expect(endings(made)).toEqual(["coder failed:provider_error", "lead completed:end_turn"]);
+    checkInvariants(made.bench, ["in_1", "in_2"]);
+  });
+
   test("AP-1: finished threads stay readable: their messages, and their place in the tree", async () => {
     const made = await mission(family);
     const [coder = "", writer = ""] = childIds(made);
