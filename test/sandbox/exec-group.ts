@@ -34,6 +34,17 @@ export function execGroup(connect: () => Fetcher): void {
     expect((await run("cat all.bin")).bytes).toEqual(bytes);
   });
 
+  test("TB-28: what a script prints goes where the one that runs it says", async () => {
+    const { run, put } = bench(connect);
+    await put("say.sh", "echo out\necho err >&2\n");
+    await put("use.sh", 'kept=$(sh say.sh 2> /dev/null)\necho "kept $kept"\nsh say.sh > file 2>&1\n');
+    const { stdout, stderr } = await run("sh use.sh; sh say.sh 2> /dev/null; cat file | wc -l");
+    expect([stdout.split("\n").map((line) => line.trim()), stderr]).toEqual([
+      ["kept out", "out", "2", ""],
+      "",
+    ]);
+  });
+
   test("TB-28: stdin, cwd and env reach the command", async () => {
     const { run, put } = bench(connect);
     await put("dir/file", "x");

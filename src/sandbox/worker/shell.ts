@@ -103,7 +103,7 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
       maxWorkUnits: 1_000_000,
     },
   });
-  bash.registerTransformPlugin(printAsYouGo);
+  bash.registerTransformPlugin(printAsYouGo());
   const options = { rawScript: true, stdin: run.stdin, signal: run.signal };
   try {
     const result = await bash.exec(scriptOf(run.argv), options);

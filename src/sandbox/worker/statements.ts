@@ -86,10 +86,20 @@ const changesOutput = (value: unknown): boolean => {
   return nameOfCommand(command) === "exec" && command.redirections.length > 0;
 };
 
-/** Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec` is left alone. */
-export const printAsYouGo: ScriptTransform = {
-  name: "print-as-you-go",
-  transform: ({ ast }) => ({
-    ast: changesOutput(ast) ? ast : { ...ast, statements: ofStatements(ast.statements) },
-  }),
+/**
+ * Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec` is left
+ * alone. A script that another one runs is left alone, too: its output belongs to whoever runs it, who may capture it.
+ */
+export const printAsYouGo = (): ScriptTransform => {
+  let isFirst = true;
+  return {
+    name: "print-as-you-go",
+    transform: ({ ast }) => {
+      const isOuter = isFirst;
+      isFirst = false;
+      return {
+        ast: !isOuter || changesOutput(ast) ? ast : { ...ast, statements: ofStatements(ast.statements) },
+      };
+    },
+  };
 };
