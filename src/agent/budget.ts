@@ -206,7 +206,7 @@ const unpricedUnder = (
 };
 
 /** What ends the run rather than what may be raised, and of those what ends most (AG-22). */
-export const gravest = (found: readonly Reached[]): Reached | undefined =>
+const gravest = (found: readonly Reached[]): Reached | undefined =>
   found.find(({ ask }) => !ask) ?? found[0];
 
 /** Whether a model call has room in every account of its thread, and how long its reply may be (EF-38). */

@@ -93,7 +93,7 @@ const isCovered = (state: Session, bounds: readonly Bound[], now: number, thread
 };
 
 /** The lease that a thread's call needs first; null if it may leave. */
-export const leaseNeeded = (
+const leaseNeeded = (
   state: Session,
   bounds: readonly Bound[],
   now: number,

@@ -11,7 +11,7 @@ import type { RunLimits } from "./agent.ts";
 /** What forbids a thread to go on to its next model call (SE-9 row 9). */
 
 /** Turns a run may have, as a person allowed them; 0 = any number. */
-export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
+const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
   askIterations && maxIterations > 0 ? Math.max(maxIterations, budget.raised.turns ?? 0) : maxIterations;
 
 const turnsReached = (draft: Draft, threadId: string): Reached | null => {

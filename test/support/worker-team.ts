@@ -141,6 +141,35 @@ replies:
   - reply: [{ text: "And still more." }]`,
   },
   {
+    name: "capped",
+    agent: `
+permissions: { preset: open }
+max_tokens: 500
+guards: { budget: { max_tokens: 5000, on_exceeded: ask } }`,
+    replies: `
+replies:
+  - reply: [{ call: look, args: { name: a } }]
+    usage: { input: 4490, output: 10 }
+  - reply: [{ text: "With more I could finish." }]
+    usage: { input: 490, output: 10 }
+  - reply: [{ text: "Once more." }]
+    usage: { input: 490, output: 10 }`,
+  },
+  {
+    name: "priced",
+    agent: `
+permissions: { preset: open }
+max_tokens: 500`,
+    replies: `
+replies:
+  - reply: [{ call: look, args: { name: a } }]
+    usage: { input: 900, output: 100 }
+  - reply: [{ text: "That was not for nothing." }]
+    usage: { input: 900, output: 100 }
+  - reply: [{ text: "Nor this." }]
+    usage: { input: 900, output: 100 }`,
+  },
+  {
     name: "shelf",
     toolboxes: "[state, tasks, notes]",
     replies: `
@@ -189,4 +218,5 @@ agents:
 ${indent(parts.map(agent).join("\n"), 2)}
 access: { rate_limit: { rpm: 1000000 } }
 notes: { scope: tenant }
+models: { priced-model: { price: { input: 1000, output: 1000 } } }
 `;

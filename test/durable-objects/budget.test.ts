@@ -1,0 +1,105 @@
+import { exports } from "cloudflare:workers";
+import { runInDurableObject } from "cloudflare:test";
+import { expect, test } from "vitest";
+import { teamObjectName } from "../../src/engine/access/names.ts";
+import { api, create } from "../support/worker-session.ts";
+import type { Session } from "../support/worker-session.ts";
+
+/** Budgets over HTTP, and the tenant's day in the real TeamObject (AP-41, RE-4). */
+
+const { TeamObject: TEAM } = exports as unknown as {
+  readonly TeamObject: { getByName(name: string): DurableObjectStub };
+};
+
+/** What the team's tables hold of a tenant, in 10⁻⁹ USD. */
+const dayOf = (tenant: string): Promise<{ readonly spent: number; readonly out: number }> =>
+  runInDurableObject(TEAM.getByName(teamObjectName), (_, { storage }) => {
+    const sum = (table: string): number =>
+      Number(
+        storage.sql.exec(`SELECT sum(cost) AS cost FROM ${table} WHERE tenant = ?`, tenant).one()["cost"] ??
+          0,
+      );
+    return { spent: sum("tenant_days"), out: sum("leases") };
+  });
+
+const keyOf = async (scopes: readonly string[]): Promise<string> => {
+  const { body } = await api("POST", "/keys", { body: { scopes } });
+  return String(body["key"]);
+};
+
+const openAsk = async (session: Session): Promise<string> => {
+  await session.settled();
+  const { body } = await session.call("GET", "/asks?status=open");
+  return (body["data"] as unknown as { id: string }[])[0]?.id ?? "";
+};
+
+test("AP-10 AP-41: a session without budget left answers 429, and takes inputs again when somebody may and does raise it", async () => {
+  const session = await create("capped", "Go", { budget: { max_tokens: 4_600 } });
+  await session.settled();
+  const refused = await session.call("POST", "/messages", { body: { content: "More" } });
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get("Content-Type")).toContain("application/problem+json");
+  expect(refused.body).toMatchObject({ code: "budget_exceeded", retryable: false });
+  const writer = await keyOf(["sessions:read", "sessions:write"]);
+  const raise = { body: { budget: { max_tokens: 90_000 } } };
+  const forbidden = await session.call("PATCH", "", { ...raise, key: writer });
+  expect(forbidden.status).toBe(403);
+  expect(forbidden.body).toMatchObject({ code: "scope_missing" });
+  const tighter = await session.call("PATCH", "", { body: { budget: { max_tool_calls: 9 } }, key: writer });
+  expect(tighter).toMatchObject({ status: 200, body: { budget: { max_tokens: 4_600, max_tool_calls: 9 } } });
+  expect((await session.call("PATCH", "", raise)).status).toBe(200);
+  expect((await session.call("POST", "/messages", { body: { content: "More" } })).status).toBe(202);
+});
+
+test("SE-28 AP-19: a run asks for more, hibernates, and goes on with an answer that is enough", async () => {
+  const session = await create("capped", "Go");
+  const ask = await openAsk(session);
+  const { body } = await session.call("GET", "");
+  expect(body).toMatchObject({ status: "waiting", waiting_for: [{ kind: "ask", ask }] });
+  await session.evict();
+  const answer = (more: object) => session.call("POST", `/asks/${ask}`, { body: more });
+  const low = await answer({ decision: "approve", limit: 5_000 });
+  expect(low.status).toBe(422);
+  expect(low.body).toMatchObject({ code: "budget_not_raised", errors: [{ pointer: "/limit" }] });
+  expect((await answer({ decision: "approve" })).body).toMatchObject({ code: "answer_invalid" });
+  expect(await answer({ decision: "approve", limit: 50_000 })).toMatchObject({
+    status: 200,
+    body: { kind: "budget", status: "resolved", budget: { kind: "max_tokens", limit: 5_000 } },
+  });
+  await session.settled();
+  const ends = (await session.events()).filter(({ type }) => type === "run_end");
+  expect(ends.map(({ data }) => data)).toMatchObject([{ state: "completed", reason: "end_turn" }]);
+});
+
+test("RE-4: a run draws one lease of its tenant's day, and gives back what it did not use", async () => {
+  const { body } = await api("POST", "/keys", {
+    body: { tenant: "frugal", scopes: ["sessions:read", "sessions:write"] },
+  });
+  const key = String(body["key"]);
+  const made = await api("POST", "/sessions", { body: { agent: "priced", input: "Go" }, key });
+  const path = `/sessions/${made.body["id"]}`;
+  const ended = async (): Promise<number> => {
+    const { body: page } = await api("GET", `${path}/events?limit=1000`, { key });
+    return (page["data"] as unknown as { type: string }[]).filter(({ type }) => type === "run_end").length;
+  };
+  while ((await ended()) < 1) await scheduler.wait(2);
+  while ((await dayOf("frugal")).out > 0) await scheduler.wait(2);
+  expect(await dayOf("frugal")).toEqual({ spent: 2_000_000_000, out: 0 });
+  await api("POST", `${path}/messages`, { body: { content: "Again" }, key });
+  while ((await ended()) < 2) await scheduler.wait(2);
+  while ((await dayOf("frugal")).out > 0) await scheduler.wait(2);
+  expect(await dayOf("frugal")).toEqual({ spent: 3_000_000_000, out: 0 });
+});
+
+test("RE-4 RE-P14: a deleted session gives its lease back", async () => {
+  const { body } = await api("POST", "/keys", {
+    body: { tenant: "gone", scopes: ["sessions:read", "sessions:write"] },
+  });
+  const key = String(body["key"]);
+  const made = await api("POST", "/sessions", { body: { agent: "priced", input: "Go" }, key });
+  const path = `/sessions/${made.body["id"]}`;
+  while ((await dayOf("gone")).out === 0 && (await dayOf("gone")).spent === 0) await scheduler.wait(1);
+  expect((await api("DELETE", path, { key })).status).toBe(204);
+  while ((await dayOf("gone")).out > 0) await scheduler.wait(2);
+  expect((await dayOf("gone")).spent).toBeLessThanOrEqual(2_000_000_000);
+});
