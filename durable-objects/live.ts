@@ -14,6 +14,8 @@ import type { Clock } from "./clock.ts";
 import { agentOf, createDoor } from "./door.ts";
 import { entriesOf } from "./entries.ts";
 import type { Gates } from "./gates.ts";
+import { tellingGrants } from "./grants.ts";
+import type { Grants } from "./grants.ts";
 import type { Items } from "./items.ts";
 import { momentsOf } from "./moments.ts";
 import type { Media } from "./moments.ts";
@@ -44,6 +46,8 @@ export interface LiveParts {
   readonly reflections: (tenant: string) => SharedReflections;
   /** Notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
+  /** Grants of the tenant's agents. */
+  readonly grants: Grants;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Writes a line of the log; absent level = info. */
@@ -68,13 +72,15 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
   const media: Media = (blob) => loadBlob(storage.sql, blob) ?? "";
   const entries = entriesOf(storage.sql);
   const momentOf = momentsOf(parts, epoch, media, entries, childrenOf(storage.sql));
-  const { read, update, close } = createDoor(parts, momentOf, stored, initial);
+  const door = createDoor(parts, momentOf, stored, initial);
+  const { read, close } = door;
   let stopped = false;
   let sandbox: Sandbox | null = null;
   const agent: Host["agent"] = (threadId) => agentOf(engine, read(), threadId);
   const failed = (error: unknown): void => {
     if (!stopped) parts.failed(error);
   };
+  const { update, look } = tellingGrants(parts.grants, door, failed);
 
   const host: Host = {
     epoch,
@@ -99,6 +105,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     gate: gates.gate,
     tenant: { bounds: engine.budgets.tenant, lease: parts.lease },
     redactor: engine.redactor,
+    grants: { known: parts.grants.known, look },
     late: (outcome) => {
       if (!stopped) parts.log("late_outcome", { session: read().id, ...outcome });
     },

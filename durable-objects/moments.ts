@@ -8,7 +8,7 @@ export type Media = (blob: string) => string;
 
 /** What transitions know of the world, from the draft that they work on. */
 export const momentsOf = (
-  { engine, items, gates, now }: Pick<LiveParts, "engine" | "items" | "gates" | "now">,
+  { engine, items, gates, grants, now }: Pick<LiveParts, "engine" | "items" | "gates" | "grants" | "now">,
   epoch: number,
   media: Media,
   entries: EntryReader,
@@ -29,6 +29,7 @@ export const momentsOf = (
     agents: ({ agent, child }) => engine.agent(agent, draft().state, child?.standing),
     health: gates.health,
     maxRunningThreads: engine.maxRunningThreads,
+    grants: grants.known(),
     children,
     entries,
     storeRules: engine.storeRules,

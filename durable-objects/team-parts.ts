@@ -4,6 +4,7 @@ import { notesAt } from "../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
+import { createGrants } from "./grants.ts";
 import type { LiveParts } from "./live.ts";
 
 /** What a session needs of its team's object. */
@@ -31,8 +32,11 @@ export const definitionKept = async ({ engines, team }: TeamParts): Promise<void
 };
 
 /** What a session uses of its team while it runs. */
-export const ofTeam = ({ team }: TeamParts): Pick<LiveParts, "notes" | "reflections" | "lease"> => ({
+export const ofTeam = ({
+  team,
+}: TeamParts): Pick<LiveParts, "notes" | "reflections" | "lease" | "grants"> => ({
   notes: (owner) => notesAt(team(), owner),
   reflections: (tenant) => reflectionsAt(team, tenant),
   lease: (request) => team().lease(request),
+  grants: createGrants(team, Date.now),
 });

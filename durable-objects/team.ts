@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Reflection } from "../src/agent/reflections.ts";
+import type { GrantsKnown, GrantsTold } from "../src/agent/grants.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
 import type { SessionSummary } from "../src/agent/rpc.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
@@ -9,6 +10,7 @@ import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
 import { addReflections, findReflections } from "../src/engine/access/reflections.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
+import { tellGrants } from "../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../src/engine/access/definitions.ts";
 import { indexSession } from "../src/engine/access/session-index.ts";
 import { drawLease } from "../src/engine/access/tenant-days.ts";
@@ -70,6 +72,10 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
 
   async findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]> {
     return findReflections(this.#tables, tenant, task, { ttlMs, now: Date.now() });
+  }
+
+  async grants(told: GrantsTold): Promise<GrantsKnown> {
+    return tellGrants(this.#tables, told, Date.now());
   }
 
   async definition(revision: string): Promise<string | null> {

@@ -5,7 +5,7 @@ import type { Agent, Agents } from "./agent.ts";
 import type { BriefingRules } from "./briefing.ts";
 import type { EntryChange, EntryReader, StoreRules } from "./entries.ts";
 import type { ChildRecord } from "./child.ts";
-import type { Input, Run, Session, Thread } from "./state.ts";
+import type { Grant, Input, Run, Session, Thread } from "./state.ts";
 import type { TeamBudgets } from "./budget-types.ts";
 import type { Call } from "./call.ts";
 import type { LedgerRow, RunRecord } from "./records.ts";
@@ -31,6 +31,8 @@ export interface Moment {
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
+  /** Grants of the tenant's agents, as far as they are known (TB-8). */
+  readonly grants: readonly Grant[];
   /** Stored rows of called threads: one, and the newest of a caller; without what this draft writes. */
   readonly children: {
     readonly record: (id: string) => ChildRecord | null;

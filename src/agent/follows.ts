@@ -6,6 +6,7 @@ import { agentOf, append, changeCounters, changeRun, emit, runOf, threadOf } fro
 import type { Draft } from "./draft.ts";
 import { overspent } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
+import { grantsOf } from "./grants.ts";
 import { steersOf } from "./inputs.ts";
 import { openCallsEnded } from "./calls.ts";
 import { numbered } from "./history.ts";
@@ -160,9 +161,10 @@ const planOf = (
 const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
+  const grants = grantsOf(draft);
   const calls = parts.map((call): Call => ({
     call,
-    plan: planOf(agent, call, draft.state.grants, thread),
+    plan: planOf(agent, call, grants, thread),
     status: "planned",
     attempts: 0,
     epoch: 0,

@@ -6,7 +6,7 @@ import type { BriefingRules } from "./briefing.ts";
 import type { Draft } from "./draft.ts";
 import type { LeaseAnswer, LeaseRequest } from "./lease.ts";
 import type { Delta } from "./delta.ts";
-import type { Session } from "./state.ts";
+import type { Grant, Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
 import type { EntryReader, StoreRules } from "./entries.ts";
 import type { SharedNotes } from "./shared-notes.ts";
@@ -65,6 +65,12 @@ export interface Host {
   readonly tenant: TenantDay;
   /** Takes known secrets out of what tools give back (RE-15). */
   readonly redactor: Redactor;
+  /** Grants of the tenant's agents (TB-8). */
+  readonly grants: {
+    known(): readonly Grant[];
+    /** Asks the team again if that was long ago; what it cannot say stays as it was known. */
+    look(): Promise<void>;
+  };
   /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */
   rest(live: boolean, at: number | null): void;
   /** An outcome came after nobody waited for it any more: it is logged and changes nothing (SE-31). */

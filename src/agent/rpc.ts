@@ -1,3 +1,4 @@
+import type { GrantsKnown, GrantsTold } from "./grants.ts";
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "./lease.ts";
 import type { Problem } from "./problem.ts";
 
@@ -116,6 +117,8 @@ export interface TeamRpc {
   >;
   /** Idempotent upsert by id; the newest `head_seq` wins. */
   index(summary: SessionSummary): Promise<void>;
+  /** Takes the grants of a session, and tells those of its tenant's agents (TB-8). */
+  grants(told: GrantsTold): Promise<GrantsKnown>;
   /** Stores a definition before the first session pins it (CF-33); it stays for a day, and as long as one does. */
   keepDefinition(revision: string, json: string): Promise<void>;
   definition(revision: string): Promise<string | null>;

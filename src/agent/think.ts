@@ -7,6 +7,7 @@ import { attemptFailed, attemptPlaced, attemptUnpaid } from "./attempts.ts";
 import { changeRun, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { requestTokens } from "./effects.ts";
+import { grantsLooked } from "./grants.ts";
 import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import { answered } from "./replies.ts";
@@ -235,5 +236,6 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
     return;
   }
   stream.close();
+  await grantsLooked(outside.host, attempt.agent, attempt.thread, reply.parts);
   storeReply(outside, attempt, id, reply, maxTokens);
 };

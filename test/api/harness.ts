@@ -9,6 +9,7 @@ import { objectName } from "../../src/engine/access/names.ts";
 import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { allScopes } from "../../src/engine/access/scopes.ts";
+import { tellGrants } from "../../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
 import { indexSession } from "../../src/engine/access/session-index.ts";
 import { addReflections, findReflections } from "../../src/engine/access/reflections.ts";
@@ -90,10 +91,12 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     keepDefinition: async (revision, json) => keepDefinition(tables, revision, json, now()),
     definition: async (revision) => readDefinition(tables, revision),
     lease: async (request) => drawLease(tables, request, now()),
+    grants: async (told) => tellGrants(tables, told, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),
-    addReflections: async (tenant, rows, ttlMs) => addReflections(tables, tenant, rows, { ttlMs, now: now() }),
+    addReflections: async (tenant, rows, ttlMs) =>
+      addReflections(tables, tenant, rows, { ttlMs, now: now() }),
     findReflections: async (tenant, task, ttlMs) =>
       findReflections(tables, tenant, task, { ttlMs, now: now() }),
   };

@@ -57,7 +57,7 @@ const open = async (kind: Parameters<typeof team>[0], run = drawn): Promise<Benc
   const env = { ...wireEnv(fake), SANDBOX: workspace };
   const bench = await benchOf(team(kind), { env, toolboxes: [pictures(run)] }, {});
   const put = await workspace.fetch(
-    new Request(`http://sandbox/v1/sandbox/${"a"}/file/workspace/shot.png`, {
+    new Request("http://sandbox/v1/sandbox/a/file/workspace/shot.png", {
       method: "PUT",
       body: Buffer.from(png, "base64"),
     }),

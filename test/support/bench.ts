@@ -22,6 +22,8 @@ import type { ReflectionDirectory } from "../../src/engine/access/reflections.ts
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/archive.ts";
+import { createGrants } from "../../durable-objects/grants.ts";
+import { tellGrants } from "../../src/engine/access/grants.ts";
 import { createItems } from "../../durable-objects/items.ts";
 import { createLive } from "../../durable-objects/live.ts";
 import type { Live } from "../../durable-objects/live.ts";
@@ -259,6 +261,10 @@ export const openBench = ({
       health: () => ({ coolingUntil: 0 }),
       refresh: () => undefined,
     },
+    grants: createGrants(
+      () => ({ grants: async (told) => tellGrants(tables, told, now) }),
+      () => now,
+    ),
     notes: (owner: NotesOwner) => notesAt(team, owner),
     reflections: (of: string) => reflectionsAt(() => team, of),
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),

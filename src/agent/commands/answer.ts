@@ -9,6 +9,7 @@ import { agentOf, threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import type { QuestionSpec } from "../../tools/define-tool.ts";
 import type { Ask } from "../events.ts";
+import { grantsOf } from "../grants.ts";
 import { findCall } from "../outcomes.ts";
 import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
@@ -76,7 +77,7 @@ const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
 /** The verdict again, on the newest rules and grants, and on the arguments as they would run. */
 const judged = (draft: Draft, ask: Ask, call: Call, args: string): CallPlan => {
   const { depth } = threadOf(draft, ask.thread);
-  return agentOf(draft, ask.thread).judge({ name: call.call.name, args }, draft.state.grants, depth);
+  return agentOf(draft, ask.thread).judge({ name: call.call.name, args }, grantsOf(draft), depth);
 };
 
 const approved = (draft: Draft, ask: Ask, call: Call): AnswerEffect => {

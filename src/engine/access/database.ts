@@ -94,8 +94,8 @@ export interface Tables {
   write<T>(work: (all: Database["all"]) => T): T;
 }
 
-/** Tables over a database; the schema version is kept in `meta`. */
-export function openTables(database: Database): Tables {
+/** Tables over a database; the schema version is kept in `meta`. `latest` stands for what an older release knew. */
+export function openTables(database: Database, latest = migrations.length): Tables {
   let known: number | null = null;
   const version = (): number => {
     if (known !== null) return known;
@@ -107,22 +107,19 @@ export function openTables(database: Database): Tables {
   };
   const migrate = (): void => {
     const from = version();
-    if (from === migrations.length) return;
+    if (from === latest) return;
     database.all("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID");
-    for (const step of migrations.slice(from)) {
+    for (const step of migrations.slice(from, latest)) {
       for (const statement of step.split(";\n").filter((text) => /\S/.test(text))) database.all(statement);
     }
-    database.all(
-      "INSERT OR REPLACE INTO meta (key, value) VALUES ('schema_version', ?)",
-      String(migrations.length),
-    );
+    database.all("INSERT OR REPLACE INTO meta (key, value) VALUES ('schema_version', ?)", String(latest));
   };
   const write: Tables["write"] = (work) => {
     const result = database.transaction(() => {
       migrate();
       return work((query, ...values) => database.all(query, ...values));
     });
-    known = migrations.length;
+    known = latest;
     return result;
   };
   return {
@@ -130,9 +127,7 @@ export function openTables(database: Database): Tables {
     read(query, ...values) {
       const found = version();
       if (found === 0) return [];
-      return found === migrations.length
-        ? database.all(query, ...values)
-        : write((all) => all(query, ...values));
+      return found === latest ? database.all(query, ...values) : write((all) => all(query, ...values));
     },
   };
 }

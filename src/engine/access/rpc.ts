@@ -14,6 +14,8 @@ export const teamOperationScopes = {
   edit_key: "admin",
   revoke_key: "admin",
   mint_token: "tokens:mint",
+  list_grants: "approvals:decide",
+  revoke_grant: "approvals:decide",
   list_notes: "sessions:read",
 } as const satisfies Record<string, Scope>;
 export type TeamOperation = keyof typeof teamOperationScopes;

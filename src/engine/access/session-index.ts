@@ -104,6 +104,7 @@ function bury(all: All, summary: SessionSummary): void {
   const rows = all("DELETE FROM sessions WHERE tenant = ? AND id = ? RETURNING revision", tenant, id);
   all("INSERT OR REPLACE INTO tombstones (tenant, id, at) VALUES (?, ?, ?)", tenant, id, updated_at);
   all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
+  all("DELETE FROM grants WHERE tenant = ? AND session = ? AND scope = 'session'", tenant, id);
   for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
 }
 

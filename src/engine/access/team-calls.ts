@@ -2,6 +2,7 @@ import { checked } from "../../agent/commands/command.ts";
 import { ProblemError, refuse } from "../../agent/problem.ts";
 import { mintToken, mintTokenSchema } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
+import { grantReferenceSchema, listGrants, listGrantsSchema, revokeGrant } from "./grants.ts";
 import {
   createKey,
   createKeySchema,
@@ -53,6 +54,12 @@ const handlers: Record<TeamOperation, Handler> = {
   },
   list_notes: async (tables, { principal, params }) =>
     reply(200, showNotes(tables, principal.tenant, checked(listNotesSchema, params))),
+  list_grants: async (tables, { principal, params }, now) =>
+    reply(200, await listGrants(tables, principal.tenant, checked(listGrantsSchema, params), now)),
+  revoke_grant: async (tables, { principal, params }, _now, once) => {
+    const { replayed } = revokeGrant(tables, principal, checked(grantReferenceSchema, params).grant, once);
+    return reply(204, null, replayed);
+  },
   mint_token: async (tables, { principal, params }, now, once) => {
     const body = checked(mintTokenSchema, params);
     const { replayed, ...minted } = await mintToken(tables, principal, body, now, once);

@@ -70,11 +70,9 @@ test("AG-47: the API lists notes with their contents, by agent where each has it
 });
 
 test("RE-C33: the tables of a team without notes get theirs with the first write, its keys stay", async () => {
-  const { tables, database } = memoryTables();
-  await createKey(tables, { principal: operator, body: { scopes: ["sessions:read"] }, now: 1_000 });
-  for (const table of ["notes", "tenant_days", "leases"]) database.all(`DROP TABLE ${table}`);
-  database.all("ALTER TABLE definitions DROP COLUMN kept_at");
-  database.all("UPDATE meta SET value = '1' WHERE key = 'schema_version'");
+  const { database } = memoryTables();
+  const older = openTables(database, 1);
+  await createKey(older, { principal: operator, body: { scopes: ["sessions:read"] }, now: 1_000 });
   const next = openTables(database);
   expect(writeNote(next, owner("acme"), note("n", "kept", "k"))).toBeNull();
   expect(readNote(next, owner("acme"), "n")).toBe("kept");

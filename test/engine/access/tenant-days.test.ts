@@ -167,11 +167,9 @@ test("RE-4: a session's summary gives its lease back, late and repeated ones cha
 });
 
 test("RE-C33 RE-4: the tables of an older team get what days need with the first lease", async () => {
-  const { tables, database } = memoryTables();
+  const { database } = memoryTables();
   const principal = { tenant: "default", by: "operator", scopes: allScopes };
-  await createKey(tables, { principal, body: { scopes: ["sessions:read"] }, now: 1_000 });
-  for (const table of ["tenant_days", "leases"]) database.all(`DROP TABLE ${table}`);
-  database.all("UPDATE meta SET value = '2' WHERE key = 'schema_version'");
+  await createKey(openTables(database, 2), { principal, body: { scopes: ["sessions:read"] }, now: 1_000 });
   expect(drawLease(openTables(database), request(), noon).ok).toBe(true);
 });
 

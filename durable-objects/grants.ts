@@ -1,0 +1,64 @@
+import { grantsRevoked } from "../src/agent/grants.ts";
+import type { GrantsKnown } from "../src/agent/grants.ts";
+import type { TeamRpc } from "../src/agent/rpc.ts";
+import type { Grant, Session } from "../src/agent/state.ts";
+import type { Live } from "./live.ts";
+
+/** What a session in memory knows of its team's grants (TB-8); an answer that takes over 2 s counts as none. */
+export interface Grants {
+  readonly known: () => readonly Grant[];
+  /** Tells the session's own grants and learns the others, at most every 30 s; gives ids that were revoked. */
+  readonly look: (session: Session) => Promise<readonly string[]>;
+}
+
+const patience = 2_000;
+const freshMs = 30_000;
+
+const within = async <T>(work: Promise<T>): Promise<T | null> => {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), patience);
+  const answer = await Promise.race([work.catch(() => null), late.promise]);
+  clearTimeout(timer);
+  return answer;
+};
+
+export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => number): Grants => {
+  let known: GrantsKnown["agents"] = [];
+  let last: { readonly at: number; readonly told: readonly Grant[] } | null = null;
+  return {
+    known: () => known,
+    look: async ({ tenant, id: session, grants }) => {
+      if (last !== null && last.told === grants && now() - last.at < freshMs) return [];
+      const answer = await within(team().grants({ tenant, session, grants }));
+      if (answer === null) return [];
+      known = answer.agents;
+      last = { at: now(), told: grants };
+      return answer.revoked;
+    },
+  };
+};
+
+const isBusy = ({ threads }: Session): boolean => Object.values(threads).some(({ run }) => run !== null);
+
+/** A session's door that tells of a grant as soon as it is made or lost there, and drops those that were revoked. */
+export const tellingGrants = (
+  grants: Grants,
+  door: Pick<Live, "read" | "update">,
+  failed: (error: unknown) => void,
+): Pick<Live, "update"> & { readonly look: () => Promise<void> } => {
+  const look = async (): Promise<void> => {
+    const revoked = await grants.look(door.read());
+    if (revoked.length > 0) door.update((draft) => grantsRevoked(draft, revoked));
+  };
+  const told = door.read();
+  if (told.grants.length > 0 && isBusy(told)) void look().catch(failed);
+  return {
+    look,
+    update: (change) => {
+      const before = door.read().grants;
+      const result = door.update(change);
+      if (door.read().grants !== before) void look().catch(failed);
+      return result;
+    },
+  };
+};

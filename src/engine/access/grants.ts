@@ -1,0 +1,130 @@
+import * as z from "zod";
+import { grantLifeMs } from "../../agent/grants.ts";
+import type { GrantsKnown, GrantsTold } from "../../agent/grants.ts";
+import { refuse } from "../../agent/problem.ts";
+import type { Principal } from "../../agent/rpc.ts";
+import type { Grant } from "../../agent/state.ts";
+import type { Row, Tables } from "./database.ts";
+import { always } from "./once.ts";
+import type { Done, Once } from "./once.ts";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
+import type { Page } from "./paging.ts";
+
+/** Grants of a tenant (TB-8): those of its sessions, for listing and revoking, and those that its agents have in all of them. */
+
+/** Query of `GET /grants`. */
+export const listGrantsSchema = z.strictObject({
+  session: z.string().max(64).optional(),
+  agent: z.string().max(64).optional(),
+  ...pageQuery,
+});
+export const grantReferenceSchema = z.strictObject({ grant: z.string().max(64) });
+
+/** A grant as the API shows it. Times are milliseconds since the epoch. */
+export interface ShownGrant extends Grant {
+  /** The session in which it was given. */
+  readonly session: string;
+  readonly expires_at: number | null;
+}
+
+const show = (row: Row): ShownGrant => {
+  const at = Number(row["at"]);
+  const scope = row["scope"] === "agent" ? "agent" : "session";
+  return {
+    id: String(row["id"]),
+    scope,
+    session: String(row["session"]),
+    agent: String(row["agent"]),
+    tool: String(row["tool"]),
+    pattern: String(row["pattern"]),
+    by: String(row["given_by"]),
+    at,
+    expires_at: scope === "agent" ? at + grantLifeMs : null,
+  };
+};
+
+const grantOf = (row: Row): Grant => {
+  const { session: _, expires_at: __, ...grant } = show(row);
+  return grant;
+};
+
+/** Takes a session's grants, each once, and tells what it needs to know; one that was revoked stays so. */
+export function tellGrants(
+  tables: Tables,
+  { tenant, session, grants }: GrantsTold,
+  now: number,
+): GrantsKnown {
+  const ids = grants.map(({ id }) => id);
+  const known = tables.read(
+    `SELECT id, revoked FROM grants WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))`,
+    tenant,
+    JSON.stringify(ids),
+  );
+  const fresh = grants.filter(({ id }) => !known.some((row) => row["id"] === id));
+  if (fresh.length > 0)
+    tables.write((all) => {
+      for (const { id, scope, agent, tool, pattern, by, at } of fresh)
+        all(
+          `INSERT OR IGNORE INTO grants (tenant, id, session, scope, agent, tool, pattern, given_by, at, revoked)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+          tenant,
+          id,
+          session,
+          scope,
+          agent,
+          tool,
+          pattern,
+          by,
+          at,
+        );
+      all("DELETE FROM grants WHERE scope = 'agent' AND at < ?", now - grantLifeMs);
+    });
+  const agents = tables.read(
+    "SELECT * FROM grants WHERE tenant = ? AND scope = 'agent' AND revoked = 0 AND at >= ? ORDER BY at, id",
+    tenant,
+    now - grantLifeMs,
+  );
+  return {
+    agents: agents.map(grantOf),
+    revoked: known.filter((row) => row["revoked"] !== 0).map((row) => String(row["id"])),
+  };
+}
+
+/** The grants of the caller's tenant that hold, newest first. */
+export async function listGrants(
+  tables: Tables,
+  tenant: string,
+  query: z.output<typeof listGrantsSchema>,
+  now: number,
+): Promise<Page<ShownGrant>> {
+  const { cursor, limit, session = "*", agent = "*" } = query;
+  const binding = await bindingOf({ grants: tenant, session, agent });
+  const position = readCursor(cursor, binding);
+  const page = pageClause(position, "at", true, limit);
+  const rows = tables.read(
+    `SELECT * FROM grants WHERE tenant = ? AND revoked = 0 AND (scope = 'session' OR at >= ?)
+       AND ? IN ('*', session) AND ? IN ('*', agent) ${page.where} ${page.tail}`,
+    tenant,
+    now - grantLifeMs,
+    session,
+    agent,
+    ...page.values,
+  );
+  return pageOf(rows, { position, column: "at", limit, binding }, show);
+}
+
+/** Takes a grant back: sessions that know it learn so within 30 seconds of their next call that it would cover. */
+export const revokeGrant = (
+  tables: Tables,
+  { tenant }: Principal,
+  id: string,
+  once: Once = always(tables),
+): Done<null> =>
+  once((all) => {
+    const gone = all(
+      "UPDATE grants SET revoked = 1 WHERE tenant = ? AND id = ? AND revoked = 0 RETURNING id",
+      tenant,
+      id,
+    );
+    return gone.length === 0 ? refuse("not_found", "No such grant.") : null;
+  });

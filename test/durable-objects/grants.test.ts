@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { api, create } from "../support/worker-session.ts";
+import type { Session } from "../support/worker-session.ts";
+
+const askOf = async (session: Session): Promise<string | undefined> => {
+  const { body } = await session.call("GET", "/asks?status=open");
+  return (body["data"] as unknown as readonly { readonly id: string }[])[0]?.id;
+};
+
+test("★ TB-8: a grant of an agent reaches the next session, is listed by the API, and ends when it is revoked", async () => {
+  const first = await create("approve", "Go");
+  await first.settled();
+  const answer = { decision: "approve", remember: "agent" };
+  expect((await first.call("POST", `/asks/${await askOf(first)}`, { body: answer })).status).toBe(200);
+  await first.quiet();
+
+  const second = await create("approve", "Go");
+  await second.quiet();
+  const types = (await second.events()).map(({ type }) => type);
+  expect(types).toContain("run_end");
+  expect(types).not.toContain("ask_user");
+
+  const { body } = await api("GET", "/grants");
+  const [grant] = body["data"] as unknown as readonly { readonly id: string }[];
+  expect(grant).toMatchObject({ scope: "agent", agent: "approve", tool: "fire", session: first.id });
+  expect((await api("DELETE", `/grants/${grant?.id}`)).status).toBe(204);
+  expect((await api("DELETE", `/grants/${grant?.id}`)).status).toBe(404);
+
+  const third = await create("approve", "Go");
+  await third.settled();
+  expect(await askOf(third)).toMatch(/^ask_/);
+});

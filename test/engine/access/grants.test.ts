@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+import { grantLifeMs } from "../../../src/agent/grants.ts";
+import type { Grant } from "../../../src/agent/state.ts";
+import type { Tables } from "../../../src/engine/access/database.ts";
+import { listGrants, tellGrants } from "../../../src/engine/access/grants.ts";
+import { allScopes } from "../../../src/engine/access/scopes.ts";
+import { indexSession } from "../../../src/engine/access/session-index.ts";
+import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
+import type { TeamCall } from "../../../src/engine/access/rpc.ts";
+import { memoryTables } from "./tables.ts";
+
+const now = 1_800_000_000_000;
+
+const grant = (id: string, more: Partial<Grant> = {}): Grant => ({
+  id,
+  scope: "agent",
+  agent: "coder",
+  tool: "exec_run",
+  pattern: "git push *",
+  by: "key1",
+  at: now,
+  ...more,
+});
+
+const tell = (
+  tables: Tables,
+  grants: readonly Grant[],
+  more: { readonly tenant?: string; readonly session?: string; readonly at?: number } = {},
+) => {
+  const { tenant = "acme", session = "s_1", at = now } = more;
+  return tellGrants(tables, { tenant, session, grants }, at);
+};
+
+const call = async (tables: Tables, op: TeamCall["op"], params: unknown, tenant = "acme", key?: string) => {
+  const principal = { tenant, by: "key1", scopes: allScopes };
+  const reply = await performTeamCall(
+    tables,
+    { principal, op, params, ...(key === undefined ? {} : { key }) },
+    now,
+  );
+  return reply.ok
+    ? { status: reply.status, body: reply.json === "" ? null : JSON.parse(reply.json) }
+    : reply.problem;
+};
+
+test("TB-8: a session's grants are taken once, and those of agents are told to all sessions of their tenant", () => {
+  const { tables } = memoryTables();
+  const own = [grant("g1"), grant("g2", { scope: "session" })];
+  expect(tell(tables, own)).toEqual({ agents: [grant("g1")], revoked: [] });
+  expect(tell(tables, own)).toEqual({ agents: [grant("g1")], revoked: [] });
+  expect(tell(tables, [], { session: "s_2" })).toEqual({ agents: [grant("g1")], revoked: [] });
+  expect(tell(tables, [], { tenant: "other" })).toEqual({ agents: [], revoked: [] });
+  expect(tell(tables, [grant("g1", { tool: "fs_write" })], { tenant: "other" }).agents).toMatchObject([
+    { tool: "fs_write" },
+  ]);
+});
+
+test("AP-4: telling of nothing, and listing nothing, writes nothing", async () => {
+  const { tables, database } = memoryTables();
+  expect(tell(tables, [])).toEqual({ agents: [], revoked: [] });
+  expect(await call(tables, "list_grants", {})).toEqual({
+    status: 200,
+    body: { data: [], next_cursor: null, prev_cursor: null },
+  });
+  expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});
+
+test("TB-8: grants are listed newest first with their end, by session and agent, in pages, and only to their tenant", async () => {
+  const { tables } = memoryTables();
+  tell(tables, [grant("g1"), grant("g2", { at: now + 1, scope: "session", agent: "lead" })]);
+  tell(tables, [grant("g3", { at: now + 2 })], { session: "s_2" });
+  const listed = async (params: object, tenant = "acme"): Promise<readonly string[]> => {
+    const { body } = (await call(tables, "list_grants", params, tenant)) as {
+      readonly body: { readonly data: { readonly id: string }[] };
+    };
+    return body.data.map(({ id }) => id);
+  };
+  expect(await listed({})).toEqual(["g3", "g2", "g1"]);
+  expect(await listed({ session: "s_1" })).toEqual(["g2", "g1"]);
+  expect(await listed({ agent: "lead" })).toEqual(["g2"]);
+  expect(await listed({}, "other")).toEqual([]);
+  expect(await listed({ limit: 2 })).toEqual(["g3", "g2"]);
+  expect((await listGrants(tables, "acme", { limit: 1, agent: "coder" }, now)).data).toEqual([
+    { ...grant("g3", { at: now + 2 }), session: "s_2", expires_at: now + 2 + grantLifeMs },
+  ]);
+  expect(
+    (await listGrants(tables, "acme", { limit: 9 }, now + 1 + grantLifeMs)).data.map(({ id }) => id),
+  ).toEqual(["g3", "g2"]);
+});
+
+test("TB-8: a revoked grant is told as such and stays revoked; another tenant's is like one that is not there", async () => {
+  const { tables } = memoryTables();
+  tell(tables, [grant("g1"), grant("g2", { scope: "session" })]);
+  for (const id of ["g1", "none"])
+    expect(await call(tables, "revoke_grant", { grant: id }, "other")).toMatchObject({ code: "not_found" });
+  expect(await call(tables, "revoke_grant", { grant: "g1" }, "acme", "k1")).toEqual({
+    status: 204,
+    body: null,
+  });
+  expect(await call(tables, "revoke_grant", { grant: "g1" }, "acme", "k1")).toEqual({
+    status: 204,
+    body: null,
+  });
+  expect(await call(tables, "revoke_grant", { grant: "g1" })).toMatchObject({ code: "not_found" });
+  expect(tell(tables, [grant("g1"), grant("g2", { scope: "session" })])).toEqual({
+    agents: [],
+    revoked: ["g1"],
+  });
+});
+
+test("RE-P14: a deleted session takes its own grants with it; what it gave its agent stays", async () => {
+  const { tables } = memoryTables();
+  tell(tables, [grant("g1"), grant("g2", { scope: "session" })]);
+  indexSession(tables, {
+    id: "s_1",
+    tenant: "acme",
+    ref: null,
+    agent: "coder",
+    title: null,
+    metadata: {},
+    status: "deleted",
+    revision: "r_1",
+    head_seq: 1,
+    created_at: 1,
+    updated_at: 2,
+  });
+  expect((await listGrants(tables, "acme", { limit: 9 }, now)).data.map(({ id }) => id)).toEqual(["g1"]);
+});
