@@ -12,9 +12,10 @@ export const progress = builtIn({
   phase: "before_complete",
   order: "inject",
   params: z.strictObject({ interval: count(1).default(5).describe("Turns between two notes.") }),
+  // Iteration 0 counts as asked: nothing was done yet.
   state: { initial: { asked: 0 }, reset: "run" },
   run: ({ iteration, tools }, { interval }, { asked }) => {
-    if (iteration === 0 || iteration % interval > 0 || iteration === asked) return {};
+    if (iteration % interval > 0 || iteration === asked) return {};
     if (!tools.includes("write_note")) return {};
     return { edits: [{ inject: { text: note(iteration) } }], state: { asked: iteration } };
   },

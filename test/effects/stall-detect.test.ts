@@ -55,6 +55,11 @@ test("EF-41: a successful change clears what was counted, a failed one does not"
   expect(nudges(failed)).toEqual(["6"]);
 });
 
+test("EF-41: reading the same again and again is a stall, though each call succeeds", () => {
+  const reads = many(6, (index) => turn(call(`${index % 2}`, { tool: "fs_read", status: "ok" })));
+  expect(nudges(ranWith(stallDetect, reads, {}, { changed }))).toEqual(["6"]);
+});
+
 test("EF-41: fewer calls than the window, and calls that differ, are no stall", () => {
   expect(nudges(ranWith(stallDetect, circle(5)))).toEqual([]);
   expect(nudges(ranWith(stallDetect, different(20)))).toEqual([]);
