@@ -18,19 +18,39 @@ const slimRun = ({ run }: Thread): Thread["run"] => {
   return { ...run, phase: { at: "acting", calls } };
 };
 
-const rowOf = (thread: Thread): ThreadRow => {
-  const { chat: _chat, inbox, history, ...rest } = thread;
-  const inboxIds = inbox.map(({ id }) => id);
-  return { ...rest, run: slimRun(thread), inboxIds, history: packHistory(history) };
-};
+/** A thread's row is written in each commit: fields are left out of its JSON as `undefined`, a fraction of a copy without them. */
+const rowOf = (thread: Thread): LeftOut<ThreadRow> => ({
+  ...thread,
+  chat: undefined,
+  inbox: undefined,
+  run: slimRun(thread),
+  inboxIds: thread.inbox.map(({ id }) => id),
+  history: packHistory(thread.history),
+});
 
-const sessionRow = ({
-  threads: _threads,
-  asks: _asks,
-  tasks: _tasks,
-  head: _head,
-  ...row
-}: Session): SessionRow => row;
+/** A row with more fields, none of which its JSON has. */
+type LeftOut<T> = T & Readonly<Record<string, unknown>>;
+
+/** Fields of a session with rows of their own; the text of an external context has a blob. */
+const sessionRow = (session: Session): LeftOut<SessionRow> => ({
+  ...session,
+  threads: undefined,
+  asks: undefined,
+  tasks: undefined,
+  head: undefined,
+  ...(session.external === undefined ? {} : { external: { text: "" } }),
+});
+
+const apart: ReadonlySet<string> = new Set<keyof Session>(["threads", "asks", "tasks", "head"]);
+
+/** Whether a field of the session's own has changed. */
+const isOwnChanged = (before: Session, after: Session): boolean => {
+  for (const key in after) {
+    const field = key as keyof Session;
+    if (before[field] !== after[field] && !apart.has(key)) return true;
+  }
+  return false;
+};
 
 /** The text of a session's external context, which never changes and has a blob of its own. */
 const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Session): void => {
@@ -40,13 +60,9 @@ const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Se
 const doneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
-/** Without the text that stands elsewhere. */
-const slimSession = (row: SessionRow): SessionRow =>
-  row.external === undefined ? row : { ...row, external: { text: "" } };
-
 const writeThread = (sql: SqlStorage, before: Thread | undefined, thread: Thread, session: Session): void => {
-  const extra = thread.id === "main" ? { session: slimSession(sessionRow(session)) } : {};
-  const json = JSON.stringify({ ...rowOf(thread), ...extra });
+  const row = rowOf(thread);
+  const json = JSON.stringify(thread.id === "main" ? { ...row, session: sessionRow(session) } : row);
   sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?, ?)", thread.id, thread.run === null ? 0 : 1, json);
   const known = new Set(doneCalls(before).map(({ call }) => call.id));
   for (const { call, outcome } of doneCalls(thread)) {
@@ -69,8 +85,7 @@ const leaveThread = (sql: SqlStorage, before: Thread | undefined, { id, chat }: 
 };
 
 const writeMessage = (sql: SqlStorage, thread: string, message: Message): void => {
-  const { overlay: _, ...original } = message;
-  const json = JSON.stringify(original);
+  const json = JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
   const long = json.length > pieceLength;
   if (long) writeBlob(sql, messageBlob(thread, message.pos), json);
   sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, long ? "" : json);
@@ -160,11 +175,7 @@ export const writeTransition = (
   transition: Transition,
   lines: readonly string[],
 ): void => {
-  const own =
-    before === null ||
-    Object.keys(sessionRow(after)).some(
-      (key) => before[key as keyof SessionRow] !== after[key as keyof SessionRow],
-    );
+  const own = before === null || isOwnChanged(before, after);
   for (const thread of Object.values(after.threads)) {
     const known = before?.threads[thread.id];
     if (known !== thread || (own && thread.id === "main")) writeThread(sql, known, thread, after);
