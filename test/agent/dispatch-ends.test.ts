@@ -91,7 +91,7 @@ test("AG-31 AG-36: an announcing run that fails four times leaves the report in 
 
 test("AG-18 AG-34: a cancel of main stops the running tasks, and none of the others ever starts", async () => {
   const made = await dispatched([
-    leads([node("a"), node("b", ["a"], { blocking: false }), node("c", ["b"])]),
+    leads([node("a", [], { blocking: false }), node("b", ["a"], { blocking: false }), node("c", ["b"])]),
     worker(done("a", "b", "c")),
   ]);
   made.bench.ok("cancel");
@@ -143,7 +143,7 @@ test("AG-18 AG-34: a person cancels one thread: its heirs are cancelled, everybo
 test("AG-22: the caller's own deadline ends the graph with it", async () => {
   const made = await dispatched([
     leads(
-      [node("a"), node("b", ["a"])],
+      [node("a", [], { blocking: false }), node("b", ["a"])],
       {},
       "middleware: [{ kind: timeout, params: { duration: 20s, count: wall } }]",
     ),
