@@ -196,6 +196,6 @@ const deadlinesOf = ({ run, announce }: Thread, now: number): readonly number[] 
 export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
-  if (session.outbox !== undefined && session.outbox.until > now) times.push(session.outbox.until);
+  if (session.outbox != null && session.outbox.until > now) times.push(session.outbox.until);
   return times.length === 0 ? null : Math.min(...times);
 };

@@ -25,21 +25,21 @@ export const posted = (draft: Draft, row: Reflection): void => {
 
 const delivered = (draft: Draft, ids: ReadonlySet<string>): void => {
   const rows = (draft.state.outbox?.rows ?? []).filter(({ id }) => !ids.has(id));
-  const { outbox: _, ...rest } = draft.state;
-  draft.state = rows.length === 0 ? rest : { ...rest, outbox: { rows, tries: 0, until: draft.moment.now } };
+  const outbox = rows.length === 0 ? null : { rows, tries: 0, until: draft.moment.now };
+  draft.state = { ...draft.state, outbox };
 };
 
 const postponed = (draft: Draft): void => {
-  const { outbox } = draft.state;
-  if (outbox === undefined) return;
+  const { outbox = null } = draft.state;
+  if (outbox === null) return;
   const until = draft.moment.now + Math.min(longestPause, firstPause * 2 ** Math.min(outbox.tries, 20));
   draft.state = { ...draft.state, outbox: { ...outbox, tries: outbox.tries + 1, until } };
 };
 
 /** Names the delivery that is due; null if there is none. */
-export const deliveryOf = ({ outbox }: Session, now: number): string | null => {
+export const deliveryOf = ({ outbox = null }: Session, now: number): string | null => {
   const first = outbox?.rows[0];
-  return outbox === undefined || first === undefined || outbox.until > now
+  return outbox === null || first === undefined || outbox.until > now
     ? null
     : `outbox:${first.id}:${outbox.tries}`;
 };

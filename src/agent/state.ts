@@ -279,8 +279,8 @@ export interface Session {
   readonly dropped: readonly string[];
   /** Project context that the workspace brought along at the first run (AG-40); absent: none. */
   readonly external?: { readonly text: string };
-  /** What has to reach the team's object; absent: nothing. */
-  readonly outbox?: Outbox;
+  /** What has to reach the team's object; absent or null: nothing. */
+  readonly outbox?: Outbox | null;
   /** That a window is small was said (EF-30). */
   readonly windowWarned?: boolean;
   readonly usage: {

@@ -179,7 +179,8 @@ test("★ AG-39: a store that is down changes no run; its lessons arrive once it
   store.mended = true;
   await bench.pass(300_000);
   expect(rowsOf(store.tables)).toHaveLength(2);
-  expect(bench.state().outbox).toBeUndefined();
+  bench.crash();
+  expect(bench.state().outbox).toBeNull();
   expect(bench.alarm()).toBeNull();
 });
 
@@ -258,7 +259,8 @@ test(
       const { bench, tables } = await play(cut);
       checkInvariants(bench, ["i1"]);
       expect(rowsOf(tables), `cut at ${cut}`).toHaveLength(2);
-      expect(bench.state().outbox).toBeUndefined();
+      bench.crash();
+    expect(bench.state().outbox).toBeNull();
       expect(
         toldTo(bench, 1).filter((text) => text.includes("prior_reflections")).length,
       ).toBeLessThanOrEqual(1);
