@@ -10,8 +10,8 @@ import { logFailure } from "./log.ts";
 export interface IndexReport {
   /** Something was committed. */
   readonly touched: () => void;
-  /** Reports if it is time; a report that fails is repeated later, and stops nothing else. */
-  readonly flush: (session: Session) => Promise<void>;
+  /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
+  readonly flush: (session: Session, rest?: boolean) => Promise<void>;
   readonly removed: (session: Session) => Promise<void>;
 }
 
@@ -59,8 +59,9 @@ export const createIndexReport = (
       due ??= now() + delay;
       clock.also(due);
     },
-    flush: async (session) => {
-      if (due !== null && now() < due) return;
+    flush: async (session, rest = false) => {
+      const early = rest && failures === 0;
+      if (due !== null && now() < due && !early) return;
       const summary = summaryOf(session);
       const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0 });
       due = null;
