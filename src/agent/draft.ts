@@ -131,7 +131,9 @@ export const agentOf = (draft: Draft, threadId: string): Agent =>
   draft.moment.agents(threadOf(draft, threadId));
 
 const putThread = (draft: Draft, thread: Thread): void => {
-  draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
+  const threads: Record<string, Thread> = { ...draft.state.threads };
+  threads[thread.id] = thread;
+  draft.state = { ...draft.state, threads };
 };
 
 export const changeThread = (draft: Draft, id: string, change: Partial<Thread>): void =>
@@ -181,13 +183,27 @@ interface Place {
   readonly run?: Run | null;
 }
 
-const placeOf = (run: Run | null, place: Place): object => ({
-  ...(run === null ? {} : { run: run.id }),
-  ...(run === null || run.turn === 0 ? {} : { turn: run.turn }),
-  ...(place.attempt === undefined ? {} : { attempt: place.attempt }),
-  ...(place.call === undefined ? {} : { call: place.call }),
-  ...(place.item === undefined ? {} : { item: place.item }),
-});
+/** Fields of an event in the order in which they are told; filled in one by one, since a dozen events are made each turn. */
+interface Placed {
+  readonly type: EventType;
+  readonly thread: string;
+  readonly agent: { readonly name: string; readonly prefix: string };
+  run?: string;
+  turn?: number;
+  attempt?: number;
+  call?: string;
+  item?: string;
+  node?: string;
+  data?: unknown;
+}
+
+const placed = (event: Placed, run: Run | null, { attempt, call, item }: Place): void => {
+  if (run !== null) event.run = run.id;
+  if (run !== null && run.turn > 0) event.turn = run.turn;
+  if (attempt !== undefined) event.attempt = attempt;
+  if (call !== undefined) event.call = call;
+  if (item !== undefined) event.item = item;
+};
 
 /** Adds an event of a thread; run and turn come from its active run. */
 export const emit = <T extends EventType>(
@@ -200,14 +216,11 @@ export const emit = <T extends EventType>(
   const thread = threadOf(draft, threadId);
   const run = place.run === undefined ? thread.run : place.run;
   const agent = { name: thread.agent, prefix: agentOf(draft, threadId).prefix };
-  draft.events.push({
-    type,
-    thread: threadId,
-    agent,
-    ...placeOf(run, place),
-    ...(thread.child?.node == null ? {} : { node: thread.child.node.task }),
-    data,
-  } as unknown as SessionEvent);
+  const event: Placed = { type, thread: threadId, agent };
+  placed(event, run, place);
+  if (thread.child?.node != null) event.node = thread.child.node.task;
+  event.data = data;
+  draft.events.push(event as unknown as SessionEvent);
 };
 
 /** Appends a message to a thread's chat, numbered and dated, and says so. */
