@@ -205,9 +205,9 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
     "config/bad/extensions.ts:1:1 error extension_invalid: the file could not be loaded: no tides today",
   ]);
   write("config/more/team.yaml", team());
-  write("config/more/extensions.ts", "export const checks = [];\n");
+  write("config/more/extensions.ts", "export const protocols = [];\n");
   expect((await call("validate", "more")).lines).toEqual([
-    "config/more/extensions.ts:1:1 error not_available checks: this release cannot take checks from extensions",
+    "config/more/extensions.ts:1:1 error not_available protocols: this release cannot take protocols from extensions",
     "  remove this export",
   ]);
 });
@@ -330,6 +330,12 @@ test("CF-37: explain --kinds lists kinds and toolboxes, and what is not in this 
   expect(lines).toContain("  anthropic");
   expect(lines).toContain("  search  search_content search_files");
   expect(lines).toContain("  git  not in this release");
+});
+
+test("CF-37: explain --effects is the table of the documentation", async () => {
+  const { code, lines } = await place().call("explain", "--effects");
+  expect(code).toBe(0);
+  expect(lines.join("\n")).toMatch(/^\| kind .*\n\| --- .*\n\| `observation_mask` \| before a request \|/);
 });
 
 test("CF-37: the program itself validates the shipped teams, offline and quickly", () => {

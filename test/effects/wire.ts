@@ -23,7 +23,7 @@ const named = z.strictObject({
 });
 
 /** `long` says much, `fail` fails, `edit` changes a file, `danger` is there to be hidden. */
-export const kit: Toolbox = {
+const kit: Toolbox = {
   name: "kit",
   description: "Tools of a test.",
   tools: [
@@ -108,7 +108,7 @@ const lineOf = (role: string, { type, text = "", name = "", input, content = "" 
 };
 
 /** The messages of a request as it arrived, a line for each of their blocks. */
-export const linesOf = (body: Readonly<Record<string, unknown>>): readonly string[] =>
+const linesOf = (body: Readonly<Record<string, unknown>>): readonly string[] =>
   (body["messages"] as readonly { role: string; content: string | readonly Block[] }[]).flatMap(
     ({ role, content }) =>
       typeof content === "string" ? [`${role}: ${content}`] : content.map((block) => lineOf(role, block)),
