@@ -153,6 +153,7 @@ test("AG-22: the caller's own deadline ends the graph with it", async () => {
   await made.bench.tick(5_000);
   await made.bench.idle();
   expect(names(made)).toEqual(["a"]);
+  expect(childIds(made)).toHaveLength(1);
   expect(endings(made).at(-1)).toBe("lead failed:deadline_exceeded");
   expect([made.bench.alarm(), Object.keys(made.bench.state().threads)]).toEqual([null, ["main"]]);
 });
