@@ -265,3 +265,12 @@ test("AG-26: a peer that takes a task over ends it for the graph", async () => {
   ]);
   expect(made.bench.alarm()).toBeNull();
 });
+
+test("TB-4: the toolbox agents can be narrowed to task graphs", async () => {
+  const boss = leads([node("a")], {}, "toolboxes: [{ name: agents, tools: [dispatch_tasks] }]");
+  const { bench } = await mission([boss, worker(done("a"), false)]);
+  const declared = bench.requests[0]?.tools.map(({ name }) => name) ?? [];
+  expect(declared).toContain("dispatch_tasks");
+  expect(declared).not.toContain("spawn_agents");
+  expect(bench.requests[0]?.system).toContain("<available_agents>\n- worker: ");
+});
