@@ -104,32 +104,3 @@ export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
       return structured(schema);
   }
 };
-
-const strictKeys = new Set(
-  "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs default pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
-    " ",
-  ),
-);
-
-/** Whether OpenAI's strict mode takes the schema (MO-14): objects closed, every property required, known keywords only. */
-export const fitsStrict = (schema: Json): boolean =>
-  isFields(schema) && fits(schema) && schema["type"] === "object";
-
-const fits = (schema: Json): boolean => {
-  if (!isFields(schema) || !Object.keys(schema).every((key) => strictKeys.has(key))) return false;
-  if (!fitsAsObject(schema)) return false;
-  let inner = true;
-  mapInner(schema, (each) => {
-    inner &&= fits(each);
-    return each;
-  });
-  return inner;
-};
-
-const fitsAsObject = (schema: Fields): boolean => {
-  const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
-  if (type !== "object" && properties === undefined) return true;
-  const names = isFields(properties) ? Object.keys(properties) : [];
-  const wanted = Array.isArray(required) ? required : [];
-  return additionalProperties === false && names.every((name) => wanted.includes(name));
-};

@@ -1,7 +1,8 @@
 import type { OpenAI } from "openai";
 import type { Json } from "../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../model/completer.ts";
-import { adaptSchema, fitsStrict } from "./json-schema.ts";
+import { fitsStrict } from "../tools/strict-schema.ts";
+import { adaptSchema } from "./json-schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
 import { isVisible, quote } from "./json-text.ts";
 import { fragments } from "./openai-blocks.ts";
@@ -46,7 +47,8 @@ const formatOf = (
   if (responseFormat.schema === undefined) return { type: "json_object" };
   if (!capabilities.strict_schema) return undefined;
   const schema = adaptSchema(responseFormat.schema, traits.schema) as Record<string, Json>;
-  return { type: "json_schema", json_schema: { name: "answer", schema, strict: fitsStrict(schema) } };
+  const strict = fitsStrict(responseFormat.schema);
+  return { type: "json_schema", json_schema: { name: "answer", schema, strict } };
 };
 
 const choiceOf = ({ tools, toolChoice }: ModelRequest): Tail["tool_choice"] => {

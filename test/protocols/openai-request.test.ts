@@ -147,6 +147,10 @@ test("MO-14: strict is true only for a schema that fits", () => {
   expect(format({ ...closed, additionalProperties: true })).toMatchObject({ json_schema: { strict: false } });
   const deep = { ...closed, properties: { a: { type: "object", properties: { b: { type: "string" } } } } };
   expect(format(deep)).toMatchObject({ json_schema: { strict: false } });
+  const { additionalProperties: _, ...adapted } = closed;
+  const toGrok = build("grok", { responseFormat: { type: "json_schema", schema: closed as never } });
+  expect(toGrok.body["response_format"]).toMatchObject({ json_schema: { strict: true } });
+  expect(toGrok.body["response_format"]).toHaveProperty("json_schema.schema", adapted);
 });
 
 test("MO-14: reasoning_effort is what the model takes, or is left out and named", () => {

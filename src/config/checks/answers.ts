@@ -1,5 +1,7 @@
 import type { Json } from "../../chat/message.ts";
-import type { AgentShape, Draft, Listed } from "../draft.ts";
+import { describeServed } from "../../providers/entry.ts";
+import { fitsStrict } from "../../tools/strict-schema.ts";
+import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
 import { schemaProblem } from "../../tools/json-schema-check.ts";
 
@@ -26,20 +28,15 @@ export const readResponseSchema = (given: unknown): ReadSchema => {
   return { ok: true, schema: JSON.parse(JSON.stringify(value)) as Json };
 };
 
-/** Whether every object of a schema lists all its properties and no others: what strict modes take. */
-const isStrictSchema = (schema: Json): boolean => {
-  if (typeof schema !== "object" || schema === null) return true;
-  if (Array.isArray(schema)) return schema.every(isStrictSchema);
-  const { type, properties, required, additionalProperties } = schema as { readonly [key: string]: Json };
-  if (type === "object" || properties !== undefined) {
-    const names = Object.keys((properties ?? {}) as object);
-    const listed = Array.isArray(required) ? required : [];
-    if (additionalProperties !== false || !names.every((name) => listed.includes(name))) return false;
-  }
-  return Object.values(schema).every((item) => isStrictSchema(item));
-};
-
 const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
+
+/** Whether a lane's model is given the schema itself, in a mode that has a strict form (MO-14). */
+const takesSchema = (draft: Draft, { provider, model }: Lane): boolean => {
+  const { models } = draft.sections;
+  const override = Object.hasOwn(models, model) ? models[model] : undefined;
+  const { capabilities } = describeServed(provider.value, model, override);
+  return strictKinds.has(provider.value.kind) && capabilities.strict_schema;
+};
 
 const checkAnswer = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
   const given = agent.options.response_schema;
@@ -50,8 +47,7 @@ const checkAnswer = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
     draft.report("invalid_schema", path, `this JSON Schema cannot be used: ${read.message}`);
     return;
   }
-  const strict = lanesOf(draft, agent).some(({ provider }) => strictKinds.has(provider.value.kind));
-  if (!strict || isStrictSchema(read.schema)) return;
+  if (fitsStrict(read.schema) || !lanesOf(draft, agent).some((lane) => takesSchema(draft, lane))) return;
   draft.report("schema_not_strict", path, "the provider's strict mode does not take this schema", {
     hint: "list every property in required and set additionalProperties: false",
   });
