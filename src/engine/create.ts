@@ -11,7 +11,7 @@ import { createCompleter, profiles as builtInProfiles } from "../providers/index
 import type { Profile } from "../providers/profile.ts";
 import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
-import type { Sandbox } from "../sandbox/contract.ts";
+import type { Sandbox, SkillFiles } from "../sandbox/contract.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import type { Egress } from "../tools/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
@@ -29,6 +29,7 @@ import { overrideOf, providerOf, windowOf } from "./models.ts";
 import { declaredSecrets, withReach } from "./reach.ts";
 import { withoutSecrets } from "./redacted.ts";
 import { rulesOf } from "./rules.ts";
+import { skillFilesOf } from "./skills.ts";
 import { withModels, withSecrets } from "./secrets.ts";
 import type { Bindings, SecretReader } from "./secrets.ts";
 
@@ -105,7 +106,9 @@ const sandboxesOf = (team: Team, env: Bindings): ((session: Session) => Sandbox)
   const fetcher = isFetcher(binding) ? binding : noSandbox;
   const { limits, env: variables } = team.sandbox;
   const settings = { limits, env: variables };
-  return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id), { settings });
+  let known: SkillFiles | null | undefined;
+  const skills = (): SkillFiles | null => (known === undefined ? (known = skillFilesOf(team)) : known);
+  return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id), { settings, skills });
 };
 
 /** How images are counted: by the family of the team's first provider (MO-34). */

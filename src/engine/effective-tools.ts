@@ -52,7 +52,8 @@ const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): Tools => 
   const skills = team.skills.filter(
     ({ name, description }) => description !== null && agent.skills.includes(name),
   );
-  return select(agent, [...toolboxes, createCoreToolbox(skills)], ["ask", "core"]);
+  const inWorkspace = agent.toolboxes.some(({ name }) => name === "exec");
+  return select(agent, [...toolboxes, createCoreToolbox(skills, inWorkspace)], ["ask", "core"]);
 };
 
 const inherited = (own: Tools, lent: Tools, caller: AgentConfig): Tools => {

@@ -1,4 +1,5 @@
 import { createExec } from "./client-exec.ts";
+import { SandboxError } from "./contract.ts";
 import type {
   ChangeOutcome,
   ContentHits,
@@ -6,6 +7,7 @@ import type {
   Sandbox,
   SandboxCapabilities,
   SandboxSettings,
+  SkillFiles,
   WriteOptions,
 } from "./contract.ts";
 import { workspacePath } from "./paths.ts";
@@ -18,6 +20,8 @@ export interface SandboxOptions {
   readonly graceMs?: number;
   /** Sent before the first request of this client; absent = the sandbox keeps what it has. */
   readonly settings?: SandboxSettings;
+  /** Placed behind the settings, if the sandbox has others; called once. */
+  readonly skills?: () => SkillFiles | null;
 }
 
 /** What the views of one sandbox share. */
@@ -63,10 +67,27 @@ async function write(
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
   viewOf(fetcher, id, options, { instance: null, configured: null });
 
-async function configure(wire: Wire, settings: SandboxSettings, memory: Memory): Promise<void> {
+/** A sandbox without a place for them, or without room, does without: `load_skill` reads them, too. */
+async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
+  try {
+    const { digest } = await json<{ digest: string | null }>(wire.send({ method: "GET", path: "/skills" }));
+    if (digest !== skills.digest)
+      await wire.send({ method: "PUT", path: "/skills", body: JSON.stringify(skills) });
+  } catch (error) {
+    if (!(error instanceof SandboxError) || error.code === "exec_transport_error") throw error;
+  }
+}
+
+async function configure(
+  wire: Wire,
+  settings: SandboxSettings,
+  skills: SkillFiles | null,
+  memory: Memory,
+): Promise<void> {
   const headers = { "Content-Type": "application/json" };
   try {
     await wire.send({ method: "PUT", path: "", body: JSON.stringify(settings), headers });
+    if (skills !== null) await placeSkills(wire, skills);
   } catch (error) {
     memory.configured = null;
     throw error;
@@ -74,10 +95,15 @@ async function configure(wire: Wire, settings: SandboxSettings, memory: Memory):
 }
 
 /** The wire, behind the settings. */
-const configuredWire = (wire: Wire, settings: SandboxSettings, memory: Memory): Wire => ({
+const configuredWire = (
+  wire: Wire,
+  settings: SandboxSettings,
+  skills: () => SkillFiles | null,
+  memory: Memory,
+): Wire => ({
   ...wire,
   send: async (request) => {
-    memory.configured ??= configure(wire, settings, memory);
+    memory.configured ??= configure(wire, settings, skills(), memory);
     await memory.configured;
     return wire.send(request);
   },
@@ -85,8 +111,8 @@ const configuredWire = (wire: Wire, settings: SandboxSettings, memory: Memory): 
 
 function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: Memory): Sandbox {
   const bare = createWire(fetcher, id, options.actor, memory);
-  const { settings } = options;
-  const wire = settings === undefined ? bare : configuredWire(bare, settings, memory);
+  const { settings, skills = () => null } = options;
+  const wire = settings === undefined ? bare : configuredWire(bare, settings, skills, memory);
   const capabilities = async (): Promise<SandboxCapabilities> =>
     json(wire.send({ method: "GET", path: "/capabilities" }));
   return {

@@ -114,6 +114,12 @@ export interface WriteOptions {
   readonly ifMatch?: string;
 }
 
+/** Files that lie in `.skills/` for commands to read, by their paths there (AG-38); `digest` names all of them. */
+export interface SkillFiles {
+  readonly digest: string;
+  readonly files: Readonly<Record<string, string>>;
+}
+
 export interface SearchMatch {
   readonly path: string;
   readonly line: number;

@@ -60,8 +60,8 @@ export const toolboxes: readonly Toolbox[] = [
 ];
 
 /** The implicit toolbox of an agent: `recall` and `report_status`, and `load_skill` if it has skills to load. */
-export const createCoreToolbox = (skills: readonly LoadableSkill[]): Toolbox => ({
+export const createCoreToolbox = (skills: readonly LoadableSkill[], inWorkspace = false): Toolbox => ({
   name: "core",
   description: "What every agent with tools has.",
-  tools: [recall, reportStatus, ...(skills.length === 0 ? [] : [createLoadSkill(skills)])],
+  tools: [recall, reportStatus, ...(skills.length === 0 ? [] : [createLoadSkill(skills, inWorkspace)])],
 });

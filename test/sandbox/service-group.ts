@@ -84,6 +84,32 @@ export function serviceGroup(connect: () => Fetcher): void {
     }
   });
 
+  test("AG-38: skills lie in .skills, are replaced as a whole, and neither tools nor commands change them", async () => {
+    const { raw, run, sandbox, text } = bench(connect);
+    const place = async (digest: string, files: object): Promise<number> =>
+      (await raw("PUT", "/skills", { body: JSON.stringify({ digest, files }) })).status;
+    if ((await raw("GET", "/skills")).status === 501) return;
+    expect(await (await raw("GET", "/skills")).json()).toEqual({ digest: null });
+    expect(await place("d1", { "maps/SKILL.md": "Read.", "maps/data/legend.txt": "Blue." })).toBe(204);
+    expect(await (await raw("GET", "/skills")).json()).toEqual({ digest: "d1" });
+    expect((await run("cat .skills/maps/SKILL.md .skills/maps/data/legend.txt")).stdout).toBe("Read.Blue.");
+    for (const script of [
+      "echo x > .skills/maps/SKILL.md",
+      "rm -r .skills",
+      "mv .skills s",
+      "touch .skills/new",
+    ])
+      expect((await run(script)).code, script).not.toBe(0);
+    const refused = sandbox.write(".skills/maps/SKILL.md", "x", { key: freshKey() });
+    await expect(refused).rejects.toMatchObject({ code: "path_not_writable" });
+    expect(await place("d2", { "other/SKILL.md": "Other." })).toBe(204);
+    expect(await text(".skills/other/SKILL.md")).toBe("Other.");
+    expect((await raw("GET", "/file/workspace/.skills/maps/SKILL.md")).status).toBe(404);
+    expect(await place("d3", { "../out": "x" })).toBe(400);
+    expect(await place("d4", { "a/../../../out": "x" })).not.toBe(204);
+    expect(await (await raw("GET", "/skills")).json()).toEqual({ digest: "d2" });
+  });
+
   test("TB-33: the wall limit ends a command whose own time-out is longer", async () => {
     const { raw, run } = bench(connect);
     await raw("PUT", "", { body: JSON.stringify({ limits: { wall: 1000, processes: 1 } }) });

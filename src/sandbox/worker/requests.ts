@@ -39,6 +39,11 @@ export const settingsBody = z.strictObject({
 });
 export type Settings = z.output<typeof settingsBody>;
 
+export const skillsBody = z.strictObject({
+  digest: z.string().min(1).max(128),
+  files: z.record(z.string().min(1), z.string()),
+});
+
 const common = { writable_paths: pathList.exactOptional() };
 const transfer = { source: path, destination: path, overwrite: z.boolean().exactOptional(), ...common };
 const newText = z.string().exactOptional();

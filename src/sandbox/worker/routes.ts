@@ -16,9 +16,11 @@ import {
   pathBody,
   pathList,
   settingsBody,
+  skillsBody,
 } from "./requests.ts";
 import { searchContent, searchFiles } from "./search.ts";
 import { saw } from "./seen.ts";
+import { placedSkills, placeSkills } from "./skills.ts";
 import { follow } from "./stream.ts";
 import { textOf } from "./edit-text.ts";
 import { unifiedDiff } from "./unified-diff.ts";
@@ -250,6 +252,11 @@ export function createRoutes(workspace: Workspace): Hono {
   app.post("/persist", unsupported("need to persist: its files last"));
   app.post("/hydrate", unsupported("need to hydrate: its files last"));
   app.put("/", (context) => configure(workspace, context));
+  app.get("/skills", () => Response.json({ digest: placedSkills(workspace.disk) }));
+  app.put("/skills", async (context) => {
+    placeSkills(workspace.disk, parseBody(skillsBody, await context.req.text()));
+    return context.body(null, 204);
+  });
   app.delete("/", async () => {
     await workspace.destroy();
     return new Response(null, { status: 204 });

@@ -24,11 +24,14 @@ export interface Writer {
   readonly writablePaths: readonly string[] | undefined;
   /** Whether the paths that no file tool may touch are closed to this writer. */
   readonly guarded: boolean;
+  /** It puts the team's skills in their folder, which is closed to all others. */
+  readonly placesSkills?: boolean;
 }
 
 /** Refuses a physical path that this writer may not change. */
 export function checkWritable(writer: Writer, path: string): void {
-  const closed = writer.guarded ? isProtected(path) : path === ".skills" || path.startsWith(".skills/");
+  const ofSkills = path === ".skills" || path.startsWith(".skills/");
+  const closed = writer.guarded ? isProtected(path) : ofSkills && writer.placesSkills !== true;
   if (closed) fail("path_not_writable", `${path} is protected and cannot be written`);
   if (!mayWrite(writer.writablePaths, path)) {
     fail(

@@ -15,8 +15,8 @@ const hint = (name: string, known: readonly string[]): string => {
   return near === null ? `there are: ${known.join(", ")}` : `did you mean "${near}"?`;
 };
 
-/** `load_skill` over the skills of an agent; declared only if there are any. */
-export function createLoadSkill(skills: readonly LoadableSkill[]): Tool {
+/** `load_skill` over the skills of an agent; declared only if there are any. `inWorkspace`: their files also lie in `.skills/`. */
+export function createLoadSkill(skills: readonly LoadableSkill[], inWorkspace: boolean): Tool {
   return defineTool({
     name: "load_skill",
     description: "Loads the instructions of a skill, or one of the files that belong to it.",
@@ -40,7 +40,9 @@ export function createLoadSkill(skills: readonly LoadableSkill[]): Tool {
       }
       const names = Object.keys(skill.files);
       if (file === undefined) {
-        return { content: names.length === 0 ? skill.body : `${skill.body}\n\nFiles: ${names.join(", ")}` };
+        const place = inWorkspace ? ` (for commands also in .skills/${name}/)` : "";
+        const files = names.length === 0 ? "" : `\n\nFiles: ${names.join(", ")}${place}`;
+        return { content: `${skill.body}${files}` };
       }
       const text = Object.hasOwn(skill.files, file) ? skill.files[file] : undefined;
       return text === undefined

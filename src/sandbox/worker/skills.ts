@@ -1,0 +1,39 @@
+import { workspacePath } from "../paths.ts";
+import { fail } from "./errors.ts";
+import { atomically, type Disk } from "./files.ts";
+import { locate } from "./locate.ts";
+import { removeTree, writeFile, type Writer } from "./tree.ts";
+
+/** The team's skills in the workspace: one tree that only the runtime puts there, closed to tools and commands (AG-38). */
+
+const folder = ".skills";
+const writer: Writer = {
+  name: "the team",
+  writablePaths: [folder, `${folder}/**`],
+  guarded: false,
+  placesSkills: true,
+};
+
+/** Names what lies in the folder; null if nothing was ever placed. */
+export const placedSkills = ({ database }: Disk): string | null =>
+  database.all<{ value: string }>("SELECT value FROM meta WHERE key = 'skills'")[0]?.value ?? null;
+
+const pathOf = (name: string): string => {
+  const path = workspacePath(`${folder}/${name}`);
+  return path.startsWith(`${folder}/`)
+    ? path
+    : fail("invalid_request", `files: ${name} lies outside of ${folder}`);
+};
+
+/** Replaces all of the folder at once. */
+export const placeSkills = (
+  disk: Disk,
+  { digest, files }: { readonly digest: string; readonly files: Readonly<Record<string, string>> },
+): void =>
+  atomically(disk, () => {
+    const { entry } = locate(disk, folder, false);
+    if (entry !== null) removeTree(disk, writer, folder, entry);
+    for (const [name, text] of Object.entries(files))
+      writeFile(disk, writer, pathOf(name), new TextEncoder().encode(text), null);
+    disk.database.all("INSERT OR REPLACE INTO meta (key, value) VALUES ('skills', ?)", digest);
+  });
