@@ -28,12 +28,20 @@ const endedRun = (draft: Draft, threadId: string): EndedRun | null => {
   return run === undefined || run.reason === null ? null : (run as EndedRun);
 };
 
-/** The thread leaves the live state; its messages and its row stay readable. */
+/** The thread leaves the live state, with what it kept for further tasks; messages and rows stay readable. */
 const threadLeft = (draft: Draft, threadId: string): void => {
   const { [threadId]: gone, ...threads } = draft.state.threads;
   if (gone === undefined) return;
   draft.left.push(gone);
   draft.state = treePruned({ ...draft.state, threads }, gone.child?.root ?? "");
+  for (const { id, parent, child } of Object.values(threads))
+    if (parent?.thread === threadId && child?.idle === true) threadLeft(draft, id);
+};
+
+/** The thread stays for the next task of its caller (AG-13). */
+const threadKept = (draft: Draft, threadId: string, { root }: Child): void => {
+  changeChild(draft, threadId, { idle: true });
+  draft.state = treePruned(draft.state, root);
 };
 
 /** Everything that is known of an end; a called thread without it is a broken one. */
@@ -80,7 +88,7 @@ export const childEnded = (draft: Draft, threadId: string): void => {
   const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
   if (handedOver) peerStarted(draft, thread, child, begun);
   tasksReleased(draft, threadId);
-  if (child.persistent && !handedOver && caller !== null) changeChild(draft, threadId, { idle: true });
+  if (child.persistent && !handedOver && caller !== null) threadKept(draft, threadId, child);
   else threadLeft(draft, threadId);
   if (caller !== null && !handedOver) callerTold(draft, caller, child, record);
 };

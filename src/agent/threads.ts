@@ -42,7 +42,7 @@ export const openChildren = ({ threads }: Session, threadId: string): readonly T
 export const treePruned = (session: Session, root: string): Session => {
   const { [root]: count, ...trees } = session.trees;
   const isAlive = Object.values(session.threads).some(
-    ({ child, run }) => child?.root === root || run?.id === root,
+    ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
   );
   return count === undefined || isAlive ? session : { ...session, trees };
 };

@@ -126,7 +126,7 @@ export const accept = (
   if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
   taken(context, thread, input);
   clockTicked(draft, "input");
-  return { input: statusAfter(context, input), run: threadOf(draft, thread.id).run?.id ?? null };
+  return { input: statusAfter(context, input), run: draft.state.threads[thread.id]?.run?.id ?? null };
 };
 
 const taken = ({ draft }: WriteContext, thread: Thread, input: Input): void => {
