@@ -13,10 +13,14 @@ export interface OkResult {
   readonly result: ToolResultPart;
 }
 
-/** The `ok` results before an index, oldest first; those of other statuses and pinned ones stay as they are. */
-export const okResults = (view: readonly Message[], end: number): readonly OkResult[] =>
+/** The `ok` results before an index, oldest first, of messages that `may` be meant; pinned ones stay as they are. */
+export const okResults = (
+  view: readonly Message[],
+  end: number,
+  may: (message: Message) => boolean = () => true,
+): readonly OkResult[] =>
   view.slice(0, end).flatMap((message, index) => {
-    const result = resultOf(message);
+    const result = may(message) ? resultOf(message) : null;
     return result?.status === "ok" && !isBlockPinned(view, index) ? [{ message, result }] : [];
   });
 

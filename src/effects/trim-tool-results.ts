@@ -39,10 +39,8 @@ export const trimToolResults = builtIn({
   }),
   run: (context, { max_result_length: max, preserve_recent: recent }) => {
     const { view } = context;
-    const older = view
-      .slice(0, newestFrom(view, recent, "tool"))
-      .filter((message) => mayBeLong(message, max));
-    const edits = okResults(older, older.length).flatMap((each) => trimmed(context, each, max));
+    const older = okResults(view, newestFrom(view, recent, "tool"), (message) => mayBeLong(message, max));
+    const edits = older.flatMap((each) => trimmed(context, each, max));
     return edits.length === 0 ? {} : { edits };
   },
 });

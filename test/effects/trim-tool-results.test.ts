@@ -66,6 +66,12 @@ test("EF-12: an image of a trimmed result stays in the view", () => {
   expect(after.at(-1)?.overlay).toMatchObject({ media: true });
 });
 
+test("EF-2 EF-12: a pinned result keeps nothing but its own block whole", () => {
+  const steps: readonly Step[] = [human("Go"), { calls: [{ result: long }], pinned: true }, use(long)];
+  const { after } = trimmed(steps, { max_result_length: 10, preserve_recent: 0 });
+  expect(results(after)).toEqual([long, "0123456789… [trimmed]"]);
+});
+
 test("EF-2: what is pinned stays whole", () => {
   const steps: readonly Step[] = [human("Go"), { calls: [{ result: long }], pinned: true }];
   const { after } = trimmed(steps, { max_result_length: 10, preserve_recent: 0 });
