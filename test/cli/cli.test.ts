@@ -67,7 +67,7 @@ test("CF-37 CF-38: the shipped teams pass validate --strict", async () => {
   const { call, root } = place();
   expect(await call("validate", "--strict")).toEqual({
     code: 0,
-    lines: ["assistant is valid", "default is valid"],
+    lines: ["assistant is valid", "default is valid", "dev-team is valid"],
   });
   expect(existsSync(join(root, ".limpet"))).toBe(false);
 });
@@ -145,7 +145,7 @@ test("CF-2: build writes four files, the same bytes each time", async () => {
   expect((await call("build", "--all")).code).toBe(0);
   const first = snapshot(join(root, ".limpet"));
   expect(Object.keys(first).map((path) => path.slice(root.length + 9))).toEqual(
-    ["assistant", "default"].flatMap((name) =>
+    ["assistant", "default", "dev-team"].flatMap((name) =>
       ["secrets.json", "team.js", "team.schema.json", "worker.js"].map((file) => `${name}/${file}`),
     ),
   );

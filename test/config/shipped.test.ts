@@ -71,3 +71,15 @@ test("CF-41: each commented provider of assistant is right once it is swapped in
     expect(team?.secrets).toHaveLength(1);
   }
 });
+
+test("AG-19: each agent of dev-team has its own skill, and only the lead may call others", async () => {
+  const team = await shipped("dev-team");
+  expect(team.secrets).toEqual([]);
+  expect(team.agents.map(({ name, skills, delegation }) => [name, skills, delegation.may_call])).toEqual([
+    ["lead", ["lead-workflow"], ["explorer", "planner", "coder", "reviewer"]],
+    ...["explorer", "planner", "coder", "reviewer"].map((name) => [name, [`${name}-workflow`], []]),
+  ]);
+  expect(team.skills.map(({ description }) => description !== null)).toEqual(Array(5).fill(true));
+  const writable = team.agents.map(({ name, options }) => [name, options.writable_paths]);
+  expect(Object.fromEntries(writable)).toMatchObject({ explorer: [], planner: ["PLAN.md"], reviewer: [] });
+});
