@@ -74,16 +74,19 @@ export interface SessionCall {
   readonly host?: string;
 }
 
-/** `json` is the serialised answer; `seq` the session's head after it; `status` 200, 201, 202 or 204. */
-export type SessionReply =
-  | {
-      readonly ok: true;
-      readonly status: 200 | 201 | 202 | 204;
-      readonly json: string;
-      readonly seq: number;
-      readonly replayed: boolean;
-    }
+/** `json` is the serialised answer; `replayed`: it was given before, under the same key. */
+interface Answered<Status extends number> {
+  readonly ok: true;
+  readonly status: Status;
+  readonly json: string;
+  readonly replayed: boolean;
+}
+export type Reply<Status extends number, More = unknown> =
+  | (Answered<Status> & More)
   | { readonly ok: false; readonly problem: Problem };
+
+/** `seq` is the session's head after it. */
+export type SessionReply = Reply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
 /** RPC surface of SessionObject. `fetch` upgrades to the WebSocket of AP-22; its caller stands in the header `limpet-principal` (JSON) and `limpet-session`. */
 export interface SessionRpc {

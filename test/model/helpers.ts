@@ -1,43 +1,15 @@
 import type { Message } from "../../src/chat/message.ts";
 import { collect } from "../../src/model/collect.ts";
 import type { CollectOptions } from "../../src/model/collect.ts";
-import type { Completion, ItemDelta, ModelEvent, ModelRequest } from "../../src/model/completer.ts";
+import type { Completion, ItemDelta, ModelEvent } from "../../src/model/completer.ts";
 import { ModelError } from "../../src/model/error.ts";
 import type { ModelFailure } from "../../src/model/error.ts";
+import { message, request } from "../support/requests.ts";
 
-/** A user message; the other fields of a message do not matter to the model room. */
-export const userMessage = (text: string, more: Partial<Message> = {}): Message => ({
-  id: "m1",
-  pos: 1,
-  role: "user",
-  origin: "human",
-  parts: [{ type: "text", text }],
-  at: 0,
-  tokens: 10,
-  ...more,
-});
+export { request } from "../support/requests.ts";
 
-export const request = (more: Partial<ModelRequest> = {}): ModelRequest => ({
-  model: "model-1",
-  system: "You help.",
-  messages: [userMessage("Hello")],
-  tools: [],
-  toolChoice: "auto",
-  maxTokens: 1000,
-  cache: { mode: "auto", ttl: "5m" },
-  media: () => "",
-  context: {
-    session: "s1",
-    agent: "guide",
-    thread: "main",
-    run: "r1",
-    turn: 1,
-    call: 0,
-    attempt: 1,
-    purpose: "turn",
-  },
-  ...more,
-});
+export const userMessage = (text: string, more: Partial<Message> = {}): Message =>
+  message("user", text, more);
 
 async function* batchesOf(
   ...batches: readonly (readonly ModelEvent[])[]

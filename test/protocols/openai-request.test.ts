@@ -148,7 +148,7 @@ test("MO-14: strict is true only for a schema that fits", () => {
   const deep = { ...closed, properties: { a: { type: "object", properties: { b: { type: "string" } } } } };
   expect(format(deep)).toMatchObject({ json_schema: { strict: false } });
   const { additionalProperties: _, ...adapted } = closed;
-  const toGrok = build("grok", { responseFormat: { type: "json_schema", schema: closed as never } });
+  const toGrok = build("grok", { responseFormat: { type: "json_schema", schema: closed } });
   expect(toGrok.body["response_format"]).toMatchObject({ json_schema: { strict: true } });
   expect(toGrok.body["response_format"]).toHaveProperty("json_schema.schema", adapted);
 });

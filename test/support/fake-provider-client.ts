@@ -3,12 +3,12 @@ import { createCompleter } from "../../src/providers/index.ts";
 import type { CompleterOptions } from "../../src/providers/index.ts";
 import { providerSchema } from "../../src/providers/schema.ts";
 import type { ProviderConfig } from "../../src/providers/schema.ts";
-import type { Message, Part } from "../../src/chat/message.ts";
 import { ModelError } from "../../src/model/error.ts";
 import type { ModelFailure } from "../../src/model/error.ts";
 import type { Completer, Completion, ItemDelta, ModelRequest } from "../../src/model/completer.ts";
 import type { FakeProvider } from "./fake-provider.ts";
 import type { Kind } from "./fake-provider-check.ts";
+import { request } from "./requests.ts";
 
 /** The model that each kind is asked for in tests. */
 export const models: Readonly<Record<Kind, string>> = {
@@ -69,51 +69,10 @@ export const completerFor = (
     ...options,
   });
 
-let made = 0;
+export { message, result } from "./requests.ts";
 
-export const message = (
-  role: Message["role"],
-  parts: readonly Part[] | string,
-  fields: Partial<Message> = {},
-): Message => {
-  made += 1;
-  return {
-    id: `msg_${made}`,
-    pos: made,
-    role,
-    origin: role === "user" ? "human" : role === "assistant" ? "agent" : "system",
-    parts: typeof parts === "string" ? [{ type: "text", text: parts }] : parts,
-    at: 0,
-    tokens: 10,
-    ...fields,
-  };
-};
-
-/** A tool's result message. */
-export const result = (call: string, name: string, text: string, status: "ok" | "error" = "ok"): Message =>
-  message("tool", [{ type: "tool_result", call, name, status, content: [{ type: "text", text }] }]);
-
-export const requestOf = (kind: Kind, fields: Partial<ModelRequest> = {}): ModelRequest => ({
-  model: models[kind],
-  system: "You help.",
-  messages: [message("user", "Hi.")],
-  tools: [],
-  toolChoice: "auto",
-  maxTokens: 16_384,
-  cache: { mode: "auto", ttl: "5m" },
-  media: () => "aGVsbG8=",
-  context: {
-    session: "s_1",
-    agent: "guide",
-    thread: "main",
-    run: "r_1",
-    turn: 1,
-    call: 0,
-    attempt: 1,
-    purpose: "turn",
-  },
-  ...fields,
-});
+export const requestOf = (kind: Kind, fields: Partial<ModelRequest> = {}): ModelRequest =>
+  request({ model: models[kind], maxTokens: 16_384, ...fields });
 
 export interface Outcome {
   readonly completion?: Completion;

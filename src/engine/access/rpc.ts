@@ -1,6 +1,5 @@
 import type { Reflection } from "../../agent/reflections.ts";
-import type { Principal, Scope, TeamRpc } from "../../agent/rpc.ts";
-import type { Problem } from "../../agent/problem.ts";
+import type { Principal, Reply, Scope, TeamRpc } from "../../agent/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./notes.ts";
 
@@ -29,14 +28,7 @@ export interface TeamCall {
   readonly key?: string;
 }
 
-export type TeamReply =
-  | {
-      readonly ok: true;
-      readonly status: 200 | 201 | 204;
-      readonly json: string;
-      readonly replayed: boolean;
-    }
-  | { readonly ok: false; readonly problem: Problem };
+export type TeamReply = Reply<200 | 201 | 204>;
 
 /** The whole RPC surface of TeamObject. */
 export interface TeamDirectory extends TeamRpc {
