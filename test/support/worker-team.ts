@@ -170,6 +170,27 @@ replies:
     usage: { input: 900, output: 100 }`,
   },
   {
+    name: "boss",
+    replies: `
+replies:
+  - reply:
+      - call: spawn_agents
+        args:
+          tasks:
+            - { agent: hand, task: Dig, context: "At noon" }
+            - { agent: hand, task: Fill, context: "" }
+            - { agent: hand, task: Rake, context: "" }
+  - reply: [{ text: "All hands are done." }]`,
+  },
+  {
+    name: "hand",
+    delay: 2,
+    replies: `
+replies:
+  - reply: [{ text: "I put it." }, { call: put, args: { name: spade, ms: 4 } }]
+  - reply: [{ call: task_complete, args: { status: completed, summary: "It is dug." } }]`,
+  },
+  {
     name: "shelf",
     toolboxes: "[state, tasks, notes]",
     replies: `
