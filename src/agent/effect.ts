@@ -156,7 +156,8 @@ export interface EffectResult<State> {
  */
 export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
   readonly kind: string;
-  readonly description: string;
+  /** For people who choose it; a team's own may leave it out. */
+  readonly description?: string;
   readonly phase: EffectPhase;
   readonly order: "shrink" | "inject";
   readonly params: P;

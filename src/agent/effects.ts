@@ -77,7 +77,7 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
     maxOutput: agent.lanes[0]?.maxOutput ?? 0,
     lastUsage: thread.lastUsage,
     get tools() {
-      return agent.specs.map(({ name }) => name);
+      return agent.specs.flatMap(({ name }) => (run.hidden.includes(name) ? [] : [name]));
     },
     get unread() {
       return unreadFrom(thread);

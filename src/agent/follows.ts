@@ -153,7 +153,8 @@ const planOf = (
   { depth, run }: Thread,
 ): CallPlan => {
   const plan = agent.judge(call, grants, depth);
-  if (run?.hidden.includes(call.name) !== true || plan.refusal !== undefined) return plan;
+  const named = agent.tools.get(call.name)?.tool.aliasOf ?? call.name;
+  if (run?.hidden.includes(named) !== true || plan.refusal !== undefined) return plan;
   const text = `not_permitted: ${call.name} is not available in this turn`;
   return { ...plan, verdict: "deny", by: "effect", refusal: { status: "denied", text } };
 };

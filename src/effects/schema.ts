@@ -41,7 +41,7 @@ const entry = ({ kind, description, params }: Pick<Effect, "kind" | "description
       kind: z.literal(kind).describe("Kind of the effect."),
       params: params.prefault({}).describe("Its parameters."),
     })
-    .describe(description);
+    .describe(description ?? "");
 
 /** The schema of one entry where these effects are known beside the built-in ones. */
 export const effectSchemaOf = (custom: readonly Effect[]): z.ZodType<EffectConfig> => {

@@ -308,6 +308,15 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
     expect(size(bench)).toBeLessThan(size(other.bench));
   });
 
+  test("EF-7: a hidden tool is refused under its other name, too", async () => {
+    const hide = effect("hide", "before_complete", () => ({ tools: { hide: ["spawn_agents"] } }));
+    const { bench } = await run(`replies: [{ reply: [{ call: delegate, args: { tasks: [] } }] }, ${done}]`, {
+      effects: { effects: [hide] },
+      team: "  - name: mate\n    description: Helps.",
+    });
+    expect(results(bench)).toEqual(["denied: not_permitted: delegate is not available in this turn"]);
+  });
+
   test("EF-7: stop ends the run when the phase is done", async () => {
     const stop = effect("stopper", "before_complete", ({ iteration }) =>
       iteration < 1 ? {} : { stop: { reason: "no_progress", message: "enough" } },
