@@ -95,7 +95,7 @@ const compactionBegun = (draft: Draft, threadId: string): boolean => {
 };
 
 /** Runs the turn's before-effects from one on; the request follows the last, unless one needs the outside or ends the run. */
-export const effectsContinued = (draft: Draft, threadId: string, from: number): void => {
+const effectsContinued = (draft: Draft, threadId: string, from: number): void => {
   const end = beforeEffects(draft, threadId, from);
   if (end === "done") attemptStarted(draft, threadId);
   else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });

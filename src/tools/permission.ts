@@ -143,18 +143,20 @@ function sharedFolder(subjects: readonly string[]): string {
 export function rememberable(
   call: PermissionCall,
 ): { readonly tool: string; readonly pattern: string } | null {
-  const { tool, toolbox, subjects } = call;
+  const pattern = rememberedPattern(call);
+  return pattern === null ? null : { tool: call.tool, pattern };
+}
+
+function rememberedPattern({ tool, toolbox, subjects }: PermissionCall): string | null {
   const [subject = ""] = subjects;
-  if (tool === "exec_run")
-    return { tool, pattern: `${escapeGlob(subject.split(" ").slice(0, 2).join(" "))} *` };
-  if (toolbox === "agents" || tool === "handoff")
-    return subjects.length === 1 ? { tool, pattern: escapeGlob(subject) } : null;
+  const only = subjects.length === 1 ? escapeGlob(subject) : null;
+  if (tool === "exec_run") return `${escapeGlob(subject.split(" ").slice(0, 2).join(" "))} *`;
+  if (toolbox === "agents" || tool === "handoff") return only;
   if (hostToolboxes.includes(toolbox)) {
     const origin = /^[a-z]+:\/\/[^/]+/.exec(subject)?.[0];
-    return origin === undefined ? null : { tool, pattern: `${escapeGlob(origin)}/**` };
+    return origin === undefined ? null : `${escapeGlob(origin)}/**`;
   }
-  if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return { tool, pattern: "*" };
+  if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return "*";
   const folder = sharedFolder(subjects);
-  if (folder !== "" && folder !== ".") return { tool, pattern: `${escapeGlob(folder)}/**` };
-  return subjects.length === 1 ? { tool, pattern: escapeGlob(subject) } : null;
+  return folder === "" || folder === "." ? only : `${escapeGlob(folder)}/**`;
 }

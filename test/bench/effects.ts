@@ -41,8 +41,9 @@ interface Sent {
 }
 
 /** Calls one tool `turns` times, then answers; a request for a summary gets one. */
-const providerOf = (turns: number, sent: Sent): typeof globalThis.fetch =>
-  (async (_input: RequestInfo | URL, init?: RequestInit) => {
+const providerOf =
+  (turns: number, sent: Sent): typeof globalThis.fetch =>
+  async (_input, init) => {
     const body = typeof init?.body === "string" ? init.body : "";
     sent.bytes += body.length;
     sent.largest = Math.max(sent.largest, body.length);
@@ -66,7 +67,7 @@ const providerOf = (turns: number, sent: Sent): typeof globalThis.fetch =>
           sent.calls,
           message("end_turn", { type: "text", text: "" }, { type: "text_delta", text: "Done." }),
         );
-  }) as typeof globalThis.fetch;
+  };
 
 const yaml = (effects: string, window: number): string => `
 providers: [{ name: claude, kind: anthropic, model: claude-sonnet-4-5, api_key: "\${KEY}", context_window: ${window} }]
