@@ -12,6 +12,8 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"],
           isolate: false,
+          // A slow machine is no failure.
+          testTimeout: 60_000,
         },
       },
       {

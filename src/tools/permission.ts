@@ -147,15 +147,17 @@ export function rememberable(
   return pattern === null ? null : { tool: call.tool, pattern };
 }
 
+const originPattern = (address: string): string | null => {
+  const origin = /^[a-z]+:\/\/[^/]+/.exec(address)?.[0];
+  return origin === undefined ? null : `${escapeGlob(origin)}/**`;
+};
+
 function rememberedPattern({ tool, toolbox, subjects }: PermissionCall): string | null {
   const [subject = ""] = subjects;
   const only = subjects.length === 1 ? escapeGlob(subject) : null;
   if (tool === "exec_run") return `${escapeGlob(subject.split(" ").slice(0, 2).join(" "))} *`;
   if (toolbox === "agents" || tool === "handoff") return only;
-  if (hostToolboxes.includes(toolbox)) {
-    const origin = /^[a-z]+:\/\/[^/]+/.exec(subject)?.[0];
-    return origin === undefined ? null : `${escapeGlob(origin)}/**`;
-  }
+  if (hostToolboxes.includes(toolbox)) return originPattern(subject);
   if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return "*";
   const folder = sharedFolder(subjects);
   return folder === "" || folder === "." ? only : `${escapeGlob(folder)}/**`;
