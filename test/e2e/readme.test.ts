@@ -157,6 +157,8 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
       return;
     case "text tree":
       return checkTree(text);
+    case "yaml config/dev-team/team.yaml":
+      return expect(readFileSync(join(root, role), "utf8")).toContain(text);
     case "yaml": {
       const { team, diagnostics } = await compileTeam(new Map([["team.yaml", text]]), { name: "acme" });
       expect(diagnostics).toEqual([]);
