@@ -48,6 +48,20 @@ replies:
   - reply: [{ text: "Thanks for the colour." }]`,
   },
   {
+    name: "elder",
+    replies: `
+replies:
+  - reply: [{ call: delegate_to_agent, args: { agent: heir, task: Find out the colour, context: "" } }]
+  - reply: [{ text: "Now I know." }]`,
+  },
+  {
+    name: "heir",
+    replies: `
+replies:
+  - reply: [{ call: delegate_to_agent, args: { agent: ask, task: Ask for the colour, context: "" } }]
+  - reply: [{ text: "It was asked." }]`,
+  },
+  {
     name: "approve",
     agent: `
 permissions:

@@ -66,17 +66,20 @@ export const run: Command = read(z.strictObject({ run: z.string() }), ({ archive
   return found === null ? refuse("not_found", "no such run") : json(JSON.stringify(found));
 });
 
+/** Callers before those they called: the order of the stored rows says nothing. */
 const liveThreads = (session: Session): readonly Json[] =>
-  Object.values(session.threads).map(({ id, agent, parent, depth, run: active, lastRun, child }) => ({
-    id,
-    agent,
-    parent,
-    depth,
-    run: active?.id ?? null,
-    last_run: lastRun,
-    status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
-    ...(child === null ? {} : { label: child.label, task: child.task }),
-  }));
+  Object.values(session.threads)
+    .toSorted((one, other) => one.depth - other.depth)
+    .map(({ id, agent, parent, depth, run: active, lastRun, child }) => ({
+      id,
+      agent,
+      parent,
+      depth,
+      run: active?.id ?? null,
+      last_run: lastRun,
+      status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
+      ...(child === null ? {} : { label: child.label, task: child.task }),
+    }));
 
 const notEnded = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
 
@@ -88,7 +91,7 @@ const endedThread = ({ id, agent, label, parent, depth, task, started_at, end }:
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
 
-/** The delegation tree: threads that are there, then the newest that have ended. */
+/** The delegation tree: threads that are there, callers first, then the newest that have ended. */
 const threadViews = (
   { state, archive }: Pick<ReadContext, "state" | "archive">,
   most: number,
