@@ -5,6 +5,7 @@ import { buildFloor, buildLimpet } from "./build.ts";
 import { measureBundle } from "./bundle.ts";
 import { measureCold, measureCounts, measureCrash } from "./counts.ts";
 import { measureRatios } from "./ratios.ts";
+import { measureAgents } from "./agents.ts";
 import { measureEffects } from "./effects.ts";
 import { freePort, start, startWorker } from "./server.ts";
 import type { WorkerOptions } from "./server.ts";
@@ -12,7 +13,7 @@ import { holds, tableOf } from "./table.ts";
 import type { Figure } from "./table.ts";
 
 /**
- * `npm run bench [-- --quick] [-- --only=ratios,counts,crash,cold,bundle,effects]`: the product against a floor written by hand, in
+ * `npm run bench [-- --quick] [-- --only=ratios,counts,crash,cold,bundle,effects,agents]`: the product against a floor written by hand, in
  * one run on one machine. Prints a table; exit code 1 if a figure misses its must.
  */
 
@@ -24,8 +25,8 @@ const chosen = process.argv
 const parts =
   chosen ??
   (quick
-    ? ["ratios", "counts", "crash", "bundle", "effects"]
-    : ["ratios", "counts", "crash", "cold", "bundle", "effects"]);
+    ? ["ratios", "counts", "crash", "bundle", "effects", "agents"]
+    : ["ratios", "counts", "crash", "cold", "bundle", "effects", "agents"]);
 const tell = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const provider = await start([join(import.meta.dirname, "provider.ts")], /\{"port":\d+\}/);
@@ -66,6 +67,7 @@ const work: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
   cold: async () => [await measureCold(await optionsOf("cold", limpetConfig), providerPort)],
   bundle: () => measureBundle(join(folder, "bundle")),
   effects: () => measureEffects(tell),
+  agents: () => measureAgents(tell, quick ? 3 : 7),
 };
 
 const figures: Figure[] = [];
