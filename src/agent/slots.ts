@@ -6,7 +6,7 @@ import type { Run, Session, Thread } from "./state.ts";
 /** Who may work at the same time (AG-21): a slot for each thread that works, the rest first come first. */
 
 /** A run is waiting when only the clock or others can move it. */
-export const isWaiting = (run: Run): boolean => {
+const isWaiting = (run: Run): boolean => {
   if (run.phase.at === "waiting" || run.missingSince !== null || run.budget.ask !== null) return true;
   if (run.phase.at === "preparing") return run.phase.until !== null;
   const calls = callsOfRun(run);

@@ -105,6 +105,7 @@ export const availableExtensions: readonly string[] = [
   "effects",
   "guards",
   "checks",
+  "agents",
 ];
 
 export interface UnavailableUse {

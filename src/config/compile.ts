@@ -9,10 +9,11 @@ import { checkTools } from "./checks/tools.ts";
 import { checkUsage } from "./checks/usage.ts";
 import { productCatalogue } from "./catalogue.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
-import type { Diagnostic } from "./diagnostics.ts";
+import type { Diagnostic, Place } from "./diagnostics.ts";
 import { arrangeDiagnostics, hasErrors, pathText } from "./diagnostics.ts";
 import { readDocument } from "./document.ts";
 import type { Catalogue, Draft } from "./draft.ts";
+import { extensionOffset } from "./extension-agents.ts";
 import { readExtensions } from "./extensions.ts";
 import type { ExtensionModule } from "./extensions.ts";
 import { collector } from "./files-map.ts";
@@ -55,16 +56,17 @@ const checkAvailability = (draft: Draft): void => {
 
 const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): Draft | null => {
   const skills = readSkills(report, files);
-  const extensions = readExtensions(options.extensions, providerKinds, (code, path, message, hint) => {
-    const place = { file: report.label("extensions.ts"), line: 1, column: 1 };
-    report.add(code, place, path, message, hint);
-  });
+  const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1 };
+  const extensions = readExtensions(options.extensions, providerKinds, (code, path, message, hint) =>
+    report.add(code, inExtensions, path, message, hint),
+  );
   const content = files.get("team.yaml");
   if (content === undefined) {
     report.addFile("file_missing", "team.yaml", "a team folder needs a team.yaml");
     return null;
   }
-  const { root, findings, place } = readDocument(report.label("team.yaml"), content);
+  const { root, findings, place: placeInFile } = readDocument(report.label("team.yaml"), content);
+  const place = (offset: number): Place => (offset === extensionOffset ? inExtensions : placeInFile(offset));
   for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
   if (root === null) return null;
   const catalogue = options.catalogue ?? productCatalogue;

@@ -2,6 +2,7 @@ import { globMatch } from "../sandbox/glob.ts";
 import { unavailableNames } from "./availability.ts";
 import { priceOfLane, windowOf } from "./checks/models.ts";
 import type { Path } from "./diagnostics.ts";
+import { extensionOffset } from "./extension-agents.ts";
 import type { AgentShape, Draft, Listed } from "./draft.ts";
 import { lanesOf } from "./draft.ts";
 import { effects } from "../effects/index.ts";
@@ -34,7 +35,9 @@ const originOf: OriginOf = (draft, path) => {
   const [section, , ...rest] = path;
   const shared = section === "agents" && at(draft.written, ["defaults", ...rest]) !== undefined;
   if (!own && !shared) return "default";
-  const { line } = draft.place(offsetOf(draft.root, path, "value"));
+  const offset = offsetOf(draft.root, path, "value");
+  if (offset === extensionOffset) return "extensions.ts";
+  const { line } = draft.place(offset);
   return own ? `line ${line}` : `defaults, line ${line}`;
 };
 

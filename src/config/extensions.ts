@@ -3,6 +3,8 @@ import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
 import type { ErrorCode } from "./diagnostics.ts";
+import type { Located } from "./document.ts";
+import { readAgents } from "./extension-agents.ts";
 import { guardKinds } from "../guards/index.ts";
 import { guardKeys } from "./agent-schema.ts";
 import { availableExtensions } from "./availability.ts";
@@ -21,6 +23,7 @@ export interface ExtensionNames {
   readonly effects: readonly Effect[];
   readonly guards: readonly Guard[];
   readonly checks: readonly string[];
+  readonly agents: readonly Located[];
 }
 
 const nothing: ExtensionNames = {
@@ -29,6 +32,7 @@ const nothing: ExtensionNames = {
   effects: [],
   guards: [],
   checks: [],
+  agents: [],
 };
 
 type Problem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
@@ -221,6 +225,9 @@ export const readExtensions = (
     providerKinds: readProviders(listOf(module.exports, "providers", problem), knownKinds, problem),
     effects: readKinds<Effect>(listOf(module.exports, "effects", problem), effectList, problem),
     checks: readChecks(listOf(module.exports, "checks", problem), problem),
+    agents: readAgents(listOf(module.exports, "agents", problem), (path, message) =>
+      problem("extension_invalid", path, message),
+    ),
     guards: readKinds<Guard>(listOf(module.exports, "guards", problem), guardList, problem),
   };
 };

@@ -5,6 +5,7 @@ import type { Path } from "./diagnostics.ts";
 import { pathText } from "./diagnostics.ts";
 import type { Located, ReadDocument } from "./document.ts";
 import type { Catalogue, Draft, Listed, Report } from "./draft.ts";
+import { withAgents } from "./extension-agents.ts";
 import type { ExtensionNames } from "./extensions.ts";
 import type { FolderReport } from "./files-map.ts";
 import type { ShapeIssue } from "./issues.ts";
@@ -95,7 +96,8 @@ export const readTeam = (
   place: ReadDocument["place"],
   around: Around,
 ): Draft | null => {
-  const { file, body: raw, prefix } = unwrap(root);
+  const { file, body, prefix } = unwrap(root);
+  const raw = withAgents(body, around.extensions.agents);
   const onFile = reporter(folder, place, file, []);
   if (raw.kind !== "map") {
     onFile("wrong_type", [], "a team file is a map with providers and agents");

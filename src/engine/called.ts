@@ -9,7 +9,7 @@ import { providerOf, resolveModel } from "./models.ts";
 
 /** What calling makes of an agent: its model, its bounds, whom it may call in turn. */
 
-export const cardOf = (agent: AgentConfig): AgentCard => ({
+const cardOf = (agent: AgentConfig): AgentCard => ({
   name: agent.name,
   description: agent.description,
   capabilities: agent.capabilities,

@@ -138,7 +138,7 @@ export const chatOf = ({ bench }: Pick<Crew, "bench">, thread: string): readonly
 const resultsIn = (chat: readonly Message[]): readonly ToolResultPart[] =>
   chat.flatMap(({ parts }) => parts.filter((part): part is ToolResultPart => part.type === "tool_result"));
 
-export const textOfResult = ({ content }: ToolResultPart): string =>
+const textOfResult = ({ content }: ToolResultPart): string =>
   content.map((part) => (part.type === "text" ? part.text : "")).join("");
 
 /** `status: text` of every result in a thread's chat, in order. */

@@ -18,7 +18,7 @@ const writablePaths = z
   .max(200);
 
 /** One task for another agent (AG-7). */
-export const taskShape = {
+export const taskSchema = z.strictObject({
   agent: z
     .string()
     .min(1)
@@ -48,12 +48,11 @@ export const taskShape = {
   provider: z.string().min(1).max(64).optional().describe("Provider of its model, if you may choose one."),
   timeout_seconds: z.int().min(1).max(86_400).optional().describe("Seconds after which it is stopped."),
   writable_paths: writablePaths.optional().describe("Globs that bound what it may write, like src/**."),
-};
+});
 
 /** Characters of a result: what children say is cut before, so that lists stay whole (AG-24). */
 export const listLimit = 400_000;
 
-export const taskSchema = z.strictObject(taskShape);
 export const childParameter = z.string().min(1).max(64).describe("Id of the child, as its item gives it.");
 export const textParameter = (what: string, description: string) =>
   filled(what).max(32_000).describe(description);

@@ -1,0 +1,52 @@
+import type { Entry, Located } from "./document.ts";
+import { withEntries } from "./located.ts";
+
+/** Agents of a team's extensions (AG-1): they join those of the team file and are checked like them. */
+
+/** Offset of everything that stands in `extensions.ts`: no place of the team file. */
+export const extensionOffset = -1;
+
+const at = extensionOffset;
+
+const sizeOf = (nodes: readonly Located[]): number => 1 + nodes.reduce((sum, { size }) => sum + size, 0);
+
+/** A value as if it had been written in a team file; null if a team file cannot hold it. */
+const locatedValue = (value: unknown): Located | null => {
+  if (value === null || ["string", "number", "boolean"].includes(typeof value))
+    return { kind: "scalar", value: value as string | number | boolean | null, at, size: 1 };
+  if (typeof value !== "object") return null;
+  if (Array.isArray(value)) {
+    const items = value.map(locatedValue).filter((item) => item !== null);
+    return items.length < value.length ? null : { kind: "list", items, at, size: sizeOf(items) };
+  }
+  const pairs = Object.entries(value).filter(([, each]) => each !== undefined);
+  const entries = new Map<string, Entry>();
+  for (const [key, each] of pairs) {
+    const node = locatedValue(each);
+    if (node === null) return null;
+    entries.set(key, { keyAt: at, node });
+  }
+  return { kind: "map", entries, at, size: sizeOf([...entries.values()].map(({ node }) => node)) };
+};
+
+/** The agents of an export; what is none goes to `problem`. */
+export const readAgents = (
+  value: readonly unknown[],
+  problem: (path: string, message: string) => void,
+): Located[] =>
+  value.flatMap((agent, index) => {
+    const node = locatedValue(agent);
+    if (node?.kind === "map") return [node];
+    problem(`agents[${index}]`, "an agent is an object of the keys that a team file takes, as plain values");
+    return [];
+  });
+
+/** A team's body with the agents of its extensions behind its own. */
+export const withAgents = (body: Located, agents: readonly Located[]): Located => {
+  if (agents.length === 0 || body.kind !== "map") return body;
+  const own = body.entries.get("agents");
+  if (own !== undefined && own.node.kind !== "list") return body;
+  const items = [...(own?.node.kind === "list" ? own.node.items : []), ...agents];
+  const node: Located = { kind: "list", items, at: own?.node.at ?? at, size: sizeOf(items) };
+  return withEntries(body, new Map([["agents", { keyAt: own?.keyAt ?? at, node }]]));
+};
