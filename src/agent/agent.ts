@@ -102,6 +102,8 @@ export interface Agent {
     readonly onTimeout: "deny" | "approve";
   };
   readonly commandTimeout: { readonly default: number; readonly max: number };
+  /** Folder of the workspace that commands start in. */
+  readonly workingDir: string;
   readonly outputLimits: Readonly<Record<string, number>>;
   readonly cacheResults: boolean;
   readonly onInterrupt: Readonly<Record<string, "rerun" | "unknown" | "ask" | "fail">>;
@@ -156,6 +158,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   asks: { timeoutMs: 86_400_000, questionTimeoutMs: 86_400_000, onTimeout: "continue" },
   approvalTimeout: () => ({ timeoutMs: 86_400_000, onTimeout: "deny" }),
   commandTimeout: { default: 120_000, max: 600_000 },
+  workingDir: ".",
   outputLimits: {},
   cacheResults: false,
   onInterrupt: {},

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { effortSchema } from "../model/schema.ts";
+import { workspacePath } from "../sandbox/paths.ts";
 import { count, duration, fraction, globProblem, mapOf, text } from "../schema.ts";
 
 const checkpointSchema = z.strictObject({
@@ -12,6 +13,16 @@ const glob = () =>
     const problem = globProblem(value);
     if (problem !== null) context.addIssue({ code: "custom", message: `invalid_value: ${problem}` });
   });
+
+/** Whether a path stays in the workspace. */
+const isInside = (path: string): boolean => {
+  try {
+    workspacePath(path);
+  } catch {
+    return false;
+  }
+  return true;
+};
 
 const turns = {
   max_iterations: count().default(100).describe("Turns of a run; 0 = no limit, which needs a budget."),
@@ -72,6 +83,7 @@ const tools = {
     .optional()
     .describe("Globs that bound all writes; omitted: unbounded, []: nothing."),
   working_dir: text(500, 1)
+    .refine(isInside, "invalid_value: write a folder of the workspace, like src")
     .default(".")
     .describe("Folder that commands start in, relative to the workspace."),
   backend: z.enum(["", "native"]).default("").describe("Accepted for older files; both mean the sandbox."),

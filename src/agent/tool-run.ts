@@ -78,6 +78,7 @@ const contextOf = (
     },
     ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
     commandTimeout: agent.commandTimeout,
+    workingDir: agent.workingDir,
     stores: storesOf(host, agent.name),
     recall: (id) => host.recall(id),
     memo: {

@@ -52,7 +52,6 @@ const options: readonly Unavailable[] = [
   { path: "verify_on_breach", used: not(false), cannot: "verify edits" },
   { path: "plan_before_execute", used: not(false), cannot: "plan before it executes" },
   { path: "localize", used: not(false), cannot: "look for the files that an input is about" },
-  { path: "working_dir", used: not("."), cannot: "start commands in another folder" },
 ].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
 
 const agents: readonly Unavailable[] = [

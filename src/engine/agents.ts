@@ -4,6 +4,7 @@ import type { Standing } from "../agent/standing.ts";
 import type { ClientTool, Session } from "../agent/state.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
+import { workspacePath } from "../sandbox/paths.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import { builtInToolboxes, coreTools } from "../config/known.ts";
 import type { Effect } from "../agent/effect.ts";
@@ -101,6 +102,11 @@ const formatOf = (agent: AgentConfig): Agent["responseFormat"] => {
   return { type, ...(schema === undefined ? {} : { schema }) };
 };
 
+const commandsOf = ({ options }: AgentConfig): Pick<Agent, "commandTimeout" | "workingDir"> => ({
+  commandTimeout: { default: options.command_timeout / 1_000, max: options.max_command_timeout / 1_000 },
+  workingDir: workspacePath(options.working_dir),
+});
+
 type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
 
 /** The caller's own tools go to `main`, and below it only where every caller lends its tools. */
@@ -154,10 +160,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     ...guarding,
     historySize: Math.max(guardHistory(guarding.guards), effectHistory(effects)),
     ...asksOf(team, agent),
-    commandTimeout: {
-      default: agent.options.command_timeout / 1_000,
-      max: agent.options.max_command_timeout / 1_000,
-    },
+    ...commandsOf(agent),
     outputLimits: agent.options.tool_output_limits,
     cacheResults: agent.options.cache_tool_results,
     onInterrupt: agent.options.on_interrupt,

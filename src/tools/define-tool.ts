@@ -66,6 +66,8 @@ export interface ToolContext extends Reach {
   readonly writablePaths?: readonly string[];
   /** Seconds a command may take: default and greatest. */
   readonly commandTimeout: { readonly default: number; readonly max: number };
+  /** Folder of the workspace that commands start in. */
+  readonly workingDir: string;
   /** What the threads of the session share; changed by an output's `stores`. */
   readonly stores: Stores;
   /** Stored text of this session (SE-19), null if the id is unknown. */

@@ -56,7 +56,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
       "verify_on_breach: true",
       "plan_before_execute: approve",
       "localize: true",
-      "working_dir: src",
     ].map((option) => [
       `agent.options.${option.split(":")[0] ?? ""}`,
       [team({ agent: `    options: { ${option} }` }), team({ top: `defaults: { options: { ${option} } }` })],

@@ -297,6 +297,17 @@ test("CF-25: a mistake in one entry of a list does not hide the others", async (
   ]);
 });
 
+test("CF-14: working_dir is a folder of the workspace", async () => {
+  const diagnosed = async (value: string): Promise<readonly string[]> =>
+    complaints(team({ agent: `    options: { working_dir: "${value}" }` }));
+  for (const inside of [".", "src/lib", "/workspace/src", "a/../b"])
+    expect(await diagnosed(inside)).toEqual([]);
+  for (const outside of ["..", "/etc", "a/../../b"])
+    expect(await diagnosed(outside)).toEqual([
+      "team.yaml:9:29 error invalid_value agents[0].options.working_dir: write a folder of the workspace, like src",
+    ]);
+});
+
 test("SE-22: globs of writable_paths", () => {
   const good = ["**", "src/**", "**/a.ts", "src/**/a.ts", "a.ts", "src/*.ts", "a-*"];
   const wrong = ["", " ", "/etc", "~/a", "../a", "a/../b", "{a,b}", "a/**/b/**", "a**", "src/**.ts"];

@@ -117,9 +117,13 @@ test("SE-22: writable_paths reach the tools as written: absent is unbounded, [] 
 
 test("CF-14, SE-16: command_timeout and its greatest value reach the tools in seconds", async () => {
   const { probe } = await run(
-    scripted(script(call("look")), "options: { command_timeout: 90s, max_command_timeout: 5m }"),
+    scripted(
+      script(call("look")),
+      "options: { command_timeout: 90s, max_command_timeout: 5m, working_dir: /workspace/src/./lib/ }",
+    ),
   );
   expect(probe.calls[0]?.context.commandTimeout).toEqual({ default: 90, max: 300 });
+  expect(probe.calls[0]?.context.workingDir).toBe("src/lib");
 });
 
 test("CF-14, SE-18: tool_output_limits cut a tool's output, the rest is there for recall", async () => {

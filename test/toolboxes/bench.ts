@@ -57,6 +57,7 @@ export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fet
       session: "session",
       sandbox,
       commandTimeout: { default: 20, max: 30 },
+      workingDir: ".",
       stores: emptyStores,
       ...noReach,
       sees: { images: true, documents: true },

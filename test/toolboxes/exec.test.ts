@@ -32,6 +32,18 @@ test("TB-16: a time-out says so, with the output so far; the model's value is cl
   expect(Date.now() - started).toBeLessThan(4000);
 });
 
+test("CF-14: commands start in the agent's working_dir, unless they name a folder of their own", async () => {
+  const { text } = toolBench();
+  const context = { workingDir: "src/lib" };
+  await text("fs_write", { path: "src/lib/here", content: "x" });
+  expect(await text("exec_shell", { script: "pwd; ls" }, context)).toBe("/workspace/src/lib\nhere\n[exit 0]");
+  expect(await text("exec_run", { command: "pwd", cwd: "src" }, context)).toBe("/workspace/src\n[exit 0]");
+  expect(await text("exec_run", { command: "pwd", cwd: "." }, context)).toBe("/workspace\n[exit 0]");
+  expect(await text("exec_run", { command: "pwd" }, { workingDir: "none" })).toMatch(
+    /^ERROR not_found: .*none/,
+  );
+});
+
 test("TB-31: writable paths of the agent bind its commands", async () => {
   const { text } = toolBench();
   const context = { writablePaths: ["src/**"] };

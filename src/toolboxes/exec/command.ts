@@ -35,11 +35,12 @@ export const commandDeadline = (timeout: number | undefined, bounds: Bounds): nu
 export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
 
 function requestOf(command: Command, context: ToolContext): ExecRequest {
+  const cwd = command.cwd ?? context.workingDir;
   return {
     argv: command.argv,
     execId: execIdOf(context.key),
     timeoutMs: secondsOf(command.timeout, context.commandTimeout) * 1000,
-    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...(cwd === "." ? {} : { cwd }),
     ...(command.stdin === undefined ? {} : { stdin: command.stdin }),
     ...(context.writablePaths === undefined ? {} : { writablePaths: context.writablePaths }),
   };
