@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { openBench, PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
+import { crewYaml, delegate, replies, said } from "../support/crew.ts";
 import { checkInvariants } from "../support/invariants.ts";
+import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
 import type { EngineExtras } from "../support/teams.ts";
@@ -216,5 +218,23 @@ test("★ AG-40: the power cut at every write: one snapshot, the same in every r
     expect(new Set(bench.requests.map(({ system }) => system)), `cut at ${cut}`).toEqual(
       new Set([clean.requests[0]?.system]),
     );
+  }
+});
+
+test("AG-40: sessions with tools of their own, and called agents, have the snapshot, too", async () => {
+  const workspace = await workspaceWith({ "AGENTS.md": "First." });
+  const coder = { name: "coder", script: replies(said("Coded.")) };
+  const lead = { name: "lead", script: replies(said(delegate("coder")), said("Done.")) };
+  const engine = await engineOf(crewYaml([lead, coder], "context: { external: true }"), {
+    env: workspace.env,
+    toolboxes: [createProbe().toolbox],
+  });
+  const tool = { name: "pick", description: "Picks.", params: { type: "object" } };
+  for (const own of [{}, { client_tools: [tool] }, { tools: ["delegate_to_agent"] }]) {
+    const bench = openBench({ engine });
+    bench.ok("create", own);
+    await say(bench);
+    expect(bench.requests).toHaveLength(3);
+    expect(bench.requests.map(({ system }) => system.includes("First."))).toEqual([true, true, true]);
   }
 });
