@@ -74,6 +74,8 @@ export interface Agent {
     readonly tokens: number;
   };
   readonly limits: RunLimits;
+  /** Turns after which it is told once to wrap up; 0 = never. */
+  readonly warnIterations: number;
   readonly delegation: Delegation;
   /** First = outermost (AG-37). */
   readonly guardrails: readonly Guardrail[];
@@ -148,6 +150,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   isPoll: () => false,
   delegation: noDelegation,
   maxConcurrency: 0,
+  warnIterations: 0,
   limits: {
     maxIterations: 0,
     askIterations: false,

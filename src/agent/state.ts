@@ -146,6 +146,8 @@ export interface Run {
   readonly announces: boolean;
   /** `run_waiting` was said and `run_resumed` not yet. */
   readonly waitingShown: boolean;
+  /** The note that turns run out was given. */
+  readonly wrapUpSaid?: boolean;
   readonly light: boolean;
   /** Since when the deployment lacks the run's agent (CF-34). */
   readonly missingSince: number | null;

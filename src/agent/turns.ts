@@ -17,6 +17,7 @@ import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { purposeOf } from "./state.ts";
 import { noUsage } from "./usage.ts";
+import { wrapUpNoted } from "./wrap-up.ts";
 import type { Phase, Run } from "./state.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
@@ -79,7 +80,10 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
   }
   notesAppended(draft, threadId);
   steersJoined(draft, threadId);
-  if (!repair) turnOpened(draft, threadId);
+  if (!repair) {
+    wrapUpNoted(draft, threadId);
+    turnOpened(draft, threadId);
+  }
   changeRun(draft, threadId, { hidden: [], overflows: 0 });
   if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
 };

@@ -41,7 +41,6 @@ const toolboxes: readonly Unavailable[] = Object.entries(unbuiltToolboxes).flatM
 const unbuiltProviders: readonly string[] = ["workers-ai"];
 
 const options: readonly Unavailable[] = [
-  { path: "warn_iterations", used: not(0), cannot: "warn before the turn limit" },
   { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
   { path: "checkpoints", used: filled, cannot: "give notes at checkpoints" },
   { path: "reflect_on_error", used: not(false), cannot: "ask for a reflection after failed calls" },

@@ -160,6 +160,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     ...guarding,
     historySize: Math.max(guardHistory(guarding.guards), effectHistory(effects)),
     ...asksOf(team, agent),
+    warnIterations: agent.options.warn_iterations,
     ...commandsOf(agent),
     outputLimits: agent.options.tool_output_limits,
     cacheResults: agent.options.cache_tool_results,

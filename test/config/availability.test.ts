@@ -45,7 +45,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   ),
   ...Object.fromEntries(
     [
-      "warn_iterations: 5",
       "no_progress_turns: 3",
       "checkpoints: [{ fraction: 0.5, message: Half. }]",
       "reflect_on_error: true",
