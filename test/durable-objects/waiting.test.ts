@@ -25,10 +25,11 @@ beforeAll(() => {
     return timer;
   };
   globalThis.setTimeout = Object.assign(kept, real.setTimeout) as typeof globalThis.setTimeout;
-  globalThis.clearTimeout = (timer) => {
+  const cleared = (timer?: number | null) => {
     timers.delete(timer);
-    real.clearTimeout(timer);
+    real.clearTimeout(timer ?? null);
   };
+  globalThis.clearTimeout = cleared as typeof globalThis.clearTimeout;
 });
 afterAll(() => {
   Object.assign(globalThis, real);

@@ -97,6 +97,23 @@ test("AG-27 TB-6: the plan is no file before a person agrees, and the session re
   socket.close();
 });
 
+test("AG-18: a person cancels one called agent; its open question is closed, and the lead says what came of it", async () => {
+  const { session, socket } = await toThePlan();
+  const threads = await listOf<Listed>(`/v1/sessions/${session}/threads`);
+  const planner = threads.find(({ agent }) => agent === "planner")?.id;
+  const { status } = await api.post(`/v1/sessions/${session}/cancel`, { thread: planner });
+  expect(status).toBe(200);
+  await socket.event("run_end", ({ thread }) => thread === "main");
+  const ends = only(socket.events, "agent_end").map(({ agent, data }) => `${agent.name} ${data.state}`);
+  expect(ends).toEqual(["explorer completed", "planner cancelled", "lead completed"]);
+  expect(only(socket.events, "ask_cancelled")).toHaveLength(1);
+  const [answer] = only(socket.events, "message_added")
+    .filter(({ data }) => data.final)
+    .slice(-1);
+  expect(JSON.stringify(answer?.data.message.parts)).toContain("I could not have this finished");
+  socket.close();
+});
+
 test("AG-17: agent_start and agent_end come in pairs, children inside their caller, coders beside each other", async () => {
   const { session, socket } = await approvedRun();
   const events = await api.events(session);
