@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { crew, delegate, replies, said } from "../support/crew.ts";
 import { headOf, onlyAsk, play, typesAfter } from "./play.ts";
 
 /** SE-46, row by row and in full. */
@@ -141,6 +142,38 @@ test("SE-46 question", async () => {
     "tool_call_parked",
     "run_waiting",
     "ask_resolved",
+    "tool_call_end",
+    "run_resumed",
+    "message_added",
+    ...closing,
+    "turn_start",
+    ...answer,
+  ]);
+});
+
+test("SE-46 child", async () => {
+  const { bench } = await crew([
+    { name: "lead", script: replies(said(delegate("coder")), said("Done.")) },
+    { name: "coder", script: replies(said("Coded.")) },
+  ]);
+  bench.send("Go");
+  await bench.idle();
+  const types = bench
+    .events()
+    .slice(1)
+    .map(({ type, thread }) => (thread === "main" ? type : `child ${type}`));
+  expect(types).toEqual([
+    ...opening,
+    "turn_start",
+    ...request,
+    "llm_tool_prepare",
+    "llm_finish",
+    "message_added",
+    "tool_call_start",
+    "tool_call_parked",
+    ...["run_start", "agent_start", "input_applied", "message_added"].map((type) => `child ${type}`),
+    "run_waiting",
+    ...["turn_start", ...answer].map((type) => `child ${type}`),
     "tool_call_end",
     "run_resumed",
     "message_added",
