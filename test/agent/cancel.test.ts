@@ -108,7 +108,7 @@ describe("SE-31: cancel now", () => {
     const [run] = bench.events().flatMap((event) => event.run ?? []);
     const step = bench.events().find(({ type }) => type === "tool_call_start")?.call;
     expect(bench.logs).toEqual([
-      { msg: "late_outcome", session: bench.id, thread: "main", run, step, code: "ok" },
+      { level: "info", msg: "late_outcome", session: bench.id, thread: "main", run, step, code: "ok" },
     ]);
   });
 
