@@ -74,6 +74,8 @@ export interface Hold {
   readonly cost: number;
   /** Tokens the reply may have. */
   readonly output: number;
+  /** The tenant's day pays for it: nothing of it is bounded, or the lease has room (RE-4). */
+  readonly leased: boolean;
 }
 
 /** A model call of an effect, as far as the ledger needs it if it is lost. */

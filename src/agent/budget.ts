@@ -100,17 +100,18 @@ export interface Held {
   readonly cost: number;
 }
 
-/** What model calls under way keep back from an account, without those of one thread. */
+/** What model calls under way keep back from an account, without those of one thread; `leased`: only those that a lease pays for. */
 export const heldFrom = (
   state: Session,
   { scope, thread }: Pick<Account, "scope" | "thread">,
   except: string,
+  leased = false,
 ): Held => {
   let tokens = 0;
   let cost = 0;
   for (const { id, run } of Object.values(state.threads)) {
     const hold = id === except ? null : holdOf(run);
-    if (hold === null) continue;
+    if (hold === null || (leased && !hold.leased)) continue;
     if (scope === "run" && !lineOf(state, id).some((each) => each.id === thread)) continue;
     tokens += hold.tokens;
     cost += hold.cost;
@@ -174,6 +175,7 @@ export const holdFor = (wanted: Wanted, output: number): Hold => ({
   tokens: wanted.input + wanted.thinking + output,
   cost: wanted.price(output) ?? 0,
   output,
+  leased: false,
 });
 
 const reachedBy = (
@@ -206,8 +208,7 @@ const unpricedUnder = (
 };
 
 /** What ends the run rather than what may be raised, and of those what ends most (AG-22). */
-const gravest = (found: readonly Reached[]): Reached | undefined =>
-  found.find(({ ask }) => !ask) ?? found[0];
+const gravest = (found: readonly Reached[]): Reached | undefined => found.find(({ ask }) => !ask) ?? found[0];
 
 /** Whether a model call has room in every account of its thread, and how long its reply may be (EF-38). */
 export const roomFor = (ground: Ground, threadId: string, wanted: Wanted): Room => {

@@ -8,7 +8,7 @@ import type { Draft } from "./draft.ts";
 import { emit } from "./draft.ts";
 import type { BoundEffect, EffectCall, EffectReply } from "./effect.ts";
 import { ledgered } from "./ledger.ts";
-import { drawn } from "./lease.ts";
+import { drawn, withLease } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import { effectCalling, memoKept, preparingOf, preparingPaused } from "./preparing.ts";
 import { holdOf, roomFor } from "./budget.ts";
@@ -170,7 +170,8 @@ const callPaid = (
   const paid: { room: Room | null } = { room: null };
   settled(outside, work, (draft) => {
     paid.room = roomFor(draft, threadId, wanted);
-    if (paid.room.is === "free") effectCalling(draft, threadId, lane, wanted.input, paid.room.hold);
+    if (paid.room.is === "free")
+      effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, paid.room.hold));
     if (paid.room.is === "wait") preparingPaused(draft, threadId, draft.moment.now + roomPause, "budget");
   });
   const { room } = paid;

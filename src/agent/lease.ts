@@ -1,5 +1,5 @@
 import { heldFrom, holdFor, holdOf, leastOf, leastSpend, lineOf, outputWithin } from "./budget.ts";
-import type { Wanted } from "./budget.ts";
+import type { Held, Wanted } from "./budget.ts";
 import { kinds, nothing, plus } from "./budget-types.ts";
 import type { Amounts, Bound, BudgetKind, Hold, Lease, Reached, TenantShare } from "./budget-types.ts";
 import { changeRun, threadOf } from "./draft.ts";
@@ -59,12 +59,18 @@ const usable = ({ funds }: Session, now: number): Lease | null =>
 const limitsOf = (bounds: readonly Bound[]): Figures =>
   Object.fromEntries(bounds.map(({ kind, limit }) => [kind, limit]));
 
-const held = (state: Session, threadId: string): Hold =>
-  holdOf(state.threads[threadId]?.run ?? null) ?? { tokens: 0, cost: 0, output: 0 };
+const noHold: Hold = { tokens: 0, cost: 0, output: 0, leased: true };
 
-/** What is left of a lease for one thread, beside what calls of the others keep back. */
+const holdAt = (state: Session, threadId: string): Hold =>
+  holdOf(state.threads[threadId]?.run ?? null) ?? noHold;
+
+/** What the lease pays for already, beside one thread. */
+const othersHeld = (state: Session, threadId: string): Held =>
+  heldFrom(state, { scope: "session", thread: threadId }, threadId, true);
+
+/** What is left of a lease for one thread. */
 const leftFor = (state: Session, { granted, used }: Lease, threadId: string): Figures => {
-  const others = heldFrom(state, { scope: "session", thread: threadId }, threadId);
+  const others = othersHeld(state, threadId);
   return Object.fromEntries(
     kinds.flatMap((kind) => {
       const given = granted[kind];
@@ -81,9 +87,14 @@ const suffices = (kind: BudgetKind, left: number, given: number, hold: Hold): bo
   return given === 0 || left >= (given >= wantedCalls ? fewCalls : 1);
 };
 
-/** Whether the call that a thread is about to make is covered: nothing of it is bounded, or the lease has room for it. */
-const isCovered = (state: Session, bounds: readonly Bound[], now: number, threadId: string): boolean => {
-  const hold = held(state, threadId);
+/** Whether the lease has room for what a thread's call keeps back, or nothing of it is bounded. */
+const isCovered = (
+  state: Session,
+  bounds: readonly Bound[],
+  now: number,
+  threadId: string,
+  hold: Hold,
+): boolean => {
   const counted = bounds.filter(({ kind }) => kind !== "cost" || hold.cost > 0);
   if (counted.length === 0) return true;
   const lease = usable(state, now);
@@ -92,19 +103,24 @@ const isCovered = (state: Session, bounds: readonly Bound[], now: number, thread
   return counted.every(({ kind }) => suffices(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
 };
 
+/** What a call keeps back, paid by the lease if that has room for it: then no hop is needed before it leaves. */
+export const withLease = ({ state, moment }: Draft, threadId: string, hold: Hold): Hold => ({
+  ...hold,
+  leased: isCovered(state, moment.budgets.tenant, moment.now, threadId, hold),
+});
+
 /** The lease that a thread's call needs first; null if it may leave. */
 const leaseNeeded = (
   state: Session,
   bounds: readonly Bound[],
-  now: number,
   threadId: string,
   wanted: Wanted,
 ): LeaseRequest | null => {
-  if (bounds.length === 0 || isCovered(state, bounds, now, threadId)) return null;
+  const own = holdAt(state, threadId);
+  if (own.leased) return null;
   const { id: session, tenant } = state;
   const { lease, next } = state.funds.tenant;
-  const others = heldFrom(state, { scope: "session", thread: threadId }, threadId);
-  const own = held(state, threadId);
+  const others = othersHeld(state, threadId);
   return {
     tenant,
     session,
@@ -133,15 +149,16 @@ const putHold = (draft: Draft, threadId: string, hold: Hold): void => {
     changeRun(draft, threadId, { phase: { ...run.phase, calling: { ...run.phase.calling, hold } } });
 };
 
-/** The reply is made shorter where the lease is smaller than what was asked for (EF-38). */
-const lowered = (draft: Draft, threadId: string, lease: Lease, wanted: Wanted): void => {
-  const hold = held(draft.state, threadId);
+/** The new lease pays for the call; where it is smaller than what was asked for, the reply is made shorter (EF-38). */
+const paid = (draft: Draft, threadId: string, lease: Lease, wanted: Wanted): void => {
+  const hold = holdAt(draft.state, threadId);
   const left = leftFor(draft.state, lease, threadId);
   const most = (["tokens", "cost"] as const).map((kind) =>
     outputWithin(kind, left[kind] ?? Infinity, wanted),
   );
   const output = Math.min(hold.output, ...most);
-  if (output < hold.output && output >= leastOf(wanted)) putHold(draft, threadId, holdFor(wanted, output));
+  const lowered = output < hold.output && output >= leastOf(wanted) ? holdFor(wanted, output) : hold;
+  putHold(draft, threadId, withLease(draft, threadId, lowered));
 };
 
 const minus = (a: Amounts, b: Amounts): Amounts => ({
@@ -184,7 +201,7 @@ const leaseAnswered = (
       : minus(share.lease.used, request.settles.used);
   const lease: Lease = { id: request.id, until, granted, used: plus(since, share.owed), closed: false };
   shareChanged(draft, { lease, next: share.next + 1, owed: nothing, out: null });
-  lowered(draft, threadId, lease, wanted);
+  paid(draft, threadId, lease, wanted);
   warned(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
   return null;
 };
@@ -205,7 +222,7 @@ export const drawn = async (
   for (let round = 0; round < mostRounds; round++) {
     const state = host.read();
     if (!isCurrent(state)) return "late";
-    const request = leaseNeeded(state, host.tenant.bounds, host.now(), threadId, wanted);
+    const request = leaseNeeded(state, host.tenant.bounds, threadId, wanted);
     if (request === null) return "covered";
     let answer: LeaseAnswer;
     try {
@@ -217,8 +234,7 @@ export const drawn = async (
     settle((draft) => {
       if (isCurrent(draft.state)) refused.by = leaseAnswered(draft, threadId, wanted, request, answer);
     });
-    const others = heldFrom(host.read(), { scope: "session", thread: threadId }, threadId);
-    if (refused.by !== null) return others.tokens > 0 ? "wait" : refused.by;
+    if (refused.by !== null) return othersHeld(host.read(), threadId).tokens > 0 ? "wait" : refused.by;
   }
   return "unreachable";
 };

@@ -42,6 +42,6 @@ export const roomForTurn = (
   input: number,
 ): Room => {
   const lane = lanes[index];
-  if (lane === undefined) return { is: "free", hold: { tokens: 0, cost: 0, output: 0 } };
+  if (lane === undefined) return { is: "free", hold: { tokens: 0, cost: 0, output: 0, leased: true } };
   return roomFor(ground, threadId, wantedOn(lane, input));
 };

@@ -6,6 +6,7 @@ import type { BoundEffect, EffectResult } from "./effect.ts";
 import { beforeEffects, effectApplied, requestTokens } from "./effects.ts";
 import { notesAppended } from "./edits.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
+import { withLease } from "./lease.ts";
 import { ledgered } from "./ledger.ts";
 import { preparingBegun, preparingOf } from "./preparing.ts";
 import { roomForTurn } from "./room.ts";
@@ -153,7 +154,7 @@ const attemptStarted = (draft: Draft, threadId: string): void => {
     changeRun(draft, threadId, { phase });
     return;
   }
-  const { hold } = room;
+  const hold = withLease(draft, threadId, room.hold);
   if (agent.lanes[lanes.current]?.cost(noUsage) === null) unpricedSaid(draft, threadId, model);
   changeRun(draft, threadId, {
     phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold },

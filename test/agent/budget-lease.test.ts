@@ -180,6 +180,21 @@ describe("RE-4: leases", () => {
     expect(stage.requests[1]?.settles?.id).toBe("1");
   });
 
+  test("RE-4: a run that works over midnight pays each call from the day it is made on", async () => {
+    const stage = await open(yamlOf(640_000, claims(900), final(900)));
+    const { bench } = stage;
+    bench.hold = true;
+    bench.send("Go");
+    await bench.steps();
+    await bench.tick(2 * 3_600_000);
+    bench.release();
+    await bench.idle();
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    const days = stage.answers.map((answer) => answer.until);
+    expect(days).toHaveLength(2);
+    expect((days[1] ?? 0) - (days[0] ?? 0)).toBe(86_400_000);
+  });
+
   test("RE-4: a session that waits for people gives its lease back, one that waits for a retry keeps it", async () => {
     const retry =
       "{ fail: [{ status: 529, retry_after: 20 }], reply: [{ call: ask_user, args: { question: 'Which?' } }] }";
@@ -282,12 +297,18 @@ describe("RE-4: calls and trees", () => {
   });
 
   test("EF-38 RE-4: where the day pays for one call at a time, the others wait for it", async () => {
-    const stage = await open(crewYaml([lead, coder], perDay("max_tokens: 21000")));
+    const brief: Member = { name: "coder", script: replies(said("Done.")), yaml: "max_tokens: 6000" };
+    const stage = await open(
+      crewYaml([{ ...lead, yaml: "max_tokens: 300" }, brief], perDay("max_tokens: 12800")),
+    );
+    const { bench } = stage;
     await go(stage);
-    for (let round = 0; round < 40 && ends(stage.bench).length < 4; round++) await stage.bench.pass(5_000);
-    expect(ends(stage.bench).every((end) => end === "completed:end_turn")).toBe(true);
-    expect(ends(stage.bench)).toHaveLength(4);
-    checkInvariants(stage.bench, ["in_1"]);
+    expect(ends(bench)).toHaveLength(1);
+    expect(dataOf(bench, "run_waiting").some(({ on }) => on[0]?.kind === "retry")).toBe(true);
+    for (let round = 0; round < 40 && ends(bench).length < 4; round++) await bench.pass(5_000);
+    expect(ends(bench)).toEqual(Array.from({ length: 4 }, () => "completed:end_turn"));
+    expect(dataOf(bench, "budget_reached")).toEqual([]);
+    checkInvariants(bench, ["in_1"]);
   });
 });
 

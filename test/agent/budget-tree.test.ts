@@ -137,6 +137,31 @@ describe("EF-39: one account for the tree", () => {
     checkInvariants(made.bench, ["in_1"]);
   });
 
+  test("EF-38: cost is kept back as tokens are", async () => {
+    const made = await mission(
+      [
+        lead(
+          [said(spawn([task("coder"), task("coder"), task("coder")])), done],
+          limit("max_cost_usd: 0.012"),
+        ),
+        coder([claiming(900)], "max_tokens: 8000"),
+      ],
+      { team: priced },
+    );
+    expect(mostAtOnce(made)).toBe(1);
+    expect(ends(made.bench)).toHaveLength(4);
+    expect(ends(made.bench).every((end) => end === "completed:end_turn")).toBe(true);
+  });
+
+  test("EF-39: what a child's sibling keeps back is not taken from the child's own budget", async () => {
+    const made = await mission([
+      lead([said(spawn([task("coder"), task("coder")])), done]),
+      coder([claiming(900)], limit("max_tokens: 9000", "max_tokens: 8000")),
+    ]);
+    expect(mostAtOnce(made)).toBe(2);
+    expect(ends(made.bench)).toHaveLength(3);
+  });
+
   test("EF-38: the wait holds no slot, needs no clock, and survives a crash", async () => {
     const made = await crew(
       [
@@ -267,6 +292,15 @@ describe("AG-22: whose exhaustion ends what", () => {
     expect(eventsAs(made, "budget_reached").map(({ thread }) => thread)).toEqual(["main"]);
     expect(resultsOf(made)).toHaveLength(1);
     checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-22: a child whose own budget is over ends, though one above could be asked for more", async () => {
+    const made = await mission([
+      lead([said(delegate("coder")), said("So be it.")], limit("max_tokens: 6000, on_exceeded: ask")),
+      coder([claiming(4_900, said(["look", {}])), done], limit("max_tokens: 5000", "max_tokens: 300")),
+    ]);
+    expect(endings(made)[0]).toBe("coder failed:budget_exceeded");
+    expect(eventsAs(made, "budget_reached")[0]?.thread).not.toBe("main");
   });
 
   test("AG-22: a limit of calls counts below it, too", async () => {

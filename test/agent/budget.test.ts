@@ -255,6 +255,17 @@ describe("EF-37: dispatched calls", () => {
   });
 });
 
+describe("SE-9: turns", () => {
+  test("SE-9 SE-14: a repair turn is made though the turns are used up", async () => {
+    const agent = "options: { max_iterations: 1, response_format: json_object }";
+    const { bench } = await run("replies: [{ reply: [{ text: No. }] }, { reply: [{ text: '{}' }] }]", {
+      agent,
+    });
+    expect(bench.requests).toHaveLength(2);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+  });
+});
+
 describe("EF-37: warnings", () => {
   const warnings = (bench: Bench) => dataOf(bench, "budget_warning");
   const notes = (bench: Bench): readonly string[] =>
@@ -288,6 +299,14 @@ describe("EF-37: warnings", () => {
     ]);
     const shown = bench.requests[1]?.messages.at(-1);
     expect(textsOf(shown ?? { parts: [] })).toMatch(/^<note from="budget">Used of .*<\/note>$/s);
+  });
+
+  test("EF-37: a warning with a text that was cut off is read before the text goes on", async () => {
+    const cut = "{ reply: [{ text: 'A long' }], finish: length, usage: { input: 8490, output: 10 } }";
+    const { bench } = await run(replies(cut, done), { agent: budget("max_tokens: 10000") });
+    const [, second] = bench.requests;
+    expect(second?.messages.map(textsOf).join("\n")).toContain('<note from="budget">');
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 
   test("EF-37: the next run is warned anew, each kind for itself", async () => {

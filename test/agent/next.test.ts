@@ -148,7 +148,7 @@ const thinking = (at = epoch): Phase => ({
   lanes,
   booked: false,
   items: [],
-  hold: { tokens: 0, cost: 0, output: 0 },
+  hold: { tokens: 0, cost: 0, output: 0, leased: true },
 });
 const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
   at: "waiting",
