@@ -7,6 +7,7 @@ import { opened } from "./asks.ts";
 import { callResult } from "./call-result.ts";
 import { comparable } from "./history.ts";
 import { callPaused } from "./calls.ts";
+import { childrenRequested } from "./children.ts";
 import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Outside } from "./outside.ts";
@@ -87,6 +88,7 @@ const storesSettled = (
 
 const parkedOn = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {
   if (park.on === "ask") opened(draft, threadId, call, "question", { question: park.question });
+  else if (park.on === "thread") childrenRequested(draft, threadId, call, park);
   else if (park.on === "task") taskWatched(draft, threadId, call.call.id, park);
   else callPaused(draft, threadId, call.call.id, park.on, park.until);
 };

@@ -4,7 +4,7 @@ import type { FileChange, Sandbox } from "../sandbox/contract.ts";
 import { reachProblem } from "./reach.ts";
 import type { Declared, Reach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
-import type { SessionRequest } from "./session-request.ts";
+import type { SessionRequest, StartChildren } from "./session-request.ts";
 
 /** What may happen to a call that a crash interrupted (SE-32). */
 export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
@@ -40,6 +40,8 @@ export interface QuestionSpec {
 /** What a parked call waits for. `time` re-runs the call at `until`. */
 export type Park =
   | { readonly on: "ask"; readonly question: QuestionSpec }
+  /** Starts other agents and waits for them: what they come to is the result (AG-9). */
+  | ({ readonly on: "thread" } & StartChildren)
   | { readonly on: "time" | "exec"; readonly until: number }
   /** Runs again at `until`, or when the task changes; `memo` becomes the call's memory (AG-46). */
   | { readonly on: "task"; readonly task: string; readonly until: number; readonly memo: Json };

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineTool, parked } from "../../src/tools/define-tool.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import {
   chatOf,
@@ -393,12 +395,26 @@ describe("AG-23 to AG-25: results", () => {
     });
   }
 
-  test("AG-24 SE-44: files that a child changed are told, and count as the caller's, too", async () => {
-    const made = await mission([
-      member("lead", [said(spawn([task("coder")])), done]),
-      member("coder", [said(["put", { name: "f" }]), said("Changed.")]),
-    ]);
-    expect(itemsOf(made)[0]?.files_modified).toEqual([]);
+  test("AG-24 SE-44: files that a child changed are told, claims marked so, and count as the caller's, too", async () => {
+    const edit = defineTool({
+      name: "edit",
+      description: "Changes a file.",
+      params: z.strictObject({ path: z.string().describe("Path.") }),
+      run: ({ path }) => ({ content: "Changed.", changes: [{ path, op: "modify" }] }),
+    });
+    const report = { status: "completed", summary: "Changed.", files_modified: ["src/b.ts", "src/z.ts"] };
+    const made = await mission(
+      [
+        member("lead", [said(["edit", { path: "src/a.ts" }]), said(spawn([task("coder")])), done]),
+        member("coder", [
+          said(["edit", { path: "src/b.ts" }], ["edit", { path: "src/a.ts" }]),
+          said(["task_complete", report]),
+        ]),
+      ],
+      { tools: [edit] },
+    );
+    expect(itemsOf(made)[0]?.files_modified).toEqual(["src/a.ts", "src/b.ts", "src/z.ts (claimed)"]);
+    expect(eventsAs(made, "run_end").at(-1)?.data.result.files_modified).toEqual(["src/a.ts", "src/b.ts"]);
   });
 });
 
@@ -523,5 +539,103 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     await made.bench.tick(10_000);
     await made.bench.pass(5_000);
     expect(itemsOf(made)[0]).toMatchObject({ state: "failed", reason: "deadline_exceeded" });
+  });
+
+  test("SE-14 AG-16: the session's own output schema is for the person's answer, not for a child's", async () => {
+    const made = await mission(
+      [member("lead", [said(delegate("coder")), said('{"done":true}')]), member("coder", [said("No JSON.")])],
+      { create: { output_schema: { type: "object", required: ["done"] } } },
+    );
+    expect(resultsOf(made)).toEqual(["ok: No JSON."]);
+    expect(endings(made)).toEqual(["coder completed:end_turn", "lead completed:end_turn"]);
+  });
+
+  test("MO-38: a model that the session chose is main's; with scope tree its children's, too", async () => {
+    for (const [scope, provider] of [
+      ["main", "p_coder"],
+      ["tree", "p_writer"],
+    ] as const) {
+      const made = await crew([
+        member("lead", [done]),
+        member("coder", [said("By the coder.")]),
+        member("writer", [said(delegate("coder")), done]),
+      ]);
+      made.bench.ok("patch", { model: "p_writer", scope });
+      made.bench.send("Go");
+      await made.bench.idle();
+      const asked = eventsAs(made, "llm_request_start");
+      expect(asked[0]?.data.provider).toBe("p_writer");
+      expect(asked.find(({ thread }) => thread !== "main")?.data.provider).toBe(provider);
+    }
+  });
+
+  test("AG-19 TB-38: the tools of the session's caller go to a child only where every caller lends its tools", async () => {
+    const client = [{ name: "beep", description: "Beeps.", params: { type: "object" } }];
+    const offered = async (inherit: string): Promise<boolean> => {
+      const made = await mission(
+        [
+          member("lead", [said(delegate("coder")), done], `delegation: { inherit: ${inherit} }`),
+          member("coder", [done]),
+        ],
+        { create: { client_tools: client } },
+      );
+      const [own, called] = made.bench.requests.map(({ tools }) => tools.some(({ name }) => name === "beep"));
+      expect(own).toBe(true);
+      return called ?? false;
+    };
+    expect(await offered("own")).toBe(false);
+    expect(await offered("intersect")).toBe(false);
+    expect(await offered("union")).toBe(true);
+  });
+
+  test("TB-7 TB-8: calling an agent may need a person, and what is remembered covers that agent alone", async () => {
+    const ask = "permissions: { preset: open, rules: [{ tool: delegate_to_agent, action: ask }] }";
+    const made = await crew([
+      member("lead", [said(delegate("Coder")), said(delegate("coder")), said(delegate("writer")), done], ask),
+      member("coder", [said("Coded.")]),
+      member("writer", [said("Written.")]),
+    ]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const answerOpen = async (remember: string): Promise<void> => {
+      const [open = "", ...more] = openAsks(made.bench);
+      expect(more).toEqual([]);
+      made.bench.ok("answer", { ask: open, decision: "approve", remember });
+      await made.bench.idle();
+    };
+    expect(childIds(made)).toEqual([]);
+    await answerOpen("session");
+    expect(resultsOf(made)).toEqual(["ok: Coded.", "ok: Coded."]);
+    await answerOpen("once");
+    expect(resultsOf(made).at(-1)).toBe("ok: Written.");
+  });
+
+  test("AG-9: a tool of a team's own may start children by parking on them", async () => {
+    const both = defineTool({
+      name: "both",
+      description: "Calls both.",
+      params: z.strictObject({}),
+      safety: "idempotent",
+      run: () =>
+        parked({
+          on: "thread",
+          tasks: [
+            { agent: "coder", task: "Code", context: "" },
+            { agent: "writer", task: "Write", context: "" },
+          ],
+          on_error: "collect",
+          answer: "items",
+        }),
+    });
+    const made = await mission(
+      [
+        member("lead", [said(["both", {}]), done]),
+        member("coder", [said("Coded.")]),
+        member("writer", [said("Written.")]),
+      ],
+      { tools: [both] },
+    );
+    expect(itemsOf(made).map(({ result }) => result)).toEqual(["Coded.", "Written."]);
+    checkInvariants(made.bench, ["in_1"]);
   });
 });
