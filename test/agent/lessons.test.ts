@@ -260,7 +260,7 @@ test(
       checkInvariants(bench, ["i1"]);
       expect(rowsOf(tables), `cut at ${cut}`).toHaveLength(2);
       bench.crash();
-    expect(bench.state().outbox).toBeNull();
+      expect(bench.state().outbox).toBeNull();
       expect(
         toldTo(bench, 1).filter((text) => text.includes("prior_reflections")).length,
       ).toBeLessThanOrEqual(1);
