@@ -3,7 +3,8 @@ import { callsOfRun } from "./draft.ts";
 
 const epochsOf = (run: Run): readonly number[] => {
   const calls = callsOfRun(run).flatMap(({ epoch }) => epoch);
-  return run.phase.at === "thinking" ? [run.phase.epoch, ...calls] : calls;
+  const works = run.phase.at === "thinking" || run.phase.at === "preparing";
+  return works ? [run.phase.epoch, ...calls] : calls;
 };
 
 /** The number of a new isolate: above every one that left work in the state, even if the clock stood still or went back (SE-34). */

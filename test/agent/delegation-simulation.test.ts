@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { PowerCut } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { crew, delegate, eventsAs, replies, said, spawn, task } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 
 /** Random teams whose agents call each other in every way, while people and crashes interfere: all ends, once, and in order. */
 
@@ -154,7 +154,7 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(team, moves, async (members, played) => {
-        const made = await crew(members as readonly Member[], {
+        const made = await crew(members, {
           team: "sessions: { max_running_threads: 2 }",
         });
         attempt(() => made.bench.perform("send", { content: "Go" }));

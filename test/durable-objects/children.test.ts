@@ -11,7 +11,7 @@ const itemsOf = async (session: Session): Promise<unknown> => {
   const end = (await session.events()).find(
     ({ type, thread }) => type === "tool_call_end" && thread === "main",
   );
-  return end?.type === "tool_call_end" ? JSON.parse(String(end.data.output)) : null;
+  return end?.type === "tool_call_end" ? JSON.parse(end.data.output as string) : null;
 };
 
 const check = async (session: Session): Promise<void> => {
@@ -46,8 +46,8 @@ test("AP-3 RE-P2: threads and their messages are read over the API, also after a
   const { body } = await session.call("GET", "/threads");
   const threads = body["data"] as unknown as readonly { id: string; status: string; label?: string }[];
   expect(threads.map(({ status }) => status)).toEqual(["idle", "ended", "ended", "ended"]);
-  expect(threads.map(({ label }) => label).toSorted()).toEqual(
-    ["hand-dig-1", "hand-fill-2", "hand-rake-3", undefined].toSorted(),
+  expect(new Set(threads.map(({ label }) => label))).toEqual(
+    new Set(["hand-dig-1", "hand-fill-2", "hand-rake-3", undefined]),
   );
   const dig = threads.find(({ label }) => label === "hand-dig-1");
   const { body: chat } = await session.call("GET", `/messages?thread=${dig?.id}`);

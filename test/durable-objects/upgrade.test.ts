@@ -71,7 +71,13 @@ async function setUp() {
       ProviderGate: { getByName: () => ({ health: async () => [] }) },
     },
   };
-  const router = createRouter({ team, toolsOf: () => [], callsOf: () => [], windowOf: () => 0, log: () => undefined });
+  const router = createRouter({
+    team,
+    toolsOf: () => [],
+    callsOf: () => [],
+    windowOf: () => 0,
+    log: () => undefined,
+  });
   const ask = (headers: Record<string, string> = {}, url = address) =>
     router.fetch(new Request(url, { headers: { Upgrade: "websocket", ...headers } }), env, ctx);
   return { ask, upgrades, heard, ends };

@@ -1,0 +1,250 @@
+import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineTool, parked } from "../../src/tools/define-tool.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  eventsAs,
+  itemsOf,
+  mission,
+  replies,
+  resultsOf,
+  said,
+  spawn,
+  task,
+} from "../support/crew.ts";
+import type { Member } from "../support/crew.ts";
+import { openAsks, textsOf } from "./play.ts";
+
+const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+const done = said("Done.");
+
+describe("AG-13 AG-14 AG-27: ways to call", () => {
+  test("AG-13: persistent continues the one thread of the agent; a new task finds the old conversation", async () => {
+    const again = (words: string) => delegate("coder", { persistent: true, task: words });
+    const made = await mission([
+      member("lead", [said(again("First")), said(again("Second")), done]),
+      member("coder", [said("One."), said("Two.")]),
+    ]);
+    expect(resultsOf(made)).toEqual(["ok: One.", "ok: Two."]);
+    const [coder = "", ...others] = childIds(made);
+    expect(others).toEqual([]);
+    expect(chatOf(made, coder).map(textsOf)).toEqual(["First", "One.", "Second", "Two."]);
+    made.bench.crash();
+    expect(made.bench.state().threads[coder]?.child?.idle).toBe(true);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-13: a persistent thread that is at work is child_busy", async () => {
+    const twice = [task("coder", { persistent: true }), task("coder", { persistent: true })];
+    const made = await mission([
+      member("lead", [said(spawn(twice, { on_error: "collect" })), done]),
+      member("coder", [done]),
+    ]);
+    expect(itemsOf(made).map(({ state, reason }) => `${state} ${reason}`)).toEqual([
+      "completed end_turn",
+      "failed child_busy",
+    ]);
+  });
+
+  test("AG-14: an ad-hoc agent has the caller's tools without those for agents, its own prompt, and its turns", async () => {
+    const prompt = "Count limpets.";
+    const made = await mission([
+      member(
+        "lead",
+        [
+          said(["spawn_agent", { task: "Count", system_prompt: prompt, max_turns: 2 }]),
+          ...Array.from({ length: 4 }, () => said(["look", {}])),
+        ],
+        "delegation: { ad_hoc: true }",
+      ),
+    ]);
+    const [child = ""] = childIds(made);
+    const request = made.bench.requests.find(({ context }) => context.thread === child);
+    expect(request?.system).toContain(prompt);
+    expect(request?.system).not.toContain("You are lead");
+    const names = request?.tools.map(({ name }) => name) ?? [];
+    expect(names).toContain("look");
+    expect(names).toContain("task_complete");
+    expect(names.filter((name) => /agent|child/.test(name))).toEqual([]);
+    expect(endings(made)[0]).toBe("lead failed:max_iterations");
+    expect(eventsAs(made, "turn_start").filter(({ thread }) => thread === child)).toHaveLength(2);
+  });
+
+  test("AG-14: without delegation.ad_hoc there is no spawn_agent", async () => {
+    const made = await mission([
+      member("lead", [said(["spawn_agent", { task: "Count" }]), done]),
+      member("coder", [done]),
+    ]);
+    expect(resultsOf(made)).toEqual(["denied: not_permitted: lead may not use spawn_agent"]);
+  });
+
+  test("AG-27: a child's question goes to the person, labelled with the child", async () => {
+    const made = await crew([
+      member("lead", [said(delegate("coder")), done]),
+      member("coder", [said(["ask_user", { question: "Tabs?" }]), said("Thanks.")]),
+    ]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const [ask = ""] = openAsks(made.bench);
+    const [coder = ""] = childIds(made);
+    const { data } = made.bench.ok("asks") as unknown as { data: readonly object[] };
+    expect(data[0]).toMatchObject({ thread: coder, agent: "coder", label: "coder-the-1" });
+    expect(made.bench.ok("get")).toMatchObject({ status: "waiting" });
+    made.bench.ok("answer", { ask, decision: "answer", text: "Yes" });
+    await made.bench.idle();
+    expect(resultsOf(made, coder)).toEqual(["ok: Yes"]);
+    expect(resultsOf(made)).toEqual(["ok: Thanks."]);
+  });
+
+  test("AG-8: a provider may be chosen among delegation.providers, no other", async () => {
+    const made = await mission([
+      member(
+        "lead",
+        [
+          said(delegate("coder", { provider: "p_writer" })),
+          said(delegate("coder", { provider: "p_lead" })),
+          done,
+        ],
+        "delegation: { providers: [p_writer] }",
+      ),
+      member("coder", [said("By the coder's model.")]),
+      member("writer", [said("By the writer's model.")]),
+    ]);
+    expect(resultsOf(made)).toEqual([
+      "ok: By the writer's model.",
+      "error: not_permitted: provider: you may not choose p_lead; choose among p_writer, or leave it out",
+    ]);
+  });
+
+  test("CF: delegation.model is the model of children that name none", async () => {
+    const made = await mission([
+      member("lead", [said(spawn([task("coder"), task("writer")])), done], "delegation: { model: p_writer }"),
+      member("coder", [said("No.")]),
+      member("writer", [said("Written.")], "model: play"),
+    ]);
+    expect(itemsOf(made).map(({ result }) => result)).toEqual(["Written.", "Written."]);
+    expect(made.bench.requests.filter(({ context }) => context.agent === "coder")).toHaveLength(1);
+  });
+
+  test("AG-22: timeout_seconds narrows a child's time", async () => {
+    const made = await crew(
+      [
+        member("lead", [said(spawn([task("coder", { timeout_seconds: 10 })])), done]),
+        member("coder", [said(["look", {}]), done]),
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await made.bench.steps();
+    await made.bench.tick(10_000);
+    await made.bench.pass(5_000);
+    expect(itemsOf(made)[0]).toMatchObject({ state: "failed", reason: "deadline_exceeded" });
+  });
+
+  test("SE-14 AG-16: the session's own output schema is for the person's answer, not for a child's", async () => {
+    const made = await mission(
+      [member("lead", [said(delegate("coder")), said('{"done":true}')]), member("coder", [said("No JSON.")])],
+      { create: { output_schema: { type: "object", required: ["done"] } } },
+    );
+    expect(resultsOf(made)).toEqual(["ok: No JSON."]);
+    expect(endings(made)).toEqual(["coder completed:end_turn", "lead completed:end_turn"]);
+  });
+
+  test("MO-38: a model that the session chose is main's; with scope tree its children's, too", async () => {
+    for (const [scope, provider] of [
+      ["main", "p_coder"],
+      ["tree", "p_writer"],
+    ] as const) {
+      const made = await crew([
+        member("lead", [done]),
+        member("coder", [said("By the coder.")]),
+        member("writer", [said(delegate("coder")), done]),
+      ]);
+      made.bench.ok("patch", { model: "p_writer", scope });
+      made.bench.send("Go");
+      await made.bench.idle();
+      const asked = eventsAs(made, "llm_request_start");
+      expect(asked[0]?.data.provider).toBe("p_writer");
+      expect(asked.find(({ thread }) => thread !== "main")?.data.provider).toBe(provider);
+    }
+  });
+
+  test("AG-19 TB-38: the tools of the session's caller go to a child only where every caller lends its tools", async () => {
+    const client = [{ name: "beep", description: "Beeps.", params: { type: "object" } }];
+    const offered = async (inherit: string): Promise<boolean> => {
+      const made = await mission(
+        [
+          member("lead", [said(delegate("coder")), done], `delegation: { inherit: ${inherit} }`),
+          member("coder", [done]),
+        ],
+        { create: { client_tools: client } },
+      );
+      const [own, called] = made.bench.requests.map(({ tools }) => tools.some(({ name }) => name === "beep"));
+      expect(own).toBe(true);
+      return called ?? false;
+    };
+    expect(await offered("own")).toBe(false);
+    expect(await offered("intersect")).toBe(false);
+    expect(await offered("union")).toBe(true);
+  });
+
+  test("TB-7 TB-8: calling an agent may need a person, and what is remembered covers that agent alone", async () => {
+    const ask = "permissions: { preset: open, rules: [{ tool: delegate_to_agent, action: ask }] }";
+    const made = await crew([
+      member("lead", [said(delegate("Coder")), said(delegate("coder")), said(delegate("writer")), done], ask),
+      member("coder", [said("Coded.")]),
+      member("writer", [said("Written.")]),
+    ]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const answerOpen = async (remember: string): Promise<void> => {
+      const [open = "", ...more] = openAsks(made.bench);
+      expect(more).toEqual([]);
+      made.bench.ok("answer", { ask: open, decision: "approve", remember });
+      await made.bench.idle();
+    };
+    expect(childIds(made)).toEqual([]);
+    await answerOpen("session");
+    expect(resultsOf(made)).toEqual(["ok: Coded.", "ok: Coded."]);
+    await answerOpen("once");
+    expect(resultsOf(made).at(-1)).toBe("ok: Written.");
+  });
+
+  test("AG-9: a tool of a team's own may start children by parking on them", async () => {
+    const both = defineTool({
+      name: "both",
+      description: "Calls both.",
+      params: z.strictObject({}),
+      safety: "idempotent",
+      run: () =>
+        parked({
+          on: "thread",
+          tasks: [
+            { agent: "coder", task: "Code", context: "" },
+            { agent: "writer", task: "Write", context: "" },
+          ],
+          on_error: "collect",
+          answer: "items",
+        }),
+    });
+    const made = await mission(
+      [
+        member("lead", [said(["both", {}]), done]),
+        member("coder", [said("Coded.")]),
+        member("writer", [said("Written.")]),
+      ],
+      { tools: [both] },
+    );
+    expect(itemsOf(made).map(({ result }) => result)).toEqual(["Coded.", "Written."]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+});
