@@ -240,7 +240,8 @@ const lostAttempt = (
 /** The results of a reply, in call order, once every call is done (SE-3); a second time nothing happens. */
 export const resultsAppended = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
-  const newest = threadOf(draft, threadId).chat.at(-1)?.parts[0];
+  // Notes may stand behind the results already.
+  const newest = threadOf(draft, threadId).chat.findLast(({ role }) => role !== "user")?.parts[0];
   if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
   const agent = agentOf(draft, threadId);
   for (const { outcome } of calls) {

@@ -323,6 +323,14 @@ describe("EF-37: warnings", () => {
     expect(notes(bench)).toHaveLength(4);
   });
 
+  test("SE-3 EF-37 ★: a warning with the reply that ends the run by a terminal tool leaves one result for each call", async () => {
+    const { bench } = await run(replies(claims(9_000, "{ call: submit }")), {
+      agent: budget("max_tokens: 10000"),
+    });
+    expect(ends(bench)).toEqual(["completed:terminal_tool"]);
+    expect(results(bench)).toEqual(["ok: submit() done"]);
+  });
+
   test("EF-37: a warning with the last answer is told to watchers only", async () => {
     const { bench } = await run(replies(final(9_000)), { agent: budget("max_tokens: 10000") });
     expect(warnings(bench)).toHaveLength(1);

@@ -128,6 +128,35 @@ export const stageOf = async (seed: number): Promise<Stage> => {
   return { probe, engine };
 };
 
+const limitLines = [
+  "max_tokens: 3000",
+  "max_tokens: 9000, on_exceeded: ask",
+  "max_tool_calls: 2",
+  "max_tool_calls: 1, on_exceeded: ask",
+  "max_cost_usd: 0.004, max_tokens: 20000, warn_at: 0.2",
+  "on_exceeded: ask",
+];
+
+/** The same, with budgets of runs, sessions and the tenant's day that the seed decides. */
+export const budgetStageOf = async (seed: number): Promise<Stage> => {
+  const dice = createDice(seed * 4409 + 3);
+  const replies = Array.from({ length: 30 }, () => dice.pick(replyKinds)(dice)).join(", ");
+  const probe = createProbe(false);
+  const agent = [
+    `options: { max_iterations: ${2 + dice.roll(5)} }`,
+    `max_tokens: ${200 + dice.roll(800)}`,
+    `guards: { budget: { ${dice.pick(limitLines)} } }`,
+  ];
+  const section = (name: string): string =>
+    dice.roll(2) === 0 ? "" : `${name}: { max_tokens: ${4_000 + dice.roll(12_000)} }`;
+  const sections = [section("session"), section("tenant")].filter((each) => each !== "");
+  const team = `models: { play: { price: { input: 1, output: 1 } } }\nbudgets: { ${sections.join(", ")} }`;
+  const engine = await engineOf(scripted(`replies: [${replies}]`, agent.join("\n"), team), {
+    toolboxes: [probe.toolbox],
+  });
+  return { probe, engine };
+};
+
 interface Scene {
   readonly bench: Bench;
   readonly dice: Dice;
@@ -149,6 +178,7 @@ const decisions = [
   { decision: "edit", input: 5 },
   { decision: "answer", text: "x" },
   { decision: "cancel" },
+  { decision: "approve", limit: 20_000 },
 ];
 
 const moves: readonly ((scene: Scene) => Promise<void> | void)[] = [
