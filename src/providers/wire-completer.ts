@@ -109,10 +109,15 @@ interface Attempt {
   readonly deadlines: Deadlines;
 }
 
+const utf8 = new TextEncoder();
+const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
 /** SHA-256 of a body, hex; made while the answer is on its way. */
 const digest = async (body: string): Promise<string> => {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(body)));
-  return bytes.reduce((hex, byte) => hex + byte.toString(16).padStart(2, "0"), "");
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(body)));
+  let hex = "";
+  for (const byte of bytes) hex += hexOfByte[byte] ?? "";
+  return hex;
 };
 
 const send = async ({
