@@ -65,8 +65,36 @@ const shown = (bench: Bench): readonly string[] =>
 
 const noteEach = editing("noter", "before_complete", ({ turn }) => [{ inject: { text: `turn ${turn}` } }]);
 
+describe("EF-1: what an effect sees", () => {
+  test("EF-1 EF-4: the facts of the turn, the view, recorded outcomes, sizes and tools; iteration counts from 0", async () => {
+    const seen: EffectContext[] = [];
+    const watching = effect("watcher", "before_complete", (context) => {
+      seen.push(context);
+      return {};
+    });
+    const { bench } = await run(`replies: [${look}, ${done}]`, { effects: { effects: [watching] } });
+    const [first, second] = seen;
+    expect(first).toMatchObject({
+      phase: "before_complete",
+      iteration: 0,
+      turn: 1,
+      run: "run_1",
+      agent: "tester",
+    });
+    expect(first).toMatchObject({ lastUsage: null, window: 128_000, force: null, now: bench.now() });
+    expect(first?.view.map(({ role }) => role)).toEqual(["user"]);
+    expect(first?.tools).toContain("look");
+    expect(first?.task).toMatchObject({ origin: "human" });
+    expect(second).toMatchObject({ iteration: 1, turn: 2, unread: 1 });
+    expect(second?.view.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(second?.estimate).toBeGreaterThan(first?.estimate ?? 0);
+    expect(second?.size).toBeGreaterThanOrEqual(second?.estimate ?? 0);
+    expect(dataOf(bench, "effect_applied")).toEqual([]);
+  });
+});
+
 describe("EF-2: notes", () => {
-  test("EF-2 EF-4: a before-note is the end of this turn's request, at iteration 0 too", async () => {
+  test("EF-2 EF-4 EF-11: a before-note is the end of this turn's request, at iteration 0 too", async () => {
     const { bench } = await run(`replies: [${look}, ${done}]`, { effects: { effects: [noteEach] } });
     expect(bench.requests.map(({ messages }) => textsOf(messages.at(-1) ?? { parts: [] }))).toEqual([
       '<note from="noter">turn 1</note>',
