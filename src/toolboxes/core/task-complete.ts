@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 
-const list = (description: string) =>
-  z.array(z.string().max(500)).max(100).optional().describe(description);
+const list = (description: string) => z.array(z.string().max(500)).max(100).optional().describe(description);
 
 /** Of called agents only (AG-23). */
 export const taskComplete = defineTool({
