@@ -5,6 +5,7 @@ import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool
 import { toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
 import { createEnding } from "./ending.ts";
+import { parkOf } from "../tools/park-check.ts";
 import { noReach } from "../tools/reach.ts";
 import type { Blob } from "./draft.ts";
 import { createKeeper } from "./keeping.ts";
@@ -196,7 +197,10 @@ const isStorable = (value: unknown): boolean => {
 /** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON (TB-1, SE-16). */
 const outcomeOf = (result: ToolOutput | Parked): Outcome => {
   if (!isStorable(result) || typeof result !== "object") return notUsable("no JSON");
-  if ("parked" in result) return { kind: "parked", park: result.parked };
+  if ("parked" in result) {
+    const park = parkOf(result.parked);
+    return park === null ? notUsable("a wait that nobody understands") : { kind: "parked", park };
+  }
   const { content, details } = result;
   if (typeof content !== "string" && !Array.isArray(content)) return notUsable("neither text nor parts");
   if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)

@@ -300,6 +300,69 @@ describe("AG-32: looking after children", () => {
     expect(toldIn(made)[0]).not.toContain("warning");
   });
 
+  test("AG-23 AG-32: a message that came before the report took effect brings another turn, whose report holds", async () => {
+    const report = (summary: string) => ["task_complete", { status: "completed", summary }] as const;
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [said(later("coder")), said(["steer_child", { child, message: "Use tabs" }]), done, done],
+          background,
+        ),
+        member("coder", [said(report("First."), ["look", {}]), said(report("Second."))]),
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await made.bench.steps();
+    await made.bench.steps();
+    for (const call of made.probe.calls) call.finish();
+    await made.bench.idle();
+    const [coder = ""] = childIds(made);
+    expect(resultsOf(made, coder)).toEqual(["ok: Reported.", "ok: look() done", "ok: Reported."]);
+    expect(toldIn(made)).toHaveLength(1);
+    expect(toldIn(made)[0]).toContain('"result":"Second."');
+  });
+
+  test("AG-32: only the caller looks after a child: to others it is unknown", async () => {
+    const told = (id: string) => [
+      member(
+        "lead",
+        [
+          said(later("coder")),
+          said(["look", { name: "l" }]),
+          said(
+            ["check_children", { child: id }],
+            ["steer_child", { child: id, message: "x" }],
+            ["cancel_child", { child: id }],
+            ["answer_child", { child: id, question: "q_x", answer: "x" }],
+          ),
+          done,
+          done,
+        ],
+        background,
+      ),
+      member("coder", [said(later("writer")), said("Nearly."), said("Coded.")], background),
+      member("writer", [said(["look", { name: "w" }]), said("Written.")]),
+    ];
+    const play = async (id: string): Promise<Crew> => {
+      const made = await crew(told(id), { instant: false });
+      made.bench.send("Go");
+      for (let round = 0; round < 3; round++) await made.bench.steps();
+      made.probe.calls.find(({ name }) => name === "l")?.finish();
+      await made.bench.steps();
+      return made;
+    };
+    const [, writer = ""] = childIds(await play("t_none"));
+    const made = await play(writer);
+    expect(made.bench.state().threads[writer]?.agent).toBe("writer");
+    const unknown = `error: child_not_found: you have no child ${writer}`;
+    expect(resultsOf(made).slice(2)).toEqual([unknown, unknown, unknown, unknown]);
+    for (const call of made.probe.calls) call.finish();
+    await made.bench.idle();
+    expect(endings(made)).toContain("writer completed:end_turn");
+  });
+
   test("AG-32: cancel_child stops it, is idempotent, and its caller is not told again", async () => {
     const made = await crew([
       member(

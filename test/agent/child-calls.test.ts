@@ -247,4 +247,18 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     expect(itemsOf(made).map(({ result }) => result)).toEqual(["Coded.", "Written."]);
     checkInvariants(made.bench, ["in_1"]);
   });
+
+  test("SE-16: a wait that nobody understands is an error of the tool, and the session goes on", async () => {
+    const odd = defineTool({
+      name: "odd",
+      description: "Waits for something odd.",
+      params: z.strictObject({}),
+      safety: "idempotent",
+      run: () => parked({ on: "thread", tasks: "coder", on_error: "collect", answer: "items" } as never),
+    });
+    const made = await mission([member("lead", [said(["odd", {}]), done]), member("coder", [done])], {
+      tools: [odd],
+    });
+    expect(resultsOf(made)).toEqual(["error: failed: the tool gave back a wait that nobody understands"]);
+  });
 });

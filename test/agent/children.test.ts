@@ -250,6 +250,26 @@ describe("AG-21: slots", () => {
     expect(order).toEqual(childIds(made));
   });
 
+  test("AG-21: who wakes from a wait comes behind those that wait for a slot longer", async () => {
+    const made = await crew(
+      [
+        member("lead", [said(spawn([task("coder"), task("writer"), task("tester")])), done]),
+        member("coder", [said(["ask_user", { question: "Tabs?" }]), done]),
+        member("writer", [done]),
+        member("tester", [done]),
+      ],
+      { team: "sessions: { max_running_threads: 1 }" },
+    );
+    made.bench.send("Go");
+    await turnsPass(made, 2);
+    const [ask = ""] = Object.keys(made.bench.state().asks);
+    made.bench.ok("answer", { ask, decision: "answer", text: "Yes" });
+    made.bench.release();
+    await made.bench.idle();
+    const order = eventsAs(made, "turn_start").map(({ agent }) => agent.name);
+    expect(order).toEqual(["lead", "coder", "writer", "tester", "coder", "lead"]);
+  });
+
   test("AG-1: max_concurrency bounds the runs of one agent; others do not wait for it", async () => {
     const made = await crew([
       member("lead", [said(spawn([task("coder"), task("coder"), task("writer")])), done]),
