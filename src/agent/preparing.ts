@@ -84,9 +84,9 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
   if (phase?.calling === null || phase === null) return;
   const { provider, model, tokens } = phase.calling;
   const usage = { ...noUsage, input: tokens, total: tokens };
-  const lane = agentOf(draft, threadId).lanes.find(
-    (each) => each.provider === provider && each.model === model,
-  );
+  const { lanes, effects } = agentOf(draft, threadId);
+  const own = [...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []);
+  const lane = [...lanes, ...own].find((each) => each.provider === provider && each.model === model);
   const cost = lane?.cost(usage) ?? null;
   ledgered(draft, threadId, {
     outcome,

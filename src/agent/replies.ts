@@ -53,7 +53,6 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, maxTokens:
   const run = runOf(draft, threadId);
   const saw = { ...sightOf(draft, threadId, maxTokens), hash: reply.requestHash ?? null };
   const { usage, cost, estimated, provider, model } = reply;
-  ledgered(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
   const cost_usd = usd(cost);
   const request_id = reply.requestId ?? null;
   const timing = { first_byte_ms: reply.firstByteMs, duration_ms: reply.totalMs };
@@ -65,6 +64,7 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, maxTokens:
     { finish_reason: reply.finish, usage, cost_usd, provider, model, request_id, ...timing },
     { attempt },
   );
+  ledgered(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
   const { chat, seen } = threadOf(draft, threadId);
   const newest = chat.at(-1)?.id ?? null;
   changeThread(draft, threadId, {

@@ -110,6 +110,29 @@ test("CF-14, SE-36: context_window_warning_threshold says when the window is nea
   expect(eventsOf((await run("", "", script)).bench, "context_window_warning")).toEqual([]);
 });
 
+test("MO-10 EF-38: what a model may think beside its reply is kept back, too", async () => {
+  const thinking = (model: string, reasoning: string) =>
+    benchOf(
+      `
+providers: [{ name: p, kind: anthropic, api_key: "\${KEY}", model: ${model}${reasoning} }]
+agents: [{ name: helper, effects: [] }]`,
+      { env: { KEY: "k" }, fetch: () => new Promise<Response>(() => {}) },
+      {},
+    );
+  const held = async (model: string, reasoning: string): Promise<number> => {
+    const bench = await thinking(model, reasoning);
+    bench.send("Hi");
+    const { run } = bench.state().threads["main"] ?? {};
+    const [start] = eventsOf(bench, "llm_request_start");
+    const hold = run?.phase.at === "thinking" ? run.phase.hold : null;
+    return (hold?.tokens ?? 0) - (hold?.output ?? 0) - Number(start?.["estimated_tokens"] ?? 0);
+  };
+  expect(await held("claude-haiku-4-5", ", reasoning: { effort: medium }")).toBe(8_192);
+  expect(await held("claude-haiku-4-5", ", reasoning: { budget_tokens: 3000 }")).toBe(3_000);
+  expect(await held("claude-haiku-4-5", "")).toBe(0);
+  expect(await held("claude-opus-5-5", ", reasoning: { effort: medium }")).toBe(0);
+});
+
 let fake: FakeProvider;
 beforeAll(async () => {
   fake = await startFakeProvider();
