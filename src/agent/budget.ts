@@ -155,7 +155,7 @@ const affordable = ({ price, output }: Wanted, left: number): number => {
   return (price(most) ?? 0) > left ? most - 1 : most;
 };
 
-/** Output tokens that what is left of a kind allows. */
+/** Output tokens that what is left of a kind allows. Time is not kept back: calls under way may end, and their replies stay. */
 export const outputWithin = (kind: BudgetKind, left: number, wanted: Wanted): number => {
   if (kind === "tokens") return left - wanted.input - wanted.thinking;
   if (kind === "cost") return affordable(wanted, left);
