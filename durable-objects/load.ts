@@ -1,6 +1,7 @@
-import { placeOf } from "../src/chat/message.ts";
+import { placeOf, shownTokens } from "../src/chat/message.ts";
 import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
+import { noFunds, noRunBudget } from "../src/agent/budget-types.ts";
 import { unpackHistory } from "../src/agent/history.ts";
 import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
@@ -41,15 +42,33 @@ const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string
   const { inboxIds, history, session: _session, ...rest } = row;
   const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
-  const fresh = newThread(row.id, row.agent);
-  return { ...fresh, ...rest, chat, inbox, history: unpackHistory(history), run: loadRun(sql, row, chat) };
+  const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
+  const fresh = { ...newThread(row.id, row.agent), tokens, seen: chat.at(-1)?.pos ?? -1 };
+  return {
+    ...fresh,
+    ...rest,
+    chat,
+    inbox,
+    history: unpackHistory(history ?? ""),
+    run: loadRun(sql, row, chat),
+  };
 };
 
 /** What runs of older releases lack. */
-const noMarks = { lingers: null, announces: false };
+const freshRun = {
+  clock: null,
+  lingers: null,
+  announces: false,
+  budget: noRunBudget,
+  hidden: [],
+  notes: [],
+  overflows: 0,
+  compact: null,
+  wants: [],
+};
 
 const loadRun = (sql: SqlStorage, { id, run: row }: ThreadRow, chat: readonly Message[]): Thread["run"] => {
-  const run = row === null ? null : { ...noMarks, ...row };
+  const run = row === null ? null : { ...freshRun, ...row };
   if (run?.phase.at !== "acting") return run;
   const rows = sql
     .exec<{ call: string; json: string }>("SELECT call, json FROM outcomes WHERE thread = ?", id)
@@ -67,8 +86,16 @@ const loadRun = (sql: SqlStorage, { id, run: row }: ThreadRow, chat: readonly Me
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** What sessions of older releases lack. */
-const noThreads = { modelScope: "main", queue: [], trees: {}, labels: {} } as const;
+/** What sessions of older releases lack; what they retired counts as edit 1. */
+const freshSession = {
+  prefix: "",
+  modelScope: "main",
+  queue: [],
+  trees: {},
+  labels: {},
+  funds: noFunds,
+  nextEdit: 2,
+} as const;
 
 /** The live state: what the model will see, what waits, and counters; null if there is no session. */
 export const load = (sql: SqlStorage): Session | null => {
@@ -94,7 +121,7 @@ export const load = (sql: SqlStorage): Session | null => {
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));
   return {
-    ...noThreads,
+    ...freshSession,
     ...own,
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
     head: head ?? 0,

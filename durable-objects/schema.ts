@@ -1,3 +1,9 @@
+/** What a model sees of a message from an edit on; the newest of a message holds: since version 2. */
+const overlays = `
+  CREATE TABLE overlays (thread TEXT NOT NULL, pos INTEGER NOT NULL, edit INTEGER NOT NULL, json TEXT NOT NULL,
+    PRIMARY KEY (thread, pos, edit)) WITHOUT ROWID;
+`;
+
 /** What threads share (AG-42 to AG-47): since version 2. */
 const sharedStores = `
   CREATE TABLE tasks (n INTEGER PRIMARY KEY, json TEXT NOT NULL);
@@ -21,9 +27,6 @@ export const schema = `
   -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it
   CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, json TEXT NOT NULL,
     PRIMARY KEY (thread, pos)) WITHOUT ROWID;
-  -- what a model sees of a message from an edit on; the newest of a message holds
-  CREATE TABLE overlays (thread TEXT NOT NULL, pos INTEGER NOT NULL, edit INTEGER NOT NULL, json TEXT NOT NULL,
-    PRIMARY KEY (thread, pos, edit)) WITHOUT ROWID;
   -- outcomes of calls that wait for their siblings
   CREATE TABLE outcomes (thread TEXT NOT NULL, call TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (thread, call)) WITHOUT ROWID;
   CREATE TABLE inputs (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
@@ -40,6 +43,7 @@ export const schema = `
   CREATE TABLE idempotency (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, json TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   -- long texts and bytes in pieces
   CREATE TABLE blobs (id TEXT NOT NULL, piece INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, piece)) WITHOUT ROWID;
+  ${overlays}
   ${sharedStores}
   ${calledThreads}
 `;
@@ -47,4 +51,4 @@ export const schema = `
 export const schemaVersion = 3;
 
 /** Steps from one schema version to the next, in order; step i leads to version i + 2. */
-export const migrations: readonly string[] = [sharedStores, calledThreads];
+export const migrations: readonly string[] = [overlays + sharedStores, calledThreads];

@@ -12,9 +12,24 @@ const tablesSince = (version: number): readonly string[] =>
     .slice(version - 1)
     .flatMap((step) => [...step.matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name ?? ""));
 
+/** Fields of stored threads, runs and sessions that the first release did not have. */
+const later = [
+  ...["tokens", "removed", "seen", "history", "recordMarks", "guards", "announce", "child"],
+  ...["clock", "lingers", "announces", "budget", "hidden", "notes", "overflows", "compact", "wants"].map(
+    (name) => `run.${name}`,
+  ),
+  ...["prefix", "modelScope", "queue", "trees", "labels", "funds", "nextEdit"].map(
+    (name) => `session.${name}`,
+  ),
+];
+
 /** Takes a session back to what a release with an older schema stored. */
 const downgraded = ({ bench }: Play, version: number): void => {
   for (const table of tablesSince(version)) bench.sql(`DROP TABLE ${table}`);
+  if (version === 1)
+    bench.sql(
+      `UPDATE threads SET state = json_remove(state, ${later.map((each) => `'$.${each}'`).join(", ")})`,
+    );
   bench.sql(`UPDATE meta SET value = '${version}' WHERE key = 'schema_version'`);
 };
 
