@@ -14,7 +14,14 @@ const tablesSince = (version: number): readonly string[] =>
 
 /** Fields of stored threads, runs and sessions that the first release did not have. */
 const later = [
-  ...["tokens", "removed", "seen", "history", "recordMarks", "guards", "announce", "child"],
+  "tokens",
+  "removed",
+  "seen",
+  "history",
+  "recordMarks",
+  "guards",
+  "announce",
+  "child",
   ...["clock", "lingers", "announces", "budget", "hidden", "notes", "overflows", "compact", "wants"].map(
     (name) => `run.${name}`,
   ),
