@@ -3,6 +3,7 @@ import type { GrantsKnown } from "../src/agent/grants.ts";
 import type { TeamRpc } from "../src/agent/rpc.ts";
 import type { Grant, Session } from "../src/agent/state.ts";
 import type { Live } from "./live.ts";
+import { within } from "./within.ts";
 
 /** What a session in memory knows of its team's grants (TB-8); an answer that takes over 2 s counts as none. */
 export interface Grants {
@@ -13,14 +14,6 @@ export interface Grants {
 
 const patience = 2_000;
 const freshMs = 30_000;
-
-const within = async <T>(work: Promise<T>): Promise<T | null> => {
-  const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), patience);
-  const answer = await Promise.race([work.catch(() => null), late.promise]);
-  clearTimeout(timer);
-  return answer;
-};
 
 export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => number): Grants => {
   let known: GrantsKnown["agents"] = [];

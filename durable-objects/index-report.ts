@@ -63,7 +63,7 @@ export const createIndexReport = (
       const early = rest && failures === 0;
       if (due !== null && now() < due && !early) return;
       const summary = summaryOf(session);
-      const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0 });
+      const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0, run: session.nextRun });
       due = null;
       clock.also(null);
       if (news === said) return;

@@ -1,3 +1,6 @@
+import { belongsTo } from "../src/agent/commands/session.ts";
+import { operationScopes } from "../src/agent/rpc.ts";
+import type { SessionCall } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import { reflectionsAt } from "../src/engine/access/reflections.ts";
 import { notesAt } from "../src/engine/access/notes.ts";
@@ -6,6 +9,7 @@ import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { createGrants } from "./grants.ts";
 import type { LiveParts } from "./live.ts";
+import { within } from "./within.ts";
 
 /** What a session needs of its team's object. */
 
@@ -29,6 +33,21 @@ export const definitionKept = async ({ engines, team }: TeamParts): Promise<void
   const { revision, definition } = deployed();
   await team().keepDefinition(revision, definition);
   kept(Date.now());
+};
+
+/** Whether a command finds its tenant with as many runs as it may have; asked only of one that could begin a run. */
+export const isFull = async (
+  { engines, team }: TeamParts,
+  { op, params, principal, session }: SessionCall,
+  state: Session | null,
+): Promise<boolean> => {
+  const { input } = Object(params) as { readonly input?: unknown };
+  const creates = op === "create" && state === null && input !== undefined;
+  const sends = (op === "send" || op === "compact") && state !== null && belongsTo(state, principal);
+  if (!creates && (!sends || state.threads["main"]?.run !== null)) return false;
+  if (!principal.scopes.includes(operationScopes[op])) return false;
+  const limit = engines().deployed().team.limits.runs.per_tenant;
+  return (await within(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;
 };
 
 /** What a session uses of its team while it runs. */

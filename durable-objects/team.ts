@@ -2,7 +2,8 @@ import { DurableObject } from "cloudflare:workers";
 import type { Reflection } from "../src/agent/reflections.ts";
 import type { GrantsKnown, GrantsTold } from "../src/agent/grants.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
-import type { SessionSummary } from "../src/agent/rpc.ts";
+import type { RunAdmission, SessionSummary } from "../src/agent/rpc.ts";
+import { createActiveRuns } from "../src/engine/access/active-runs.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
 import type { Database, Row } from "../src/engine/access/database.ts";
@@ -29,6 +30,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
 /** One per deployment: keys, tokens, the index of sessions, what tenants spend on a day, and the notes that sessions share. */
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
+  readonly #runs = createActiveRuns(this.#tables);
 
   authenticate(credential: string): ReturnType<TeamDirectory["authenticate"]> {
     return authenticate(this.#tables, credential, { adminKey: this.env.LIMPET_ADMIN_KEY, now: Date.now() });
@@ -40,6 +42,11 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
 
   async index(summary: SessionSummary): Promise<void> {
     indexSession(this.#tables, summary);
+    this.#runs.reported(summary);
+  }
+
+  async admitRun(admission: RunAdmission): Promise<boolean> {
+    return this.#runs.admit(admission, Date.now());
   }
 
   async keepDefinition(revision: string, json: string): Promise<void> {

@@ -15,7 +15,7 @@ import { logFailure, logTo } from "./log.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { openItems } from "./socket-frames.ts";
 import type { Strikes } from "./strikes.ts";
-import { definitionKept, engineOf, ofTeam } from "./team-parts.ts";
+import { definitionKept, engineOf, isFull, ofTeam } from "./team-parts.ts";
 import { createTables, exists, migrate } from "./tables.ts";
 
 /** Brings a session into memory with the engine of its revision, and drops it again. */
@@ -42,6 +42,7 @@ interface Cell {
   live: Live | null;
 }
 type Create = (engine: Engine, stored: Session | null, initial: Session) => Live;
+type Own = Pick<LiveParts, "failed" | "committing">;
 
 const fresh = ({ rules }: Engine, session: string, tenant: string): Session =>
   emptySession(session, tenant, rules, Date.now());
@@ -53,7 +54,7 @@ const doorOf = (
   create: Create,
   engine: Engine,
   { session, principal }: SessionCall,
-): Omit<Door, "remove"> => ({
+): Omit<Door, "remove" | "full"> => ({
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
   rules: engine.rules,
@@ -71,6 +72,28 @@ const doorOf = (
     return result;
   },
 });
+
+const createIn =
+  (parts: WakingParts, own: Own): Create =>
+  (engine, stored, initial) => {
+    const storage = safeStorage(parts.storage, engine.logLine);
+    const log = logTo(engine.logLine);
+    return createLive(
+      { ...parts, storage, log, now: Date.now, engine, ...ofTeam(parts), ...own },
+      stored,
+      initial,
+    );
+  };
+
+/** One after the other, in the order of the calls; the caller acts on a result before the next begins. */
+const inOrder = <A extends unknown[], T>(work: (...args: A) => Promise<T>): ((...args: A) => Promise<T>) => {
+  let last: Promise<unknown> = Promise.resolve();
+  return (...args) => {
+    const result = last.then(() => work(...args));
+    last = result.catch(() => undefined);
+    return result;
+  };
+};
 
 export const createWaking = (parts: WakingParts): Waking => {
   const { storage, clock } = parts;
@@ -92,18 +115,7 @@ export const createWaking = (parts: WakingParts): Waking => {
     parts.strikes.clear();
     parts.index().touched();
   };
-  const create: Create = (engine, stored, initial) => {
-    const own = {
-      storage: safeStorage(storage, engine.logLine),
-      log: logTo(engine.logLine),
-      now: Date.now,
-      engine,
-      ...ofTeam(parts),
-      failed,
-      committing,
-    };
-    return createLive({ ...parts, ...own }, stored, initial);
-  };
+  const create = createIn(parts, { failed, committing });
   const wake = async (): Promise<Live | null> => {
     if (cell.live !== null || !exists(sql)) return cell.live;
     migrate(storage);
@@ -127,6 +139,9 @@ export const createWaking = (parts: WakingParts): Waking => {
     wake,
     drop,
     failed,
-    door: async (call, remove) => ({ ...doorOf(parts, cell, create, await ready(call), call), remove }),
+    door: inOrder(async (call: SessionCall, remove: () => void) => {
+      const full = await isFull(parts, call, (await wake())?.read() ?? null);
+      return { ...doorOf(parts, cell, create, await ready(call), call), full, remove };
+    }),
   };
 };

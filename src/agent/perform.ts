@@ -24,6 +24,8 @@ export interface Door {
   readonly agentOf: ReadContext["agentOf"];
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
+  /** The tenant has as many runs under way as it may have. */
+  readonly full: boolean;
   /** Known secrets in what a caller sends go no further (RE-15). */
   readonly redactor: Redactor;
   /** Open streamed items with their text so far. */
@@ -101,7 +103,14 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
   if (command.kind === "read") return refuse("internal", "a read was asked to write");
   const { principal, ifMatch } = call;
   return command.run(
-    { draft, archive: door.archive(), principal, rules: door.rules, ifMatch: ifMatch ?? null },
+    {
+      draft,
+      archive: door.archive(),
+      principal,
+      rules: door.rules,
+      ifMatch: ifMatch ?? null,
+      full: door.full,
+    },
     call.params,
   );
 };

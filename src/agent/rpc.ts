@@ -110,6 +110,13 @@ export interface SessionSummary {
   readonly lease?: SettledLease;
 }
 
+/** A session asks to begin a run; `limit` is `limits.runs.per_tenant`. */
+export interface RunAdmission {
+  readonly tenant: string;
+  readonly session: string;
+  readonly limit: number;
+}
+
 /** RPC surface of TeamObject, as sessions and the router use it. */
 export interface TeamRpc {
   /** Verifies an API key or a browser token. */
@@ -120,6 +127,8 @@ export interface TeamRpc {
   >;
   /** Idempotent upsert by id; the newest `head_seq` wins. */
   index(summary: SessionSummary): Promise<void>;
+  /** Whether a session may begin a run beside those that its tenant has under way. */
+  admitRun(admission: RunAdmission): Promise<boolean>;
   /** Takes the grants of a session, and tells those of its tenant's agents (TB-8). */
   grants(told: GrantsTold): Promise<GrantsKnown>;
   /** Stores a definition before the first session pins it (CF-33); it stays for a day, and as long as one does. */

@@ -79,7 +79,6 @@ const team: readonly Unavailable[] = [
   { path: "sandbox.egress", used: filled, cannot: "let commands reach the network" },
   { path: "sandbox.allow_open_egress", used: not(false), cannot: "let commands reach the network" },
   { path: "sandbox.credentials", used: filled, cannot: "let commands reach the network" },
-  { path: "limits.runs", used: filled, cannot: "count the runs of a tenant" },
   { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
   { path: "retention.session_days", used: not("off"), cannot: "delete old sessions" },
   { path: "retention.event_days", used: not("off"), cannot: "delete old events" },

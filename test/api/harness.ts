@@ -91,6 +91,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     keepDefinition: async (revision, json) => keepDefinition(tables, revision, json, now()),
     definition: async (revision) => readDefinition(tables, revision),
     lease: async (request) => drawLease(tables, request, now()),
+    admitRun: async () => true,
     grants: async (told) => tellGrants(tables, told, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),

@@ -30,7 +30,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   "sandbox.credentials": [
     team({ top: "sandbox: { credentials: [{ host: a.example, headers: { Authorization: '${TOKEN}' } }] }" }),
   ],
-  "limits.runs": [team({ top: "limits: { runs: { per_tenant: 3 } }" })],
   "sessions.revision": [team({ top: "sessions: { revision: follow }" })],
   "retention.session_days": [team({ top: "retention: { session_days: 3 }" })],
   "retention.event_days": [team({ top: "retention: { event_days: 3 }" })],

@@ -87,6 +87,8 @@ export interface Bench {
   steps(): Promise<void>;
   /** While true, replies of the model wait at their end, with all their text streamed. */
   hold: boolean;
+  /** While true, the tenant has as many runs under way as it may have. */
+  full: boolean;
   /** Lets held replies go. */
   release(): void;
   /** Moves the clock and lets what is due happen. */
@@ -298,6 +300,7 @@ export const openBench = ({
       return engine.agent(agent, { ...state, model: override }, state.threads[thread]?.child?.standing);
     },
     redactor: engine.redactor,
+    full: bench.full,
     now: () => now,
     items: () => [],
     remove: () => undefined,
@@ -319,6 +322,7 @@ export const openBench = ({
 
   const bench: Bench = {
     id,
+    full: false,
     published,
     deltas,
     logs,

@@ -108,6 +108,8 @@ export interface WriteContext {
   readonly principal: Principal;
   readonly rules: Rules;
   readonly ifMatch: string | null;
+  /** The tenant has as many runs under way as it may have: this command begins none. */
+  readonly full: boolean;
 }
 
 /** A command changes the session in one commit; a query only reads. Each checks its own parameters. */
@@ -156,6 +158,16 @@ export const write = <S extends z.ZodType>(
 });
 
 export const ok = (value: Json): Answer => ({ status: 200, value });
+
+/** Refuses a command that would begin a run beyond what the tenant may have under way. */
+export const roomForRun = ({ full }: WriteContext): void => {
+  if (!full) return;
+  refuse(
+    "rate_limited",
+    "the tenant has as many runs under way as limits.runs.per_tenant allows; send it again when one has ended",
+    { retryAfterMs: 5_000 },
+  );
+};
 
 /** Text without lone surrogates or control characters that JSON carries but people do not mean. */
 export const wellFormed = (max: number): z.ZodString =>

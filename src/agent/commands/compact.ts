@@ -3,7 +3,7 @@ import { clockTicked } from "../advance.ts";
 import { changeRun } from "../draft.ts";
 import { refuse } from "../problem.ts";
 import { compactionRunStarted } from "../runs.ts";
-import { wellFormed, write } from "./command.ts";
+import { roomForRun, wellFormed, write } from "./command.ts";
 import type { Command } from "./command.ts";
 
 const compactSchema = z.strictObject({
@@ -12,11 +12,15 @@ const compactSchema = z.strictObject({
 });
 
 /** Summarises the chat now, or before the next turn of a run (EF-27); nothing to summarise changes nothing. */
-export const compact: Command = write(compactSchema, ({ draft }, { thread: id, instructions = null }) => {
+export const compact: Command = write(compactSchema, (context, { thread: id, instructions = null }) => {
+  const { draft } = context;
   const thread = draft.state.threads[id];
   if (thread === undefined) return refuse("not_found", "/thread: no such thread");
   if (thread.run !== null) changeRun(draft, id, { compact: { instructions } });
-  else if (thread.chat.length > 0) compactionRunStarted(draft, id, instructions);
+  else if (thread.chat.length > 0) {
+    roomForRun(context);
+    compactionRunStarted(draft, id, instructions);
+  }
   clockTicked(draft, "compact");
   return { status: 202, value: { run: draft.state.threads[id]?.run?.id ?? null } };
 });

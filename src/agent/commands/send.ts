@@ -11,7 +11,7 @@ import { changeChild } from "../child-start.ts";
 import { runRecord, runStarted } from "../runs.ts";
 import type { Input, Thread } from "../state.ts";
 import { budgetLeft } from "./budget.ts";
-import { headAfter, ok, wellFormed, write } from "./command.ts";
+import { headAfter, ok, roomForRun, wellFormed, write } from "./command.ts";
 import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
@@ -129,8 +129,10 @@ export const accept = (
   return { input: statusAfter(context, input), run: draft.state.threads[thread.id]?.run?.id ?? null };
 };
 
-const taken = ({ draft }: WriteContext, thread: Thread, input: Input): void => {
+const taken = (context: WriteContext, thread: Thread, input: Input): void => {
+  const { draft } = context;
   if (thread.run === null) {
+    roomForRun(context);
     budgetLeft(draft, thread.id);
     runStarted(draft, input);
     return;

@@ -84,6 +84,9 @@ const migrations: readonly string[] = [
     tenant TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (tenant, id)
   ) WITHOUT ROWID;
   `,
+  `
+  CREATE INDEX sessions_at_work ON sessions (tenant) WHERE status <> 'idle';
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

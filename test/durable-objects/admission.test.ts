@@ -1,0 +1,86 @@
+import { exports } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { teamObjectName } from "../../src/engine/access/names.ts";
+import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
+import { letGo } from "../support/worker-probe.ts";
+import { api, create } from "../support/worker-session.ts";
+
+/** Runs of a tenant, counted by its team (RE-3). */
+
+type Team = TeamDirectory & Rpc.DurableObjectBranded;
+
+const team = (): DurableObjectStub<Team> => {
+  const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace<Team> };
+  return TeamObject.getByName(teamObjectName);
+};
+
+const limit = 100;
+
+/** Takes every place that the tenant has left; answers the sessions that hold them. */
+const filled = async (): Promise<readonly string[]> => {
+  const taken: string[] = [];
+  for (let at = 0; at < limit; at++) {
+    const session = `other-${at}`;
+    if (await team().admitRun({ tenant: "default", session, limit })) taken.push(session);
+  }
+  return taken;
+};
+
+const idle = (id: string) =>
+  team().index({
+    id,
+    tenant: "default",
+    ref: null,
+    agent: "text",
+    title: null,
+    metadata: {},
+    status: "idle",
+    revision: "r_1",
+    head_seq: 1,
+    created_at: 1,
+    updated_at: Date.now() + 60_000,
+  });
+
+test("★ RE-3: a tenant with as many runs as it may have begins no other; a run that ends leaves its place", async () => {
+  const session = await create("text", "Go");
+  await session.quiet();
+  const places = await filled();
+  expect(places.length).toBeGreaterThan(0);
+  const refused = await session.call("POST", "/messages", { body: { content: "Go" } });
+  expect(refused).toMatchObject({ status: 429, body: { code: "rate_limited", retry_after_ms: 5_000 } });
+  expect(refused.headers.get("Retry-After")).toBe("5");
+  const fresh = { body: { agent: "text", input: "Go", ref: "no-room" } };
+  expect((await api("POST", "/sessions", fresh)).status).toBe(429);
+  const other = await create("text", undefined, { ref: "no-room" });
+
+  await idle(places[0] ?? "");
+  const reader = await other.call("POST", "/tokens", { body: { scopes: ["sessions:read"] } });
+  const watch = await other.watch(undefined, String(reader.body["token"]));
+  watch.send({ type: "send", id: "not-mine", input: { content: "Go" } });
+  await watch.until(({ type, id }) => type === "error" && id === "not-mine");
+  watch.close();
+  expect((await session.call("POST", "/messages", { body: { content: "Go" } })).status).toBe(202);
+  await session.quiet();
+  // The run that has just ended left its place at rest: the next session finds it.
+  const next = { body: { agent: "text", input: "Go", ref: "room" } };
+  expect((await api("POST", "/sessions", next)).status).toBe(201);
+  for (const id of places) await idle(id);
+});
+
+test("RE-3 AP-22: commands of a socket are done in their order, also while the team is asked about one of them", async () => {
+  const session = await create("held");
+  const watch = await session.watch();
+  watch.send({ type: "send", id: "first", input: { id: "i1", content: "Go" } });
+  watch.send({ type: "send", id: "second", input: { id: "i2", content: "More", on_busy: "queue" } });
+  watch.send({ type: "withdraw", id: "third", input: "i2" });
+  await watch.until(({ id }) => id === "third");
+  const answers = watch.frames.filter(({ type }) => type === "result" || type === "error");
+  expect(answers.map(({ type, id }) => [type, id])).toEqual([
+    ["result", "first"],
+    ["result", "second"],
+    ["result", "third"],
+  ]);
+  watch.close();
+  letGo(session.id);
+  await session.quiet();
+});

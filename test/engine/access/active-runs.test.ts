@@ -1,0 +1,97 @@
+import { expect, test } from "vitest";
+import type { SessionSummary } from "../../../src/agent/rpc.ts";
+import { createActiveRuns } from "../../../src/engine/access/active-runs.ts";
+import type { ActiveRuns } from "../../../src/engine/access/active-runs.ts";
+import type { Tables } from "../../../src/engine/access/database.ts";
+import { indexSession } from "../../../src/engine/access/session-index.ts";
+import { memoryTables } from "./tables.ts";
+
+const now = 1_800_000_000_000;
+
+const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
+  id,
+  tenant: "acme",
+  ref: null,
+  agent: "guide",
+  title: null,
+  metadata: {},
+  status: "running",
+  revision: "r_1",
+  head_seq: 1,
+  created_at: 1000,
+  updated_at: now,
+  ...more,
+});
+
+/** A team of which a tenant may have two runs at once. */
+const desk = (tables: Tables = memoryTables().tables) => {
+  const runs: ActiveRuns = createActiveRuns(tables);
+  return {
+    admit: (session: string, at = now, tenant = "acme") => runs.admit({ tenant, session, limit: 2 }, at),
+    reports: (id: string, more?: Partial<SessionSummary>) => {
+      indexSession(tables, summary(id, more));
+      runs.reported(summary(id, more));
+    },
+  };
+};
+
+test("RE-3: a tenant has no more runs than its limit; a session that has a place keeps it, another tenant has its own", () => {
+  const { admit } = desk();
+  expect([admit("a"), admit("b"), admit("c"), admit("a")]).toEqual([true, true, false, true]);
+  expect(admit("c", now, "other")).toBe(true);
+});
+
+test.each(["idle", "deleted"] as const)(
+  "RE-3: a run that is over leaves its place: the session is %s",
+  (status) => {
+    const { admit, reports } = desk();
+    admit("a");
+    reports("a");
+    admit("b");
+    reports("a", { status, updated_at: now + 5 });
+    expect([admit("c"), admit("d")]).toEqual([true, false]);
+  },
+);
+
+test("RE-3: a run so short that it was never told of leaves its place too", () => {
+  const { admit, reports } = desk();
+  admit("a");
+  admit("b");
+  reports("a", { status: "idle", updated_at: now });
+  expect(admit("c")).toBe(true);
+});
+
+test("RE-3: what a session said before it was admitted takes no place away", () => {
+  const { admit, reports } = desk();
+  admit("a");
+  admit("b");
+  reports("a", { status: "idle", updated_at: now - 1 });
+  expect(admit("c")).toBe(false);
+});
+
+test("RE-3: a session that never says that its run began loses its place after 30 s, one that waits for a person does not", () => {
+  const { admit, reports } = desk();
+  admit("a");
+  admit("b");
+  reports("b", { status: "waiting" });
+  expect(admit("c", now + 29_999)).toBe(false);
+  expect([admit("c", now + 30_000), admit("d", now + 30_000)]).toEqual([true, false]);
+});
+
+test("RE-3: an object that starts anew counts what the index knows, also of sessions that began a run by themselves", () => {
+  const { tables } = memoryTables();
+  const before = desk(tables);
+  before.reports("a");
+  before.reports("b", { status: "waiting" });
+  before.reports("idle", { status: "idle" });
+  const { admit, reports } = desk(tables);
+  expect([admit("c"), admit("a")]).toEqual([false, true]);
+  reports("b", { status: "idle", updated_at: now });
+  expect(admit("c")).toBe(true);
+});
+
+test("RE-3 AP-4: asking creates no tables", () => {
+  const { tables, database } = memoryTables();
+  expect(desk(tables).admit("a")).toBe(true);
+  expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});
