@@ -12,7 +12,6 @@ export interface Grants {
   readonly look: (session: Session) => Promise<readonly string[]>;
 }
 
-const patience = 2_000;
 const freshMs = 30_000;
 
 export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => number): Grants => {

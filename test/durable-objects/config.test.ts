@@ -26,7 +26,7 @@ test("CF-28: diagnostics in workerd have file, line and column", async () => {
   });
   expect(team).toBeNull();
   expect(diagnostics.map(formatDiagnostic)).toEqual([
-    'config/acme/team.yaml:6:29 error unknown_toolbox agents[0].toolboxes[1]: there is no toolbox "exce"\n  did you mean "exec"? known: ask, filesystem, search, exec, git, http, browser, state, tasks, notes, agents',
+    'config/acme/team.yaml:6:29 error unknown_toolbox agents[0].toolboxes[1]: there is no toolbox "exce"\n  did you mean "exec"? known: ask, filesystem, search, exec, state, tasks, notes, git, http, browser, agents',
   ]);
 });
 
