@@ -6,6 +6,7 @@ import { openTaskLines } from "./board.ts";
 import { agentOf, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { edited } from "./edits.ts";
+import { checkedResult } from "./effect-result.ts";
 import type { BoundEffect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
 import { compacted } from "./guard-state.ts";
 import { contextTokens } from "./usage.ts";
@@ -211,7 +212,7 @@ const isPromise = (value: unknown): value is Promise<unknown> =>
 const ran = (context: EffectContext, { effect, params }: BoundEffect, state: Json): Ran => {
   try {
     const result = effect.run(context, params, state);
-    if (!isPromise(result)) return { ok: true, result };
+    if (!isPromise(result)) return { ok: true, result: checkedResult(result) };
     result.catch(() => {});
     return { ok: true, result: null };
   } catch (error) {

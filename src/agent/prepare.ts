@@ -5,6 +5,7 @@ import { briefing } from "./briefing.ts";
 import { called, digest, memoOf, settled } from "./effect-call.ts";
 import type { Work } from "./effect-call.ts";
 import type { EffectQuestion, EffectReply, EffectResult } from "./effect.ts";
+import { checkedResult } from "./effect-result.ts";
 import { contextOf, effectFailed, effectState } from "./effects.ts";
 import type { Outside } from "./outside.ts";
 import { preparingOf } from "./preparing.ts";
@@ -85,11 +86,13 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
   });
   signal.addEventListener("abort", () => end.resolve({ kind: "paused" }), { once: true });
   watch.go();
-  void Promise.try(() => bound.effect.run(context, bound.params, effectState(thread, bound))).then(
-    (result) => end.resolve({ kind: "result", result }),
-    (error: unknown) =>
-      end.resolve({ kind: "failed", error: error instanceof Error ? error.message : String(error) }),
-  );
+  void Promise.try(() => bound.effect.run(context, bound.params, effectState(thread, bound)))
+    .then(checkedResult)
+    .then(
+      (result) => end.resolve({ kind: "result", result }),
+      (error: unknown) =>
+        end.resolve({ kind: "failed", error: error instanceof Error ? error.message : String(error) }),
+    );
   const ended = await end.promise;
   watch.pause();
   return ended;

@@ -3,7 +3,7 @@ import { cleanText, hasContent, preview } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
 import { agentOf, append, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { afterEffects, requestTokens } from "./effects.ts";
+import { afterEffects } from "./effects.ts";
 import type { Sight } from "./records.ts";
 import { cut, follows } from "./follows.ts";
 import { inputDoubted } from "./input-doubt.ts";
@@ -28,30 +28,10 @@ const openItems = (run: Run, attempt: number, reply: Completion): readonly Opene
     return [];
   });
 
-/** What the request of the current attempt was made of. */
-const sightOf = (draft: Draft, threadId: string, maxTokens: number): Omit<Sight, "hash"> => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
-  return {
-    edit: draft.state.nextEdit - 1,
-    pos: thread.nextPos - 1,
-    size: requestTokens(agentOf(draft, threadId), thread, run),
-    window: run.lane.window,
-    max_tokens: maxTokens,
-    lane: { provider: run.lane.provider, model: run.lane.model },
-    depth: thread.depth,
-    light: run.light,
-    override: draft.state.model,
-    hidden: run.hidden,
-    previous: thread.previousNewest,
-    schema: run.outputSchema,
-  };
-};
-
 /** Usage, cost and events that every reply has, whatever it says. */
-const accounted = (draft: Draft, threadId: string, reply: Completion, maxTokens: number): void => {
+const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Omit<Sight, "hash">): void => {
   const run = runOf(draft, threadId);
-  const saw = { ...sightOf(draft, threadId, maxTokens), hash: reply.requestHash ?? null };
+  const saw = { ...sight, hash: reply.requestHash ?? null };
   const { usage, cost, estimated, provider, model } = reply;
   const cost_usd = usd(cost);
   const request_id = reply.requestId ?? null;
@@ -126,11 +106,16 @@ const sayDropped = (draft: Draft, threadId: string, { dropped = [], model }: Com
 };
 
 /** A completed attempt of the current phase; anything else was refused before. */
-export const answered = (draft: Draft, threadId: string, reply: Completion, maxTokens: number): void => {
+export const answered = (
+  draft: Draft,
+  threadId: string,
+  reply: Completion,
+  sight: Omit<Sight, "hash">,
+): void => {
   const run = runOf(draft, threadId);
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
   itemsOpened(draft, threadId, openItems(run, attempt, reply));
-  accounted(draft, threadId, reply, maxTokens);
+  accounted(draft, threadId, reply, sight);
   sayDropped(draft, threadId, reply);
   inputDoubted(draft, threadId, reply);
   const parts = usableParts(draft, threadId, reply);

@@ -199,6 +199,7 @@ export const runFinished = (
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
   if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   nextStarted(draft, threadId);
+  compactionKept(draft, threadId, run);
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
 };
 
@@ -210,6 +211,14 @@ const nextStarted = (draft: Draft, threadId: string): void => {
   if (child !== null) for (const input of inbox) inputReturned(draft, input, "cancelled");
   else if (noBudget(draft, threadId) === null) runStarted(draft, first);
   else for (const input of inbox) inputReturned(draft, input, "no_budget");
+};
+
+/** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own (EF-27). */
+const compactionKept = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
+  const { run, child, chat } = threadOf(draft, threadId);
+  if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
+  if (run === null) compactionRunStarted(draft, threadId, compact.instructions);
+  else changeRun(draft, threadId, { compact });
 };
 
 const isRetryable = (reason: EndReason): boolean =>

@@ -10,6 +10,7 @@ import { requestTokens } from "./effects.ts";
 import { grantsLooked } from "./grants.ts";
 import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
+import type { Sight } from "./records.ts";
 import { answered } from "./replies.ts";
 import { requestFor } from "./request.ts";
 import { purposeOf } from "./state.ts";
@@ -136,12 +137,12 @@ const storeReply = (
   attempt: Attempt,
   id: string,
   reply: Completion,
-  maxTokens: number,
+  saw: Omit<Sight, "hash">,
 ): void => {
   const { host, settle } = outside;
   const { thread, run, phase } = attempt;
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) answered(draft, thread.id, reply, maxTokens);
+    if (isCurrent(draft.state, attempt)) answered(draft, thread.id, reply, saw);
     else host.late({ thread: thread.id, run: run.id, step: attemptId(run, phase.attempt), code: "ok" });
   });
   const { provider, model, gate } = attempt.lane;
@@ -202,12 +203,31 @@ const overflow = ({ lane }: Attempt): ModelFailure => ({
   message: `the history does not fit the model's context window of ${lane.window} tokens`,
 });
 
+/** What the request is made of, as it stands when it leaves (EF-42). */
+const sightOf = (
+  { nextEdit, model }: Session,
+  { thread, run, agent, lane }: Attempt,
+): Omit<Sight, "hash" | "max_tokens"> => ({
+  edit: nextEdit - 1,
+  pos: thread.nextPos - 1,
+  size: requestTokens(agent, thread, run),
+  window: lane.window,
+  lane: { provider: lane.provider, model: lane.model },
+  depth: thread.depth,
+  light: run.light,
+  override: model,
+  hidden: run.hidden,
+  previous: thread.previousNewest,
+  schema: run.outputSchema,
+});
+
 /** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
 export const think = async (outside: Outside, threadId: string): Promise<void> => {
   const attempt = attemptAt(outside, threadId);
   if (attempt === null) return;
   const { run, phase, lane } = attempt;
   const id = `${outside.host.read().id}:${threadId}:${attemptId(run, phase.attempt)}`;
+  const sight = sightOf(outside.host.read(), attempt);
   const messages = visible(outside, attempt);
   if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, id)))
     return;
@@ -237,5 +257,5 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   }
   stream.close();
   await grantsLooked(outside.host, attempt.agent, attempt.thread, reply.parts);
-  storeReply(outside, attempt, id, reply, maxTokens);
+  storeReply(outside, attempt, id, reply, { ...sight, max_tokens: maxTokens });
 };

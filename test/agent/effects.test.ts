@@ -377,6 +377,46 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
     }
   });
 
+  test("EF-6 EF-44: what is no result ends the run with the effect's name, and the session goes on", async () => {
+    const cyclic: Record<string, unknown> = {};
+    cyclic["self"] = cyclic;
+    const wrong: readonly unknown[] = [
+      undefined,
+      null,
+      5,
+      { edits: 5 },
+      { edits: [null] },
+      { edits: [{ inject: { text: 5 } }] },
+      {
+        edits: [
+          {
+            overlay: {
+              message: "m",
+              part: 0,
+              text: () => {
+                throw new Error("no");
+              },
+            },
+          },
+        ],
+      },
+      { tools: {} },
+      { state: cyclic },
+      { state: 10n },
+    ];
+    for (const result of wrong) {
+      for (const given of [() => result, async () => result]) {
+        const odd: Effect = {
+          ...effect("odd", "before_complete", () => ({})),
+          run: given as unknown as Effect["run"],
+        };
+        const { bench } = await run(`replies: [${done}]`, { effects: { effects: [odd] } });
+        expect(ends(bench)).toEqual(["failed:effect_failed"]);
+        expect(lastResult(bench).error).toContain("odd: ");
+      }
+    }
+  });
+
   test("EF-3: state of a run starts anew with each run, state that never resets goes on, over restarts", async () => {
     const seen: string[] = [];
     const counter = (kind: string, reset: "run" | "never"): Effect =>

@@ -322,6 +322,23 @@ describe("EF-27: compaction by the API", () => {
     checkInvariants(bench, []);
   });
 
+  test("EF-27: asked for during the last turn, it follows the run", async () => {
+    const { bench } = await play(
+      `scenes:\n  - ${summary("S")}\n  - { name: all, reply: [{ text: Done. }] }`,
+      options,
+    );
+    bench.hold = true;
+    bench.send("Go");
+    await bench.steps();
+    bench.ok("compact");
+    bench.release();
+    await settle(bench);
+    expect(prompts(bench)).toEqual(["api null"]);
+    expect(bench.chat().map(textsOf)).toEqual(["S"]);
+    expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+
   test("EF-27: an empty chat is left alone", async () => {
     const { bench } = await play(script(), options);
     expect(bench.ok("compact")).toEqual({ run: null });
