@@ -3,6 +3,7 @@ import type { Driver } from "../src/agent/drive.ts";
 import { nextEpoch } from "../src/agent/epoch.ts";
 import type { Host, TenantDay } from "../src/agent/host.ts";
 import type { SharedReflections } from "../src/agent/reflections.ts";
+import { retiresAt } from "../src/agent/retention.ts";
 import type { SharedNotes } from "../src/agent/shared-notes.ts";
 import type { RunLine } from "../src/agent/middleware.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -18,7 +19,6 @@ import { tellingGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
 import type { Items } from "./items.ts";
 import { momentsOf } from "./moments.ts";
-import type { Media } from "./moments.ts";
 import type { Storage } from "./safe-storage.ts";
 import { loadBlob } from "./rows.ts";
 import type { Watchers } from "./watchers.ts";
@@ -29,6 +29,8 @@ export interface Live {
   readonly update: Host["update"];
   readonly driver: Driver;
   readonly agent: Host["agent"];
+  /** It rested so long that it is to be deleted (`retention`). */
+  readonly isOver: () => boolean;
   /** Drops all work: the rows are the truth, and whatever still runs here changes nothing. */
   readonly stop: () => void;
 }
@@ -46,6 +48,8 @@ export interface LiveParts {
   readonly reflections: (tenant: string) => SharedReflections;
   /** Notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
+  /** The team's `retention.session_days`; null = sessions are kept. */
+  readonly sessionDays: () => number | null;
   /** Grants of the tenant's agents. */
   readonly grants: Grants;
   /** Milliseconds since the epoch. */
@@ -65,13 +69,19 @@ const guarded = (run: () => void, failed: (error: unknown) => void) => (): void 
   }
 };
 
+/** What is read of the rows when it is needed. */
+const rowsOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => ({
+  media: (blob) => loadBlob(sql, blob) ?? "",
+  recall: (id) => (/^b\d+$/.test(id) ? loadBlob(sql, id) : null),
+  entries: entriesOf(sql),
+});
+
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
-  const media: Media = (blob) => loadBlob(storage.sql, blob) ?? "";
-  const entries = entriesOf(storage.sql);
-  const momentOf = momentsOf(parts, epoch, media, entries, childrenOf(storage.sql));
+  const rows = rowsOf(storage.sql);
+  const momentOf = momentsOf(parts, epoch, rows.media, rows.entries, childrenOf(storage.sql));
   const door = createDoor(parts, momentOf, stored, initial);
   const { read, close } = door;
   let stopped = false;
@@ -91,9 +101,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     show: watchers.show,
     itemGrew: items.grew,
     itemsClosed: items.closed,
-    media,
-    recall: (id) => (/^b\d+$/.test(id) ? loadBlob(storage.sql, id) : null),
-    entries,
+    ...rows,
     storeRules: engine.storeRules,
     briefing: engine.briefing,
     reflections: parts.reflections(initial.tenant),
@@ -109,7 +117,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     late: (outcome) => {
       if (!stopped) parts.log("late_outcome", { session: read().id, ...outcome });
     },
-    rest: parts.clock.rest,
+    rest: (works, at) => parts.clock.rest(works, at ?? retiresAt(read(), parts.sessionDays())),
     failed,
     after: (ms, run) => parts.clock.after(ms, guarded(run, failed)),
   };
@@ -119,6 +127,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     update,
     driver,
     agent,
+    isOver: () => (retiresAt(read(), parts.sessionDays()) ?? Infinity) <= parts.now(),
     stop: () => {
       stopped = true;
       close();

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import { streamLimits } from "../src/agent/frames.ts";
 import { perform } from "../src/agent/perform.ts";
 import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/agent/rpc.ts";
 import { runsPoisoned } from "../src/agent/runs.ts";
@@ -19,9 +20,6 @@ import { exists } from "./tables.ts";
 import { createWaking } from "./waking.ts";
 import { createWatchers } from "./watchers.ts";
 
-/** Events that a reader who is behind gets at a time. */
-const pageLines = 200;
-
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
   readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
@@ -39,7 +37,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     sockets: () => this.ctx.getWebSockets(),
     connections: this.#connections,
     items: this.#items,
-    replay: (after) => archiveOf(this.#sql).events({ after, limit: pageLines }),
+    replay: (after) => archiveOf(this.#sql).events({ after, limit: streamLimits.page }),
     head: () => this.#session()?.head ?? 0,
   });
   readonly #clock = createClock(this.ctx.storage, Date.now, () => this.#tick());
@@ -112,6 +110,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#waking.wake();
     if (live === null) return;
+    if (live.isOver()) return this.#remove();
     if (strikes > deadDrives) live.update((draft) => runsPoisoned(draft, deadDrives));
     await this.#clock.drive(async () => {
       this.#pump();

@@ -52,10 +52,12 @@ export const isFull = async (
 
 /** What a session uses of its team while it runs. */
 export const ofTeam = ({
+  engines,
   team,
-}: TeamParts): Pick<LiveParts, "notes" | "reflections" | "lease" | "grants"> => ({
+}: TeamParts): Pick<LiveParts, "notes" | "reflections" | "lease" | "grants" | "sessionDays"> => ({
   notes: (owner) => notesAt(team(), owner),
   reflections: (tenant) => reflectionsAt(team, tenant),
   lease: (request) => team().lease(request),
   grants: createGrants(team, Date.now),
+  sessionDays: () => engines().deployed().team.retention.session_days,
 });

@@ -61,6 +61,8 @@ export const streamLimits = {
   unacked: 1_048_576,
   /** Milliseconds without an acknowledgement before a lagging reader is closed. */
   patience: 30_000,
+  /** Events that a reader who is behind gets at a time. */
+  page: 200,
   authentication: 5_000,
   heartbeat: 15_000,
 } as const;

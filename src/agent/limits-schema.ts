@@ -48,6 +48,6 @@ export const sessionsSchema = z.strictObject({
 export const retentionSchema = z.strictObject({
   session_days: orOff(count(1, 3_650))
     .prefault("off")
-    .describe("Days after a session's last use; off = keep."),
+    .describe("Days after a session's last use, if that was since this was set; off = keep."),
   event_days: orOff(count(1, 3_650)).prefault("off").describe("Days that events are kept; off = keep."),
 });

@@ -11,6 +11,7 @@ import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason, OnBusy } from "./events.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reply } from "./records.ts";
+import type { Totals } from "./usage.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
 
@@ -256,6 +257,8 @@ export interface Session {
   readonly budget: SessionBudget | null;
   readonly funds: Funds;
   readonly outputSchema: Json | null;
+  /** Days at rest after which it is deleted, set by its caller; absent or null: the team's (AP-16). */
+  readonly retentionDays?: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** `seq` of the newest event. */
@@ -285,12 +288,7 @@ export interface Session {
   readonly outbox?: Outbox | null;
   /** That a window is small was said (EF-30). */
   readonly windowWarned?: boolean;
-  readonly usage: {
-    readonly cumulative: Usage;
-    readonly cost: number | null;
-    readonly calls: number;
-    readonly estimated: boolean;
-  };
+  readonly usage: Totals;
 }
 
 /** What a run's model calls are for. */

@@ -80,7 +80,6 @@ const team: readonly Unavailable[] = [
   { path: "sandbox.allow_open_egress", used: not(false), cannot: "let commands reach the network" },
   { path: "sandbox.credentials", used: filled, cannot: "let commands reach the network" },
   { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
-  { path: "retention.session_days", used: not("off"), cannot: "delete old sessions" },
   { path: "retention.event_days", used: not("off"), cannot: "delete old events" },
   { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
   { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },

@@ -31,7 +31,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
     team({ top: "sandbox: { credentials: [{ host: a.example, headers: { Authorization: '${TOKEN}' } }] }" }),
   ],
   "sessions.revision": [team({ top: "sessions: { revision: follow }" })],
-  "retention.session_days": [team({ top: "retention: { session_days: 3 }" })],
   "retention.event_days": [team({ top: "retention: { event_days: 3 }" })],
   observability: [team({ top: "observability: { log_level: debug }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],

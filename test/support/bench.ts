@@ -269,6 +269,7 @@ export const openBench = ({
     ),
     notes: (owner: NotesOwner) => notesAt(team, owner),
     reflections: (of: string) => reflectionsAt(() => team, of),
+    sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
     log: (msg: string, fields: Readonly<Record<string, unknown>>, level = "info") =>
       void logs.push({ level, msg, ...fields }),

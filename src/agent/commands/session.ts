@@ -6,7 +6,7 @@ import { clockTicked } from "../advance.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import { noFunds } from "../budget-types.ts";
-import { noUsage } from "../usage.ts";
+import { noTotals } from "../usage.ts";
 import { newThread } from "../threads.ts";
 import type { Run, Session, Thread } from "../state.ts";
 import type { Principal } from "../rpc.ts";
@@ -26,6 +26,12 @@ const clientToolSchema = z.strictObject({
   safety: z.enum(["read", "idempotent", "reattach", "unsafe"]).default("unsafe"),
 });
 
+const retentionDaysSchema = z
+  .int()
+  .min(1)
+  .max(3_650)
+  .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
+
 const createSchema = z.strictObject({
   ref: wellFormed(128).min(1).optional(),
   agent: z.string().max(64).optional(),
@@ -40,6 +46,7 @@ const createSchema = z.strictObject({
   model: z.string().max(200).optional(),
   budget: budgetSchema.optional(),
   output_schema: jsonSchema.optional(),
+  retention_days: retentionDaysSchema.optional(),
 });
 
 /** A session that does not exist yet: what a create starts from. */
@@ -75,7 +82,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   grants: [],
   tasks: {},
   dropped: [],
-  usage: { cumulative: noUsage, cost: 0, calls: 0, estimated: false },
+  usage: noTotals,
 });
 
 const agentOrRefuse = (name: string, rules: Rules): string => {
@@ -118,6 +125,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
     clientTools: params.client_tools,
     outputSchema: params.output_schema ?? null,
     budget: givenBudget(params.budget),
+    retentionDays: params.retention_days ?? null,
     threads: { main: newThread("main", agent) },
   };
   draft.state = { ...draft.state, prefix: agentOf(draft, "main").prefix };
@@ -171,6 +179,7 @@ export const sessionView = (session: Session): Json => {
     last_run: session.threads["main"]?.lastRun ?? null,
     active_run: session.threads["main"]?.run?.id ?? null,
     interactive: session.interactive,
+    retention_days: session.retentionDays ?? null,
     created_at: session.createdAt,
     updated_at: session.updatedAt,
   };
@@ -184,6 +193,7 @@ const patchSchema = z.strictObject({
   model: z.string().max(200).nullable().optional(),
   scope: z.enum(["main", "tree"]).default("main"),
   budget: budgetChangeSchema.optional(),
+  retention_days: retentionDaysSchema.nullable().optional(),
 });
 
 /** The session's model from the next call on (MO-38). */
@@ -195,19 +205,21 @@ const modelChanged = ({ draft, rules }: WriteContext, model: string | null, scop
   draft.state = { ...draft.state, model, modelScope: scope };
 };
 
+type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
+const defined = <T extends object>(fields: T): Defined<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+
 /** Changes what the caller names; `If-Match` holds the session's ETag. */
-export const patch: Command = write(patchSchema, (context, { title, metadata, model, scope, budget }) => {
+export const patch: Command = write(patchSchema, (context, params) => {
+  const { title, metadata, model, scope, budget, retention_days } = params;
   const { draft } = context;
   if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(draft.state.head))
     return refuse("precondition_failed", "the session changed since it was read; read it again");
   if (model !== undefined) modelChanged(context, model, scope);
   if (budget !== undefined) budgetChanged(context, budget);
-  const changed = {
-    ...(budget === undefined ? {} : { budget: shownBudget(draft.state) }),
-    ...(title === undefined ? {} : { title }),
-    ...(metadata === undefined ? {} : { metadata }),
-  };
-  const { budget: _, ...own } = changed;
+  const shown = budget === undefined ? undefined : shownBudget(draft.state);
+  const changed = defined({ budget: shown, title, metadata, retention_days });
+  const own = defined({ title, metadata, retentionDays: retention_days });
   draft.state = { ...draft.state, ...own, updatedAt: draft.moment.now };
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) clockTicked(draft, "budget");
@@ -244,11 +256,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
       guards: {},
     });
   }
-  draft.state = {
-    ...draft.state,
-    usage: { cumulative: noUsage, cost: 0, calls: 0, estimated: false },
-    updatedAt: draft.moment.now,
-  };
+  draft.state = { ...draft.state, usage: noTotals, updatedAt: draft.moment.now };
   emit(draft, "main", "session_updated", { cleared: true });
   return ok(sessionView({ ...draft.state, head: headAfter(draft) }));
 });
