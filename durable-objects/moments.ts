@@ -4,7 +4,7 @@ import { randomBits } from "../src/engine/access/names.ts";
 import type { LiveParts } from "./live.ts";
 
 /** Base64 of stored bytes. */
-export type Media = (blob: string) => string;
+type Media = (blob: string) => string;
 
 /** What transitions know of the world, from the draft that they work on. */
 export const momentsOf = (
