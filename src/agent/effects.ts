@@ -178,27 +178,39 @@ export const effectApplied = (
     return !effectFailed(draft, threadId, bound, problem);
   }
   const { edits = [], state, tools, stop } = result;
-  const before = threadOf(draft, threadId).tokens;
+  const before = threadOf(draft, threadId);
   const editor = { kind: effect.kind, seen: context.view, later: context.phase === "after_complete" };
   const counts = edited(draft, threadId, editor, edits);
-  const thread = threadOf(draft, threadId);
-  if (state !== undefined) changeThread(draft, threadId, { effects: { ...thread.effects, [key]: state } });
-  if (tools !== undefined && context.phase === "before_complete") {
-    const { hidden } = runOf(draft, threadId);
-    changeRun(draft, threadId, { hidden: [...new Set([...hidden, ...tools.hide])] });
-  }
-  if (counts.injected + counts.overlaid + counts.retired > 0)
+  const { effects } = threadOf(draft, threadId);
+  if (state !== undefined) changeThread(draft, threadId, { effects: { ...effects, [key]: state } });
+  const hides = tools !== undefined && context.phase === "before_complete";
+  const hidden = hides ? toolsHidden(draft, threadId, tools.hide) : 0;
+  const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
+  if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
     emit(draft, threadId, "effect_applied", {
       kind: effect.kind,
       phase: context.phase,
       ...counts,
-      tokens_before: before,
-      tokens_after: thread.tokens,
+      hidden,
+      stopped,
+      tokens_before: tokensOf(draft, before),
+      tokens_after: tokensOf(draft, threadOf(draft, threadId)),
     });
   noticed(draft, threadId, bound, context.force, result);
-  if (stop !== undefined && runOf(draft, threadId).stop === null)
-    changeRun(draft, threadId, { stop: { reason: stop.reason, error: stop.message } });
+  if (stopped) changeRun(draft, threadId, { stop: { reason: stop.reason, error: stop.message } });
   return true;
+};
+
+const tokensOf = (draft: Draft, thread: Thread): number =>
+  requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
+
+/** Takes tools out of the turn (EF-7); how many of those that it declared so far. */
+const toolsHidden = (draft: Draft, threadId: string, hide: readonly string[]): number => {
+  const { hidden: known } = runOf(draft, threadId);
+  const hidden = [...new Set([...known, ...hide])];
+  changeRun(draft, threadId, { hidden });
+  const fresh = new Set(hidden.slice(known.length));
+  return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
 };
 
 type Ran =

@@ -221,6 +221,11 @@ interface EventData {
     readonly injected: number;
     readonly overlaid: number;
     readonly retired: number;
+    /** Declared tools that it took out of the turn. */
+    readonly hidden: number;
+    /** It ends the run. */
+    readonly stopped: boolean;
+    /** Of the request as it stands (EF-8). */
     readonly tokens_before: number;
     readonly tokens_after: number;
   };

@@ -353,7 +353,28 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
     expect(ends(bench)).toEqual(["failed:no_progress"]);
     expect(lastResult(bench)).toMatchObject({ error: "enough", no_progress_detected: true });
     expect(bench.requests).toHaveLength(1);
-    expect(dataOf(bench, "effect_applied")).toHaveLength(2);
+    expect(dataOf(bench, "effect_applied").map(({ kind }) => kind)).toEqual(["noter", "stopper", "noter"]);
+  });
+
+  test("EF-11: an effect that only hides tools, or only stops the run, says so; one that changes nothing does not", async () => {
+    const hide = effect("hide", "before_complete", () => ({ tools: { hide: ["fire", "unknown"] } }));
+    const again = effect("again", "before_complete", () => ({ tools: { hide: ["fire"] } }));
+    const stop = effect("stopper", "after_complete", ({ turn }) =>
+      turn < 2 ? {} : { stop: { reason: "no_progress", message: "enough" } },
+    );
+    const { bench } = await run(`replies: [${many(2, look)}]`, {
+      effects: { effects: [hide, again, stop] },
+    });
+    const none = { injected: 0, overlaid: 0, retired: 0 };
+    const said = dataOf(bench, "effect_applied");
+    expect(said).toMatchObject([
+      { kind: "hide", phase: "before_complete", ...none, hidden: 1, stopped: false },
+      { kind: "hide", ...none, hidden: 1, stopped: false },
+      { kind: "stopper", phase: "after_complete", ...none, hidden: 0, stopped: true },
+    ]);
+    expect(said[0]?.tokens_after).toBeLessThan(said[0]?.tokens_before ?? 0);
+    expect(said[0]?.tokens_after).toBe(dataOf(bench, "llm_request_start")[0]?.estimated_tokens);
+    expect(said[2]?.tokens_after).toBe(said[2]?.tokens_before);
   });
 
   test("EF-3 EF-44: more than 64 KiB of state, 50 edits or 8 000 characters end the run cleanly", async () => {
