@@ -179,13 +179,19 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
   clocksSet(draft, (id) => waitsForPeople(draft.state, id));
 };
 
-const deadlinesOf = ({ run, announce }: Thread, now: number): readonly number[] => {
+/** When the wait of a run's phase is over; null for none, or while the run is held: then it is not looked at. */
+const phaseUntil = (session: Session, threadId: string, { phase }: Run): number | null => {
+  const until = phase.at === "waiting" || phase.at === "preparing" ? phase.until : null;
+  return until === null || heldBy(session, threadId) !== null ? null : until;
+};
+
+const deadlinesOf = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
   if (run === null) return [announce?.at ?? []].flat();
   if (run.missingSince !== null) return [Math.min(now + missingCheck, run.missingSince + missingLimit)];
   const times = [dueOf(run) ?? []].flat();
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
-  if (run.phase.at === "waiting") times.push(run.phase.until);
-  if (run.phase.at === "preparing" && run.phase.until !== null) times.push(run.phase.until);
+  const until = phaseUntil(session, id, run);
+  if (until !== null) times.push(until);
   return [
     ...times,
     ...callsOfRun(run).flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : [])),
@@ -194,7 +200,7 @@ const deadlinesOf = ({ run, announce }: Thread, now: number): readonly number[] 
 
 /** The earliest moment at which something is due by itself; null if nothing ever is. */
 export const nextDeadline = (session: Session, now: number): number | null => {
-  const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(thread, now));
+  const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
   if (session.outbox != null && session.outbox.until > now) times.push(session.outbox.until);
   return times.length === 0 ? null : Math.min(...times);

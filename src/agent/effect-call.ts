@@ -12,10 +12,12 @@ import { drawn, withLease } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import { effectCalling, memoKept, preparingOf, preparingPaused } from "./preparing.ts";
 import { holdOf, roomFor } from "./budget.ts";
-import type { Room, Wanted } from "./budget.ts";
+import type { Wanted } from "./budget.ts";
+import { exceeded } from "./budget-ask.ts";
+import type { Reached } from "./budget-types.ts";
 import { usd } from "./result.ts";
 import { wantedOn } from "./room.ts";
-import { sentenceOf, spent } from "./spending.ts";
+import { spent } from "./spending.ts";
 import { noUsage } from "./usage.ts";
 import type { EffectMemo, Preparing, Run, Session, Thread } from "./state.ts";
 import type { Json } from "../chat/message.ts";
@@ -159,24 +161,26 @@ const triesOf = (memo: EffectMemo | undefined): number => (typeof memo === "numb
 /** How long a call waits for others of the tree before it looks for room again. */
 const roomPause = 5_000;
 
-/** Keeps back what a call may cost at worst; else it failed, or (null) the effect waits for others. */
-const callPaid = (
-  outside: Outside,
-  work: Work,
-  lane: Lane,
-  wanted: Wanted,
-): { readonly output: number } | { readonly error: string } | null => {
+/** A call without room is not made now: it waits for others of the tree, or its run asks for more or ends (EF-38). */
+const callUnpaid = (draft: Draft, threadId: string, why: "wait" | Reached): void => {
+  preparingPaused(draft, threadId, draft.moment.now + (why === "wait" ? roomPause : 0), "budget");
+  if (why !== "wait") exceeded(draft, why);
+};
+
+/** Keeps back what a call may cost at worst: the output tokens it may ask for; null: it has no room. */
+const callPaid = (outside: Outside, work: Work, lane: Lane, wanted: Wanted): number | null => {
   const threadId = work.thread.id;
-  const paid: { room: Room | null } = { room: null };
+  const paid: { output: number | null } = { output: null };
   settled(outside, work, (draft) => {
-    paid.room = roomFor(draft, threadId, wanted);
-    if (paid.room.is === "free")
-      effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, paid.room.hold));
-    if (paid.room.is === "wait") preparingPaused(draft, threadId, draft.moment.now + roomPause, "budget");
+    const room = roomFor(draft, threadId, wanted);
+    if (room.is !== "free") {
+      callUnpaid(draft, threadId, room.is === "wait" ? "wait" : room.reached);
+      return;
+    }
+    effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, room.hold));
+    paid.output = room.hold.output;
   });
-  const { room } = paid;
-  if (room === null || room.is === "wait") return null;
-  return room.is === "free" ? { output: room.hold.output } : { error: sentenceOf(room.reached) };
+  return paid.output;
 };
 
 /** The same with the tenant's day, which may have to be asked. */
@@ -185,21 +189,15 @@ const callCovered = async (
   work: Work,
   lane: Lane,
   wanted: Wanted,
-): Promise<{ readonly output: number } | { readonly error: string; readonly retryable?: boolean } | null> => {
-  const paid = callPaid(outside, work, lane, wanted);
-  if (paid === null || "error" in paid) return paid;
+): Promise<number | "unreachable" | null> => {
+  const output = callPaid(outside, work, lane, wanted);
+  if (output === null) return null;
   const threadId = work.thread.id;
   const how = await drawn(outside, threadId, wanted, (session) => isCurrent(session, work));
-  if (how === "covered") {
-    const hold = holdOf(outside.host.read().threads[threadId]?.run ?? null);
-    return { output: hold?.output ?? paid.output };
-  }
-  if (how === "wait")
-    settled(outside, work, (draft) =>
-      preparingPaused(draft, threadId, draft.moment.now + roomPause, "budget"),
-    );
-  if (how === "unreachable") return { error: "the tenant's budget could not be read", retryable: true };
-  return typeof how === "string" ? null : { error: sentenceOf(how) };
+  if (how === "covered") return holdOf(outside.host.read().threads[threadId]?.run ?? null)?.output ?? output;
+  if (how === "unreachable") return how;
+  if (how !== "late") settled(outside, work, (draft) => callUnpaid(draft, threadId, how));
+  return null;
 };
 
 /** One model call; null: its time is not come, the effect is run again then. */
@@ -214,14 +212,16 @@ export const called = async (outside: Outside, work: Work, call: EffectCall): Pr
   const attempts = triesOf(known) + 1;
   const request = requestOf(outside, work, lane, call, attempts);
   const input = estimateText(call.system) + estimateText(call.prompt);
-  const paid = await callCovered(outside, work, lane, wantedOn(lane, input, request.maxTokens));
-  if (paid === null) return null;
-  if ("error" in paid)
-    return tryFailed(outside, work, key, attempts, { retryable: false, ...paid }, () => {});
+  const maxTokens = await callCovered(outside, work, lane, wantedOn(lane, input, request.maxTokens));
+  if (maxTokens === null) return null;
+  if (maxTokens === "unreachable") {
+    const error = "the tenant's budget could not be read";
+    return tryFailed(outside, work, key, attempts, { retryable: true, error }, () => {});
+  }
   const startedAt = host.now();
   let reply: Completion;
   try {
-    reply = await lane.completer.complete({ ...request, maxTokens: paid.output }, { signal: outside.signal });
+    reply = await lane.completer.complete({ ...request, maxTokens }, { signal: outside.signal });
   } catch (error) {
     const failure = failureOf(error);
     const { usage = noUsage, billed = false, cost = 0, code, message } = failure;

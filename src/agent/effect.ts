@@ -70,7 +70,7 @@ export interface EffectCall {
   readonly refuse?: (text: string, finish: FinishReason) => string | null;
 }
 
-/** `failed`: three tries were in vain, or the budget left no room. */
+/** Not `ok`: three tries were in vain. Where a budget leaves no room the run asks for more or ends (EF-38), and there is no reply. */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };

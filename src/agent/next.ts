@@ -134,7 +134,7 @@ const nextThink = (run: Run, facts: Facts): Step => {
     // A run without input only compacts (EF-27).
     if (run.inputs.length === 0 && run.compact === null) return finish("completed", "end_turn");
   }
-  if (facts.held !== null) return facts.held.until === null ? rest : { do: "wait", until: facts.held.until };
+  if (facts.held !== null) return heldStep(facts.held);
   const limit = facts.limit();
   if (limit === "wait") return { do: "queue" };
   if (limit !== null) return { do: "limit", reached: limit };
@@ -147,9 +147,13 @@ const nextReady = ({ inbox }: Thread, run: Run, facts: Facts): Step => {
   return facts.children === "none" ? finish("completed", run.lingers) : { do: "wait", until: null };
 };
 
+const heldStep = ({ until }: NonNullable<Facts["held"]>): Step =>
+  until === null ? rest : { do: "wait", until };
+
 /** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
-const nextPrepare = ({ until }: Preparing, { now, slot }: Facts): Step => {
+const nextPrepare = ({ until }: Preparing, { now, slot, held }: Facts): Step => {
   if (until === null) return rest;
+  if (held !== null) return heldStep(held);
   if (now < until) return { do: "wait", until };
   return slot ? { do: "prepare" } : rest;
 };

@@ -38,7 +38,8 @@ const raiseWaits = (session: Session, threadId: string, run: Run): readonly Wait
 
 const waitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const raises = raiseWaits(session, threadId, run);
-  if (run.phase.at === "preparing") return preparingWaits(run.phase);
+  if (run.phase.at === "preparing" && (run.phase.ask !== null || raises.length === 0))
+    return preparingWaits(run.phase);
   if (run.lingers !== null) return [{ kind: "thread" }];
   if (run.phase.at !== "waiting") return [...raises, ...callWaits(run)];
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineEffect } from "../../src/agent/effect.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { dataOf, ends, lastResult, onlyAsk, openAsks, refused, results, run, typesAfter } from "./play.ts";
@@ -58,6 +60,27 @@ describe("SE-28: a budget ask", () => {
     expect(ends(bench)).toEqual(["completed:end_turn"]);
     expect(lastResult(bench)).toMatchObject({ run_id: "run_1", turns: 3 });
     expect(dataOf(bench, "run_start")).toHaveLength(1);
+    checkInvariants(bench, ["in_1"]);
+  });
+
+  test("EF-37: a request that its effects made too large waits for the ask alone, without an alarm before its end", async () => {
+    const noting = defineEffect({
+      kind: "noting",
+      phase: "before_complete",
+      order: "inject",
+      params: z.strictObject({}),
+      run: ({ turn }) => (turn === 2 ? { edits: [{ inject: { text: "long ".repeat(1_500) } }] } : {}),
+    });
+    const { bench } = await run(replies(claims(1_000), done), {
+      agent: asking("max_tokens: 2500"),
+      effects: { effects: [noting] },
+    });
+    expect(bench.requests).toHaveLength(1);
+    const [ask] = Object.values(bench.state().asks);
+    expect(bench.alarm()).toBe(ask?.expires_at);
+    approve(bench, 50_000);
+    await bench.idle();
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
     checkInvariants(bench, ["in_1"]);
   });
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { memoryTables } from "../engine/access/tables.ts";
@@ -8,7 +8,7 @@ import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { engineOf } from "../support/teams.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import { dataOf, ends, lastResult } from "./play.ts";
+import { dataOf, ends, lastResult, onlyAsk } from "./play.ts";
 
 /** Summaries are model calls, too: reserved, booked and leased like any other (EF-26, EF-37, RE-4). */
 
@@ -80,7 +80,13 @@ interface Ran {
   readonly tables: Tables;
 }
 
-const ran = async (budget: string, team = ""): Promise<Ran> => {
+const settled = async (bench: Bench): Promise<void> => {
+  await bench.idle();
+  for (let at = bench.alarm(); at !== null; at = bench.alarm())
+    await bench.pass(Math.max(1, at - bench.now()));
+};
+
+const started = async (budget: string, team = ""): Promise<Ran> => {
   const probe = { name: "probe", description: "Probes.", tools: [big] };
   const summaries: number[] = [];
   const { tables } = memoryTables();
@@ -89,10 +95,14 @@ const ran = async (budget: string, team = ""): Promise<Ran> => {
   bench.ok("create");
   bench.send("Go");
   await bench.idle();
-  for (let at = bench.alarm(); at !== null; at = bench.alarm())
-    await bench.pass(Math.max(1, at - bench.now()));
-  checkInvariants(bench, ["in_1"]);
   return { bench, summaries, tables };
+};
+
+const ran = async (budget: string, team = ""): Promise<Ran> => {
+  const done = await started(budget, team);
+  await settled(done.bench);
+  checkInvariants(done.bench, ["in_1"]);
+  return done;
 };
 
 test("EF-26 RE-4: a summary is booked on the run, the session and the lease", async () => {
@@ -113,21 +123,57 @@ test("EF-26 RE-4: a summary is booked on the run, the session and the lease", as
   expect(lastResult(bench).cost_usd).toBe(total / 1e9);
 });
 
-test("EF-26 EF-37: a summary that the budget has no room for is not asked for; the ladder goes on without a model", async () => {
+test("EF-38: a summary that the budget has no room for is not asked for: the run ends, as with any other call", async () => {
   const { bench, summaries } = await ran("max_cost_usd: 0.4");
   expect(summaries).toEqual([]);
-  const stages = dataOf(bench, "compaction").map(({ stage }) => stage);
-  expect(stages).not.toContain("full");
-  expect(
-    dataOf(bench, "compaction").some(({ message }) => /max_cost_usd: .* of 0.4 USD/.test(message ?? "")),
-  ).toBe(true);
-  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(dataOf(bench, "budget_reached")).toMatchObject([{ scope: "run", kind: "max_cost_usd", limit: 0.4 }]);
+  expect(ends(bench)).toEqual(["failed:budget_exceeded"]);
+  expect(lastResult(bench).error).toMatch(/^max_cost_usd: .* of 0.4 USD/);
+  expect(dataOf(bench, "compaction")).toEqual([]);
 });
 
 test("RE-4: nor is one that the tenant's day has no room for", async () => {
   const { bench, summaries } = await ran("max_cost_usd: 9", "budgets: { tenant: { max_cost_usd: 0.4 } }");
   expect(summaries).toEqual([]);
-  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(dataOf(bench, "budget_reached")).toMatchObject([{ scope: "tenant", kind: "max_cost_usd" }]);
+  expect(ends(bench)).toEqual(["failed:budget_exceeded"]);
+});
+
+describe("EF-37: a summary without room under on_exceeded: ask", () => {
+  const asking = "max_cost_usd: 0.4, on_exceeded: ask";
+
+  test("the run waits for an answer, without an alarm before its end, over a restart", async () => {
+    const { bench, summaries } = await started(asking);
+    const [ask] = Object.values(bench.state().asks);
+    expect(ask).toMatchObject({ kind: "budget", call: "", budget: { kind: "max_cost_usd", limit: 0.4 } });
+    const waits = { kind: "ask", ask: ask?.id, until: ask?.expires_at };
+    expect(dataOf(bench, "run_waiting").at(-1)).toEqual({ on: [waits] });
+    expect(bench.ok("get")).toMatchObject({ status: "waiting", waiting_for: [waits] });
+    expect(bench.alarm()).toBe(ask?.expires_at);
+    bench.crash();
+    await bench.idle();
+    expect(bench.alarm()).toBe(ask?.expires_at);
+    expect(summaries).toEqual([]);
+  });
+
+  test("an answer raises it: the summary is made, and the same run goes on", async () => {
+    const { bench, summaries } = await started(asking);
+    bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 9 });
+    await settled(bench);
+    expect(summaries).toHaveLength(1);
+    expect(dataOf(bench, "compaction").map(({ stage }) => stage)).toContain("full");
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "run_start")).toHaveLength(1);
+    checkInvariants(bench, ["in_1"]);
+  });
+
+  test("without an answer it stops when the ask expires", async () => {
+    const { bench, summaries } = await started(asking);
+    await settled(bench);
+    expect(summaries).toEqual([]);
+    expect(ends(bench)).toEqual(["failed:budget_exceeded"]);
+    checkInvariants(bench, ["in_1"]);
+  });
 });
 
 test("EF-38: a summary's output is lowered to what is left", async () => {

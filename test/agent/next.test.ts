@@ -158,6 +158,20 @@ const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
   booked: false,
   why,
 });
+const preparing = (until: number): Phase => ({
+  at: "preparing",
+  effect: 0,
+  force: null,
+  attempt: 1,
+  epoch,
+  round: 1,
+  startedAt: 0,
+  until,
+  why: "budget",
+  ask: null,
+  calling: null,
+  memo: {},
+});
 const acting = (...calls: Call[]): Phase => ({ at: "acting", calls });
 const running = (id: string, at = epoch): Call => callOf(id, { status: "running", epoch: at, attempts: 1 });
 const parked = (id: string, until: number): Call => callOf(id, { status: "parked", parkedOn: "ask", until });
@@ -285,6 +299,19 @@ describe("SE-9: row by row", () => {
       { held: { until: 7_000 } },
       { do: "close" },
     ],
+    [
+      "9: a person is asked, an effect's wait is over",
+      runOf(preparing(now)),
+      { held: { until: 7_000 } },
+      { do: "wait", until: 7_000 },
+    ],
+    [
+      "9: the run above ends, an effect waits",
+      runOf(preparing(now)),
+      { held: { until: null } },
+      { do: "rest" },
+    ],
+    ["10: an effect's wait is over", runOf(preparing(now)), {}, { do: "prepare" }],
     ["10: ready", runOf({ at: "ready" }), {}, { do: "think" }],
     ["10: waiting and due", runOf(waiting(now)), {}, { do: "think" }],
     ["10: no free slot", runOf({ at: "ready" }), { slot: false }, { do: "rest" }],
