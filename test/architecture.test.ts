@@ -15,7 +15,7 @@ const rooms: Record<string, readonly string[]> = {
   "src/providers": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/protocols"],
   "src/agent": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model"],
   "src/effects": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model", "src/agent"],
-  "src/guards": ["src/schema.ts", "src/chat", "src/tools", "src/model", "src/agent"],
+  "src/guards": ["src/schema.ts", "src/chat", "src/sandbox", "src/tools", "src/model", "src/agent"],
   "src/toolboxes": ["src/chat", "src/sandbox", "src/tools"],
   "src/config": [
     "src/schema.ts",

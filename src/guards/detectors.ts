@@ -30,7 +30,7 @@ export interface Settings {
   readonly strict: boolean;
 }
 
-type Key = Pick<Seen, "tool" | "args">;
+export type Key = Pick<Seen, "tool" | "args">;
 
 export const keyOf = ({ tool, args }: Key): string => `${tool} ${args}`;
 

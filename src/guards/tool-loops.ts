@@ -2,29 +2,34 @@ import type { CallRecord } from "../agent/effect.ts";
 import { defineGuard } from "../agent/guard.ts";
 import type { GuardFacts, JudgedCall, Loop, Verdict } from "../agent/guard.ts";
 import { isForgotten, nextPoll } from "./backoff.ts";
-import { findings, isSame, keyOf, repeatsOf, streakOf, worstOf } from "./detectors.ts";
+import { continued, counted, keptOf, lengthOf } from "./counts.ts";
+import { findings, isSame, keyOf, repeatsOf, worstOf } from "./detectors.ts";
 import type { Finding, Seen } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";
 import type { ToolLoops } from "./schema.ts";
 
 /** Ends tool loops (EF-31 to EF-35): warns, then refuses a reply, then ends the run. */
 
-/**
- * What repeats, counted beyond the window: the newest outcome, how often it came in a row, how often the call was made whatever came,
- * the same row without pauses of more than an hour, and when its newest outcome came.
- */
-type Streak = readonly [outcome: string, equal: number, calls: number, polls: number, at: number];
+/** A poll's newest outcome, how often it came in a row without a pause of more than an hour, and when it came last. */
+type Poll = readonly [outcome: string, equal: number, at: number];
 
 /** A type, since an interface is no JSON. */
 type State = {
+  /** Streaks beyond the window, of the records up to `upTo`; those behind it stand in the window whole. */
+  readonly counts: string;
+  readonly upTo: number;
   /** By key, the longest untouched first. */
-  readonly streaks: Readonly<Record<string, Streak>>;
+  readonly polls: Readonly<Record<string, Poll>>;
   /** Warnings that were said: detector, floor(count / threshold), key. */
   readonly warned: readonly string[];
   readonly vetoes: number;
 };
 
-const initial: State = { streaks: {}, warned: [], vetoes: 0 };
+const initial: State = { counts: "", upTo: 0, polls: {}, warned: [], vetoes: 0 };
+
+/** What a session of an older release remembers has fewer fields. */
+const whole = (state: State): State => ("counts" in state ? state : { ...initial, ...(state as object) });
+
 const mostKept = 64;
 
 /** Calls that were skipped or cancelled say nothing of a loop. */
@@ -32,18 +37,19 @@ const ran = ({ status }: CallRecord): boolean => status !== "skipped" && status 
 
 const open = ({ tool, args }: Pick<JudgedCall, "tool" | "args">): Seen => ({ tool, args, outcome: null });
 
-/** The streak of a key as it is carried beyond the window. */
+/** The streak of a call before it, counted beyond the window. */
 const carriedBy = (
-  streak: Streak | undefined,
   call: JudgedCall,
+  records: readonly CallRecord[],
+  { counts, upTo }: State,
   { earlier }: GuardFacts,
   strict: boolean,
 ): number => {
-  if (streak === undefined) return 0;
-  const [, equal, calls] = streak;
-  const more = repeatsOf(earlier.map(open), call);
-  if (strict) return calls + more;
-  return equal < 2 ? equal : equal + more;
+  let kept = keptOf(counts, call);
+  for (const each of records)
+    if (each.n > upTo && isSame(each, call)) kept = continued(kept, each.outcome, strict);
+  const equal = lengthOf(kept);
+  return strict || equal >= 2 ? equal + repeatsOf(earlier.map(open), call) : equal;
 };
 
 const times = (count: number): string => `${count} times`;
@@ -123,61 +129,69 @@ const warned = (
 };
 
 /** Most calls are the first of their kind: nothing can be a loop then. */
-const isFirst = (call: JudgedCall, history: readonly CallRecord[], earlier: GuardFacts["earlier"]): boolean =>
-  !history.some((each) => isSame(each, call)) && !earlier.some((each) => isSame(each, call));
+const isFirst = (
+  call: JudgedCall,
+  history: readonly CallRecord[],
+  { counts, polls }: State,
+  earlier: GuardFacts["earlier"],
+): boolean =>
+  !history.some((each) => isSame(each, call)) &&
+  !earlier.some((each) => isSame(each, call)) &&
+  keptOf(counts, call) === undefined &&
+  (!call.poll || polls[keyOf(call)] === undefined);
 
 /** When a poll may run, if that is not now. */
 const heldUntil = (
   call: JudgedCall,
-  streak: Streak | undefined,
+  { polls }: State,
   { poll_backoff }: ToolLoops,
   now: number,
 ): { readonly until?: number } => {
-  if (poll_backoff !== "enforce" || !call.poll || streak === undefined) return {};
-  const [, , , polls, at] = streak;
-  const until = nextPoll({ equal: polls, at }, now);
+  const poll = poll_backoff === "enforce" && call.poll ? polls[keyOf(call)] : undefined;
+  if (poll === undefined) return {};
+  const [, equal, at] = poll;
+  const until = nextPoll({ equal, at }, now);
   return until === null || until <= now ? {} : { until };
 };
 
-/** What is known of a call's key that has no streak yet; undefined: it was not made before. */
-const firstStreak = (record: CallRecord, history: readonly CallRecord[], now: number): Streak | undefined => {
-  if (!history.some((each) => isSame(each, record) && ran(each))) return undefined;
-  const records = history.filter(ran);
-  const last = records.findLast((each) => isSame(each, record));
-  return last && [last.outcome, streakOf(records, record), repeatsOf(records, record), 1, now];
-};
+/** Records are counted some at a time, all of them before they leave the window. */
+const batch = 16;
 
-/** The streak of a call that has its outcome; undefined: nothing repeats. */
-const streakAfter = (
+const atOnce = ({ history_size }: ToolLoops): number => Math.min(batch, Math.ceil(history_size / 2));
+
+/** The state with what leaves the window soon counted, and with a record that ended behind such ones. */
+const withCounts = (
+  state: State,
   record: CallRecord,
   history: readonly CallRecord[],
-  before: Streak | undefined,
-  strict: boolean,
-  now: number,
-): Streak | undefined => {
-  const known = before ?? firstStreak(record, history, now);
-  if (known === undefined) return undefined;
-  const [outcome, equal, calls, polls, at] = known;
-  const repeated = outcome === record.outcome;
-  if (!repeated && !strict) return undefined;
-  const row = repeated && !isForgotten(at, now) ? polls + 1 : 1;
-  return [record.outcome, repeated ? equal + 1 : 1, calls + 1, row, now];
+  params: ToolLoops,
+): State => {
+  const { counts, upTo } = state;
+  const { strict } = params;
+  if (record.n <= upTo) return { ...state, counts: counted(counts, [record], strict) };
+  const from = history.findLastIndex(({ n }) => n <= upTo) + 1;
+  if (history.length - from + 1 < atOnce(params)) return state;
+  const ended = [...history.slice(from), record];
+  const last = ended.reduce((most, { n }) => Math.max(most, n), upTo);
+  return { ...state, counts: counted(counts, ended.filter(ran), strict), upTo: last };
 };
 
-const withStreak = (state: State, key: string, streak: Streak | undefined): State => {
-  const { [key]: before, ...others } = state.streaks;
-  if (streak === undefined) return before === undefined ? state : { ...state, streaks: others };
+const withPoll = (state: State, { tool, args, outcome }: CallRecord, now: number): State => {
+  const key = keyOf({ tool, args });
+  const { [key]: before, ...others } = state.polls;
+  const goesOn = before !== undefined && before[0] === outcome && !isForgotten(before[2], now);
   const kept = Object.entries(others).slice(1 - mostKept);
-  return { ...state, streaks: { ...Object.fromEntries(kept), [key]: streak } };
+  const poll: Poll = [outcome, goesOn ? before[1] + 1 : 1, now];
+  return { ...state, polls: { ...Object.fromEntries(kept), [key]: poll } };
 };
 
 /** What a poll's result says of the next one. */
-const pollNote = (streak: Streak, params: ToolLoops, now: number): string | undefined => {
-  const [, , , polls, at] = streak;
-  const next = nextPoll({ equal: polls, at }, now);
-  if (next === null) return undefined;
+const pollNote = ({ polls }: State, record: CallRecord, params: ToolLoops, now: number): string | null => {
+  const [, equal, at] = polls[keyOf(record)] ?? ["", 0, now];
+  const next = nextPoll({ equal, at }, now);
+  if (next === null) return null;
   const held = params.poll_backoff === "enforce" ? "; an earlier one waits until then" : "";
-  return `[poll: nothing new ${times(polls)} in a row; the next useful poll is in ${(next - now) / 1_000} s, at ${new Date(next).toISOString()}${held}]`;
+  return `[poll: nothing new ${times(equal)} in a row; the next useful poll is in ${(next - now) / 1_000} s, at ${new Date(next).toISOString()}${held}]`;
 };
 
 /** The tool-loop guard. */
@@ -188,28 +202,24 @@ export const toolLoops = defineGuard({
   state: { initial, reset: "input" },
   history: ({ history_size }) => history_size,
   before: (call, history, context) => {
-    const { params, state, earlier, now } = context;
-    const streak = state.streaks[keyOf(call)];
-    if (streak === undefined && isFirst(call, history, earlier)) return { do: "allow" };
+    const { params, earlier, now } = context;
+    const state = whole(context.state);
+    if (isFirst(call, history, state, earlier)) return { do: "allow" };
     const records = history.filter(ran);
     const stuck = stuckAfterCompaction(call, records, context);
     if (stuck !== null) return stop(stuck, state);
-    const carried = carriedBy(streak, call, context, params.strict);
+    const carried = carriedBy(call, records, state, context, params.strict);
     const found = findings(call, [...records, ...earlier.map(open)], carried, params);
     const worst = worstOf(found);
     if (worst?.level === "critical") return critical(loopOf(call, worst, params.strict), state);
-    return { ...warned(call, found, params, state), ...heldUntil(call, streak, params, now) };
+    return { ...warned(call, found, params, state), ...heldUntil(call, state, params, now) };
   },
   after: (record, history, { params, state, now }) => {
     if (!ran(record)) return {};
-    const key = keyOf(record);
-    const streak = streakAfter(record, history, state.streaks[key], params.strict, now);
-    const next = withStreak(state, key, streak);
-    const changed = next === state ? {} : { state: next };
-    const note =
-      record.poll && streak !== undefined && params.poll_backoff !== "off"
-        ? pollNote(streak, params, now)
-        : undefined;
-    return note === undefined ? changed : { ...changed, note };
+    const known = withCounts(whole(state), record, history, params);
+    const polls = record.poll && params.poll_backoff !== "off";
+    const next = polls ? withPoll(known, record, now) : known;
+    const note = polls ? pollNote(next, record, params, now) : null;
+    return { ...(next === state ? {} : { state: next }), ...(note === null ? {} : { note }) };
   },
 });

@@ -163,6 +163,18 @@ describe("EF-35: polls that bring nothing new", () => {
     expect(results(bench).at(-1)).toBe("ok: pending");
   });
 
+  test("the first poll is forgotten, too: an equal one more than an hour later is the first of a new row", async () => {
+    const tool = poll(["pending"]);
+    const { bench } = await play(script(calls("status"), done, ...times(2, calls("status")), done), {
+      tools: [tool.tool],
+    });
+    await started(bench);
+    await bench.pass(3_600_001);
+    fromAgent(bench);
+    expect(await waits(bench)).toEqual([]);
+    expect(results(bench).map((text) => text.includes("2 times in a row"))).toEqual([false, false, true]);
+  });
+
   test("SE-25: a steer skips a held poll; SE-31: a cancel ends it as not run", async () => {
     const tool = poll(["pending"]);
     const { bench } = await play(script(...times(3, calls("status")), done), { tools: [tool.tool] });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { compacted } from "../../src/agent/guard-state.ts";
+import type { Json } from "../../src/chat/message.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
@@ -226,6 +227,87 @@ describe("EF-34 ★: across runs, restarts and power cuts", () => {
     expect(tool.ran()).toBe(29);
     expect(loops(bench).at(-1)).toBe("global_circuit_breaker critical 30");
     expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  /** Replies that go through so many distinct calls, over and over, up to 50 calls a reply. */
+  const rounds = (count: number, length: number, tool = "same"): readonly string[] => {
+    const keys = Array.from({ length }, (_, at) => `${tool} {a: ${at}}`);
+    const replies = Array.from({ length: Math.ceil(length / 50) }, (_, at) =>
+      calls(...keys.slice(at * 50, at * 50 + 50)),
+    );
+    return times(count, ...replies);
+  };
+
+  test("EF-32 ★: a cycle longer than the window is stopped when its first call comes for the 30th time", async () => {
+    const tool = same();
+    const { bench } = await run(script(...rounds(31, 34)), { tools: [tool.tool] });
+    expect(tool.ran()).toBe(29 * 34);
+    expect(loops(bench)).toEqual(["global_circuit_breaker critical 30"]);
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+  });
+
+  const early = guard("warning_threshold: 4, critical_threshold: 5, global_circuit_breaker_threshold: 6");
+
+  test("EF-32 EF-34 ★: one call a turn, a cycle of 35, an object that restarts: stopped at the 6th time", async () => {
+    const cycle = Array.from({ length: 35 }, (_, at) => calls(`same {a: ${at}}`));
+    const tool = same();
+    const { bench } = await play(script(...times(2, ...cycle), done, ...times(5, ...cycle)), {
+      agent: `options: { max_iterations: 500 }\n${early}`,
+      tools: [tool.tool],
+    });
+    bench.send("Go");
+    await bench.idle();
+    bench.crash();
+    fromAgent(bench);
+    await bench.idle();
+    expect(tool.ran()).toBe(5 * 35);
+    expect(loops(bench)).toEqual(["global_circuit_breaker critical 6"]);
+  });
+
+  test("EF-32 EF-34 ★: a cycle longer than what is kept is stopped, and what is kept stays small", async () => {
+    const tool = same();
+    const { bench } = await run(script(...rounds(4, 300)), {
+      agent: guard("warning_threshold: 2, critical_threshold: 3, global_circuit_breaker_threshold: 3"),
+      tools: [tool.tool],
+    });
+    expect(loops(bench)).toEqual(["global_circuit_breaker critical 3"]);
+    expect(tool.ran()).toBeLessThanOrEqual(3 * 300);
+    expect(JSON.stringify(bench.state().threads["main"]?.guards).length).toBeLessThan(6_000);
+  });
+
+  test("EF-32: a long cycle whose outcomes change goes on; strict stops that, too", async () => {
+    const loose = changing();
+    const free = await run(script(...rounds(9, 40, "changing"), done), { agent: early, tools: [loose.tool] });
+    expect(loose.ran()).toBe(360);
+    expect(loops(free.bench)).toEqual([]);
+    const strict = changing();
+    const { bench } = await run(script(...rounds(9, 40, "changing"), done), {
+      agent: early.replace("{ tool_loops: {", "{ tool_loops: { strict: true,"),
+      tools: [strict.tool],
+    });
+    expect(strict.ran()).toBe(200);
+    expect(loops(bench)).toEqual(["global_circuit_breaker critical 6"]);
+  });
+
+  test("EF-34: what a session of an older release remembers is read: its warnings hold, the window is counted", async () => {
+    const tool = same();
+    const { bench } = await play(script(...times(4, calls("same")), done, ...times(9, calls("same")), done), {
+      agent: guard("warning_threshold: 4, critical_threshold: 6, global_circuit_breaker_threshold: 6"),
+      tools: [tool.tool],
+    });
+    bench.send("Go");
+    await bench.idle();
+    bench.change((draft) => {
+      const { main } = draft.state.threads;
+      if (main === undefined) return;
+      const { warned = null } = main.guards["tool_loops"] as { readonly warned?: Json };
+      const guards = { tool_loops: { streaks: { "same x": ["y", 4, 4, 3, 0] }, warned, vetoes: 0 } };
+      draft.state = { ...draft.state, threads: { ...draft.state.threads, main: { ...main, guards } } };
+    });
+    fromAgent(bench);
+    await bench.idle();
+    expect(tool.ran()).toBe(5);
+    expect(loops(bench)).toEqual(["generic_repeat warning 4", "global_circuit_breaker critical 6"]);
   });
 
   test("EF-31: a call that was cancelled before it ran says nothing of a loop", async () => {
