@@ -7,7 +7,7 @@ import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import type { Drawn } from "./lease.ts";
 import { runFinished } from "./runs.ts";
-import { preparingBegun } from "./preparing.ts";
+import { mostOverflows, overflowMet } from "./preparing.ts";
 import { noUsage } from "./usage.ts";
 import { ledgered } from "./ledger.ts";
 import { attemptAborted } from "./turns.ts";
@@ -43,17 +43,13 @@ export const attemptFailed = (
   return { exhausted: after.exhausted };
 };
 
-/** Forced compactions of one turn; the last is a hard clear (EF-25). */
-const mostOverflows = 4;
-
 /** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
 const ladderBegun = (draft: Draft, threadId: string, attempt: number): boolean => {
   const { overflows, cancel } = runOf(draft, threadId);
   const count = overflows + 1;
   if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.ladder === null)
     return false;
-  changeRun(draft, threadId, { overflows: count });
-  preparingBegun(draft, threadId, -1, { why: "overflow", count }, attempt);
+  overflowMet(draft, threadId, count, attempt);
   return true;
 };
 

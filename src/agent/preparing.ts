@@ -38,6 +38,15 @@ export const preparingBegun = (
   changeRun(draft, threadId, { phase: { at: "preparing", effect, force, attempt, epoch, ...work } });
 };
 
+/** Forced compactions of one turn; the last is a hard clear (EF-25). */
+export const mostOverflows = 4;
+
+/** The ladder starts, since the request was refused as too long for the `count`-th time in its turn (EF-25). */
+export const overflowMet = (draft: Draft, threadId: string, count: number, attempt: number): void => {
+  changeRun(draft, threadId, { overflows: count });
+  preparingBegun(draft, threadId, -1, { why: "overflow", count }, attempt);
+};
+
 /** Its wait is over: it is run again from the start, and what it asked before answers from storage. */
 export const preparingResumed = (draft: Draft, threadId: string): void => {
   const phase = preparingOf(runOf(draft, threadId));

@@ -8,7 +8,7 @@ import { notesAppended } from "./edits.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
 import { withLease } from "./lease.ts";
 import { ledgered } from "./ledger.ts";
-import { preparingBegun, preparingOf } from "./preparing.ts";
+import { mostOverflows, overflowMet, preparingBegun, preparingOf } from "./preparing.ts";
 import { roomForTurn } from "./room.ts";
 import { spent, unpricedSaid } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
@@ -126,6 +126,8 @@ export const effectAnswered = (
   if (over) changeRun(draft, threadId, { phase: { at: "ready" } });
   else if (force?.why !== "overflow") effectsContinued(draft, threadId, effect + 1);
   else if (shrunk) attemptStarted(draft, threadId);
+  // The same request again would be refused again.
+  else if (force.count < mostOverflows) overflowMet(draft, threadId, mostOverflows, phase.attempt);
   else nothingLeft(draft, threadId);
 };
 

@@ -2,6 +2,7 @@ import type { EffectContext, Notice } from "../../agent/effect.ts";
 import { budgetOf, leastBudget } from "./chunks.ts";
 import { hardCleared } from "./hard-clear.ts";
 import { noteMessage } from "./note.ts";
+import { sendLimit } from "./pace.ts";
 import { rangeBefore, tailStart } from "./range.ts";
 import type { Range } from "./range.ts";
 import { masked, trimmed } from "./shorten.ts";
@@ -89,13 +90,15 @@ const rangeOf = ({ context: { view, unread }, keepTurns }: Aim): Range =>
   rangeBefore(view, tailStart(view, unread, keepTurns));
 
 const cleared = (aim: Aim, climb: Climb, told: string | null = null): Climb => {
-  const { context, target, keepTurns, limit } = aim;
-  const isForced = context.force !== null;
-  const goal = isForced ? Math.min(limit, target) : limit;
-  const shadow = hardCleared(context, climb.shadow, goal, told, keepTurns);
+  const { context, target, keepTurns, limit, window } = aim;
+  const clearedTo = (goal: number): Shadow => hardCleared(context, climb.shadow, goal, told, keepTurns);
   // What fits an unknown window only the provider can tell.
-  if (shadow.size > goal && !isForced) return { ...climb, hopeless: true };
-  return stepped(climb, "hard_clear", shadow);
+  if (context.force !== null) return stepped(climb, "hard_clear", clearedTo(Math.min(limit, target)));
+  const shadow = clearedTo(limit);
+  if (shadow.size <= limit) return stepped(climb, "hard_clear", shadow);
+  const most = sendLimit(window);
+  const least = clearedTo(most);
+  return least.size > most ? { ...climb, hopeless: true } : stepped(climb, "hard_clear", least);
 };
 
 const noted = (aim: Aim, climb: Climb): Climb => {
@@ -112,7 +115,7 @@ const lastRungs = (aim: Aim, climb: Climb): Climb => {
   return fits(aim, note) ? note : cleared(aim, note);
 };
 
-/** Whether the last two rungs are out of the question. */
+/** Whether a failed summary is the end: the last two rungs are out of the question. */
 const isKept = ({ onFailure, only }: Aim): boolean => onFailure === "keep" || only === "summary";
 
 /** What follows where no summary can be made: nothing while the request fits, else the last rungs (EF-24). */
@@ -162,7 +165,7 @@ const deeper = async (aim: Aim, job: Job, start: Climb): Promise<Climb> => {
   const { retired } = climb.shadow;
   if (retired === null) return resigned(aim, climb);
   const done = { ...climb, failed: false };
-  return fits(aim, done) || isKept(aim) ? done : cleared(aim, done, retired.summary);
+  return fits(aim, done) || aim.only === "summary" ? done : cleared(aim, done, retired.summary);
 };
 
 /** Climbs until the request has its target, or fits and nothing gentler is left. A promise only where a model is asked. */

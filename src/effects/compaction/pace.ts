@@ -15,11 +15,18 @@ export const steady: Pace = { wait: 0, floor: null };
 
 const turnsAfterFailure = 3;
 const growth = 0.05;
-const leastOutput = 1_280;
+/** Tokens that MO-6 leaves free at least: 1 024 for the reply, and a margin. */
+const leastFree = 1_280;
 
-/** Tokens a request may have beside its reply: what MO-6 leaves to the reply is at least a tenth of the window (EF-24). */
+/** Tokens up to which a request is sent at all (MO-6). */
+export const sendLimit = (window: number): number => window - leastFree;
+
+/**
+ * Tokens up to which a request fits: beside it there is the whole max output (EF-24). One that would take more than half of
+ * the window counts as that half: MO-6 lowers it, and else nothing would ever fit.
+ */
 export const requestLimit = (window: number, maxOutput: number): number =>
-  window - Math.min(maxOutput, Math.max(leastOutput, Math.floor(window / 10)));
+  Math.min(sendLimit(window), window - Math.min(maxOutput, Math.floor(window / 2)));
 
 /** The same where an overflow has told no more of the window than that it ends below a size. */
 export const presumedLimit = (window: number): number => Math.floor(window * 0.9);

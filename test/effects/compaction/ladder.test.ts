@@ -163,6 +163,27 @@ describe("EF-24: when no summary can be made", () => {
     expect(stages).toEqual(["failed", "failed", "note"]);
   });
 
+  test("a request fits while the whole max output is left beside it", async () => {
+    const view = chatOf(talk(82_000));
+    const most = 100_000 - tokensOf(view);
+    const stays = await compacted(view, { summariser: down, maxOutput: most });
+    expect(stays.stages).toEqual(["failed", "failed"]);
+    const leaves = await compacted(view, { summariser: down, maxOutput: most + 1 });
+    expect(leaves.stages).toEqual(["failed", "failed", "note"]);
+  });
+
+  test("MO-6: where the max output would take more than half of the window, that half is left; cleared is no more than needed, and the run goes on", async () => {
+    const setting = { summariser: down, window: 16_000, maxOutput: 16_384 };
+    const noted = await compacted(chatOf(talk(13_000)), setting);
+    expect(noted.stages).toEqual(["failed", "failed", "note"]);
+    expect(noted.result.stop).toBeUndefined();
+    const pinned: Step = { say: prose(9_000), pinned: true };
+    const view = chatOf([human("Go."), pinned, { calls: [{ result: prose(4_500) }] }]);
+    const { chat, result } = await compacted(view, { ...setting, unread: 2 });
+    expect(result.stop).toBeUndefined();
+    expect(shown(chat.at(-1))).toBe(shown(view.at(-1)));
+  });
+
   test("★ what does not fit gets the note, and the run goes on", async () => {
     const { chat, stages, result } = await compacted(big(), { summariser: down });
     expect(stages).toEqual(["failed", "failed", "note"]);
@@ -245,6 +266,13 @@ describe("EF-24: when no summary can be made", () => {
     const { chat, stages } = await compacted(big(), { summariser: down }, { on_failure: "keep" });
     expect(stages).toEqual(["failed", "failed"]);
     expect(summariesIn(chat)).toEqual([]);
+  });
+
+  test("on_failure keep is about failed summaries: what was summarised and still does not fit is cleared", async () => {
+    const view = chatOf([...talk(20_000), { calls: [{ result: prose(120_000) }] }]);
+    const { stages, result } = await compacted(view, { unread: view.length - 2 }, { on_failure: "keep" });
+    expect(stages).toEqual(["full", "hard_clear"]);
+    expect(result.stop).toBeUndefined();
   });
 
   test("on_failure ask puts a question; continue goes on down the ladder", async () => {

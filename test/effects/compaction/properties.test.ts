@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Force } from "../../../src/agent/effect.ts";
 import { blockStart, isBlockPinned } from "../../../src/chat/blocks.ts";
 import type { Json, Message } from "../../../src/chat/message.ts";
-import { requestLimit } from "../../../src/effects/compaction/pace.ts";
+import { sendLimit } from "../../../src/effects/compaction/pace.ts";
 import { compact } from "../../../src/effects/compact.ts";
 import { slidingWindow } from "../../../src/effects/sliding-window.ts";
 import { acted, chatOf, expectValid, shown, summariesIn, tokensOf, worldOf } from "./support.ts";
@@ -150,7 +150,7 @@ test(
           const left = size(outcome, after);
           const target = Math.floor(window * (params.target ?? 0.6000000000000001));
           expect(left, "the target is reached, or nothing gentler is left and it fits").toBeLessThanOrEqual(
-            Math.max(target, requestLimit(window, context.maxOutput)),
+            Math.max(target, sendLimit(window)),
           );
         },
       ),

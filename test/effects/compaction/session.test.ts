@@ -149,7 +149,7 @@ describe("EF-15: compact from YAML", () => {
     ["an empty summary", empty],
   ] as const) {
     test(`★ EF-23 EF-24: ${name}: nothing is retired, nobody is asked, the run goes on`, async () => {
-      const bench = await ran(working(9, 2_000, summariser), full);
+      const bench = await ran(working(9, 2_000, summariser), full, "max_tokens: 1000");
       const failed = bench
         .events()
         .filter(({ type, data }) => type === "compaction" && "stage" in data && data.stage === "failed");
@@ -161,6 +161,16 @@ describe("EF-15: compact from YAML", () => {
       checkInvariants(bench, []);
     });
   }
+
+  test("EF-24: a request does not fit where the whole max output is not left beside it", async () => {
+    const prose = talkative(working(6, 10, down));
+    const roomy = await ran(prose, full, "max_tokens: 1000");
+    expect(new Set(stages(roomy))).toEqual(new Set(["failed"]));
+    const bench = await ran(prose, full, "max_tokens: 9000");
+    expect(stages(bench).slice(0, 3)).toEqual(["failed", "failed", "note"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
 
   test("★ EF-24: what does not fit and cannot be summarised is noted, then cleared, and the run goes on", async () => {
     const bench = await ran(working(3, 9_000, down), full);
@@ -303,6 +313,17 @@ describe("EF-25: overflows without any configured effect", () => {
     const failed = await ran(working(6, 2_500, over(5), tells("Told.")), "[]");
     expect(ends(failed)).toEqual(["failed:context_length_exceeded"]);
     checkInvariants(failed, []);
+  });
+
+  test("EF-24: on_failure keep stops after rung 4; an overflow that it leaves unmet is met with rung 6", async () => {
+    const keep = "[{ kind: compact, params: { threshold: 1, on_failure: keep } }]";
+    const bench = await ran(talkative(working(6, 10, over(1), down)), keep);
+    expect(stages(bench)).toEqual(["failed", "failed", "hard_clear"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "turn_start")).toHaveLength(6);
+    checkInvariants(bench, []);
+    const failed = await ran(talkative(working(6, 10, over(2), down)), keep);
+    expect(ends(failed)).toEqual(["failed:context_length_exceeded"]);
   });
 
   test("an input larger than the window is cut to fit, before anything is sent", async () => {
