@@ -80,7 +80,7 @@ const bodyOf = (request: ExecRequest): string =>
     argv: request.argv,
     exec_id: request.execId,
     ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
-    timeout_ms: request.timeoutMs ?? defaultTimeout,
+    timeout_ms: Math.max(1, Math.round(request.timeoutMs ?? defaultTimeout)),
     ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
     ...(request.env === undefined ? {} : { env: request.env }),
     ...(request.writablePaths === undefined ? {} : { writable_paths: request.writablePaths }),
@@ -150,7 +150,10 @@ async function* followed(
       until = Date.now() + lastLook;
       connection = { start: null };
     }
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(Math.max(until - Date.now(), 0))]);
+    const bounded = AbortSignal.any([
+      signal,
+      AbortSignal.timeout(Math.max(Math.ceil(until - Date.now()), 0)),
+    ]);
     const attach: Start = (within) =>
       wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within });
     try {

@@ -32,6 +32,14 @@ test("TB-16: a time-out says so, with the output so far; the model's value is cl
   expect(Date.now() - started).toBeLessThan(4000);
 });
 
+test.each([0.0005, 1.0005])(
+  "TB-16: a time-out of %d s is rounded to whole milliseconds, at least one",
+  async (timeout) => {
+    const { text } = toolBench();
+    expect(await text("exec_shell", { script: "sleep 30", timeout })).toMatch(/^ERROR timeout: /);
+  },
+);
+
 test("CF-14: commands start in the agent's working_dir, unless they name a folder of their own", async () => {
   const { text } = toolBench();
   const context = { workingDir: "src/lib" };
@@ -142,6 +150,9 @@ test("TB-16: background returns at once; exec_poll tells what is new; exec_kill 
   expect(waiting).toEqual({ parked: { on: "exec", until: now + 5000 } });
   expect(await call("exec_poll", { exec_id, wait: 8 }, { key: "run/p3", now: () => now + 5000 })).toEqual({
     parked: { on: "exec", until: now + 8000 },
+  });
+  expect(await call("exec_poll", { exec_id, wait: 0.0005 }, { key: "run/p4", now: () => now })).toEqual({
+    parked: { on: "exec", until: now + 1 },
   });
   expect(
     JSON.parse(await text("exec_poll", { exec_id, wait: 8 }, { key: "run/p3", now: () => now + 8000 })),

@@ -14,7 +14,7 @@ import { pollInterval, stateOf } from "./snapshot.ts";
 function waitEnd(wait: number, context: ToolContext): number {
   const noted = context.memo.get();
   if (typeof noted === "number") return noted;
-  const end = context.now() + wait * 1000;
+  const end = context.now() + Math.ceil(wait * 1000);
   context.memo.set(end);
   return end;
 }
