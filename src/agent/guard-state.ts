@@ -63,8 +63,9 @@ export const guardsReset = (draft: Draft, threadId: string, by: "input" | "run")
   });
 };
 
-/** The chat was compacted: a few identical calls from here on are a loop of their own (EF-33). */
+/** The chat was compacted: a few identical calls from here on are a loop of their own, however often it is compacted again (EF-33). */
 export const compacted = (draft: Draft, threadId: string): void => {
   const { recordMarks } = threadOf(draft, threadId);
-  changeThread(draft, threadId, { recordMarks: { ...recordMarks, compaction: recordMarks.next } });
+  const compaction = recordMarks.compaction ?? recordMarks.next;
+  changeThread(draft, threadId, { recordMarks: { ...recordMarks, compaction } });
 };

@@ -27,7 +27,7 @@ export interface GuardFacts {
   readonly turn: number;
   /** Turns before this one in the run: 0, 1, … */
   readonly iteration: number;
-  /** Number of the first record after the last compaction, if that came after the last human input (EF-33). */
+  /** Number of the first record after the first compaction since the last human input; null if there was none (EF-33). */
   readonly compacted: number | null;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -1,6 +1,6 @@
 import { textResult } from "../chat/results.ts";
 import type { Call } from "./call.ts";
-import { agentOf, callsOfRun, changeCall, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, callsOfRun, changeCall, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
 import type { BoundGuard, GuardFacts, JudgedCall, Loop, Verdict } from "./guard.ts";
@@ -81,11 +81,15 @@ const said = (
   if (loop !== undefined) emit(draft, threadId, "loop_detected", { ...loop, level, tool }, { call: id });
 };
 
-/** Every call of the reply is denied; with `now` each has its result at once. */
+/** Every call of the reply is denied; with `now` each has its result at once. They leave no gap in the history: a veto is no progress. */
 const refused = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
-  for (const { call, plan } of callsOfRun(runOf(draft, threadId))) {
+  const calls = callsOfRun(runOf(draft, threadId));
+  const { recordMarks } = threadOf(draft, threadId);
+  const next = recordMarks.next - calls.filter(({ record }) => record !== undefined).length;
+  changeThread(draft, threadId, { recordMarks: { ...recordMarks, next } });
+  for (const { call, plan } of calls) {
     const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;
     changeCall(draft, threadId, call.id, { plan: denied });
     if (!now) continue;
@@ -94,9 +98,17 @@ const refused = (draft: Draft, threadId: string, kind: string, reason: string, n
   }
 };
 
-const ended = (draft: Draft, threadId: string, { guard }: BoundGuard, refusal: Refusal): void => {
-  refused(draft, threadId, guard.kind, refusal.reason, refusal.do === "stop");
-  if (refusal.do === "veto") return;
+/** Why no call of the reply may run; without a refusal a guard failed, and the run ends anyway. */
+interface End {
+  readonly bound: BoundGuard;
+  readonly refusal: Refusal | null;
+}
+
+const guardBroken = "a guard failed, so this was not run.";
+
+const ended = (draft: Draft, threadId: string, { bound: { guard }, refusal }: End): void => {
+  refused(draft, threadId, guard.kind, refusal?.reason ?? guardBroken, refusal?.do !== "veto");
+  if (refusal === null || refusal.do === "veto") return;
   const { end = "tool_loop", reason, exhausted } = refusal;
   changeRun(draft, threadId, {
     stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
@@ -128,45 +140,50 @@ const remarksIn = (given: readonly Given[]): Remarks => ({
   until: Math.max(0, ...given.map(({ verdict }) => ("until" in verdict ? (verdict.until ?? 0) : 0))),
 });
 
-/** What all guards say of one call; null if the reply is refused, or the run ends. */
+interface Judgement {
+  readonly remarks: Remarks;
+  /** Null: the call may run. */
+  readonly end: End | null;
+}
+
+/** What all guards say of one call. */
 const judgedBy = (
   draft: Draft,
   threadId: string,
   call: JudgedCall,
   window: readonly CallRecord[],
   facts: GuardFacts,
-): Remarks | null => {
+): Judgement => {
   const given: Given[] = [];
   for (const bound of agentOf(draft, threadId).guards) {
     const verdict = verdictOf(draft, threadId, bound, call, window, facts);
-    if (verdict === null) {
-      refused(draft, threadId, bound.guard.kind, "a guard failed, so this was not run.", true);
-      return null;
-    }
+    if (verdict === null) return { remarks: remarksIn(given), end: { bound, refusal: null } };
     if (verdict.do !== "allow")
       said(draft, threadId, call, verdict.do === "warn" ? "warning" : "critical", verdict.loop);
     given.push({ bound, verdict });
   }
   const worst = refusalIn(given, "stop") ?? refusalIn(given, "veto");
-  if (worst === undefined) return remarksIn(given);
-  ended(draft, threadId, worst.bound, worst.verdict as Refusal);
-  return null;
+  const end = worst === undefined ? null : { bound: worst.bound, refusal: worst.verdict as Refusal };
+  return { remarks: remarksIn(given), end };
 };
 
-/** Judges the planned calls of a reply in their order: none of them has started. */
+/** Judges the planned calls of a reply in their order: none of them has started. What a warning says is not lost in a veto. */
 export const judged = (draft: Draft, threadId: string): void => {
   if (agentOf(draft, threadId).guards.length === 0) return;
   const planned = callsOfRun(runOf(draft, threadId));
   const calls = planned.map(judgedCall);
   const window = windowOf(threadOf(draft, threadId));
   const remarks: Remarks[] = [];
+  let end: End | null = null;
   for (const [at, call] of calls.entries()) {
-    const remark = judgedBy(draft, threadId, call, window, factsOf(draft, threadId, calls, at));
-    if (remark === null) return;
-    remarks.push(remark);
+    const judgement = judgedBy(draft, threadId, call, window, factsOf(draft, threadId, calls, at));
+    remarks.push(judgement.remarks);
+    ({ end } = judgement);
+    if (end !== null) break;
   }
   for (const [at, call] of planned.entries()) {
     const remark = remarks[at];
-    if (remark !== undefined) applied(draft, threadId, call, remark);
+    if (remark !== undefined) applied(draft, threadId, call, end === null ? remark : { ...remark, until: 0 });
   }
+  if (end !== null) ended(draft, threadId, end);
 };

@@ -77,20 +77,21 @@ const loopOf = (call: JudgedCall, finding: Finding, strict: boolean): Loop => ({
 const afterCompaction = "post_compaction";
 const identical = 3;
 
-/** A compaction that is followed by nothing but one call with one outcome has helped nobody (EF-33); polls have their own detector. */
+/** A compaction after which one call comes in a row with one outcome has helped nobody (EF-33); polls have their own detector. */
 const stuckAfterCompaction = (
   call: JudgedCall,
   records: readonly CallRecord[],
   { compacted, earlier }: GuardFacts,
 ): Loop | null => {
-  if (compacted === null || call.poll) return null;
-  const since = records.filter(({ n }) => n >= compacted);
-  const count = since.length + earlier.length + 1;
-  const first = since[0];
-  if (first === undefined || since.length < identical - 1) return null;
-  if (!earlier.every((each) => isSame(each, call))) return null;
-  if (!since.every((each) => isSame(each, call) && each.outcome === first.outcome)) return null;
-  const message = `since the chat was compacted, ${call.tool} alone was called, ${times(count)} with the same arguments and outcome`;
+  if (compacted === null || call.poll || !earlier.every((each) => isSame(each, call))) return null;
+  const outcome = records.at(-1)?.outcome;
+  const other = records.findLastIndex(
+    (each) => each.n < compacted || !isSame(each, call) || each.outcome !== outcome,
+  );
+  const row = records.length - 1 - other;
+  if (row < identical - 1) return null;
+  const count = row + earlier.length + 1;
+  const message = `${call.tool} was called ${times(count)} in a row with the same arguments and outcome since the chat was compacted`;
   return { detector: afterCompaction, count, message };
 };
 

@@ -98,6 +98,43 @@ describe("EF-31 to EF-34 ★: known failures", () => {
     expect(ends(bench)).toEqual(["failed:tool_loop"]);
   });
 
+  test("EF-33 EF-41: a veto is no progress: a stall that was nudged before it goes on behind it", async () => {
+    const [tool, other] = [same(), same("other")];
+    const replies = script(...times(5, calls("same")), ...times(6, calls("other")), done);
+    const stall = "effects: [{ kind: stall_detect, params: { window: 3, similarity_threshold: 0.6 } }]";
+    const yaml = scripted(replies, guard("warning_threshold: 3, critical_threshold: 5"));
+    const { bench } = await run("", {
+      yaml: yaml.replace("effects: []", stall),
+      tools: [tool.tool, other.tool],
+    });
+    expect(denied(bench)).toEqual([5]);
+    expect(other.ran()).toBe(2);
+    expect(ends(bench)).toEqual(["failed:no_progress"]);
+  });
+
+  test("EF-33: a warning in a reply that is refused for a later call ends its own call's result", async () => {
+    const [tool, other] = [same(), changing("other")];
+    const replies = script(
+      ...times(4, calls("same")),
+      ...times(2, calls("other")),
+      calls("other", "same"),
+      calls("other"),
+      done,
+    );
+    const { bench } = await run(replies, {
+      agent: guard("warning_threshold: 3, critical_threshold: 5"),
+      tools: [tool.tool, other.tool],
+    });
+    expect(loops(bench)).toEqual([
+      "generic_repeat warning 3",
+      "generic_repeat warning 3",
+      "generic_repeat critical 5",
+    ]);
+    expect(denied(bench)).toEqual([7, 8]);
+    expect(noted(bench)).toEqual([3, 7]);
+    expect(results(bench)[6]).toContain("[tool_loops: other was called 3 times with the same arguments.");
+  });
+
   test("EF-31 ★: 4 parallel calls after 40: each outcome stands on its own call's record", async () => {
     const tool = saying("echo", (count) => `outcome ${count}`);
     const forty = Array.from({ length: 40 }, (_, at) => calls(`echo {a: ${at}}`));
@@ -466,11 +503,33 @@ scenes:
     expect(denied(bench)).toEqual([5]);
   });
 
-  test("another outcome, another call before them, or a poll is no such loop", async () => {
+  test("whatever came between the compaction and them", async () => {
+    const tool = same();
+    const replies = [calls("changing"), calls("same"), calls("changing"), ...times(4, calls("same"))];
+    const bench = await compactedAfter(2, replies, [tool.tool, changing().tool]);
+    expect(tool.ran()).toBe(3);
+    expect(loops(bench)).toEqual(["post_compaction critical 3"]);
+  });
+
+  test("★: a chat that is compacted after each of them is stuck as well", async () => {
+    const tool = same();
+    const { bench } = await play(script(done, ...times(5, calls("same"), done)), { tools: [tool.tool] });
+    bench.send("Go");
+    await bench.idle();
+    for (let round = 0; round < 3; round++) {
+      bench.change((draft) => compacted(draft, "main"));
+      fromAgent(bench);
+      await bench.idle();
+    }
+    expect(tool.ran()).toBe(2);
+    expect(loops(bench)).toEqual(["post_compaction critical 3"]);
+  });
+
+  test("another outcome, another call between them, or a poll is no such loop", async () => {
     const [still, fresh] = [same(), changing("other")];
     const cases: readonly (readonly string[])[] = [
       times(4, calls("other")),
-      [calls("changing"), ...times(4, calls("same"))],
+      times(3, calls("same"), calls("changing")),
       times(4, calls("poll")),
     ];
     for (const replies of cases) {
