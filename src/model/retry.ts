@@ -95,10 +95,9 @@ export const afterFailure = (
   if (!mayRetry(failure, lane, policy)) return leave(failure, replace(lanes, lane), now);
   const backoff = Math.min(policy.baseDelay * 2 ** before.failures, longestBackoff);
   const asked = failure.retryAfterMs ?? 0;
-  if (Math.max(asked, backoff) > policy.maxWait) {
-    return leave(failure, replace(lanes, { ...lane, retryAt: now + Math.max(asked, backoff) }), now);
-  }
   const delay = Math.max(asked * (1 + 0.1 * random()), backoff * (0.75 + 0.5 * random()));
+  if (delay > policy.maxWait)
+    return leave(failure, replace(lanes, { ...lane, retryAt: now + Math.max(asked, backoff) }), now);
   return { kind: "retry", at: now + Math.ceil(delay), lanes: replace(lanes, lane), exhausted: false };
 };
 
@@ -112,8 +111,11 @@ const leave = (failure: ModelFailure, lanes: Lanes, now: number): AfterFailure =
   const { remedy } = codeRules[failure.code];
   const exhausted = failure.retryable || remedy !== "fail";
   const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);
+  const first = lanes.list[0]?.code ?? failure.code;
   if (remedy === "fail" && !failure.retryable) {
-    return { kind: "fail", code: failure.code, lanes, exhausted: false };
+    // A request that is too long has an end of its own (EF-25); before the last lane not all have failed.
+    const own = next >= 0 || failure.code === "context_overflow";
+    return { kind: "fail", code: own ? failure.code : first, lanes, exhausted: false };
   }
   if (next >= 0 && !lanes.committed) {
     return { kind: "next_lane", index: next, lanes: { ...lanes, current: next }, exhausted };
@@ -121,7 +123,7 @@ const leave = (failure: ModelFailure, lanes: Lanes, now: number): AfterFailure =
   const waits = lanes.list.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
   return {
     kind: "fail",
-    code: lanes.list[0]?.code ?? failure.code,
+    code: first,
     ...(waits.length > 0 && { retryAt: Math.min(...waits) }),
     lanes,
     exhausted,

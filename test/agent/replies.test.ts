@@ -172,6 +172,22 @@ agents:
     expect(bench.rows("usage").map(({ outcome }) => outcome)).toEqual(["auth", "ok"]);
   });
 
+  test("MO-27: lanes that are overloaded, then refused, end the run with the first lane's code", async () => {
+    const failing = (status: number): string =>
+      `script: { script: 1, replies: [{ fail: [{ status: ${status}, times: 50 }], reply: [] }] }`;
+    const yaml = `
+providers:
+  - { name: first, kind: scripted, model: a, context_window: 128000, fallbacks: [second], ${failing(529)} }
+  - { name: second, kind: scripted, model: b, context_window: 128000, ${failing(400)} }
+agents:
+  - { name: tester, description: Tests., provider: first, toolboxes: [probe], effects: [] }
+`;
+    const { bench } = await run("", { yaml });
+    for (let round = 0; round < 8; round++) await bench.pass(120_000);
+    expect(dataOf(bench, "provider_failover")).toHaveLength(1);
+    expect(ends(bench)).toEqual(["failed:provider_overloaded"]);
+  });
+
   test("MO-33: a failed attempt that cost nothing leaves the session's cost known", async () => {
     const { bench } = await run("replies: [{ fail: [{ status: 529 }], reply: [{ text: Ok. }] }]");
     await bench.pass(120_000);

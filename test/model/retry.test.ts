@@ -43,7 +43,7 @@ test("MO-26: three more attempts per lane, each later, then the run fails with t
 test("MO-26: a retry is never earlier than Retry-After, at most a tenth later, and 20 runs differ", () => {
   fc.assert(
     fc.property(
-      fc.integer({ min: 0, max: 600_000 }),
+      fc.integer({ min: 0, max: 540_000 }),
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       fc.integer({ min: 0, max: 3 }),
       (retryAfterMs, random, failures) => {
@@ -83,6 +83,16 @@ test("MO-26 RE-F1: a Retry-After beyond max_wait moves to the next lane, or fail
   expect(course([late])[0]).toMatchObject({ kind: "fail", code: "rate_limited", retryAt: 3_600_000 });
   const all = course([late, failure("auth")], lanes(0, 0));
   expect(all.at(-1)).toMatchObject({ kind: "fail", code: "rate_limited", retryAt: 3_600_000 });
+});
+
+test("MO-26: it is the delay as it would be waited that may not be over max_wait", () => {
+  const near = failure("rate_limited", { retryAfterMs: 590_000 });
+  const late = afterFailure(near, lanes(0), policy, 0, () => 0.9);
+  expect(late).toMatchObject({ kind: "fail", code: "rate_limited", retryAt: 590_000 });
+  expect(afterFailure(near, lanes(0), policy, 0, () => 0.1)).toMatchObject({ kind: "retry", at: 595_900 });
+  const short = { ...policy, maxWait: 1_200 };
+  expect(afterFailure(failure("network"), lanes(0), short, 0, () => 0.95).kind).toBe("fail");
+  expect(afterFailure(failure("network"), lanes(0), short, 0, () => 0.4).kind).toBe("retry");
 });
 
 test("MO-26: max_retries 0 never retries", () => {
@@ -136,6 +146,15 @@ test("MO-27: all lanes failed: the run fails with the first lane's code; each la
     "fail",
   ]);
   expect(all.at(-1)).toMatchObject({ code: "overloaded" });
+});
+
+test("MO-27: a last lane that refuses the request ends the run with the first lane's code, too", () => {
+  const all = course([...many("overloaded", 4), failure("invalid_request")], lanes(0, 0));
+  expect(all.at(-1)).toMatchObject({ kind: "fail", code: "overloaded" });
+  const between = course([failure("auth"), failure("invalid_request")], lanes(0, 0, 0));
+  expect(between.at(-1)).toMatchObject({ kind: "fail", code: "invalid_request" });
+  const full = course([failure("auth"), failure("context_overflow")], lanes(0, 0));
+  expect(full.at(-1)).toMatchObject({ kind: "fail", code: "context_overflow" });
 });
 
 test("MO-27: after content of the turn was committed the lane does not change", () => {
