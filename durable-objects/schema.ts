@@ -18,6 +18,11 @@ const calledThreads = `
   CREATE INDEX children_of ON children (caller, started);
 `;
 
+/** Who took what out of the view, by the number of the edit (EF-42): since version 4. */
+const retirements = `
+  CREATE TABLE retirements (edit INTEGER PRIMARY KEY, json TEXT NOT NULL);
+`;
+
 /** Tables of a SessionObject, created with the session and never by a read. Values are JSON; times are milliseconds since the epoch. */
 export const schema = `
   -- schema_version; dead drives in a row
@@ -46,9 +51,10 @@ export const schema = `
   ${overlays}
   ${sharedStores}
   ${calledThreads}
+  ${retirements}
 `;
 
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 /** Steps from one schema version to the next, in order; step i leads to version i + 2. */
-export const migrations: readonly string[] = [overlays + sharedStores, calledThreads];
+export const migrations: readonly string[] = [overlays + sharedStores, calledThreads, retirements];

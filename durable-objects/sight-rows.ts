@@ -1,5 +1,5 @@
 import { placeOf } from "../src/chat/message.ts";
-import type { Message, Overlay } from "../src/chat/message.ts";
+import type { Cause, Message, Overlay } from "../src/chat/message.ts";
 import type { LedgerRow } from "../src/agent/records.ts";
 import type { ChatThen } from "../src/agent/sight.ts";
 import { messageJson } from "./rows.ts";
@@ -42,8 +42,9 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
       .map((row) => [row.pos, JSON.parse(row.json) as Overlay]),
   );
   const all = sql
-    .exec<{ pos: number; retired: number; json: string }>(
-      "SELECT pos, retired, json FROM messages WHERE thread = ? AND pos <= ? ORDER BY pos",
+    .exec<{ pos: number; retired: number; json: string; cause: string | null }>(
+      `SELECT pos, retired, m.json, r.json AS cause FROM messages m LEFT JOIN retirements r ON edit = retired
+       WHERE thread = ? AND pos <= ? ORDER BY pos`,
       thread,
       pos,
     )
@@ -51,7 +52,8 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
     .map((row) => {
       const message = JSON.parse(messageJson(sql, thread, row)) as Message;
       const overlay = overlays.get(row.pos);
-      return { edit: row.retired, message: overlay === undefined ? message : { ...message, overlay } };
+      const cause = row.cause === null ? null : (JSON.parse(row.cause) as Cause);
+      return { edit: row.retired, cause, message: overlay === undefined ? message : { ...message, overlay } };
     });
   const isGone = (row: { readonly edit: number }): boolean => row.edit > 0 && row.edit <= edit;
   return {
@@ -63,19 +65,6 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
   };
 };
 
-/** Who retired what: the kind of effect by the number of its edit; an edit without summary has none. */
-const retirers = (sql: SqlStorage, thread: string): ReadonlyMap<number, string> =>
-  new Map(
-    sql
-      .exec<{ edit: number; by: string }>(
-        `SELECT json_extract(json, '$.summary.edit') AS edit, json_extract(json, '$.summary.by') AS by
-         FROM messages WHERE thread = ? AND json <> '' AND json_extract(json, '$.summary') IS NOT NULL`,
-        thread,
-      )
-      .toArray()
-      .map(({ edit, by }) => [edit, by]),
-  );
-
 /** Messages as they were written, newest first, each with what became of it since (EF-43). */
 export const originals = (
   sql: SqlStorage,
@@ -83,12 +72,18 @@ export const originals = (
   before: number | null,
   limit: number,
 ): readonly string[] => {
-  const by = retirers(sql, thread);
   return sql
-    .exec<{ pos: number; retired: number; json: string; overlay: string | null }>(
-      `SELECT pos, retired, json, (SELECT o.json FROM overlays o WHERE o.thread = m.thread AND o.pos = m.pos
+    .exec<{
+      pos: number;
+      retired: number;
+      json: string;
+      overlay: string | null;
+      by: string | null;
+      reason: string | null;
+    }>(
+      `SELECT pos, retired, m.json, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason, (SELECT o.json FROM overlays o WHERE o.thread = m.thread AND o.pos = m.pos
          ORDER BY edit DESC LIMIT 1) AS overlay
-       FROM messages m WHERE thread = ? AND pos < ? ORDER BY pos DESC LIMIT ?`,
+       FROM messages m LEFT JOIN retirements r ON edit = retired WHERE thread = ? AND pos < ? ORDER BY pos DESC LIMIT ?`,
       thread,
       before ?? Number.MAX_SAFE_INTEGER,
       limit,
@@ -101,7 +96,7 @@ export const originals = (
           : row.overlay === null || row.overlay.includes('"texts":{}')
             ? "full"
             : "overlaid";
-      const now = { state, retired_by: by.get(row.retired) ?? null };
+      const now = { state, retired_by: row.by, retired_for: row.reason };
       const shown = row.overlay === null ? "" : `,"overlay":${row.overlay}`;
       return `${messageJson(sql, thread, row).slice(0, -1)},${JSON.stringify(now).slice(1, -1)}${shown}}`;
     });

@@ -115,14 +115,21 @@ const writeChat = (
   }
 };
 
-/** What left the view keeps its row; one that came and went in the same commit gets it now. */
+/** What left the view keeps its row, and its edit says who did it; one that came and went in the same commit gets it now. */
 const writeRetired = (sql: SqlStorage, before: Session | null, { retired }: Transition): void => {
   if (retired.length === 0) return;
   const stored = new Map(
-    Object.values(before?.threads ?? {}).map(({ id, chat }) => [id, new Set(chat.map(({ pos }) => pos))]),
+    Object.values(before?.threads ?? {}).map(({ id, chat }) => [
+      id,
+      new Map(chat.map((message) => [message.pos, message])),
+    ]),
   );
+  for (const [edit, { cause }] of new Map(retired.map((each) => [each.edit, each])))
+    sql.exec("INSERT INTO retirements VALUES (?, ?)", edit, JSON.stringify(cause));
   for (const { thread, message, edit } of retired) {
-    if (stored.get(thread)?.has(message.pos) !== true) writeMessage(sql, thread, message);
+    const old = stored.get(thread)?.get(message.pos);
+    if (old === undefined) writeMessage(sql, thread, message);
+    if (old?.overlay !== message.overlay) writeOverlay(sql, thread, message);
     sql.exec("UPDATE messages SET retired = ? WHERE thread = ? AND pos = ?", edit, thread, message.pos);
   }
 };

@@ -1,4 +1,4 @@
-import type { Message, Part } from "../chat/message.ts";
+import type { Cause, Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
 import type { Agent, Agents } from "./agent.ts";
@@ -56,6 +56,7 @@ export interface Retired {
   readonly message: Message;
   /** The edit that took it out of the view. */
   readonly edit: number;
+  readonly cause: Cause;
 }
 
 /** The stored answer of a command that came with a key (AP-6). */
@@ -169,10 +170,17 @@ export const changeCall = (draft: Draft, id: string, callId: string, change: Par
 };
 
 /** Messages leave the view: one edit, under which the view before it can be told again (EF-42). */
-export const retiredBy = (draft: Draft, threadId: string, messages: readonly Message[]): void => {
+export const retiredBy = (
+  draft: Draft,
+  threadId: string,
+  messages: readonly Message[],
+  { effect = null, reason }: Pick<Cause, "reason"> & Partial<Pick<Cause, "effect">>,
+  run = threadOf(draft, threadId).run,
+): void => {
   const edit = draft.state.nextEdit;
   draft.state = { ...draft.state, nextEdit: edit + 1 };
-  for (const message of messages) draft.retired.push({ thread: threadId, message, edit });
+  const cause = { run: run?.id ?? null, turn: run?.turn ?? null, effect, reason };
+  for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
 };
 
 interface Place {

@@ -17,9 +17,10 @@ export interface Applied {
   readonly retired: number;
 }
 
-/** Who edits, and what it saw: a range that changed since is not retired. */
+/** Who edits and why, and what it saw: a range that changed since is not retired. */
 export interface Editor {
   readonly kind: string;
+  readonly reason: string;
   readonly seen: readonly Message[];
   /** Its notes wait for the results of the reply, if that has calls. */
   readonly later: boolean;
@@ -74,12 +75,12 @@ const overlaid = (
   draft: Draft,
   threadId: string,
   edit: number,
-  { kind }: Editor,
+  { kind, reason }: Editor,
   { overlay }: Overlay,
 ): boolean => {
   const { message: id, part: at, text } = overlay;
   const media = overlay.media === true;
-  const { chat } = threadOf(draft, threadId);
+  const { chat, run } = threadOf(draft, threadId);
   const index = chat.findIndex((each) => each.id === id);
   const message = chat[index];
   const part = message?.parts[at];
@@ -89,7 +90,8 @@ const overlaid = (
   if (!/\S/.test(shownText)) return false;
   const made = (said: string): Shown => {
     const texts = { ...message.overlay?.texts, [at]: said };
-    const shown = { edit, by: kind, texts, media, tokens: 0 };
+    const by = { by: kind, ...(run === null ? {} : { run: run.id, turn: run.turn }), reason };
+    const shown = { edit, ...by, texts, media, tokens: 0 };
     return { ...shown, tokens: draft.moment.estimate(shownParts({ parts: message.parts, overlay: shown })) };
   };
   const trial = made(shownText);
@@ -178,14 +180,19 @@ const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to:
 };
 
 /** How many messages left the view; 0 if the range is gone, changed, or must stay. */
-const retired = (draft: Draft, threadId: string, { kind, seen }: Editor, { retire }: Retire): number => {
+const retired = (
+  draft: Draft,
+  threadId: string,
+  { kind, reason, seen }: Editor,
+  { retire }: Retire,
+): number => {
   const { chat, nextPos } = threadOf(draft, threadId);
   const range = rangeOf(chat, seen, retire);
   const oldest = range?.gone[0];
   if (range === null || oldest === undefined) return 0;
   const { from, to } = range;
   const gone = new Set(range.gone);
-  const made = { edit: draft.state.nextEdit, by: kind, ...spanOf(range.gone) };
+  const made = { edit: draft.state.nextEdit, by: kind, reason, ...spanOf(range.gone) };
   const text = retire.summary ?? "";
   const summaries = /\S/.test(text) ? [summaryOf(draft, threadId, text, placeOf(oldest), made)] : [];
   const shown = chat
@@ -195,7 +202,7 @@ const retired = (draft: Draft, threadId: string, { kind, seen }: Editor, { retir
   if (next[0]?.role !== "user") return 0;
   const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
-  retiredBy(draft, threadId, range.gone);
+  retiredBy(draft, threadId, range.gone, { effect: kind, reason });
   if (summaries.length > 0) changeThread(draft, threadId, { nextPos: nextPos + 1 });
   putChat(draft, threadId, next, after - before);
   for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
@@ -205,10 +212,12 @@ const retired = (draft: Draft, threadId: string, { kind, seen }: Editor, { retir
 const note = (
   kind: string,
   text: string,
+  reason: string,
 ): Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn"> => ({
   role: "user",
   origin: "effect",
   sender: kind,
+  reason,
   marks: ["note"],
   parts: [{ type: "text", text: cleanText(text) }],
 });
@@ -217,17 +226,17 @@ const note = (
 const injected = (
   draft: Draft,
   threadId: string,
-  { kind, later }: Editor,
+  { kind, reason, later }: Editor,
   { inject: { text } }: Inject,
 ): boolean => {
   if (!/\S/.test(text)) return false;
   const newest = threadOf(draft, threadId).chat.at(-1);
   if (!later || newest === undefined || callsOf(newest).length === 0) {
-    append(draft, threadId, note(kind, text));
+    append(draft, threadId, note(kind, text, reason));
     return true;
   }
   const { notes } = runOf(draft, threadId);
-  changeRun(draft, threadId, { notes: [...notes, { kind, text }] });
+  changeRun(draft, threadId, { notes: [...notes, { kind, text, reason }] });
   return true;
 };
 
@@ -236,7 +245,7 @@ export const notesAppended = (draft: Draft, threadId: string): void => {
   const { notes } = runOf(draft, threadId);
   if (notes.length === 0) return;
   changeRun(draft, threadId, { notes: [] });
-  for (const { kind, text } of notes) append(draft, threadId, note(kind, text));
+  for (const { kind, text, reason = kind } of notes) append(draft, threadId, note(kind, text, reason));
 };
 
 /** Applies edits in their order; those that are not legal or would show more than now are dropped. */

@@ -164,6 +164,12 @@ const noticed = (
     compacted(draft, threadId);
 };
 
+/** Why an effect edits (EF-42): what forced it, the rung it came to, or the phase that it acts in. */
+const reasonOf = (
+  { phase, force }: Pick<EffectContext, "phase" | "force">,
+  { notify = [] }: EffectResult<Json>,
+): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
+
 /** Applies what an effect gave back; false if the run ends for it. */
 export const effectApplied = (
   draft: Draft,
@@ -179,17 +185,19 @@ export const effectApplied = (
   }
   const { edits = [], state, tools, stop } = result;
   const before = threadOf(draft, threadId);
-  const editor = { kind: effect.kind, seen: context.view, later: context.phase === "after_complete" };
+  const { phase, view } = context;
+  const reason = reasonOf(context, result);
+  const editor = { kind: effect.kind, reason, seen: view, later: phase === "after_complete" };
   const counts = edited(draft, threadId, editor, edits);
   const { effects } = threadOf(draft, threadId);
   if (state !== undefined) changeThread(draft, threadId, { effects: { ...effects, [key]: state } });
-  const hides = tools !== undefined && context.phase === "before_complete";
+  const hides = tools !== undefined && phase === "before_complete";
   const hidden = hides ? toolsHidden(draft, threadId, tools.hide) : 0;
   const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
   if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
     emit(draft, threadId, "effect_applied", {
       kind: effect.kind,
-      phase: context.phase,
+      phase,
       ...counts,
       hidden,
       stopped,

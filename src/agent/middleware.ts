@@ -38,7 +38,7 @@ const answerDropped = (draft: Draft, threadId: string): void => {
   const isTold = (event: SessionEvent): boolean =>
     event.type === "message_added" && ids.has(event.data.message.id);
   draft.events.splice(0, draft.events.length, ...draft.events.filter((event) => !isTold(event)));
-  retiredBy(draft, threadId, gone);
+  retiredBy(draft, threadId, gone, { reason: "guardrail" });
   const kept: readonly Message[] = chat.filter(({ id }) => !ids.has(id));
   changeThread(draft, threadId, {
     chat: kept,

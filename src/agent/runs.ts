@@ -253,7 +253,7 @@ const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
   const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
   changeThread(draft, thread.id, { chat, tokens, firstInput });
-  retiredBy(draft, thread.id, retired);
+  retiredBy(draft, thread.id, retired, { reason: "rollback" }, run);
   emit(
     draft,
     thread.id,

@@ -1,5 +1,5 @@
 import { shownTokens } from "../chat/message.ts";
-import type { Json, Message } from "../chat/message.ts";
+import type { Cause, Json, Message } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
@@ -11,8 +11,15 @@ import type { LedgerRow } from "./records.ts";
 export interface ChatThen {
   /** In the order of the view, with the overlays of that moment. */
   readonly shown: readonly Message[];
-  /** What left it, with the edit that took it out. */
-  readonly gone: readonly { readonly message: Message; readonly edit: number }[];
+  /** What left it, with the edit that took it out, and who did. */
+  readonly gone: readonly Gone[];
+}
+
+interface Gone {
+  readonly message: Message;
+  readonly edit: number;
+  /** null: a release that did not tell yet. */
+  readonly cause: Cause | null;
 }
 
 /** A call of the ledger with its chat. */
@@ -24,6 +31,7 @@ export interface Seen {
 interface Change {
   /** Kind of the effect; null: no effect's doing. */
   readonly effect: string | null;
+  readonly reason: string | null;
   readonly edit: "inject" | "overlay" | "retire" | "append" | "remove" | "request";
   readonly messages: readonly string[];
   /** Tokens that the request lost; negative: that it gained. */
@@ -43,10 +51,25 @@ const stateOf = (message: Message): "full" | "overlaid" | "summary" | "note" => 
   return isOverlaid(message) ? "overlaid" : "full";
 };
 
-const byOf = (message: Message): string | null =>
-  (isOverlaid(message) ? message.overlay?.by : undefined) ??
-  message.summary?.by ??
-  (isNote(message) ? (message.sender ?? null) : null);
+/** Whose doing it is that a message is shown so. */
+interface By {
+  readonly effect: string | null;
+  readonly reason: string | null;
+}
+
+const nobody: By = { effect: null, reason: null };
+
+const overlayBy = ({ overlay }: Message): By =>
+  overlay === undefined ? nobody : { effect: overlay.by, reason: overlay.reason ?? null };
+
+/** Of a note or a summary. */
+const writtenBy = (message: Message): By => {
+  const { summary, sender = null, reason = null } = message;
+  if (summary !== undefined) return { effect: summary.by, reason: summary.reason ?? null };
+  return isNote(message) ? { effect: sender, reason } : nobody;
+};
+
+const byOf = (message: Message): By => (isOverlaid(message) ? overlayBy(message) : writtenBy(message));
 
 const partText = (part: Message["parts"][number]): string => {
   switch (part.type) {
@@ -68,7 +91,8 @@ const messageView = (message: Message): Json => ({
   role: message.role,
   origin: message.origin,
   state: stateOf(message),
-  by: byOf(message),
+  by: byOf(message).effect,
+  reason: byOf(message).reason,
   tokens: shownTokens(message),
   original_tokens: message.tokens,
   text: shownParts(message).map(partText).join("\n"),
@@ -77,79 +101,108 @@ const messageView = (message: Message): Json => ({
 const tokensOf = (messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + shownTokens(message), 0);
 
-const change = (
-  effect: string | null,
+/** The messages as one change for each who made it. */
+const changes = (
   edit: Change["edit"],
   messages: readonly Message[],
-  saved: number,
-): readonly Change[] =>
-  messages.length === 0
-    ? []
-    : [{ effect, edit, messages: messages.map(({ id }) => id), tokens_saved: saved }];
+  by: (message: Message) => By,
+  saved: (message: Message) => number,
+): readonly Change[] => {
+  const groups = new Map<string, Message[]>();
+  for (const message of messages) {
+    const { effect, reason } = by(message);
+    const key = JSON.stringify([effect, reason]);
+    groups.set(key, [...(groups.get(key) ?? []), message]);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    return first === undefined ? [] : [{ ...by(first), edit, ...sumOf(group, saved) }];
+  });
+};
+
+const sumOf = (
+  messages: readonly Message[],
+  saved: (message: Message) => number,
+): Pick<Change, "messages" | "tokens_saved"> => ({
+  messages: messages.map(({ id }) => id),
+  tokens_saved: messages.reduce((sum, message) => sum + saved(message), 0),
+});
 
 /** The summary that took the place of what an edit retired, among everything that was ever there. */
 const summaryOf = ({ shown, gone }: ChatThen, edit: number): Message | undefined =>
   shown.find(({ summary }) => summary?.edit === edit) ??
   gone.find(({ message }) => message.summary?.edit === edit)?.message;
 
-const groupBy = <T>(items: readonly T[], key: (item: T) => string): ReadonlyMap<string, readonly T[]> => {
-  const groups = new Map<string, T[]>();
-  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
-  return groups;
-};
+const causedBy = ({ cause }: Gone): By => ({
+  effect: cause?.effect ?? null,
+  reason: cause?.reason ?? null,
+});
 
-/** What stands between two calls, so that their tokens differ by exactly this. */
+/** What left, one change for each edit. */
+const retirements = (left: readonly Gone[]): readonly Change[] =>
+  [...Map.groupBy(left, ({ edit }) => edit).values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const by = causedBy(first);
+    const messages = group.map(({ message }) => message);
+    return [{ ...by, edit: by.effect === null ? "remove" : "retire", ...sumOf(messages, shownTokens) }];
+  });
+
+/** What stands between two calls, so that their tokens differ by exactly this; what came and went between them is told, too. */
 const changesOf = (before: Seen | null, now: Seen): readonly Change[] => {
   const known = new Map(before?.chat.shown.map((message) => [message.id, message]) ?? []);
-  const present = new Set(now.chat.shown.map(({ id }) => id));
-  const fresh = now.chat.shown.filter(({ id }) => !known.has(id));
-  const appended = fresh.filter((message) => !isNote(message) && message.summary === undefined);
-  const notes = groupBy(fresh.filter(isNote), (message) => message.sender ?? "");
-  const overlaid = now.chat.shown.filter((message) => {
+  const last = before?.row.saw?.pos ?? -1;
+  const left = now.chat.gone.filter(({ message }) => known.has(message.id) || message.pos > last);
+  const all = [...now.chat.shown, ...left.map(({ message }) => message)];
+  const fresh = all.filter(({ id }) => !known.has(id));
+  const isWritten = (message: Message): boolean => isNote(message) || message.summary !== undefined;
+  const added = ({ tokens }: Message): number => -tokens;
+  const overlaid = all.filter(({ id, overlay }) => overlay?.edit !== known.get(id)?.overlay?.edit);
+  const shorter = (message: Message): number => {
     const old = known.get(message.id);
-    return old !== undefined && old.overlay?.edit !== message.overlay?.edit;
-  });
-  const left = [...known.values()].filter(({ id }) => !present.has(id));
-  const editOf = new Map(now.chat.gone.map(({ message, edit }) => [message.id, edit]));
-  const retired = groupBy(left, ({ id }) => String(editOf.get(id) ?? 0));
-  const rest = (now.row.saw?.size ?? 0) - tokensOf(now.chat.shown);
-  const restBefore = before === null ? rest : (before.row.saw?.size ?? 0) - tokensOf(before.chat.shown);
+    return (old === undefined ? message.tokens : shownTokens(old)) - shownTokens(message);
+  };
+  const rest = restOf(now);
+  const restBefore = before === null ? rest : restOf(before);
   return [
-    ...change(null, "append", appended, -tokensOf(appended)),
-    ...[...notes].flatMap(([kind, messages]) => change(kind, "inject", messages, -tokensOf(messages))),
-    ...[...groupBy(overlaid, (message) => message.overlay?.by ?? "")].flatMap(([kind, messages]) => {
-      const old = messages.map(({ id }) => known.get(id) as Message);
-      return change(kind, "overlay", messages, tokensOf(old) - tokensOf(messages));
-    }),
-    ...[...retired].flatMap(([edit, messages]) => {
-      const summary = summaryOf(now.chat, Number(edit));
-      return change(
-        summary?.summary?.by ?? null,
-        summary === undefined ? "remove" : "retire",
-        messages,
-        tokensOf(messages),
-      );
-    }),
-    ...fresh.flatMap((message) =>
-      message.summary === undefined
-        ? []
-        : change(message.summary.by, "inject", [message], -shownTokens(message)),
+    ...changes(
+      "append",
+      fresh.filter((message) => !isWritten(message)),
+      () => nobody,
+      added,
+    ),
+    ...changes("inject", fresh.filter(isNote), writtenBy, added),
+    ...changes("overlay", overlaid, overlayBy, shorter),
+    ...retirements(left),
+    ...changes(
+      "inject",
+      fresh.filter(({ summary }) => summary !== undefined),
+      writtenBy,
+      added,
     ),
     ...(rest === restBefore
       ? []
-      : [{ effect: null, edit: "request" as const, messages: [], tokens_saved: restBefore - rest }]),
+      : [{ ...nobody, edit: "request" as const, messages: [], tokens_saved: restBefore - rest }]),
   ];
 };
 
+/** Tokens of a request beside its messages. */
+const restOf = ({ row, chat }: Seen): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
+
 const hiddenView = (chat: ChatThen): readonly Json[] =>
-  chat.gone.map(({ message, edit }) => {
+  chat.gone.map((gone) => {
+    const { message, edit, cause } = gone;
+    const { effect, reason } = causedBy(gone);
     const summary = summaryOf(chat, edit);
     return {
       id: message.id,
       role: message.role,
       tokens: message.tokens,
-      by: summary?.summary?.by ?? null,
-      why: summary === undefined ? "removed" : `summarised in ${summary.id}`,
+      by: effect,
+      reason,
+      run: cause?.run ?? null,
+      turn: cause?.turn ?? null,
+      why: summary === undefined ? (reason ?? "removed") : `summarised in ${summary.id}`,
     };
   });
 

@@ -160,7 +160,7 @@ export interface Run {
   /** Tools that effects took out of this turn (EF-7). */
   readonly hidden: readonly string[];
   /** Notes of effects that wait for the results of the open calls (EF-2). */
-  readonly notes: readonly { readonly kind: string; readonly text: string }[];
+  readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** Times that the provider refused this turn's request as too long (EF-25). */
   readonly overflows: number;
   /** What it still has to be told; absent: nothing. */

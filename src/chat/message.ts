@@ -70,12 +70,25 @@ export type Part = TextPart | ReasoningPart | ImagePart | DocumentPart | ToolCal
 /** `note`: runtime advice, rendered in a tag; `steering`: an input that joined a run; `partial`: kept from a cancelled reply; `pinned`: never shortened. */
 export type Mark = "note" | "steering" | "partial" | "pinned" | "truncated";
 
+/** Who took messages out of the view, and why (EF-42). */
+export interface Cause {
+  readonly run: string | null;
+  readonly turn: number | null;
+  /** Kind of the effect; null: none did it. */
+  readonly effect: string | null;
+  readonly reason: string;
+}
+
 /** What a model sees of a message instead of some of its parts, made by an effect from the original (EF-2). */
 export interface Overlay {
   /** Number of the edit that made it. */
   readonly edit: number;
   /** Kind of the effect. */
   readonly by: string;
+  /** Run and turn in which it was made. */
+  readonly run?: string;
+  readonly turn?: number;
+  readonly reason?: string;
   /** Text that stands for a part's text, by the part's index; of a result it stands for the whole content. */
   readonly texts: Readonly<Record<string, string>>;
   /** Images and documents of an overlaid result stay. */
@@ -90,6 +103,7 @@ export interface Summary {
   readonly edit: number;
   /** Kind of the effect. */
   readonly by: string;
+  readonly reason?: string;
   /** First and last `pos` of the range. */
   readonly from: number;
   readonly to: number;
@@ -108,6 +122,8 @@ export interface Message {
   readonly at: number;
   readonly tokens: number;
   readonly sender?: string;
+  /** Why an effect wrote the note. */
+  readonly reason?: string;
   readonly marks?: readonly Mark[];
   /** Run and turn that wrote it. */
   readonly run?: string;

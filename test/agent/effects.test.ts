@@ -267,7 +267,12 @@ describe("EF-2: ranges", () => {
     const moment = { now: 0, estimate: () => 1, agents: () => ({ prefix: "" }) } as unknown as Moment;
     const retire = { retire: { from: chat[0]?.id ?? "", to: chat[4]?.id ?? "", summary: "S." } };
     const count = (seen: readonly Message[]): number =>
-      edited(draftOf(bench.state(), moment), "main", { kind: "late", seen, later: false }, [retire]).retired;
+      edited(
+        draftOf(bench.state(), moment),
+        "main",
+        { kind: "late", reason: "of a test", seen, later: false },
+        [retire],
+      ).retired;
     expect(count(chat)).toBe(5);
     expect(count(chat.toSpliced(2, 1))).toBe(0);
     expect(count(chat.slice(1))).toBe(0);

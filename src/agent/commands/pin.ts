@@ -18,7 +18,7 @@ const uncovered = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "o
   if (overlay === undefined) return {};
   const edit = draft.state.nextEdit;
   draft.state = { ...draft.state, nextEdit: edit + 1 };
-  return { overlay: { edit, by: "api", texts: {}, media: true, tokens } };
+  return { overlay: { edit, by: "api", reason: "pinned", texts: {}, media: true, tokens } };
 };
 
 /** Pins a message, or lets it go (EF-2). */

@@ -237,7 +237,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
     const thread = threadOf(draft, id);
     for (const input of thread.inbox) inputReturned(draft, input, "cleared");
     if (thread.chat.length > 0) {
-      retiredBy(draft, id, thread.chat);
+      retiredBy(draft, id, thread.chat, { reason: "clear" });
       emit(draft, id, "messages_retired", {
         messages: thread.chat.map((message) => message.id),
         by: "clear",

@@ -204,7 +204,7 @@ export const applied = (
     { ...session, threads: { main: threadWith(view) } },
     moment as unknown as Parameters<typeof draftOf>[1],
   );
-  edited(draft, "main", { kind, seen: view, later: false }, edits);
+  edited(draft, "main", { kind, seen: view, reason: "of a test", later: false }, edits);
   return draft.state.threads["main"]?.chat ?? [];
 };
 
