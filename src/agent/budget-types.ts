@@ -84,6 +84,8 @@ export interface CallUnderWay {
   readonly model: string;
   readonly tokens: number;
   readonly hold: Hold;
+  /** Absent: stored by a release that did not keep it. */
+  readonly startedAt?: number;
 }
 
 /** A limit as events tell of it. Cost in USD, time in milliseconds. */

@@ -3,6 +3,7 @@ import type { Draft } from "./draft.ts";
 import type { Hold } from "./budget-types.ts";
 import type { Force } from "./effect.ts";
 import { ledgered } from "./ledger.ts";
+import { spent } from "./spending.ts";
 import { noUsage } from "./usage.ts";
 import type { EffectMemo, Preparing, Run } from "./state.ts";
 
@@ -84,14 +85,15 @@ export const effectCalling = (
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
   const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
   emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
-  change(draft, threadId, { calling: { provider, model, tokens, hold } });
+  change(draft, threadId, { calling: { provider, model, tokens, hold, startedAt: draft.moment.now } });
 };
 
-/** The call under way is lost: it cost at least its prompt (MO-32). */
+/** The call under way is lost: it cost at least its prompt (MO-32), and its time (EF-37). */
 export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" | "cancelled"): void => {
   const phase = preparingOf(threadOf(draft, threadId).run);
   if (phase?.calling === null || phase === null) return;
-  const { provider, model, tokens } = phase.calling;
+  const { now } = draft.moment;
+  const { provider, model, tokens, startedAt = now } = phase.calling;
   const usage = { ...noUsage, input: tokens, total: tokens };
   const { lanes, effects } = agentOf(draft, threadId);
   const own = [...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []);
@@ -107,5 +109,6 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
     purpose: "compaction",
     attempt: 1,
   });
+  spent(draft, threadId, { time: Math.max(0, now - startedAt) });
   change(draft, threadId, { calling: null });
 };

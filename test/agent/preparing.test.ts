@@ -180,6 +180,29 @@ describe("EF-20: model calls of an effect", () => {
     checkInvariants(held.bench, []);
   });
 
+  test("EF-37: the time of a summary that is lost by a cancel or a crash is model time, too", async () => {
+    const first = asking(1, (context) => summarise(context, ["one"]));
+    const under = async (): Promise<Bench> => {
+      const { bench } = await play(script(summary("S")), { effects: { effects: [first] } });
+      bench.hold = true;
+      bench.send("Go");
+      await bench.steps();
+      await bench.tick(3_000);
+      return bench;
+    };
+    const cancelled = await under();
+    cancelled.ok("cancel");
+    await cancelled.steps();
+    expect(cancelled.state().funds.spent.time).toBe(3_000);
+    const crashed = await under();
+    crashed.hold = false;
+    crashed.crash();
+    await crashed.idle();
+    expect(crashed.state().funds.spent.time).toBeGreaterThanOrEqual(3_000);
+    expect(ends(crashed)).toEqual(["completed:end_turn"]);
+    checkInvariants(crashed, []);
+  });
+
   test("EF-2: a range that changed meanwhile is not retired", async () => {
     const late = asking(2, async (context) => {
       const reply = await context.complete({ system: "S", prompt: "p", maxTokens: 10 });
