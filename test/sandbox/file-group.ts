@@ -85,6 +85,63 @@ export function fileGroup(connect: () => Fetcher): void {
     expect(await text("a")).toBe("3\nmore\n");
   });
 
+  test("TB-12: what another changed unseen is neither copied over, moved over, moved nor deleted, alone or in a folder", async () => {
+    const { sandbox, text } = bench(connect);
+    const one = sandbox.as("one");
+    const two = sandbox.as("two");
+    await one.write("mine", "m", { key: freshKey() });
+    await one.write("dir/f", "1", { key: freshKey() });
+    await two.write("dir/f", "theirs", { key: freshKey() });
+    const onto = { source: "mine", destination: "dir/f", overwrite: true };
+    const attempts = [
+      () => one.change("copy", onto, { key: freshKey() }),
+      () => one.change("move", onto, { key: freshKey() }),
+      () => one.change("copy", { ...onto, destination: "dir" }, { key: freshKey() }),
+      () => one.change("move", { source: "dir", destination: "away" }, { key: freshKey() }),
+      () => one.change("delete", { path: "dir/f" }, { key: freshKey() }),
+      () => one.change("delete", { path: "dir", recursive: true }, { key: freshKey() }),
+    ];
+    for (const attempt of attempts)
+      await expect(attempt()).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringMatching(/^dir\/f was changed by thread two/),
+      });
+    expect(await text("dir/f")).toBe("theirs");
+    await one.read("dir/f");
+    await one.change("copy", onto, { key: freshKey() });
+    await one.write("dir/f", "own copies are known", { key: freshKey() });
+    await one.change("move", onto, { key: freshKey() });
+    await one.write("dir/f", "own moves are known", { key: freshKey() });
+    expect(await codeOf(two.change("delete", { path: "dir/f" }, { key: freshKey() }))).toBe("conflict");
+    await one.change("move", { source: "dir", destination: "away" }, { key: freshKey() });
+    await one.write("away/f", "below a folder, too", { key: freshKey() });
+    await one.change("delete", { path: "away", recursive: true }, { key: freshKey() });
+  });
+
+  test("TB-12: what a copy or move replaces is told with its diff, and so is each file of a folder", async () => {
+    const { sandbox, put } = bench(connect);
+    await put("a/x", "1\n");
+    await put("a/y", "2\n");
+    await put("b/x", "old\n");
+    await put("b/z", "3\n");
+    const change = async (op: "copy" | "move" | "delete", args: object) =>
+      (await sandbox.change(op, args as never, { key: freshKey() })).changes;
+    const onto = { source: "a", destination: "b", overwrite: true };
+    expect(await change("copy", onto)).toEqual([
+      { path: "b/x", op: "modify", diff: expect.stringContaining("-old\n+1\n") },
+      { path: "b/y", op: "create", diff: expect.stringContaining("+2\n") },
+      { path: "b/z", op: "delete", diff: expect.stringContaining("-3\n") },
+    ]);
+    expect(await change("move", { source: "a/y", destination: "b/x", overwrite: true })).toEqual([
+      { path: "b/x", op: "delete", diff: expect.stringContaining("-1\n") },
+      { path: "b/x", op: "move", from: "a/y" },
+    ]);
+    expect(await change("delete", { path: "b", recursive: true })).toEqual([
+      { path: "b/x", op: "delete", diff: expect.stringContaining("-2\n") },
+      { path: "b/y", op: "delete", diff: expect.stringContaining("-2\n") },
+    ]);
+  });
+
   test("TB-33: over the disk's limit a write fails whole, in commands too", async () => {
     const { raw, sandbox, run } = bench(connect);
     await raw("PUT", "", { body: JSON.stringify({ limits: { disk: 1000, file: 800 } }) });

@@ -4,7 +4,7 @@ import { workspacePath } from "../paths.ts";
 import { sha256Hex } from "../sha256.ts";
 import { editText, textOf } from "./edit-text.ts";
 import { fail } from "./errors.ts";
-import { contentOf, hashOf, type Disk, type Entry } from "./files.ts";
+import { children, contentOf, hashOf, type Disk, type Entry } from "./files.ts";
 import { existing, existingFile, locate } from "./locate.ts";
 import { applyHunks, parsePatch, type FilePatch } from "./patch-text.ts";
 import { changeBodies, parseBody } from "./requests.ts";
@@ -21,16 +21,18 @@ import {
 } from "./tree.ts";
 import { unifiedDiff } from "./unified-diff.ts";
 
-/** Who asks for a change; `actor` is the thread whose view of the files counts for `conflict`. */
+/** Who asks for a change. */
 export interface ChangeContext {
   readonly writer: Writer;
-  readonly actor: string | undefined;
   readonly ifMatch?: string | undefined;
 }
 
 const maxDiff = 64 * 1024;
 const maxDiffed = 1024 * 1024;
 const maxListed = 200;
+/** Bytes of files that are held to be compared, and characters of diffs, of one change of many files. */
+const maxHeld = 8 * 1024 * 1024;
+const maxDiffs = 192 * 1024;
 
 function textIfAny(bytes: Uint8Array): string | null {
   if (bytes.length > maxDiffed || bytes.includes(0)) return null;
@@ -53,6 +55,39 @@ function diffOf(path: string, before: Uint8Array, after: Uint8Array): { diff?: s
 
 const nothing = new Uint8Array();
 
+/** Files and links by their paths, each with its content as far as it can be compared. */
+type Contents = ReadonlyMap<string, Uint8Array | null>;
+
+const noFiles: Contents = new Map();
+
+function contentsAt(disk: Disk, path: string): Contents {
+  const place = locate(disk, path, false);
+  const contents = new Map<string, Uint8Array | null>();
+  let room = maxHeld;
+  for (const { path: at, entry } of place.entry === null ? [] : walk(disk, place.path, place.entry)) {
+    if (entry.type === "directory") continue;
+    const held = entry.type === "file" && entry.size <= Math.min(room, maxDiffed);
+    if (held) room -= entry.size;
+    contents.set(at, held ? contentOf(disk, entry) : null);
+  }
+  return contents;
+}
+
+/** What became of many files; diffs as far as they fit into one answer. */
+function changesBetween(before: Contents, after: Contents): FileChange[] {
+  let room = maxDiffs;
+  const changeOf = (path: string): FileChange => {
+    const [old, now] = [before.get(path), after.get(path)];
+    const shown =
+      old === null || now === null || room <= 0 ? {} : diffOf(path, old ?? nothing, now ?? nothing);
+    room -= shown.diff?.length ?? 0;
+    if (now === undefined) return { path, op: "delete", ...shown };
+    return { path, op: old === undefined ? "create" : "modify", ...shown };
+  };
+  const paths = [...new Set([...after.keys(), ...before.keys()])];
+  return paths.slice(0, maxListed).map(changeOf);
+}
+
 function checkMatch(disk: Disk, path: string, entry: Entry | null, ifMatch: string | undefined): void {
   if (ifMatch === undefined) return;
   const hash = entry?.type === "file" ? hashOf(disk, entry) : "";
@@ -72,10 +107,10 @@ function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileCont
   const { path: physical, entry } = locate(disk, path);
   if (entry?.type === "directory") fail("conflict", `${path} is a folder; a file cannot replace it`);
   checkWritable(context.writer, physical);
-  checkUnseen(disk, context.actor, physical, entry);
+  checkUnseen(disk, context.writer.actor, physical, entry);
   const before = entry === null || entry.size > maxDiffed ? nothing : contentOf(disk, entry);
   const written = writeFile(disk, context.writer, path, bytes, hash);
-  saw(disk, context.actor, physical, written.entry);
+  saw(disk, context.writer.actor, physical, written.entry);
   const shown = entry !== null && entry.size > maxDiffed ? {} : diffOf(physical, before, bytes);
   return { path: physical, op: entry === null ? "create" : "modify", ...shown };
 }
@@ -122,23 +157,17 @@ function patch(disk: Disk, context: ChangeContext, args: ChangeArguments["patch"
 
 function removal(disk: Disk, context: ChangeContext, path: string, recursive: boolean): FileChange[] {
   const place = existing(disk, path, false);
-  const found = [...walk(disk, place.path, place.entry)];
-  if (place.entry.type === "directory" && found.length > 1 && !recursive) {
+  if (place.entry.type === "directory" && !recursive && children(disk, place.entry.id).length > 0) {
     fail("conflict", `${path} is a folder with entries; pass recursive: true to delete it`);
   }
-  const [only] = found;
-  const diff =
-    found.length === 1 && only?.entry.type === "file"
-      ? diffOf(only.path, contentOf(disk, only.entry), nothing)
-      : {};
+  const before = contentsAt(disk, path);
   removeTree(disk, context.writer, place.path, place.entry);
-  const files = found.filter((item) => item.entry.type !== "directory");
-  return files.slice(0, maxListed).map((item) => ({ path: item.path, op: "delete", ...diff }));
+  return changesBetween(before, noFiles);
 }
 
 function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChange[] {
   if (file.kind === "delete") {
-    checkUnseen(disk, context.actor, file.path, existingFile(disk, file.path).entry);
+    existingFile(disk, file.path);
     return removal(disk, context, file.path, false);
   }
   if (file.kind === "add") {
@@ -154,7 +183,6 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
     destination: file.moveTo,
     overwrite: false,
   });
-  saw(disk, context.actor, moved.to, locate(disk, moved.to).entry);
   return [{ ...change, path: moved.to, op: "move", from: moved.from }];
 }
 
@@ -169,15 +197,13 @@ function applyPatch(disk: Disk, context: ChangeContext, args: ChangeArguments["a
 
 function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"]): ChangeOutcome {
   const [source, destination] = [workspacePath(args.source), workspacePath(args.destination)];
+  const before = contentsAt(disk, destination);
   const { to, skipped } = copyTree(disk, context.writer, {
     source,
     destination,
     overwrite: args.overwrite ?? false,
   });
-  const made = locate(disk, to, false).entry;
-  const files =
-    made === null ? [] : [...walk(disk, to, made)].filter((item) => item.entry.type !== "directory");
-  const changes = files.slice(0, maxListed).map((item): FileChange => ({ path: item.path, op: "create" }));
+  const changes = changesBetween(before, contentsAt(disk, to));
   return skipped.length === 0
     ? { changes }
     : { changes, message: `Left out, since they lead out of the workspace: ${skipped.join(", ")}` };
@@ -217,7 +243,9 @@ export const changeOperations: Readonly<Record<ChangeOperation, (body: string) =
   })),
   move: prepared(changeBodies.move, (disk, context, args) => {
     const [source, destination] = [workspacePath(args.source), workspacePath(args.destination)];
+    const before = contentsAt(disk, destination);
     const moved = moveTree(disk, context.writer, { source, destination, overwrite: args.overwrite ?? false });
-    return { changes: [{ path: moved.to, op: "move", from: moved.from }] };
+    const replaced = changesBetween(before, noFiles);
+    return { changes: [...replaced, { path: moved.to, op: "move", from: moved.from }] };
   }),
 };

@@ -51,10 +51,10 @@ const changeContext = (context: Context, writablePaths: readonly string[] | unde
   return {
     writer: {
       name: actor === undefined ? "another caller" : `thread ${actor}`,
+      actor,
       writablePaths,
       guarded: true,
     },
-    actor,
     ifMatch: context.req.header("If-Match"),
   };
 };

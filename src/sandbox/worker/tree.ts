@@ -16,11 +16,14 @@ import {
   type Entry,
 } from "./files.ts";
 import { locate, type Place } from "./locate.ts";
+import { checkUnseen, saw } from "./seen.ts";
 
 /** Who changes the tree, and where that is allowed. */
 export interface Writer {
   /** Shown to whoever finds the change, as in "thread main". */
   readonly name: string;
+  /** The thread whose view of the files counts for `conflict` (TB-12); undefined for commands. */
+  readonly actor?: string | undefined;
   readonly writablePaths: readonly string[] | undefined;
   /** Whether the paths that no file tool may touch are closed to this writer. */
   readonly guarded: boolean;
@@ -61,11 +64,17 @@ function dropRow(disk: Disk, entry: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
 }
 
+/** Refuses what this writer may not change, and what others changed unseen. */
+function checkChange(disk: Disk, writer: Writer, { path, entry }: Found): void {
+  checkWritable(writer, path);
+  checkUnseen(disk, writer.actor, path, entry);
+}
+
 /** Removes an entry and all below it, after checking each path. */
 export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entry): void {
   if (entry.id === root.id) fail("invalid_request", "the workspace itself cannot be removed or replaced");
   const found = [...walk(disk, path, entry)];
-  for (const item of found) checkWritable(writer, item.path);
+  for (const item of found) checkChange(disk, writer, item);
   for (const item of found) {
     dropRow(disk, item.entry);
     if (item.entry.type !== "file") continue;
@@ -119,14 +128,16 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   const from = checkedTransfer(disk, transfer);
   const end = locate(disk, transfer.destination, false).path;
   for (const item of walk(disk, from.path, from.entry)) {
-    checkWritable(writer, item.path);
+    checkChange(disk, writer, item);
     checkWritable(writer, `${end}${item.path.slice(from.path.length)}`);
   }
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
   const folder = makeFolders(disk, to.folder, to.missing.slice(0, -1), writer.name);
   dropRow(disk, from.entry);
-  const changed = { version: freshId(), writer: writer.name };
-  putEntry(disk, { ...from.entry, ...changed, parent: folder, name: nameOf(to.path) });
+  const changed = { version: freshId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
+  const moved = { ...from.entry, ...changed };
+  putEntry(disk, moved);
+  for (const { path, entry } of walk(disk, to.path, moved)) saw(disk, writer.actor, path, entry);
   return { from: from.path, to: to.path };
 }
 
@@ -146,6 +157,7 @@ function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
   if (item.entry.type === "file") {
     const written = putFile(disk, place, contentOf(disk, item.entry), writer.name, item.entry.sha256);
     putEntry(disk, { ...written, mode: item.entry.mode });
+    saw(disk, writer.actor, path, written);
     return;
   }
   const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer.name);
