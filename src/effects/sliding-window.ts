@@ -5,8 +5,6 @@ import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
-import { paceAfter, paced, steady } from "./compaction/pace.ts";
-import type { Pace } from "./compaction/pace.ts";
 import { rangeBefore, tailStart } from "./compaction/range.ts";
 import type { Range } from "./compaction/range.ts";
 import { editsOf, shadowOf, tokensIn, withRetired, withTexts } from "./compaction/shadow.ts";
@@ -14,7 +12,7 @@ import type { Shadow } from "./compaction/shadow.ts";
 import { full, isWorthwhile } from "./compaction/summarise.ts";
 import type { Job, Written } from "./compaction/summarise.ts";
 import { cutEnd, resultOf } from "./texts.ts";
-import { threshold } from "./threshold.ts";
+import { isOver, threshold } from "./threshold.ts";
 
 /** Recent messages stay whole, results of those before are cut, and one running summary stands for the rest (EF-14). */
 
@@ -63,7 +61,6 @@ const cutResults = (shadow: Shadow, zone: readonly Message[], max: number): Shad
 
 /** What is to be done, once it is known whether there is a summary. */
 interface Plan {
-  readonly context: EffectContext;
   readonly given: Params;
   readonly start: Shadow;
   readonly range: Range;
@@ -71,20 +68,19 @@ interface Plan {
 }
 
 const moved = (
-  { context, given, start, range, medium }: Plan,
+  { given, start, range, medium }: Plan,
   written: Extract<Written, { ok: true }> | null,
-): EffectResult<Pace> => {
+): EffectResult<null> => {
   const evicted =
     written === null ? start : withRetired(start, { runs: [range.gone], summary: written.text });
   const shadow = cutResults(evicted, medium, given.trim_length);
   const edits: readonly ChatEdit[] = editsOf(shadow);
-  const state = paceAfter(context.window, given.threshold, shadow.size, false);
   const [from, to] = [range.gone[0]?.id, range.gone.at(-1)?.id];
   const retired =
     written === null || from === undefined || to === undefined
       ? null
       : { from, to, count: range.gone.length };
-  if (edits.length === 0) return { state };
+  if (edits.length === 0) return {};
   const data = {
     stage: "window",
     tokens_before: start.size,
@@ -93,14 +89,13 @@ const moved = (
     attempts: written?.attempts ?? 0,
     message: null,
   } as const;
-  return { edits, state, notify: [{ event: "compaction", data }] };
+  return { edits, notify: [{ event: "compaction", data }] };
 };
 
 const unchanged = (
-  { context, given, start }: Plan,
+  { start }: Plan,
   { error, attempts }: Extract<Written, { ok: false }>,
-): EffectResult<Pace> => ({
-  state: paceAfter(context.window, given.threshold, start.size, true),
+): EffectResult<null> => ({
   notify: [
     {
       event: "compaction",
@@ -116,12 +111,12 @@ const unchanged = (
   ],
 });
 
-const slid = (context: EffectContext, given: Params): EffectResult<Pace> | Promise<EffectResult<Pace>> => {
+const slid = (context: EffectContext, given: Params): EffectResult<null> | Promise<EffectResult<null>> => {
   const { view, size, window } = context;
   const { medium, recent } = zonesOf(context, given);
   const start = shadowOf(context, size);
   const range = rangeBefore(view, medium);
-  const plan: Plan = { context, given, start, range, medium: view.slice(medium, recent) };
+  const plan: Plan = { given, start, range, medium: view.slice(medium, recent) };
   const shown = range.gone.reduce((sum, message) => sum + tokensIn(start, message), 0);
   const job: Job = { context, form: "window", range, shown, window, instructions: null, round: 1 };
   if (!isWorthwhile(job)) return moved(plan, null);
@@ -137,6 +132,5 @@ export const slidingWindow = builtIn({
   phase: "before_complete",
   order: "shrink",
   params,
-  state: { initial: steady, reset: "never" },
-  run: (context, given, pace) => paced(context, given.threshold, pace) ?? slid(context, given),
+  run: (context, given) => (isOver(context, given.threshold) ? slid(context, given) : {}),
 });

@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Force } from "../../../src/agent/effect.ts";
 import { blockStart, isBlockPinned } from "../../../src/chat/blocks.ts";
-import type { Json, Message } from "../../../src/chat/message.ts";
 import { sendLimit } from "../../../src/effects/compaction/pace.ts";
 import { compact } from "../../../src/effects/compact.ts";
 import { slidingWindow } from "../../../src/effects/sliding-window.ts";
@@ -195,7 +194,6 @@ test(
         async (given, more, params) => {
           let view: readonly Message[] = given.chat;
           const task = view[0];
-          let state: Json = slidingWindow.state?.initial ?? null;
           for (const next of more) {
             const pos = Math.max(...view.map((message) => message.pos)) + 1;
             const round = next.map((message, n): Message => {
@@ -210,15 +208,10 @@ test(
             });
             view = [...view, ...round];
             const world = begun({ ...given, chat: view, force: null, share: 1.4 });
-            const outcome = await acted(
-              slidingWindow,
-              { ...world, context: { ...world.context, task: task ?? null } },
-              params,
-              state,
-            );
+            const context = { ...world.context, task: task ?? null };
+            const outcome = await acted(slidingWindow, { ...world, context }, params);
             checkView(outcome);
             view = outcome.chat;
-            state = outcome.result.state ?? state;
             const summary = summariesIn(view)[0];
             const isGone = view.every(({ id }) => id !== task?.id);
             if (isGone && summary !== undefined) expect(shown(summary)).toContain("<request>\nx");
