@@ -175,8 +175,8 @@ export const retiredBy = (
   threadId: string,
   messages: readonly Message[],
   { effect = null, reason }: Pick<Cause, "reason"> & Partial<Pick<Cause, "effect">>,
-  run = threadOf(draft, threadId).run,
 ): void => {
+  const { run } = threadOf(draft, threadId);
   const edit = draft.state.nextEdit;
   draft.state = { ...draft.state, nextEdit: edit + 1 };
   const cause = { run: run?.id ?? null, turn: run?.turn ?? null, effect, reason };
@@ -187,8 +187,6 @@ interface Place {
   readonly call?: string;
   readonly item?: string;
   readonly attempt?: number;
-  /** Overrides the thread's own run, for events after it has ended. */
-  readonly run?: Run | null;
 }
 
 /** Fields of an event in the order in which they are told; filled in one by one, since a dozen events are made each turn. */
@@ -222,7 +220,7 @@ export const emit = <T extends EventType>(
   place: Place = {},
 ): void => {
   const thread = threadOf(draft, threadId);
-  const run = place.run === undefined ? thread.run : place.run;
+  const { run } = thread;
   const agent = { name: thread.agent, prefix: agentOf(draft, threadId).prefix };
   const event: Placed = { type, thread: threadId, agent };
   placed(event, run, place);

@@ -170,6 +170,7 @@ export const runFinished = (
   const run = runOf(draft, threadId);
   const over = costExceeded(draft, threadId);
   const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
+  if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
   const summary = thread.child === null ? null : (completionOf(thread, end)?.summary ?? null);
   emit(draft, threadId, "agent_end", {
@@ -197,7 +198,6 @@ export const runFinished = (
   });
   changeThread(draft, threadId, { run: null, lastRun: run.id });
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
-  if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   nextStarted(draft, threadId);
   compactionKept(draft, threadId, run);
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
@@ -253,14 +253,8 @@ const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
   const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
   changeThread(draft, thread.id, { chat, tokens, firstInput });
-  retiredBy(draft, thread.id, retired, { reason: "rollback" }, run);
-  emit(
-    draft,
-    thread.id,
-    "messages_retired",
-    { messages: retired.map(({ id }) => id), by: "rollback" },
-    { run },
-  );
+  retiredBy(draft, thread.id, retired, { reason: "rollback" });
+  emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
 
 /** An active run as the API shows it. */

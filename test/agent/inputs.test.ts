@@ -209,12 +209,14 @@ describe("SE-24: on_busy", () => {
     },
   );
 
-  test("SE-24: rollback retires what the run wrote and its input; it stays readable", async () => {
+  test("SE-24 AP-30: rollback retires what the run wrote and its input; it stays readable", async () => {
     const { bench, probe } = await busy(`${puts}, ${say("New.")}`);
     bench.send("New", { on_busy: "rollback" });
     probe.calls[0]?.finish();
     await bench.idle();
     expect(ends(bench)).toEqual(["cancelled:rolled_back", "completed:end_turn"]);
+    const own = bench.events().filter(({ run }) => run === "run_1");
+    expect(own.slice(-3).map(({ type }) => type)).toEqual(["messages_retired", "agent_end", "run_end"]);
     expect(bench.chat().map(textsOf)).toEqual(["New", "New."]);
     const [retired] = dataOf(bench, "messages_retired");
     expect(retired).toMatchObject({ by: "rollback" });

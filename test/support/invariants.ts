@@ -28,6 +28,9 @@ export const checkInvariants = (bench: Bench, inputs: readonly string[], probe?:
   }
   const ends = events.filter(({ type }) => type === "run_end").map(({ run }) => run);
   expect(new Set(ends).size, "I5: one run_end per run").toBe(ends.length);
+  const last = new Map(events.flatMap(({ run, type }) => (run === undefined ? [] : [[run, type]])));
+  for (const run of ends)
+    expect(last.get(run ?? ""), `AP-30: the last event of ${run} is its end`).toBe("run_end");
   const fired = probe?.calls.filter(({ tool }) => tool === "fire").map(({ key }) => key) ?? [];
   expect(new Set(fired).size, "I7: no unsafe call reached its tool twice").toBe(fired.length);
   const calls = events
