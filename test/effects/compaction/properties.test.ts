@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Force } from "../../../src/agent/effect.ts";
 import { blockStart, isBlockPinned } from "../../../src/chat/blocks.ts";
+import type { Message } from "../../../src/chat/message.ts";
 import { sendLimit } from "../../../src/effects/compaction/pace.ts";
 import { compact } from "../../../src/effects/compact.ts";
 import { slidingWindow } from "../../../src/effects/sliding-window.ts";
