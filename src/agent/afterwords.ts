@@ -1,13 +1,21 @@
 import type { Json, ToolResultPart } from "../chat/message.ts";
 import type { Call } from "./call.ts";
-import { agentOf, threadOf } from "./draft.ts";
+import { agentOf, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
-import type { Afterword, BoundGuard } from "./guard.ts";
-import { guardFailed, guardState, guardStatePut, seenBy, windowOf } from "./guard-state.ts";
+import type { Afterword, BoundGuard, Stop } from "./guard.ts";
+import {
+  guardFailed,
+  guardState,
+  guardStatePut,
+  guardStopped,
+  loopSaid,
+  seenBy,
+  windowOf,
+} from "./guard-state.ts";
 import { recorded } from "./history.ts";
 
-/** What guards add to a result, once its call is in the history (EF-33, EF-35). */
+/** What guards add to a result, once its call is in the history (EF-33, EF-35), and whether they end the run (EF-36). */
 
 const spoken = (
   draft: Draft,
@@ -38,6 +46,11 @@ const ended = (result: ToolResultPart, notes: readonly string[]): ToolResultPart
   return { ...result, content };
 };
 
+const stopped = (draft: Draft, threadId: string, id: string, tool: string, stop: Stop): void => {
+  loopSaid(draft, threadId, { id, tool }, "critical", stop.loop);
+  if (runOf(draft, threadId).stop === null) guardStopped(draft, threadId, stop);
+};
+
 /** Records an ended call, and gives its result with the notes of the guards at its end. */
 export const resultNoted = (
   draft: Draft,
@@ -50,9 +63,10 @@ export const resultNoted = (
   const notes = call.note === undefined ? [] : [call.note];
   for (const bound of record === null ? [] : agentOf(draft, threadId).guards) {
     if (record === null || bound.guard.after === undefined) continue;
-    const { note, state } = spoken(draft, threadId, bound, record, window);
+    const { note, state, stop } = spoken(draft, threadId, bound, record, window);
     guardStatePut(draft, threadId, bound, state);
     if (note !== undefined) notes.push(note);
+    if (stop !== undefined) stopped(draft, threadId, call.call.id, record.tool, stop);
   }
   return ended(settlement.result, notes);
 };

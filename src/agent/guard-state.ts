@@ -1,12 +1,12 @@
 import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
-import { agentOf, changeRun, changeThread, threadOf } from "./draft.ts";
+import { agentOf, changeRun, changeThread, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
-import type { BoundGuard } from "./guard.ts";
+import type { BoundGuard, Loop, Stop } from "./guard.ts";
 import type { Thread } from "./state.ts";
 
-/** What guards remember (EF-34): rows of the thread, begun anew as their definitions say. */
+/** What guards remember (EF-34), rows of the thread, begun anew as their definitions say; and how they end a run. */
 
 const stateLimit = 65_536;
 
@@ -16,6 +16,27 @@ export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
 /** The run ends, naming the guard (EF-44). */
 export const guardFailed = (draft: Draft, threadId: string, { guard }: BoundGuard, message: string): void =>
   changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
+
+/** `loop_detected` (EF-33), if the guard names a loop. */
+export const loopSaid = (
+  draft: Draft,
+  threadId: string,
+  { id, tool }: { readonly id: string; readonly tool: string },
+  level: "warning" | "critical",
+  loop: Loop | undefined,
+): void => {
+  if (loop !== undefined) emit(draft, threadId, "loop_detected", { ...loop, level, tool }, { call: id });
+};
+
+/** The run fails, as a guard says. */
+export const guardStopped = (
+  draft: Draft,
+  threadId: string,
+  { end = "tool_loop", reason, exhausted }: Stop,
+): void =>
+  changeRun(draft, threadId, {
+    stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
+  });
 
 /** Stores what a guard remembers from now on; false if that is too much, which ends the run. */
 export const guardStatePut = (

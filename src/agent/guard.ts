@@ -40,6 +40,16 @@ export interface Loop {
   readonly message: string;
 }
 
+/** A run fails, all its calls answered. */
+export interface Stop {
+  readonly reason: string;
+  readonly loop?: Loop;
+  /** Omitted: `tool_loop`. */
+  readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
+  /** The run counts as one that used up its turns (EF-36). */
+  readonly exhausted?: true;
+}
+
 /**
  * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the reason, and
  * the model gets another turn. `stop`: the run fails, all calls answered. `until`: the call waits till then.
@@ -54,22 +64,15 @@ export type Verdict<State extends Json = Json> =
       readonly until?: number;
     }
   | { readonly do: "veto"; readonly reason: string; readonly loop?: Loop; readonly state?: State }
-  | {
-      readonly do: "stop";
-      readonly reason: string;
-      readonly loop?: Loop;
-      readonly state?: State;
-      /** Omitted: `tool_loop`. */
-      readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
-      /** The run counts as one that used up its turns (EF-36). */
-      readonly exhausted?: true;
-    };
+  | (Stop & { readonly do: "stop"; readonly state?: State });
 
 /** What a guard says when a call has its outcome. */
 export interface Afterword<State extends Json = Json> {
   /** Ends the result. */
   readonly note?: string;
   readonly state?: State;
+  /** Ends the run. */
+  readonly stop?: Stop;
 }
 
 /** A guard as written; its functions must be pure and answer at once. */

@@ -1,10 +1,18 @@
 import { textResult } from "../chat/results.ts";
 import type { Call } from "./call.ts";
-import { agentOf, callsOfRun, changeCall, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, callsOfRun, changeCall, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
-import type { BoundGuard, GuardFacts, JudgedCall, Loop, Verdict } from "./guard.ts";
-import { guardFailed, guardState, guardStatePut, seenBy, windowOf } from "./guard-state.ts";
+import type { BoundGuard, GuardFacts, JudgedCall, Verdict } from "./guard.ts";
+import {
+  guardFailed,
+  guardState,
+  guardStatePut,
+  guardStopped,
+  loopSaid,
+  seenBy,
+  windowOf,
+} from "./guard-state.ts";
 import { recordedName } from "./history.ts";
 import { parseJson } from "./json.ts";
 import { callEnded } from "./outcomes.ts";
@@ -71,16 +79,6 @@ const verdictOf = (
   return guardStatePut(draft, threadId, bound, verdict.state) ? verdict : null;
 };
 
-const said = (
-  draft: Draft,
-  threadId: string,
-  { id, tool }: JudgedCall,
-  level: "warning" | "critical",
-  loop: Loop | undefined,
-): void => {
-  if (loop !== undefined) emit(draft, threadId, "loop_detected", { ...loop, level, tool }, { call: id });
-};
-
 /** Every call of the reply is denied; with `now` each has its result at once. They leave no gap in the history: a veto is no progress. */
 const refused = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
@@ -108,11 +106,7 @@ const guardBroken = "a guard failed, so this was not run.";
 
 const ended = (draft: Draft, threadId: string, { bound: { guard }, refusal }: End): void => {
   refused(draft, threadId, guard.kind, refusal?.reason ?? guardBroken, refusal?.do !== "veto");
-  if (refusal === null || refusal.do === "veto") return;
-  const { end = "tool_loop", reason, exhausted } = refusal;
-  changeRun(draft, threadId, {
-    stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
-  });
+  if (refusal?.do === "stop") guardStopped(draft, threadId, refusal);
 };
 
 /** The call waits for a moment that is worth it, as a row and no timer (EF-35). */
@@ -159,7 +153,7 @@ const judgedBy = (
     const verdict = verdictOf(draft, threadId, bound, call, window, facts);
     if (verdict === null) return { remarks: remarksIn(given), end: { bound, refusal: null } };
     if (verdict.do !== "allow")
-      said(draft, threadId, call, verdict.do === "warn" ? "warning" : "critical", verdict.loop);
+      loopSaid(draft, threadId, call, verdict.do === "warn" ? "warning" : "critical", verdict.loop);
     given.push({ bound, verdict });
   }
   const worst = refusalIn(given, "stop") ?? refusalIn(given, "veto");

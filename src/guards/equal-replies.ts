@@ -1,31 +1,43 @@
 import * as z from "zod";
 import type { CallRecord } from "../agent/effect.ts";
 import { defineGuard } from "../agent/guard.ts";
+import { shortDigest } from "../sandbox/sha256.ts";
 import { keyOf } from "./detectors.ts";
 
 /** Ends a run whose replies ask for the same calls and get the same outcomes (EF-36). */
 
 type State = {
-  /** Keys of the last reply's calls, in order. */
+  /** Calls of the newest reply that has its outcomes, and those, in order: digests. */
   readonly calls: string;
-  /** Outcomes of the reply before it, if that was equal. */
-  readonly outcomes: string | null;
-  /** Equal replies in a row. */
+  readonly outcomes: string;
+  /** Such replies in a row. */
   readonly count: number;
+  /** Number of its last record. */
+  readonly last: number;
+  /** The reply under way. */
+  readonly open?: { readonly calls: string; readonly size: number };
 };
 
-const initial: State = { calls: "", outcomes: null, count: 0 };
+const initial: State = { calls: "", outcomes: "", count: 0, last: 0 };
 
 /** Calls of a reply at most (SE-13). */
 const mostCalls = 64;
 
-/** Outcomes of the newest turn of a run. */
-const outcomesOf = (history: readonly CallRecord[], run: string): string => {
-  const newest = history.at(-1)?.turn;
-  return history
-    .filter((record) => record.run === run && record.turn === newest)
-    .map(({ outcome }) => outcome)
-    .join(" ");
+/** The state before a reply; records that are no reply of this row, or are gone with a person's input, break it. */
+const unbroken = (state: State, history: readonly CallRecord[]): State => {
+  const last = history.at(-1)?.n ?? 0;
+  return last === state.last ? state : { ...initial, last };
+};
+
+/** The state once the reply under way has its outcomes; null as long as one is missing. */
+const closed = (state: State, ended: readonly CallRecord[]): State | null => {
+  const { open } = state;
+  if (open === undefined || ended.length < open.size) return null;
+  const inOrder = ended.toSorted((a, b) => a.n - b.n);
+  const outcomes = shortDigest(inOrder.map(({ outcome }) => outcome).join(" "));
+  const equal = open.calls === state.calls && outcomes === state.outcomes;
+  const last = inOrder.at(-1)?.n ?? state.last;
+  return { calls: open.calls, outcomes, count: equal ? state.count + 1 : 1, last };
 };
 
 /** Behind `options.loop_detection_threshold`. */
@@ -35,18 +47,19 @@ export const equalReplies = defineGuard({
   params: z.strictObject({ threshold: z.int().min(2).describe("Equal replies that end the run.") }),
   state: { initial, reset: "run" },
   history: () => mostCalls,
-  before: (call, history, { params, state, earlier, later, run }) => {
+  before: (call, history, { state, earlier, later }) => {
     if (later > 0) return { do: "allow" };
-    const calls = [...earlier, call].map(keyOf).join("\n");
-    const outcomes = outcomesOf(history, run);
-    const unbroken = state.outcomes === null || state.outcomes === outcomes;
-    const before = unbroken ? state.count : 1;
-    const equal = state.count > 0 && calls === state.calls;
-    const count = equal ? before + 1 : 1;
-    const next: State = { calls, outcomes: equal ? outcomes : null, count };
-    if (count < params.threshold) return { do: "allow", state: next };
-    const message = `${count} replies in a row asked for the same calls`;
+    const all = [...earlier, call];
+    const calls = shortDigest(all.map(keyOf).join("\n"));
+    return { do: "allow", state: { ...unbroken(state, history), open: { calls, size: all.length } } };
+  },
+  after: (record, history, { params, state }) => {
+    const next = closed(state, [...history.filter(({ n }) => n > state.last), record]);
+    if (next === null) return {};
+    const { count } = next;
+    if (count < params.threshold) return { state: next };
+    const message = `${count} replies in a row asked for the same calls, with the same outcomes`;
     const loop = { detector: "loop_detection_threshold", count, message };
-    return { do: "stop", reason: `${message}; the run was ended.`, loop, exhausted: true, state: next };
+    return { state: next, stop: { reason: `${message}; the run was ended.`, loop, exhausted: true } };
   },
 });

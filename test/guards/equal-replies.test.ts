@@ -9,19 +9,36 @@ const after = (threshold: number, more = ""): string =>
   `options: { loop_detection_threshold: ${threshold} }\n${more}`;
 
 describe("EF-36: options.loop_detection_threshold", () => {
-  test("3: the third equal reply ends the run, with its call answered; the tool ran twice", async () => {
+  test("3: the run ends when the third equal reply has its outcomes, as equal as the others", async () => {
     const tool = same();
     const { bench } = await run(script(...times(5, calls("same {a: 1}"))), {
       agent: after(3),
       tools: [tool.tool],
     });
-    expect(tool.ran()).toBe(2);
-    expect(denied(bench)).toEqual([3]);
+    expect(tool.ran()).toBe(3);
+    expect(denied(bench)).toEqual([]);
     expect(ends(bench)).toEqual(["failed:tool_loop"]);
     expect(loops(bench)).toEqual(["loop_detection_threshold critical 3"]);
     expect(lastResult(bench)).toMatchObject({ loop_detected: true, max_turns_used: true, turns: 3 });
     expect(lastResult(bench).error).toContain("3 replies in a row asked for the same calls");
+    expect(bench.requests).toHaveLength(3);
     checkInvariants(bench, []);
+  });
+
+  test("the outcomes of the last reply count like the others: where they differ, the run goes on", async () => {
+    const tool = saying("build", ["pending", "pending", "done"]);
+    const { bench } = await run(script(...times(3, calls("build")), done), {
+      agent: after(3),
+      tools: [tool.tool],
+    });
+    expect(tool.ran()).toBe(3);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    const two = saying("build", ["pending", "done"]);
+    const short = await run(script(...times(2, calls("build")), done), {
+      agent: after(2),
+      tools: [two.tool],
+    });
+    expect(ends(short.bench)).toEqual(["completed:end_turn"]);
   });
 
   test("a different reply between begins the count anew", async () => {
@@ -61,7 +78,7 @@ describe("EF-36: options.loop_detection_threshold", () => {
       agent: after(3),
       tools: [tool.tool],
     });
-    expect(tool.ran()).toBe(4);
+    expect(tool.ran()).toBe(5);
     expect(ends(bench)).toEqual(["failed:tool_loop"]);
   });
 
@@ -79,16 +96,33 @@ describe("EF-36: options.loop_detection_threshold", () => {
     expect(ends(off.bench)).toEqual(["completed:end_turn"]);
   });
 
-  test("where the tool-loop guard would refuse the same reply, the run ends", async () => {
-    const { bench } = await run(script(...times(6, calls("same"))), {
-      agent: after(5, "guards: { tool_loops: { warning_threshold: 2, critical_threshold: 5 } }"),
-      tools: [same().tool],
+  test("EF-33: a reply that the tool-loop guard refuses neither counts nor breaks the row", async () => {
+    const tools = [same().tool, same("one").tool, changing().tool];
+    const before = times(3, calls("same"), calls("changing"));
+    const row = [...times(2, calls("one")), calls("same"), calls("one")];
+    const { bench } = await run(script(...before, ...row, done), {
+      agent: after(3, "guards: { tool_loops: { warning_threshold: 3, critical_threshold: 4 } }"),
+      tools,
     });
-    expect(loops(bench).slice(-2)).toEqual([
-      "generic_repeat critical 5",
-      "loop_detection_threshold critical 5",
-    ]);
-    expect(lastResult(bench)).toMatchObject({ turns: 5, max_turns_used: true });
+    expect(denied(bench)).toEqual([9]);
+    expect(loops(bench).at(-1)).toBe("loop_detection_threshold critical 3");
+    expect(lastResult(bench)).toMatchObject({ turns: 10, max_turns_used: true });
+  });
+
+  test("a person who steers begins the count anew", async () => {
+    const { bench, probe } = await play(script(...times(5, calls("look")), done), {
+      agent: after(3),
+      instant: false,
+    });
+    bench.send("Go");
+    for (let turn = 1; turn <= 5; turn++) {
+      await bench.steps();
+      if (turn === 2) bench.send("Look again", { on_busy: "steer" });
+      probe.calls.at(-1)?.finish();
+    }
+    await bench.idle();
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+    expect(lastResult(bench).turns).toBe(5);
   });
 
   test("the next input begins a run of its own", async () => {
