@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { shownTokens } from "../../chat/message.ts";
 import type { Message } from "../../chat/message.ts";
 import { changeThread, emit } from "../draft.ts";
@@ -29,11 +30,18 @@ export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: 
   if (thread === undefined || message === undefined)
     return refuse("not_found", "/message: the view holds no such message");
   const marks = (message.marks ?? []).filter((mark) => mark !== "pinned");
-  const changed: Message = pinned
-    ? { ...message, ...uncovered(draft, message), marks: [...marks, "pinned"] }
-    : { ...message, marks };
-  const tokens = thread.tokens + shownTokens(changed) - shownTokens(message);
-  changeThread(draft, id, { chat: thread.chat.with(at, changed), tokens });
+  const from = blockStart(thread.chat, at);
+  const before = thread.chat.slice(from, blockEnd(thread.chat, at));
+  const whole = pinned ? before.map((each): Message => ({ ...each, ...uncovered(draft, each) })) : before;
+  const after = whole.map((each, index): Message =>
+    from + index === at ? { ...each, marks: pinned ? [...marks, "pinned"] : marks } : each,
+  );
+  const sizeOf = (block: readonly Message[]): number =>
+    block.reduce((sum, each) => sum + shownTokens(each), 0);
+  changeThread(draft, id, {
+    chat: thread.chat.toSpliced(from, before.length, ...after),
+    tokens: thread.tokens + sizeOf(after) - sizeOf(before),
+  });
   emit(draft, id, "session_updated", { message: messageId, pinned });
   return ok({ message: messageId, pinned, seq: headAfter(draft) });
 });
