@@ -1,4 +1,4 @@
-import { estimateRequest, estimateText, utf8Length } from "../chat/tokens.ts";
+import { estimateText, utf8Length } from "../chat/tokens.ts";
 import type { Json, Message } from "../chat/message.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
@@ -9,7 +9,7 @@ import { edited } from "./edits.ts";
 import { checkedResult } from "./effect-result.ts";
 import type { BoundEffect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
 import { compacted } from "./guard-state.ts";
-import { contextTokens } from "./usage.ts";
+import { contextLeft, toolTokens } from "./request-size.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
 /** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */
@@ -23,12 +23,7 @@ export const requestTokens = (
   agent: Agent,
   { tokens, depth }: Thread,
   { light, hidden }: Pick<Run, "light" | "hidden">,
-): number => {
-  const whole = agent.system({ depth, light }).tokens + tokens;
-  if (hidden.length === 0) return whole;
-  const tools = agent.specs.filter(({ name }) => hidden.includes(name));
-  return whole - estimateRequest({ system: "", messages: [], tools });
-};
+): number => agent.system({ depth, light }).tokens + tokens - toolTokens(agent, hidden);
 
 const unreadFrom = ({ chat, seen }: Thread): number => {
   let at = chat.length;
@@ -73,7 +68,7 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
     view: thread.chat,
     calls: thread.history,
     estimate,
-    size: Math.max(estimate, contextTokens(thread.lastUsage) - thread.removed),
+    size: Math.max(estimate, contextLeft(agent, thread, run)),
     window: laneAt(agent, 0).window,
     maxOutput: agent.lanes[0]?.maxOutput ?? 0,
     lastUsage: thread.lastUsage,

@@ -45,11 +45,13 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Omi
     { attempt },
   );
   ledgered(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
-  const { chat, seen } = threadOf(draft, threadId);
+  const { chat, seen, lastHidden } = threadOf(draft, threadId);
+  const { hidden } = runOf(draft, threadId);
   const newest = chat.at(-1)?.id ?? null;
   changeThread(draft, threadId, {
     lastUsage: usage,
     removed: 0,
+    ...(hidden.length === 0 && lastHidden === undefined ? {} : { lastHidden: hidden }),
     seen: Math.max(seen, chat.at(-1)?.pos ?? seen),
     calls: threadOf(draft, threadId).calls + 1,
     previousNewest: newest,

@@ -182,6 +182,8 @@ export interface Thread {
   readonly tokens: number;
   /** Tokens that edits took out of the view since the last call (EF-8). */
   readonly removed: number;
+  /** Tools that effects took out of the last call; absent: none (EF-8). */
+  readonly lastHidden?: readonly string[];
   /** `pos` of the newest message that a call has seen; -1 before the first. */
   readonly seen: number;
   readonly nextPos: number;

@@ -65,6 +65,35 @@ const shown = (bench: Bench): readonly string[] =>
 
 const noteEach = editing("noter", "before_complete", ({ turn }) => [{ inject: { text: `turn ${turn}` } }]);
 
+describe("EF-8: the size", () => {
+  const bulky = { ...simpleTool("bulky", "b"), description: "word ".repeat(2_000) };
+  const claims = (total: number): string =>
+    `{ reply: [{ call: look, args: { name: a } }], usage: { input: ${total}, output: 10 } }`;
+
+  test("EF-8: tools that an effect hides leave the context of the last call, too, unless that call had none of them", async () => {
+    const seen: [number, number][] = [];
+    const watch = (at: 0 | 1): Effect =>
+      effect(`watch_${at}`, "before_complete", ({ turn, size }) => {
+        (seen[turn - 1] ??= [0, 0])[at] = size;
+        return {};
+      });
+    const hider = effect("hider", "before_complete", ({ turn }) =>
+      turn < 2 ? {} : { tools: { hide: ["bulky"] } },
+    );
+    const { bench } = await run(`replies: [${many(3, claims(20_000))}, ${done}]`, {
+      tools: [bulky],
+      effects: { effects: [watch(0), hider, watch(1)] },
+    });
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    const [first, second, third] = seen;
+    expect(first?.[1]).toBe(first?.[0]);
+    const [before = 0, after = 0] = second ?? [];
+    expect(before).toBe(20_000);
+    expect(before - after).toBeGreaterThan(2_000);
+    expect(third).toEqual([20_000, 20_000]);
+  });
+});
+
 describe("EF-1: what an effect sees", () => {
   test("EF-1 EF-4: the facts of the turn, the view, recorded outcomes, sizes and tools; iteration counts from 0", async () => {
     const seen: EffectContext[] = [];
