@@ -74,6 +74,7 @@ const requestOf = (
       call: thread.calls,
       attempt: phase.attempt,
       purpose: purposeOf(run),
+      ...(thread.chat.length === thread.nextPos ? {} : { partial: true }),
     },
   });
 

@@ -4,6 +4,8 @@ import type { ModelRequest } from "./completer.ts";
 export interface CallIds {
   /** True if the thread already has a call of this id. */
   readonly known: (id: string) => boolean;
+  /** Calls of the thread may be missing here, so that nobody can tell whether another id is new. */
+  readonly partial: boolean;
   /** The id of the reply's n-th call; the same for every attempt of the same request. */
   readonly mint: (index: number) => string;
 }
@@ -34,13 +36,13 @@ export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "
     }
     return false;
   };
-  const { session, thread, run, turn, call, purpose } = context;
+  const { session, thread, run, turn, call, purpose, partial = false } = context;
   const mint = (index: number): string =>
     `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}_${index}`;
-  return { known, mint };
+  return { known, partial, mint };
 };
 
-/** The provider's id if it is usable and new in thread and reply, else a minted one (MO-3). */
+/** The provider's id if it is usable and surely new in thread and reply, else a minted one (MO-3). */
 export const chooseId = (
   given: string | undefined,
   index: number,
@@ -48,7 +50,7 @@ export const chooseId = (
   taken: ReadonlySet<string>,
 ): string => {
   const free = (id: string) => !taken.has(id) && !ids.known(id);
-  if (given !== undefined && usable.test(given) && free(given)) return given;
+  if (given !== undefined && !ids.partial && usable.test(given) && free(given)) return given;
   let id = ids.mint(index);
   for (let again = 2; !free(id); again++) id = `${ids.mint(index)}_${again}`;
   return id;

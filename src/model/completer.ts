@@ -35,6 +35,8 @@ export interface RequestContext {
   readonly call: number;
   readonly attempt: number;
   readonly purpose: Purpose;
+  /** Messages of the thread are in no request any more; absent: `messages` has every call that it ever had. */
+  readonly partial?: boolean;
 }
 
 /** One model call (MO-2). `messages` is the valid view of SE-6, already rendered. */
