@@ -44,7 +44,7 @@ export const attemptFailed = (
 };
 
 /** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
-const ladderBegun = (draft: Draft, threadId: string, attempt: number): boolean => {
+export const ladderBegun = (draft: Draft, threadId: string, attempt: number): boolean => {
   const { overflows, cancel } = runOf(draft, threadId);
   const count = overflows + 1;
   if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.ladder === null)

@@ -2,6 +2,7 @@ import type { ToolCallPart } from "../chat/message.ts";
 import { textResult } from "../chat/results.ts";
 import { textOf } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
+import { ladderBegun } from "./attempts.ts";
 import { agentOf, append, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { overspent } from "./budget.ts";
@@ -76,7 +77,8 @@ const emptied = (draft: Draft, threadId: string): void => {
   else fail(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
 };
 
-const cutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+/** Calls of a reply that was cut: none was run, each has its result (MO-22). Answers whether that happened too often. */
+const callsCut = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
   for (const call of calls) {
     const text = `truncated: the reply ended before it was complete, so ${call.name} was not run. Send the call again, shorter.`;
     append(draft, threadId, { role: "tool", origin: "agent", parts: [textResult(call, "error", text)] });
@@ -88,9 +90,13 @@ const cutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]
   });
   const count = runOf(draft, threadId).counters.cutCalls + 1;
   changeCounters(draft, threadId, { cutCalls: count });
-  if (count >= inARow)
-    fail(draft, threadId, "output_invalid", `${count} replies in a row were cut off inside tool calls`);
-  else turnClosed(draft, threadId);
+  if (count < inARow) return false;
+  fail(draft, threadId, "output_invalid", `${count} replies in a row were cut off inside tool calls`);
+  return true;
+};
+
+const cutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+  if (!callsCut(draft, threadId, calls)) turnClosed(draft, threadId);
 };
 
 const cutText = (draft: Draft, threadId: string): void => {
@@ -195,6 +201,7 @@ type Follow = (
     readonly visible: boolean;
     /** What a refusal was about; null if the provider does not say. */
     readonly category: string | null;
+    readonly attempt: number;
   },
 ) => void;
 
@@ -205,13 +212,23 @@ const refused =
     fail(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
   };
 
-const overflowed: Follow = (draft, threadId, { calls }) => {
-  cutResults(draft, threadId, calls);
-  fail(draft, threadId, "context_length_exceeded", "the model's context window is full");
+/** The context is full: the chat is compacted and the same turn goes on, unless that was tried often enough (EF-25). */
+const overflowed: Follow = (draft, threadId, { calls, visible, attempt }) => {
+  if (calls.length > 0 && callsCut(draft, threadId, calls)) return;
+  if (calls.length === 0 && visible)
+    note(
+      draft,
+      threadId,
+      "The context was full; it is shorter now. Go on exactly where your answer stopped.",
+    );
+  const { cancel, stop } = runOf(draft, threadId);
+  if (cancel !== null || stop !== null) turnClosed(draft, threadId);
+  else if (!ladderBegun(draft, threadId, attempt + 1))
+    fail(draft, threadId, "context_length_exceeded", "the model's context window is full");
 };
 
 /** Cut off by a limit: nothing of it may be taken for whole. */
-export const cut: Follow = (draft, threadId, { calls, visible }) => {
+const cut: Follow = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) cutCalls(draft, threadId, calls);
   else if (!visible) emptied(draft, threadId);
   else cutText(draft, threadId);
@@ -222,6 +239,10 @@ const whole: Follow = (draft, threadId, { calls, visible }) => {
   else if (!visible) emptied(draft, threadId);
   else answeredText(draft, threadId);
 };
+
+/** Replies that ended early and are gone on with: their texts are pieces of one answer. */
+export const isCut = (finish: Completion["finish"]): boolean =>
+  finish === "length" || finish === "paused" || finish === "context_full";
 
 /** What follows a reply, by how it ended (SE-13). */
 export const follows: Record<Completion["finish"], Follow> = {

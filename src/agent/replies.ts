@@ -5,7 +5,7 @@ import { agentOf, append, changeCounters, changeRun, changeThread, emit, runOf, 
 import type { Draft } from "./draft.ts";
 import { afterEffects } from "./effects.ts";
 import type { Sight } from "./records.ts";
-import { cut, follows } from "./follows.ts";
+import { follows, isCut } from "./follows.ts";
 import { inputDoubted } from "./input-doubt.ts";
 import { spent } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
@@ -124,7 +124,7 @@ export const answered = (
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });
   const acts = calls.length > 0;
-  const marks: readonly Mark[] = !acts && follows[reply.finish] === cut ? ["truncated"] : [];
+  const marks: readonly Mark[] = !acts && isCut(reply.finish) ? ["truncated"] : [];
   const said = {
     role: "assistant",
     origin: "agent",
@@ -136,7 +136,7 @@ export const answered = (
   changeRun(draft, threadId, { phase: { at: "ready" } });
   resetStreaks(draft, threadId, reply, acts, visible);
   afterEffects(draft, threadId);
-  follows[reply.finish](draft, threadId, { calls, visible, category: reply.category ?? null });
+  follows[reply.finish](draft, threadId, { calls, visible, category: reply.category ?? null, attempt });
 };
 
 const resetStreaks = (
@@ -147,7 +147,7 @@ const resetStreaks = (
   visible: boolean,
 ): void => {
   const { counters } = runOf(draft, threadId);
-  const wasCut = follows[reply.finish] === cut;
+  const wasCut = isCut(reply.finish);
   changeCounters(draft, threadId, {
     cutCalls: wasCut && acts ? counters.cutCalls : 0,
     cutText: wasCut && !acts ? counters.cutText : 0,

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/invariants.ts";
+import { indent } from "../support/scripts.ts";
 import { dataOf, ends, lastResult, play, refused, results, roles, run, textsOf } from "./play.ts";
 
 const done = "{ reply: [{ text: Done. }] }";
@@ -104,9 +106,65 @@ describe("SE-13: replies", () => {
     expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 
-  test("SE-13: a full context ends the run as such", async () => {
-    const { bench } = await run("replies: [{ reply: [{ text: So }], finish: context_full }]");
+  /** Turns that each call `look`, then one that ends so; only its first attempts have that end. */
+  const filled = (turns: number, last: string): string => {
+    const turn = (_: unknown, n: number): string =>
+      `- { name: t${n}, when: { purpose: turn, turn: ${n + 1} }, reply: [{ text: { repeat: "Say. ", times: 900 } }, { call: look }] }`;
+    const scenes = [
+      last,
+      "- { name: told, when: { purpose: compaction }, reply: [{ text: Told. }] }",
+      ...Array.from({ length: turns }, turn),
+      "- { name: done, reply: [{ text: Done. }] }",
+    ];
+    return `scenes:\n${indent(scenes.join("\n"), 2)}`;
+  };
+
+  test("SE-13 EF-25: a text that fills the context is gone on with in the same turn, after a compaction", async () => {
+    const last =
+      "- { name: full, when: { purpose: turn, turn: 6, attempt: 1 }, reply: [{ text: 'So ' }], finish: context_full }";
+    const { bench } = await run(filled(5, last));
+    expect(dataOf(bench, "compaction").map(({ effect }) => effect)).toContain("overflow");
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "turn_start")).toHaveLength(6);
+    expect(lastResult(bench)).toMatchObject({ text: "So Done.", truncated: false, turns: 6 });
+    expect(bench.requests.at(-1)?.context).toMatchObject({ turn: 6, attempt: 2 });
+    checkInvariants(bench, []);
+  });
+
+  test("SE-13 EF-25 MO-22: calls that fill the context are asked for again in the same turn", async () => {
+    const last =
+      "- { name: full, when: { purpose: turn, turn: 6, attempt: 1 }, reply: [{ call: fire, args: { name: a } }], finish: context_full }";
+    const { bench, probe } = await run(filled(5, last));
+    expect(probe.names()).not.toContain("fire(a)");
+    expect(results(bench).at(-1)).toMatch(/^error: truncated: .*Send the call again/);
+    expect(dataOf(bench, "error").map(({ code }) => code)).toEqual(["output_truncated"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "turn_start")).toHaveLength(6);
+    checkInvariants(bench, []);
+  });
+
+  test("SE-13 EF-25: a context that stays full ends the run as such", async () => {
+    const last =
+      "- { name: full, when: { purpose: turn, turn: 6 }, reply: [{ text: So }], finish: context_full }";
+    const { bench } = await run(filled(5, last));
     expect(ends(bench)).toEqual(["failed:context_length_exceeded"]);
+    expect(
+      bench.requests.filter(({ context }) => context.turn === 6 && context.purpose === "turn").length,
+    ).toBeLessThanOrEqual(5);
+    checkInvariants(bench, []);
+    const { bench: alone } = await run("replies: [{ reply: [{ text: So }], finish: context_full }]");
+    expect(ends(alone)).toEqual(["failed:context_length_exceeded"]);
+  });
+
+  test("SE-13 SE-31: a run that is to end after its turn is not compacted for it", async () => {
+    const { bench } = await play("replies: [{ reply: [{ text: So }], finish: context_full }]");
+    bench.hold = true;
+    bench.send("Go");
+    await bench.steps();
+    bench.ok("cancel", { mode: "after_turn" });
+    bench.release();
+    await bench.idle();
+    expect(ends(bench)).toEqual(["cancelled:cancelled"]);
   });
 
   test("MO-26 SE-13: an overloaded provider is asked again at a deadline, with nothing of the attempt kept", async () => {
