@@ -6,7 +6,7 @@ import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { addUsage, noUsage } from "../src/agent/usage.ts";
 import { askOrder, loadBlob, messageJson } from "./rows.ts";
-import { chatThen, originals, seen } from "./sight-rows.ts";
+import { answered, chatThen, originals, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
 interface Row extends Record<string, SqlStorageValue> {
@@ -71,6 +71,7 @@ export const noArchive: Archive = {
   messages: () => [],
   events: () => [],
   seen: () => [],
+  answered: () => null,
   chatThen: () => ({ shown: [], gone: [] }),
   media: () => "",
   entries: () => [],
@@ -108,6 +109,7 @@ export const archiveOf = (sql: Sql): Archive => ({
           .map((row) => messageJson(sql, thread, row)),
   events: ({ after, limit }) => events(sql, after, limit),
   seen: (run, turn) => seen(sql, run, turn),
+  answered: (thread, before) => answered(sql, thread, before),
   chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),
   media: (blob) => loadBlob(sql, blob) ?? "",
   entries: (store) =>

@@ -1,32 +1,35 @@
 import { placeOf } from "../src/chat/message.ts";
 import type { Cause, Message, Overlay } from "../src/chat/message.ts";
 import type { LedgerRow } from "../src/agent/records.ts";
+import type { Archive } from "../src/agent/commands/command.ts";
 import type { ChatThen } from "../src/agent/sight.ts";
 import { messageJson } from "./rows.ts";
 
 /** Rows of the past: what a model call saw (EF-42). */
 
-/** The answered call of a turn, then the thread's answered call before it. */
-export const seen = (sql: SqlStorage, run: string, turn: number): readonly LedgerRow[] => {
-  const [found] = sql
+/** Calls of a turn that left, in order. */
+export const seen = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
+  sql
     .exec<{ n: number; json: string }>(
-      `SELECT n, json FROM usage WHERE outcome = 'ok' AND json_extract(json, '$.run') = ?
-       AND json_extract(json, '$.turn') = ? AND json_extract(json, '$.saw') IS NOT NULL ORDER BY n DESC LIMIT 1`,
+      `SELECT n, json FROM usage WHERE json ->> '$.run' = ? AND json ->> '$.turn' = ?
+       AND json -> '$.saw' IS NOT NULL ORDER BY n`,
       run,
       turn,
     )
-    .toArray();
-  if (found === undefined) return [];
-  const row = JSON.parse(found.json) as LedgerRow;
-  const [before] = sql
+    .toArray()
+    .map(({ n, json }) => ({ n, row: JSON.parse(json) as LedgerRow }));
+
+/** The thread's newest answered call before a place in the ledger. */
+export const answered = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
+  const [found] = sql
     .exec<{ json: string }>(
-      `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json_extract(json, '$.thread') = ?
-       AND json_extract(json, '$.saw') IS NOT NULL ORDER BY n DESC LIMIT 1`,
-      found.n,
-      row.thread,
+      `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json ->> '$.thread' = ?
+       AND json -> '$.saw' IS NOT NULL ORDER BY n DESC LIMIT 1`,
+      before,
+      thread,
     )
     .toArray();
-  return before === undefined ? [row] : [row, JSON.parse(before.json) as LedgerRow];
+  return found === undefined ? null : (JSON.parse(found.json) as LedgerRow);
 };
 
 /** The chat of a thread as it was after an edit, up to a message. */

@@ -6,6 +6,7 @@ import { agentOf, changeCounters, changeRun, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import type { Drawn } from "./lease.ts";
+import type { LedgerRow } from "./records.ts";
 import { runFinished } from "./runs.ts";
 import { mostOverflows, overflowMet } from "./preparing.ts";
 import { noUsage } from "./usage.ts";
@@ -22,11 +23,12 @@ const reasons: Partial<Record<ModelErrorCode, EndReason>> = {
   context_overflow: "context_length_exceeded",
 };
 
-/** A failed attempt of the current phase. Answers whether its lane was given up, for the gate's health. */
+/** A failed attempt of the current phase; `sent`: what it saw, if it left. Answers whether its lane was given up, for the gate's health. */
 export const attemptFailed = (
   draft: Draft,
   threadId: string,
   failure: ModelFailure,
+  sent: Pick<LedgerRow, "saw"> = {},
 ): { readonly exhausted: boolean } => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return { exhausted: false };
@@ -34,7 +36,13 @@ export const attemptFailed = (
   const policy = agentOf(draft, threadId).lanes[phase.lanes.current]?.retry ?? noRetry;
   const after = afterFailure(failure, phase.lanes, policy, now, fraction);
   const { usage = noUsage, cost = 0, billed = false } = failure;
-  ledgered(draft, threadId, { outcome: failure.code, usage, estimated: billed, cost });
+  ledgered(draft, threadId, {
+    outcome: failure.code,
+    usage,
+    estimated: billed,
+    cost,
+    ...sent,
+  });
   attemptAborted(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
   if (failure.code === "context_overflow" && ladderBegun(draft, threadId, phase.attempt + 1))
     return { exhausted: false };

@@ -25,7 +25,7 @@ export interface Sight {
   /** Newest message of the call before. */
   readonly previous: string | null;
   readonly schema: Json | null;
-  /** SHA-256 of the body that was sent; null if the provider does not tell. */
+  /** SHA-256 of the body that was sent; null if the provider does not tell, or the call was broken off. */
   readonly hash: string | null;
 }
 
@@ -44,7 +44,7 @@ export interface LedgerRow {
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly cost: number | null;
-  /** Of answered turns. */
+  /** Of turns' requests that left. */
   readonly saw?: Sight;
 }
 

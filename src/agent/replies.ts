@@ -29,7 +29,7 @@ const openItems = (run: Run, attempt: number, reply: Completion): readonly Opene
   });
 
 /** Usage, cost and events that every reply has, whatever it says. */
-const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Omit<Sight, "hash">): void => {
+const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Sight): void => {
   const run = runOf(draft, threadId);
   const saw = { ...sight, hash: reply.requestHash ?? null };
   const { usage, cost, estimated, provider, model } = reply;
@@ -108,12 +108,7 @@ const sayDropped = (draft: Draft, threadId: string, { dropped = [], model }: Com
 };
 
 /** A completed attempt of the current phase; anything else was refused before. */
-export const answered = (
-  draft: Draft,
-  threadId: string,
-  reply: Completion,
-  sight: Omit<Sight, "hash">,
-): void => {
+export const answered = (draft: Draft, threadId: string, reply: Completion, sight: Sight): void => {
   const run = runOf(draft, threadId);
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
   itemsOpened(draft, threadId, openItems(run, attempt, reply));

@@ -1,6 +1,10 @@
 import type { Json } from "../chat/message.ts";
 import type { ModelRequest } from "../model/completer.ts";
 import type { Agent, Lane } from "./agent.ts";
+import { requestTokens } from "./effects.ts";
+import type { Sight } from "./records.ts";
+import { outputFor } from "./room.ts";
+import type { Phase, Run, Session, Thread } from "./state.ts";
 
 /** What a request of a turn is made of. */
 export interface RequestFacts {
@@ -40,3 +44,44 @@ export const requestFor = (facts: RequestFacts): ModelRequest => {
     context,
   };
 };
+
+/** What the request of an attempt is made of (EF-42): as it leaves, or as it left, told from what is stored. */
+export const sightOf = (
+  agent: Agent,
+  thread: Thread,
+  run: Run,
+  {
+    edit,
+    override,
+    held,
+  }: { readonly edit: number; readonly override: string | null; readonly held: number },
+): Sight => {
+  const { depth, nextPos, previousNewest } = thread;
+  const { light, hidden, outputSchema, lane } = run;
+  const { provider, model, window } = lane;
+  const size = requestTokens(agent, thread, run);
+  return {
+    edit,
+    pos: nextPos - 1,
+    size,
+    window,
+    max_tokens: outputFor(lane, size, held),
+    lane: { provider, model },
+    depth,
+    light,
+    override,
+    hidden,
+    previous: previousNewest,
+    schema: outputSchema,
+    hash: null,
+  };
+};
+
+/** The same for the attempt under way, though the session may have changed since. */
+export const sightUnderWay = (
+  { nextEdit, model }: Session,
+  agent: Agent,
+  thread: Thread,
+  run: Run,
+  { from = { edit: nextEdit - 1, override: model }, hold }: Extract<Phase, { at: "thinking" }>,
+): Sight => sightOf(agent, thread, run, { ...from, held: hold.output });

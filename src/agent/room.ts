@@ -7,11 +7,15 @@ import { noUsage } from "./usage.ts";
 /** What a model call on a lane may cost at worst, and whether its budgets have room for that (EF-38). */
 
 /** Tokens that a request leaves free of the window (MO-6). */
-export const windowMargin = 256;
+const windowMargin = 256;
 
 /** Tokens that a reply on a lane may have at most. */
 const mostOutput = ({ window, maxOutput }: Lane, input: number): number =>
   window === 0 ? maxOutput : Math.max(1, Math.min(maxOutput, window - input - windowMargin));
+
+/** Output tokens that a request may ask for: what its budget and the window leave (EF-38, MO-6). */
+export const outputFor = ({ window }: Pick<Lane, "window">, input: number, held: number): number =>
+  window === 0 ? held : Math.min(held, window - input - windowMargin);
 
 const usageOf = (usage: Partial<Usage>): Usage => ({ ...noUsage, ...usage });
 

@@ -34,6 +34,16 @@ const toolNames = (value: Json | undefined): string =>
     .map(({ name }) => text(name))
     .join(", ");
 
+/** The calls of a turn that has several. */
+const callLines = (view: Fields): readonly string[] => {
+  const calls = fieldsOf(view["calls"]);
+  if (calls.length < 2) return [];
+  const each = calls.map(({ call, purpose, outcome }) =>
+    [text(call), ...(purpose === "repair" ? ["repair"] : []), text(outcome)].join(" "),
+  );
+  return [`call ${text(view["call"])} of ${calls.length}: ${each.join(", ")}`];
+};
+
 const section = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : ["", title, ...lines];
 
@@ -45,9 +55,11 @@ const checks: Readonly<Record<string, string>> = {
 /** Renders what `sightView` gives. */
 export const sightText = (view: Fields): string => {
   const hidden = fieldsOf(view["hidden"]);
+  const outcome = text(view["outcome"]);
   const removed = Array.isArray(view["hidden_tools"]) ? view["hidden_tools"].map(text).join(", ") : "";
   return [
-    `${text(view["run"])}, turn ${text(view["turn"])}: ${text(view["agent"])} on ${text(view["provider"])}/${text(view["model"])}`,
+    `${text(view["run"])}, turn ${text(view["turn"])}: ${text(view["agent"])} on ${text(view["provider"])}/${text(view["model"])}${outcome === "ok" ? "" : `, ${outcome}`}`,
+    ...callLines(view),
     `${text(view["size"])} of ${text(view["window"])} tokens; ${checks[text(view["verified"])] ?? "not verified"}`,
     `tools: ${toolNames(view["tools"])}${removed === "" ? "" : ` (taken out: ${removed})`}`,
     ...section("changed since the call before", fieldsOf(view["changes"]).map(changeLine)),

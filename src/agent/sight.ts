@@ -3,7 +3,7 @@ import type { Cause, Json, Message } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
-import type { LedgerRow } from "./records.ts";
+import type { LedgerRow, Sight } from "./records.ts";
 
 /** The context view (EF-42): what a model call saw, told again from rows, and what had changed since the call before. */
 
@@ -22,9 +22,15 @@ interface Gone {
   readonly cause: Cause | null;
 }
 
-/** A call of the ledger with its chat. */
+/** A model call as the ledger has it, or the one under way. */
+export type SeenCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
+  readonly outcome: LedgerRow["outcome"] | "in_flight";
+  readonly saw?: Sight;
+};
+
+/** A call with its chat. */
 export interface Seen {
-  readonly row: LedgerRow;
+  readonly row: SeenCall;
   readonly chat: ChatThen;
 }
 
@@ -206,8 +212,19 @@ const hiddenView = (chat: ChatThen): readonly Json[] =>
     };
   });
 
-/** The view as the API gives it; `verified`: the request, built again, has the hash of what was sent. */
+const callView = ({ purpose, attempt, outcome, provider, model, at }: SeenCall, index: number): Json => ({
+  call: index + 1,
+  purpose,
+  attempt,
+  outcome,
+  provider,
+  model,
+  at,
+});
+
+/** The view as the API gives it, with all calls of its turn; `verified`: the request, built again, has the hash of what was sent. */
 export const sightView = (
+  calls: readonly SeenCall[],
   before: Seen | null,
   now: Seen,
   request: ModelRequest,
@@ -218,8 +235,11 @@ export const sightView = (
   return {
     run: row.run,
     turn: row.turn,
+    call: calls.indexOf(row) + 1,
     attempt: row.attempt,
     purpose: row.purpose,
+    outcome: row.outcome,
+    calls: calls.map(callView),
     agent: row.agent,
     thread: row.thread,
     provider: row.provider,

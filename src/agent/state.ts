@@ -66,6 +66,8 @@ export type Phase =
       readonly booked: boolean;
       readonly items: readonly string[];
       readonly hold: Hold;
+      /** Newest edit and model override of the session when it began (EF-42); absent: an older release began it. */
+      readonly from?: { readonly edit: number; readonly override: string | null };
     }
   | {
       readonly at: "waiting";

@@ -1,4 +1,5 @@
 import { view } from "../chat/view.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
 import type { Completion, ModelRequest } from "../model/completer.ts";
 import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
@@ -10,12 +11,12 @@ import { requestTokens } from "./effects.ts";
 import { grantsLooked } from "./grants.ts";
 import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
-import type { Sight } from "./records.ts";
+import type { LedgerRow, Sight } from "./records.ts";
 import { answered } from "./replies.ts";
-import { requestFor } from "./request.ts";
+import { requestFor, sightOf } from "./request.ts";
 import { purposeOf } from "./state.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
-import { wantedOn, windowMargin } from "./room.ts";
+import { outputFor, wantedOn } from "./room.ts";
 import { openStream } from "./stream.ts";
 import { attemptId } from "./turns.ts";
 
@@ -133,13 +134,7 @@ const internalFailure = ({ lane }: Attempt, error: unknown): ModelFailure => ({
   message: `the request could not be made: ${error instanceof Error ? error.name : "error"}`,
 });
 
-const storeReply = (
-  outside: Outside,
-  attempt: Attempt,
-  id: string,
-  reply: Completion,
-  saw: Omit<Sight, "hash">,
-): void => {
+const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Completion, saw: Sight): void => {
   const { host, settle } = outside;
   const { thread, run, phase } = attempt;
   settle((draft) => {
@@ -151,11 +146,30 @@ const storeReply = (
   host.gate(provider).ended(id, gate !== null, { model, code: "ok", exhausted: false, usage, holdUntil });
 };
 
-const storeFailure = (outside: Outside, attempt: Attempt, id: string, failure: ModelFailure): void => {
+/** SHA-256 of the body that a failed attempt sent; a reply brings its own. null if the provider does not tell, or it could not be made. */
+const sentHash = ({ completer }: Lane, request: ModelRequest): string | null => {
+  let body: string | undefined;
+  try {
+    body = completer.body?.(request);
+  } catch {
+    return null;
+  }
+  return body === undefined ? null : sha256Hex(body);
+};
+
+const storeFailure = (
+  outside: Outside,
+  attempt: Attempt,
+  id: string,
+  failure: ModelFailure,
+  saw: () => Pick<LedgerRow, "saw">,
+): void => {
   const { host, settle } = outside;
   let exhausted = false;
+  const seen = isCurrent(host.read(), attempt) ? saw() : {};
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) ({ exhausted } = attemptFailed(draft, attempt.thread.id, failure));
+    if (isCurrent(draft.state, attempt))
+      ({ exhausted } = attemptFailed(draft, attempt.thread.id, failure, seen));
   });
   const { provider, model, gate } = attempt.lane;
   host.gate(provider).ended(id, gate !== null, { model, code: failure.code, exhausted, usage: null });
@@ -191,8 +205,7 @@ const leastOutput = 1_024;
 /** Output tokens the request may ask for: what its budget and the window leave (EF-38, MO-6); null if the window leaves too little to be useful. */
 const roomFor = (outside: Outside, { thread, run, phase, agent, lane }: Attempt): number | null => {
   const { output } = attemptAt(outside, thread.id)?.phase.hold ?? phase.hold;
-  if (lane.window === 0) return output;
-  const room = lane.window - requestTokens(agent, thread, run) - windowMargin;
+  const room = outputFor(lane, requestTokens(agent, thread, run), Infinity);
   return room < leastOutput ? null : Math.min(output, room);
 };
 
@@ -204,31 +217,14 @@ const overflow = ({ lane }: Attempt): ModelFailure => ({
   message: `the history does not fit the model's context window of ${lane.window} tokens`,
 });
 
-/** What the request is made of, as it stands when it leaves (EF-42). */
-const sightOf = (
-  { nextEdit, model }: Session,
-  { thread, run, agent, lane }: Attempt,
-): Omit<Sight, "hash" | "max_tokens"> => ({
-  edit: nextEdit - 1,
-  pos: thread.nextPos - 1,
-  size: requestTokens(agent, thread, run),
-  window: lane.window,
-  lane: { provider: lane.provider, model: lane.model },
-  depth: thread.depth,
-  light: run.light,
-  override: model,
-  hidden: run.hidden,
-  previous: thread.previousNewest,
-  schema: run.outputSchema,
-});
-
 /** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
 export const think = async (outside: Outside, threadId: string): Promise<void> => {
   const attempt = attemptAt(outside, threadId);
   if (attempt === null) return;
-  const { run, phase, lane } = attempt;
+  const { thread, run, phase, agent, lane } = attempt;
   const id = `${outside.host.read().id}:${threadId}:${attemptId(run, phase.attempt)}`;
-  const sight = sightOf(outside.host.read(), attempt);
+  const { nextEdit, model: override } = outside.host.read();
+  const sight = sightOf(agent, thread, run, { edit: nextEdit - 1, override, held: phase.hold.output });
   const messages = visible(outside, attempt);
   if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, id)))
     return;
@@ -248,12 +244,13 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
     });
   } catch (error) {
     stream.close();
-    storeFailure(
-      outside,
-      attempt,
-      id,
-      error instanceof ModelError ? error.failure : internalFailure(attempt, error),
-    );
+    const known = error instanceof ModelError;
+    const failure = known ? error.failure : internalFailure(attempt, error);
+    storeFailure(outside, attempt, id, failure, () => {
+      if (!known) return {};
+      const hash = sentHash(lane, requestOf(outside, attempt, messages, maxTokens));
+      return { saw: { ...sight, max_tokens: maxTokens, hash } };
+    });
     return;
   }
   stream.close();

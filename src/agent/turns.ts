@@ -12,6 +12,7 @@ import { mostOverflows, overflowMet, preparingBegun, preparingOf } from "./prepa
 import { roomForTurn } from "./room.ts";
 import { spent, unpricedSaid } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
+import { sightUnderWay } from "./request.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
@@ -157,9 +158,10 @@ const attemptStarted = (draft: Draft, threadId: string): void => {
     return;
   }
   const hold = withLease(draft, threadId, room.hold);
+  const from = { edit: draft.state.nextEdit - 1, override: draft.state.model };
   if (agent.lanes[lanes.current]?.cost(noUsage) === null) unpricedSaid(draft, threadId, model);
   changeRun(draft, threadId, {
-    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold },
+    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from },
     lane,
   });
   const purpose = purposeOf(before);
@@ -233,10 +235,11 @@ const lostAttempt = (
   outcome: "interrupted" | "cancelled",
   phase: Thinking,
 ): void => {
-  const input = requestTokens(agentOf(draft, threadId), threadOf(draft, threadId), runOf(draft, threadId));
-  const usage = { ...noUsage, input, total: input };
-  const cost = agentOf(draft, threadId).lanes[phase.lanes.current]?.cost(usage) ?? null;
-  ledgered(draft, threadId, { outcome, usage, estimated: true, cost });
+  const agent = agentOf(draft, threadId);
+  const saw = sightUnderWay(draft.state, agent, threadOf(draft, threadId), runOf(draft, threadId), phase);
+  const usage = { ...noUsage, input: saw.size, total: saw.size };
+  const cost = agent.lanes[phase.lanes.current]?.cost(usage) ?? null;
+  ledgered(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 
 /** The results of a reply, in call order, once every call is done (SE-3); a second time nothing happens. */

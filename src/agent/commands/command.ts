@@ -36,8 +36,10 @@ export interface Archive {
   }) => readonly string[];
   /** Serialised events with `after < seq`, in order. */
   readonly events: (query: { after: number; limit: number }) => readonly string[];
-  /** The answered call of a turn, and the thread's answered call before it (EF-42); empty if there is none. */
-  readonly seen: (run: string, turn: number) => readonly LedgerRow[];
+  /** Calls of a turn that left, with their places in the ledger, in order (EF-42). */
+  readonly seen: (run: string, turn: number) => readonly { readonly n: number; readonly row: LedgerRow }[];
+  /** A thread's newest answered call before a place in the ledger. */
+  readonly answered: (thread: string, before: number) => LedgerRow | null;
   /** The chat as it was after an edit, up to a message. */
   readonly chatThen: (thread: string, edit: number, pos: number) => ChatThen;
   /** Base64 of stored bytes. */

@@ -4,24 +4,31 @@ import type { ModelRequest } from "../../model/completer.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
 import type { Agent, Lane } from "../agent.ts";
 import { refuse } from "../problem.ts";
-import type { LedgerRow, Sight } from "../records.ts";
-import { requestFor } from "../request.ts";
+import type { Sight } from "../records.ts";
+import { requestFor, sightUnderWay } from "../request.ts";
 import { sightText } from "../sight-text.ts";
 import { sightView } from "../sight.ts";
-import type { Seen } from "../sight.ts";
+import type { Seen, SeenCall } from "../sight.ts";
+import { purposeOf } from "../state.ts";
 import { read } from "./command.ts";
 import type { Answer, Command, ReadContext } from "./command.ts";
 
 const contextSchema = z.strictObject({
   run: z.string().max(64),
   turn: z.coerce.number().int().min(0),
+  call: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .optional()
+    .describe("Which of the turn's model calls; omitted: the newest that is no repair."),
   format: z.enum(["json", "provider", "text"]).default("json"),
 });
 
 const laneOf = ({ lanes }: Agent, { lane: { provider, model } }: Sight): Lane | undefined =>
   lanes.find((lane) => lane.provider === provider && lane.model === model);
 
-const seenAt = ({ archive }: ReadContext, row: LedgerRow, saw: Sight): Seen => ({
+const seenAt = ({ archive }: ReadContext, row: SeenCall, saw: Sight): Seen => ({
   row,
   chat: archive.chatThen(row.thread, saw.edit, saw.pos),
 });
@@ -58,13 +65,73 @@ const requestOf = (
   });
 };
 
+/** A call of a turn, and where it stands among all calls of the session. */
+interface Placed {
+  readonly row: SeenCall;
+  readonly n: number;
+}
+
+/** The call under way of a turn; empty if there is none. */
+const underWay = ({ state, agentOf }: ReadContext, runId: string, turn: number): readonly Placed[] => {
+  const thread = Object.values(state.threads).find(({ run }) => run?.id === runId && run.turn === turn);
+  if (thread?.run?.phase.at !== "thinking") return [];
+  const { run, agent: name } = thread;
+  const { phase } = thread.run;
+  const agent = agentOf(thread.id, name, phase.from === undefined ? state.model : phase.from.override);
+  const row: SeenCall = {
+    at: phase.startedAt,
+    thread: thread.id,
+    agent: name,
+    run: run.id,
+    turn,
+    attempt: phase.attempt,
+    purpose: purposeOf(run),
+    provider: run.lane.provider,
+    model: run.lane.model,
+    outcome: "in_flight",
+    saw: sightUnderWay(state, agent, thread, run, phase),
+  };
+  return [{ row, n: Number.MAX_SAFE_INTEGER }];
+};
+
+/** What is asked for: a call, all calls of its turn, and the answered one before it. */
+interface Asked {
+  readonly row: SeenCall;
+  readonly saw: Sight;
+  readonly calls: readonly SeenCall[];
+  readonly before: SeenCall | null;
+}
+
+/** The call of a turn by its number, or its newest that is no repair. */
+const asked = (parts: ReadContext, run: string, turn: number, number: number | undefined): Asked => {
+  const { archive } = parts;
+  const calls: readonly Placed[] = [...archive.seen(run, turn), ...underWay(parts, run, turn)];
+  const found =
+    number === undefined ? calls.findLast(({ row }) => row.purpose !== "repair") : calls[number - 1];
+  if (found?.row.saw === undefined)
+    return refuse(
+      "not_found",
+      calls.length === 0
+        ? "no such turn, or none of its requests was sent"
+        : `/call: the turn has ${calls.length} model call${calls.length === 1 ? "" : "s"}`,
+    );
+  const { row, n } = found;
+  return {
+    row,
+    saw: found.row.saw,
+    calls: calls.map((each) => each.row),
+    before: archive.answered(row.thread, n),
+  };
+};
+
 /** The view of a call with what stood before it, or its wire body. */
 const shownAs = (
   parts: ReadContext,
-  { now, saw, before }: { readonly now: Seen; readonly saw: Sight; readonly before: LedgerRow | undefined },
+  { row, saw, calls, before }: Asked,
   format: "json" | "provider" | "text",
 ): Answer => {
-  const agent = parts.agentOf(now.row.thread, now.row.agent, saw.override);
+  const now = seenAt(parts, row, saw);
+  const agent = parts.agentOf(row.thread, row.agent, saw.override);
   const lane = laneOf(agent, saw);
   if (lane === undefined) return refuse("not_found", "this deployment no longer has the model of this turn");
   const request = requestOf(parts, now, saw, agent, lane);
@@ -75,14 +142,11 @@ const shownAs = (
       : { status: 200, value: { json: body } };
   const verified = body === null || saw.hash === null ? null : sha256Hex(body) === saw.hash;
   const previous = before?.saw === undefined ? null : seenAt(parts, before, before.saw);
-  const shown = sightView(previous, now, request, verified);
+  const shown = sightView(calls, previous, now, request, verified);
   return { status: 200, value: format === "json" ? shown : { text: sightText(shown) } };
 };
 
 /** What the model saw in a turn, and why (EF-42). */
-export const context: Command = read(contextSchema, (parts, { run, turn, format }) => {
-  const [row, before] = parts.archive.seen(run, turn);
-  if (row?.saw === undefined)
-    return refuse("not_found", "no such turn, or none of its model calls was answered");
-  return shownAs(parts, { now: seenAt(parts, row, row.saw), saw: row.saw, before }, format);
-});
+export const context: Command = read(contextSchema, (parts, { run, turn, call, format }) =>
+  shownAs(parts, asked(parts, run, turn, call), format),
+);
