@@ -234,6 +234,13 @@ const cut: Follow = (draft, threadId, { calls, visible }) => {
   else cutText(draft, threadId);
 };
 
+/** The provider took a break: it is called again with what it said, as it stands (MO-13). */
+const paused: Follow = (draft, threadId, { calls, visible }) => {
+  if (calls.length > 0) cutCalls(draft, threadId, calls);
+  else if (visible) anotherTurn(draft, threadId, "Continue.");
+  else turnClosed(draft, threadId);
+};
+
 const whole: Follow = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) planned(draft, threadId, calls);
   else if (!visible) emptied(draft, threadId);
@@ -249,7 +256,7 @@ export const follows: Record<Completion["finish"], Follow> = {
   stop: whole,
   tool_calls: whole,
   length: cut,
-  paused: cut,
+  paused,
   refusal: refused("the model refused"),
   filtered: refused("the provider filtered the answer"),
   context_full: overflowed,

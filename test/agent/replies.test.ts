@@ -156,6 +156,22 @@ describe("SE-13: replies", () => {
     expect(ends(alone)).toEqual(["failed:context_length_exceeded"]);
   });
 
+  test("MO-13: a provider that pauses is called again with what it said, as it stands", async () => {
+    const paused = (text: string): string => `{ reply: [{ text: '${text}' }], finish: paused }`;
+    const four = ["a", "b", "c", "d"].map(paused).join(", ");
+    const { bench } = await run(`replies: [${four}, { reply: [], finish: paused }, ${done}]`);
+    expect(lastResult(bench)).toMatchObject({ reason: "end_turn", text: "abcdDone.", truncated: false });
+    expect(bench.requests[1]?.messages.map(textsOf)).toEqual([
+      "Go",
+      "a",
+      '<note from="runtime">Continue.</note>',
+    ]);
+    // Nothing came: the same request again.
+    expect(bench.requests[5]?.messages).toEqual(bench.requests[4]?.messages);
+    const { bench: endless } = await run(`replies: [${four}]`, { agent: "options: { max_iterations: 3 }" });
+    expect(ends(endless)).toEqual(["failed:max_iterations"]);
+  });
+
   test("SE-13 SE-31: a run that is to end after its turn is not compacted for it", async () => {
     const { bench } = await play("replies: [{ reply: [{ text: So }], finish: context_full }]");
     bench.hold = true;
