@@ -3,7 +3,7 @@ import type { Draft } from "./draft.ts";
 import { lineOf } from "./budget.ts";
 import type { LedgerRow } from "./records.ts";
 import { spent } from "./spending.ts";
-import { purposeOf } from "./state.ts";
+import { purposeOf } from "./purpose.ts";
 import { addUsage } from "./usage.ts";
 
 /** Books the attempt of the current phase: in the ledger, on the session, on its run and those above it (MO-33, EF-39). */

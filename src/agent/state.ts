@@ -1,5 +1,5 @@
 import type { ContentPart, Json, Message } from "../chat/message.ts";
-import type { Purpose, Usage } from "../model/completer.ts";
+import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety } from "../tools/define-tool.ts";
 import type { Call } from "./call.ts";
@@ -294,9 +294,3 @@ export interface Session {
   readonly windowWarned?: boolean;
   readonly usage: Totals;
 }
-
-/** What a run's model calls are for. */
-export const purposeOf = ({ repair, announces }: Run): Purpose => {
-  if (repair) return "repair";
-  return announces ? "announce" : "turn";
-};

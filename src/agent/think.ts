@@ -14,7 +14,7 @@ import type { Outside } from "./outside.ts";
 import type { LedgerRow, Sight } from "./records.ts";
 import { answered } from "./replies.ts";
 import { requestFor, sightOf } from "./request.ts";
-import { purposeOf } from "./state.ts";
+import { purposeOf } from "./purpose.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { outputFor, wantedOn } from "./room.ts";
 import { openStream } from "./stream.ts";

@@ -17,7 +17,7 @@ import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
-import { purposeOf } from "./state.ts";
+import { purposeOf } from "./purpose.ts";
 import { noUsage } from "./usage.ts";
 import { wrapUpNoted } from "./wrap-up.ts";
 import type { Phase, Run } from "./state.ts";

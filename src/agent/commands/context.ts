@@ -9,7 +9,7 @@ import { requestFor, sightUnderWay } from "../request.ts";
 import { sightText } from "../sight-text.ts";
 import { sightView } from "../sight.ts";
 import type { Seen, SeenCall } from "../sight.ts";
-import { purposeOf } from "../state.ts";
+import { purposeOf } from "../purpose.ts";
 import { read } from "./command.ts";
 import type { Answer, Command, ReadContext } from "./command.ts";
 
