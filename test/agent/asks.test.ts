@@ -61,6 +61,14 @@ describe("SE-28 SE-29: questions", () => {
       "{ question: q, options: [a, b, c], multi_select: true, max_selections: 2 }",
       { decision: "answer", selections: ["a", "b", "c"] },
     ],
+    [
+      "{ question: q, options: [a, b, c], multi_select: true, max_selections: 2 }",
+      { decision: "answer", selections: ["a", "a"] },
+    ],
+    [
+      "{ question: q, options: [a, b], multi_select: true }",
+      { decision: "answer", selections: ["a"], text: "a" },
+    ],
     ["{ question: q }", { decision: "answer" }],
     ["{ question: q }", { decision: "answer", text: "  " }],
     ["{ question: q }", { decision: "approve" }],

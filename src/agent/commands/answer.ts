@@ -43,11 +43,25 @@ const invalid = (pointer: string, message: string): never =>
     errors: [{ pointer, code: "answer_invalid", message }],
   });
 
+interface Fault {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+/** What is wrong with how many choices were made; null if nothing. */
+const countFault = (
+  { multi_select, max_selections }: QuestionSpec,
+  said: readonly string[],
+): Fault | null => {
+  const most = multi_select ? (max_selections ?? 64) : 1;
+  if (said.length > most) return { pointer: "/selections", message: `at most ${most} may be chosen` };
+  const twice = new Set(said).size < said.length;
+  return twice ? { pointer: "/selections", message: "name each choice once" } : null;
+};
+
 /** What is wrong with an answer to a question; null if it fits. */
-const questionProblem = (
-  { options, strict, multi_select, max_selections }: QuestionSpec,
-  { text, selections = [] }: Given,
-): { readonly pointer: string; readonly message: string } | null => {
+const questionProblem = (question: QuestionSpec, { text, selections = [] }: Given): Fault | null => {
+  const { options, strict } = question;
   const said = text === undefined ? selections : [...selections, text];
   if (said.every((each) => !/\S/.test(each)))
     return { pointer: "/text", message: "give a text or selections" };
@@ -56,8 +70,7 @@ const questionProblem = (
     return { pointer: "/selections", message: `choose among: ${listed}` };
   if (strict && text !== undefined && !options.includes(text))
     return { pointer: "/text", message: `only these answers are allowed: ${listed}` };
-  const most = multi_select ? (max_selections ?? 64) : 1;
-  return said.length > most ? { pointer: "/selections", message: `at most ${most} may be chosen` } : null;
+  return countFault(question, said);
 };
 
 const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
