@@ -2,6 +2,7 @@ import { createDriver } from "../src/agent/drive.ts";
 import type { Driver } from "../src/agent/drive.ts";
 import { nextEpoch } from "../src/agent/epoch.ts";
 import type { Host, TenantDay } from "../src/agent/host.ts";
+import type { SharedMemory } from "../src/agent/memory.ts";
 import type { SharedReflections } from "../src/agent/reflections.ts";
 import { retiresAt } from "../src/agent/retention.ts";
 import type { SharedNotes } from "../src/agent/shared-notes.ts";
@@ -46,6 +47,8 @@ export interface LiveParts {
   readonly lease: TenantDay["lease"];
   /** Lessons that the tenant's sessions share. */
   readonly reflections: (tenant: string) => SharedReflections;
+  /** What the tenant's sessions remember. */
+  readonly memory: (tenant: string) => SharedMemory;
   /** Notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
   /** The team's `retention.session_days`; null = sessions are kept. */
@@ -105,6 +108,8 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     storeRules: engine.storeRules,
     briefing: engine.briefing,
     reflections: parts.reflections(initial.tenant),
+    memory: parts.memory(initial.tenant),
+    embedder: engine.embedder,
     notes: (name) => {
       const owner = engine.notesOwner(name, read());
       return owner === null ? null : parts.notes(owner);

@@ -2,6 +2,7 @@ import { belongsTo } from "../src/agent/commands/session.ts";
 import { operationScopes } from "../src/agent/rpc.ts";
 import type { SessionCall } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
+import { memoryAt } from "../src/engine/access/memories.ts";
 import { reflectionsAt } from "../src/engine/access/reflections.ts";
 import { notesAt } from "../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
@@ -54,8 +55,9 @@ export const isFull = async (
 export const ofTeam = ({
   engines,
   team,
-}: TeamParts): Pick<LiveParts, "notes" | "reflections" | "lease" | "grants" | "sessionDays"> => ({
+}: TeamParts): Pick<LiveParts, "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"> => ({
   notes: (owner) => notesAt(team(), owner),
+  memory: (tenant) => memoryAt(team, tenant),
   reflections: (tenant) => reflectionsAt(team, tenant),
   lease: (request) => team().lease(request),
   grants: createGrants(team, Date.now),

@@ -1,4 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
+import type { EmbeddedRow, Memory, MemoryOwner, Recalled, RecallQuery, Seen } from "../src/agent/memory.ts";
 import type { Reflection } from "../src/agent/reflections.ts";
 import type { GrantsKnown, GrantsTold } from "../src/agent/grants.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
@@ -7,6 +8,7 @@ import { createActiveRuns } from "../src/engine/access/active-runs.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
 import type { Database, Row } from "../src/engine/access/database.ts";
+import { addMemories, recallMemories, recentMemories } from "../src/engine/access/memories.ts";
 import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
 import { addReflections, findReflections } from "../src/engine/access/reflections.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
@@ -27,7 +29,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
   transaction: (work) => storage.transactionSync(work),
 });
 
-/** One per deployment: keys, tokens, the index of sessions, what tenants spend on a day, and the notes that sessions share. */
+/** One per deployment: keys, tokens, the index of sessions, what tenants spend on a day, the notes that sessions share, and what agents remember. */
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
   readonly #runs = createActiveRuns(this.#tables);
@@ -79,6 +81,23 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
 
   async findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]> {
     return findReflections(this.#tables, tenant, task, { ttlMs, now: Date.now() });
+  }
+
+  async addMemories(tenant: string, rows: readonly EmbeddedRow[]): Promise<void> {
+    addMemories(this.#tables, tenant, rows);
+  }
+
+  async recentMemories(
+    tenant: string,
+    owner: MemoryOwner,
+    limit: number,
+    seen: Seen,
+  ): Promise<readonly Memory[]> {
+    return recentMemories(this.#tables, tenant, owner, limit, seen);
+  }
+
+  async recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly Recalled[]> {
+    return recallMemories(this.#tables, tenant, owner, query);
   }
 
   async grants(told: GrantsTold): Promise<GrantsKnown> {

@@ -6,6 +6,7 @@ import type { Tool } from "../tools/define-tool.ts";
 import type { Bound } from "./budget-types.ts";
 import type { BoundEffect } from "./effect.ts";
 import type { BoundGuard } from "./guard.ts";
+import type { MemoryRules } from "./memory.ts";
 import type { Guardrail, RunLogger } from "./middleware.ts";
 import { noDelegation } from "./delegation.ts";
 import type { Delegation } from "./delegation.ts";
@@ -77,6 +78,8 @@ export interface Agent {
   /** Turns after which it is told once to wrap up; 0 = never. */
   readonly warnIterations: number;
   readonly delegation: Delegation;
+  /** Null: it remembers nothing (AG-41). */
+  readonly memory: MemoryRules | null;
   /** First = outermost (AG-37). */
   readonly guardrails: readonly Guardrail[];
   readonly loggers: readonly RunLogger[];
@@ -144,6 +147,7 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   system: () => ({ text: "", tokens: 0 }),
   effects: { before: [], after: [], ladder: null },
   guards: [],
+  memory: null,
   guardrails: [],
   loggers: [],
   historySize: 0,

@@ -1,18 +1,25 @@
-import { textOf } from "../chat/text.ts";
+import { firstCharacters, textOf } from "../chat/text.ts";
 import { briefed, briefing } from "./briefing.ts";
-import type { Found } from "./briefing.ts";
+import type { Found, FoundMemory } from "./briefing.ts";
 import { readExternalContext } from "./external-context.ts";
+import { ownerOf } from "./memory.ts";
+import type { Embedder, Memory, MemoryVector, Seen } from "./memory.ts";
 import type { Outside } from "./outside.ts";
 import { preparingOf } from "./preparing.ts";
+import { wordsOf } from "./recall.ts";
 import { keptReflections, matchingReflections } from "./reflections.ts";
 import type { Reflection } from "./reflections.ts";
 import type { Session, Want } from "./state.ts";
 
-/** Fetches what a run is told before its first turn (AG-39, AG-40). */
+/** Fetches what a run is told before its first turn (AG-39 to AG-41). */
 
 /** Milliseconds that each may take; with all its repetitions after crashes, `longest`. */
-const patience: Readonly<Record<Want, number>> = { context: 10_000, reflections: 2_000 };
+const patience: Readonly<Record<Want, number>> = { context: 10_000, reflections: 2_000, memory: 2_000 };
+/** Of which an embedding may take so much: what is left is for a search by words. */
+const embeddingMs = 1_200;
 const longest = 60_000;
+/** Characters of an input that memory is searched by. */
+const longestQuery = 8_000;
 
 /** The outcome, or null if it fails, takes too long, or nobody wants it any more. */
 const within = async <T>(
@@ -35,10 +42,15 @@ const contextOf = async ({ host }: Outside): Promise<string> => {
   return host.redactor.text(await readExternalContext(host.sandbox(), context));
 };
 
-const reflectionsOf = async ({ host }: Outside, threadId: string): Promise<readonly Reflection[]> => {
+/** What the run is about: the newest message of its chat. */
+const inputOf = ({ host }: Outside, threadId: string): string =>
+  textOf(host.read().threads[threadId]?.chat.at(-1)?.parts ?? []);
+
+const reflectionsOf = async (outside: Outside, threadId: string): Promise<readonly Reflection[]> => {
+  const { host } = outside;
   const { reflections } = host.briefing;
   if (reflections === null) return [];
-  const task = textOf(host.read().threads[threadId]?.chat.at(-1)?.parts ?? []);
+  const task = inputOf(outside, threadId);
   const { scope, ttlMs } = reflections;
   if (scope === "tenant") return host.redactor.value(await host.reflections.find(task, ttlMs));
   const { entries } = host;
@@ -48,12 +60,60 @@ const reflectionsOf = async ({ host }: Outside, threadId: string): Promise<reado
   return matchingReflections(keptReflections(rows, { now: host.now(), ttlMs }), task);
 };
 
+/** What the chat holds already: its own runs, and what it was told. */
+const seenIn = ({ host }: Outside, threadId: string): Seen => {
+  const { id, threads } = host.read();
+  const chat = threads[threadId]?.chat ?? [];
+  const runs = new Set(chat.flatMap(({ run }) => run ?? []));
+  return { session: id, runs: [...runs], told: chat.flatMap(({ memories }) => memories ?? []) };
+};
+
+const vectorOf = async (
+  outside: Outside,
+  embedder: Embedder | null,
+  text: string,
+): Promise<MemoryVector | null> => {
+  if (embedder === null) return null;
+  const vectors = await within(outside, embeddingMs, () => embedder.embed([text], outside.signal));
+  return vectors?.[0] ?? null;
+};
+
+const memoryOf = async (outside: Outside, threadId: string, late: boolean): Promise<FoundMemory> => {
+  const { host } = outside;
+  const { memory, name } = host.agent(threadId);
+  const none = { recent: [], recalled: [], wordsOnly: false };
+  if (memory === null) return none;
+  if (late) return { ...none, recent: null, recalled: null };
+  const { limit, threshold, recent: beyond } = memory;
+  const owner = ownerOf(memory, host.read());
+  const seen = seenIn(outside, threadId);
+  const text = host.redactor.text(firstCharacters(inputOf(outside, threadId), longestQuery));
+  const recalls = limit > 0 && wordsOf(text).length >= memory.minWords;
+  const embedder = recalls ? host.embedder(name) : null;
+  let vector: MemoryVector | null = null;
+  const recall = async (): Promise<readonly Memory[]> => {
+    vector = await vectorOf(outside, embedder, text);
+    return host.memory.recall(owner, { text, vector, limit, threshold, seen, beyond });
+  };
+  const [recent, recalled] = await Promise.all([
+    beyond === 0 ? [] : within(outside, patience.memory, () => host.memory.recent(owner, beyond, seen)),
+    recalls ? within(outside, patience.memory, recall) : [],
+  ]);
+  const wordsOnly = embedder !== null && vector === null;
+  return host.redactor.value({ recent, recalled, wordsOnly });
+};
+
 const fetched = async (outside: Outside, threadId: string, want: Want, late: boolean): Promise<Found> => {
   const fetch = <T>(work: () => Promise<T>): Promise<T | null> =>
     late ? Promise.resolve(null) : within(outside, patience[want], work);
-  return want === "context"
-    ? { context: await fetch(() => contextOf(outside)) }
-    : { reflections: await fetch(() => reflectionsOf(outside, threadId)) };
+  switch (want) {
+    case "context":
+      return { context: await fetch(() => contextOf(outside)) };
+    case "reflections":
+      return { reflections: await fetch(() => reflectionsOf(outside, threadId)) };
+    case "memory":
+      return { memory: await memoryOf(outside, threadId, late) };
+  }
 };
 
 /** Carries the stored intent out; a second time after a crash, since it only reads. */

@@ -6,8 +6,11 @@ import type { Draft } from "./draft.ts";
 
 /** Entries of the shared stores: rows of their own beside the live state, read when they are needed. */
 
-/** Kinds of entries: values and notes of the session, outputs of a task graph, and lessons of runs that failed. */
-export type EntryStore = "state" | "notes" | "graph" | "reflections";
+/**
+ * Kinds of entries: values and notes of the session, outputs of a task graph, lessons of runs that failed, inputs to be
+ * remembered once their run has ended, and what is on its way to the team's object.
+ */
+export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox";
 
 /** An entry without its value. */
 export interface EntryHead {

@@ -9,6 +9,7 @@ import type { Delta } from "./delta.ts";
 import type { Grant, Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
 import type { EntryReader, StoreRules } from "./entries.ts";
+import type { Embedder, SharedMemory } from "./memory.ts";
 import type { SharedNotes } from "./shared-notes.ts";
 import type { SharedReflections } from "./reflections.ts";
 
@@ -58,6 +59,10 @@ export interface Host {
   readonly briefing: BriefingRules;
   /** Lessons that the tenant's sessions share (AG-39). */
   readonly reflections: SharedReflections;
+  /** What the tenant's sessions remember (AG-41). */
+  readonly memory: SharedMemory;
+  /** What makes vectors for an agent's memory; null: it has none. */
+  embedder(agent: string): Embedder | null;
   /** Notes that sessions share, as this agent sees them; null: each session has its own (AG-47). */
   notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;

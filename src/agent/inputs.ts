@@ -3,6 +3,7 @@ import { append, changeThread, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { openCallsEnded } from "./calls.ts";
 import { guardsReset } from "./guard-state.ts";
+import { inputHeard } from "./remembering.ts";
 import type { Input } from "./state.ts";
 
 /** Transitions of inputs: accepted → applied, withdrawn or returned (SE-23 to SE-27). */
@@ -44,6 +45,7 @@ export const inputApplied = (draft: Draft, input: Input, steering: boolean): voi
     ...(input.sender === null ? {} : { sender: input.sender }),
     ...(steering ? { marks: ["steering"] } : {}),
   });
+  inputHeard(draft, input);
   const thread = threadOf(draft, input.thread);
   if (thread.firstInput === null) changeThread(draft, thread.id, { firstInput: stored });
   if (input.origin === "human") guardsReset(draft, thread.id, "input");

@@ -53,7 +53,7 @@ export const reflectionRow = (row: Reflection): Reflection => {
 };
 
 /** Words of four letters and more that say nothing of what a text is about. */
-const stopWords = new Set(
+export const stopWords: ReadonlySet<string> = new Set(
   [
     "about above after again against also although always among another because been before being below between",
     "both cannot could does doing done down during each either else ever every from further give gives given have",

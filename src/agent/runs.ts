@@ -18,6 +18,7 @@ import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned } from "./inputs.ts";
 import { leaseClosed } from "./lease.ts";
 import { noBudget } from "./limits.ts";
+import { runRemembered } from "./remembering.ts";
 import { answerOf, resultOf } from "./result.ts";
 import { clockStarted } from "./run-clock.ts";
 import { noUsage } from "./usage.ts";
@@ -124,7 +125,7 @@ const runOpened = (
     notes: [],
     overflows: 0,
     compact: begin.compact ?? null,
-    wants: wantsOf(draft, thread, begin.inputs),
+    wants: wantsOf(draft, thread, agent, begin),
     reply: null,
     lane: laneAt(agent, 0),
     missingSince: null,
@@ -173,6 +174,7 @@ export const runFinished = (
   if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
   const summary = thread.child === null ? null : (completionOf(thread, end)?.summary ?? null);
+  runRemembered(draft, threadId, end.state === "completed", [result.text, summary]);
   emit(draft, threadId, "agent_end", {
     prefix,
     parent: thread.parent,

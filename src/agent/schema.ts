@@ -85,11 +85,17 @@ export const middlewareSchema = z.discriminatedUnion("kind", [timeout, recovery,
 
 /** An agent's `memory` (AG-41). */
 export const memorySchema = z.strictObject({
-  scope: z.enum(["subject", "session", "tenant"]).default("subject").describe("Whose memory it is."),
+  scope: z
+    .enum(["subject", "session", "tenant"])
+    .default("subject")
+    .describe("Whose it is; subject: of metadata.subject, else the session's."),
   recent: count(0, 200).default(20).describe("Newest entries that are shown."),
   limit: count(0, 50).default(5).describe("Entries that are recalled."),
   threshold: fraction({ zero: true }).default(0.4).describe("How similar they must be."),
   min_words: count(0, 100).default(3).describe("Words of an input from which recall is tried."),
-  write: z.boolean().default(true).describe("Whether inputs and answers are remembered."),
-  embedding: name().optional().describe("Provider of embeddings; omitted: full text only."),
+  write: z
+    .boolean()
+    .default(true)
+    .describe("Whether inputs and answers are remembered; memory_append stays."),
+  embedding: name().optional().describe("Provider whose model makes embeddings; omitted: full text only."),
 });

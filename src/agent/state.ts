@@ -112,8 +112,8 @@ export interface Counters {
   };
 }
 
-/** What a run is told before its first turn: the workspace's project context, lessons of runs that failed. */
-export type Want = "context" | "reflections";
+/** What a run is told before its first turn: the workspace's project context, lessons of runs that failed, what is remembered. */
+export type Want = "context" | "reflections" | "memory";
 
 export interface Run {
   readonly id: string;

@@ -1,13 +1,15 @@
 import { storeChange } from "../tools/stores.ts";
-import type { StoreChange, Stores } from "../tools/stores.ts";
+import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { taskOf, taskView } from "./board.ts";
+import type { Agent } from "./agent.ts";
 import type { Host } from "./host.ts";
+import { ownerOf } from "./memory.ts";
 import type { SharedNotes } from "./shared-notes.ts";
 
 /** The shared stores as a tool sees them (TB-37). */
-export const storesOf = (host: Host, agent: string): Stores => {
+export const storesOf = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
   const { entries, storeRules } = host;
-  const shared = host.notes(agent);
+  const shared = host.notes(agent.name);
   const note = (name: string): string | null => {
     const value = entries.entry("notes", name)?.value;
     return typeof value === "string" ? value : null;
@@ -35,7 +37,33 @@ export const storesOf = (host: Host, agent: string): Stores => {
       list: async () =>
         shared?.list() ?? entries.heads("notes").map(({ key, head }) => ({ name: key, first_line: head })),
     },
+    memory: { search: (query, options) => searched(host, agent, signal(), query, options) },
   };
+};
+
+/** What an agent remembers and fits a query; without vectors if they cannot be had. */
+const searched = async (
+  host: Host,
+  { name, memory }: Agent,
+  signal: AbortSignal,
+  ...[query, { limit, threshold }]: Parameters<Stores["memory"]["search"]>
+): Promise<readonly MemoryHit[] | null> => {
+  if (memory === null) return null;
+  const text = host.redactor.text(query);
+  const [vector = null] = await (host.embedder(name)?.embed([text], signal) ?? Promise.resolve([])).catch(
+    () => [],
+  );
+  const session = host.read();
+  const seen = { session: session.id, runs: [], told: [] };
+  const found = await host.memory.recall(ownerOf(memory, session), {
+    text,
+    vector,
+    limit,
+    threshold,
+    seen,
+    beyond: 0,
+  });
+  return found.map(({ at, agent, text: said, tags, score }) => ({ at, agent, text: said, tags, score }));
 };
 
 /** Writes the notes among some changes where they are shared, before the outcome is stored. Answers why one is refused. */

@@ -12,7 +12,7 @@ import { agentOf, callsOfRun, changeCall, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { entryOf, entryWritten } from "./entries.ts";
 import type { EntryHead, EntryStore } from "./entries.ts";
-
+import { textRemembered } from "./remembering.ts";
 import type { Thread } from "./state.ts";
 
 /** Transitions of what the threads of a session share (AG-42 to AG-47). */
@@ -149,6 +149,15 @@ const taskChanged = (draft: Draft, author: Author, change: TaskChange, facts: Bo
   return applied(task === null ? null : (taskView(outcome.tasks, task, facts.policy) as unknown as Json));
 };
 
+const memoryChanged = (
+  draft: Draft,
+  author: Author,
+  change: Extract<CheckedChange, { store: "memory" }>,
+): Applied => {
+  const value = textRemembered(draft, author, change);
+  return value === null ? refused("unavailable", "this agent has no memory") : applied(value);
+};
+
 const storeChanged = (draft: Draft, author: Author, given: StoreChange): Applied => {
   const { data: change, error } = storeChange.safeParse(given);
   if (change === undefined) {
@@ -160,6 +169,8 @@ const storeChanged = (draft: Draft, author: Author, given: StoreChange): Applied
       return stateChanged(draft, author, change);
     case "notes":
       return noteChanged(draft, author, change);
+    case "memory":
+      return memoryChanged(draft, author, change);
     case "tasks":
       return taskChanged(draft, author, change, factsOf(draft, author.thread));
   }

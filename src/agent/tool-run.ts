@@ -80,7 +80,7 @@ const contextOf = (
     ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
     commandTimeout: agent.commandTimeout,
     workingDir: agent.workingDir,
-    stores: storesOf(host, agent.name),
+    stores: storesOf(host, agent, () => live.signal),
     recall: (id) => host.recall(id),
     memo: {
       get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,

@@ -81,6 +81,7 @@ export const routes: readonly Route[] = [
   ...sessionRoutes,
   teamOperation("GET", "/v1/grants", "list_grants", { limit: "integer" }),
   teamOperation("DELETE", "/v1/grants/:grant", "revoke_grant"),
+  teamOperation("DELETE", "/v1/memory/:subject", "forget_subject"),
   teamOperation("POST", "/v1/keys", "create_key"),
   teamOperation("GET", "/v1/keys", "list_keys", { limit: "integer" }),
   teamOperation("GET", "/v1/keys/:key", "get_key"),

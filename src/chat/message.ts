@@ -125,6 +125,8 @@ export interface Message {
   /** Why an effect wrote the note. */
   readonly reason?: string;
   readonly marks?: readonly Mark[];
+  /** Numbers of the remembered texts that it tells (AG-41). */
+  readonly memories?: readonly number[];
   /** Run and turn that wrote it. */
   readonly run?: string;
   readonly turn?: number;

@@ -55,7 +55,6 @@ const options: readonly Unavailable[] = [
 
 const agents: readonly Unavailable[] = [
   { path: "agent.permissions.after_untrusted", used: not("off"), cannot: "offer the tools that this is for" },
-  { path: "agent.memory", cannot: "remember between sessions" },
 ];
 
 const team: readonly Unavailable[] = [

@@ -38,13 +38,11 @@ export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
 
 /** Tools that every agent has without a toolbox being listed. */
 export const coreTools: readonly string[] = [
-  ...createCoreToolbox([]).tools.map(({ name }) => name),
+  ...createCoreToolbox({ skills: [], inWorkspace: false, remembers: true }).tools.map(({ name }) => name),
   "load_skill",
   "task_complete",
   "request_input",
   "handoff",
-  "memory_search",
-  "memory_append",
 ];
 
 export const builtInTools: readonly string[] = [...Object.values(builtInToolboxes).flat(), ...coreTools];

@@ -19,6 +19,7 @@ import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
 import { laneTo, lanesOf } from "./lanes.ts";
 import type { MakeCompleter } from "./lanes.ts";
+import { memoryOf } from "./memory.ts";
 import { middlewareOf, timeoutsOf } from "./middleware.ts";
 import type { OutputCheck } from "./middleware.ts";
 import { outputProblems } from "./output-check.ts";
@@ -153,6 +154,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     toolsDisabled: disabled,
     system: promptsOf(team, cast, specs, delegation, variant.external?.text ?? ""),
     limits: narrowedLimits(limitsOf(team, agent), standing),
+    memory: memoryOf(agent),
     ...middlewareOf(agent, parts.checks),
     delegation,
     maxConcurrency: agent.max_concurrency,

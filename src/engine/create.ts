@@ -25,6 +25,7 @@ import type { Engine } from "./engine.ts";
 import { redactorOf } from "./known-secrets.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import type { OutputCheck } from "./middleware.ts";
+import { embedders } from "./memory.ts";
 import { overrideOf, providerOf, windowOf } from "./models.ts";
 import { declaredSecrets, withReach } from "./reach.ts";
 import { withoutSecrets } from "./redacted.ts";
@@ -153,6 +154,7 @@ export const createEngine = (options: EngineOptions): Engine => {
       sharedNotes: team.notes.scope !== "session",
     },
     briefing: briefingOf(team),
+    embedder: embedders({ team, env, egress, redactor, profiles }),
     notesOwner: (agent, { tenant }) =>
       team.notes.scope === "session" ? null : { tenant, agent: team.notes.scope === "agent" ? agent : null },
     sandbox: sandboxesOf(team, env),

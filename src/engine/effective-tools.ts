@@ -53,14 +53,18 @@ const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): Tools => 
     ({ name, description }) => description !== null && agent.skills.includes(name),
   );
   const inWorkspace = agent.toolboxes.some(({ name }) => name === "exec");
-  return select(agent, [...toolboxes, createCoreToolbox(skills, inWorkspace)], ["ask", "core"]);
+  const core = createCoreToolbox({ skills, inWorkspace, remembers: agent.memory !== undefined });
+  return select(agent, [...toolboxes, core], ["ask", "core"]);
 };
+
+/** Tools that work on what is an agent's own: lent, they would have nothing to work on. */
+const personal: ReadonlySet<string> = new Set(["load_skill", "memory_search", "memory_append"]);
 
 const inherited = (own: Tools, lent: Tools, caller: AgentConfig): Tools => {
   if (caller.delegation.inherit === "own") return own;
   if (caller.delegation.inherit === "intersect") return new Map([...own].filter(([name]) => lent.has(name)));
   const more = [...lent]
-    .filter(([name]) => !own.has(name) && name !== "load_skill")
+    .filter(([name]) => !own.has(name) && !personal.has(name))
     .map(([name, bound]) => [name, { ...bound, lenders: [caller.name, ...(bound.lenders ?? [])] }] as const);
   return new Map([...own, ...more]);
 };

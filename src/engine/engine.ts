@@ -1,5 +1,6 @@
 import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/agent.ts";
+import type { Embedder } from "../agent/memory.ts";
 import type { BriefingRules } from "../agent/briefing.ts";
 import type { TeamBudgets } from "../agent/budget-types.ts";
 import type { Rules } from "../agent/commands/command.ts";
@@ -30,6 +31,8 @@ export interface Engine {
   readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
+  /** What makes vectors for an agent's memory; null: it has none (AG-41). */
+  readonly embedder: (agent: string) => Embedder | null;
   /** Whose notes an agent of a session writes; null: the session's own (AG-47). */
   readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
   readonly budgets: TeamBudgets;

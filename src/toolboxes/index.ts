@@ -1,6 +1,8 @@
 import type { Toolbox } from "../tools/define-tool.ts";
 import { askUser } from "./ask/ask-user.ts";
 import { createLoadSkill, type LoadableSkill } from "./core/load-skill.ts";
+import { memoryAppend } from "./core/memory-append.ts";
+import { memorySearch } from "./core/memory-search.ts";
 import { recall } from "./core/recall.ts";
 import { reportStatus } from "./core/report-status.ts";
 import { execKill } from "./exec/exec-kill.ts";
@@ -59,9 +61,24 @@ export const toolboxes: readonly Toolbox[] = [
   notesToolbox,
 ];
 
-/** The implicit toolbox of an agent: `recall` and `report_status`, and `load_skill` if it has skills to load. */
-export const createCoreToolbox = (skills: readonly LoadableSkill[], inWorkspace = false): Toolbox => ({
+/** What an agent brings along that decides about its implicit tools. */
+interface CoreNeeds {
+  /** Skills to load. */
+  readonly skills: readonly LoadableSkill[];
+  /** Files of skills lie in its workspace. */
+  readonly inWorkspace: boolean;
+  /** It has a memory (AG-41). */
+  readonly remembers: boolean;
+}
+
+/** The implicit toolbox of an agent: `recall` and `report_status`, and what its skills and its memory need. */
+export const createCoreToolbox = ({ skills, inWorkspace, remembers }: CoreNeeds): Toolbox => ({
   name: "core",
   description: "What every agent with tools has.",
-  tools: [recall, reportStatus, ...(skills.length === 0 ? [] : [createLoadSkill(skills, inWorkspace)])],
+  tools: [
+    recall,
+    reportStatus,
+    ...(skills.length === 0 ? [] : [createLoadSkill(skills, inWorkspace)]),
+    ...(remembers ? [memorySearch, memoryAppend] : []),
+  ],
 });

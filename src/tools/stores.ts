@@ -3,7 +3,7 @@ import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { text } from "../schema.ts";
 
-/** What the threads of a session share: values, a task board, notes (AG-42 to AG-47). */
+/** What the threads of a session share: values, a task board, notes (AG-42 to AG-47), and what is remembered (AG-41). */
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
 export type TaskStatus = (typeof statuses)[number];
@@ -35,6 +35,16 @@ export interface NoteHead {
   readonly first_line: string;
 }
 
+/** A remembered text, and how well it fits a query: 0 to 1. */
+export interface MemoryHit {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly agent: string;
+  readonly text: string;
+  readonly tags: readonly string[];
+  readonly score: number;
+}
+
 /** What a tool may read of the stores; each answer is the newest stored state, as a copy (TB-37). */
 export interface Stores {
   readonly state: {
@@ -52,6 +62,13 @@ export interface Stores {
     /** By name. */
     readonly list: () => Promise<readonly NoteHead[]>;
   };
+  readonly memory: {
+    /** What fits a query, best first; null: the agent has no memory. Rejects if it cannot be read now. */
+    readonly search: (
+      query: string,
+      options: { readonly limit: number; readonly threshold: number },
+    ) => Promise<readonly MemoryHit[] | null>;
+  };
 }
 
 export const storeLimits = {
@@ -63,6 +80,7 @@ export const storeLimits = {
   notes: 200,
   tasks: 1_000,
   metadata: 16_384,
+  memory: 8_192,
 } as const;
 
 const inBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
@@ -87,6 +105,11 @@ export const noteName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "1 to 64 lette
 export const noteContent = z
   .string()
   .refine((content) => utf8Length(content) <= storeLimits.note, "a note has at most 64 KiB");
+
+export const memoryText = text(storeLimits.memory, 1)
+  .refine((value) => /\S/.test(value), "must not be blank")
+  .refine((value) => utf8Length(value) <= storeLimits.memory, "a remembered text has at most 8 KiB");
+export const memoryTags = z.array(text(64, 1)).max(16);
 
 export const taskId = z.string().min(1).max(64);
 export const taskTitle = text(200, 1);
@@ -119,6 +142,12 @@ export const storeChange = z.union([
   }),
   z.strictObject({ store: state, op: z.literal("delete"), key: stateKey }),
   z.strictObject({ store: z.literal("notes"), op: z.literal("write"), name: noteName, content: noteContent }),
+  z.strictObject({
+    store: z.literal("memory"),
+    op: z.literal("append"),
+    text: memoryText,
+    tags: memoryTags.default([]),
+  }),
   z.strictObject({
     store: tasks,
     op: z.literal("create"),

@@ -12,6 +12,7 @@ import { allScopes } from "../../src/engine/access/scopes.ts";
 import { tellGrants } from "../../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
 import { indexSession } from "../../src/engine/access/session-index.ts";
+import { addMemories, recallMemories, recentMemories } from "../../src/engine/access/memories.ts";
 import { addReflections, findReflections } from "../../src/engine/access/reflections.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
@@ -96,6 +97,9 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),
+    addMemories: async (tenant, rows) => addMemories(tables, tenant, rows),
+    recentMemories: async (...asked) => recentMemories(tables, ...asked),
+    recallMemories: async (...asked) => recallMemories(tables, ...asked),
     addReflections: async (tenant, rows, ttlMs) =>
       addReflections(tables, tenant, rows, { ttlMs, now: now() }),
     findReflections: async (tenant, task, ttlMs) =>

@@ -34,7 +34,6 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   "retention.event_days": [team({ top: "retention: { event_days: 3 }" })],
   observability: [team({ top: "observability: { log_level: debug }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],
-  "agent.memory": [team({ agent: "    memory: {}" })],
   "agent.toolboxes.*": ["git", "http", "browser"].map((name) =>
     team().replace("[filesystem]", `[filesystem, ${name}]`),
   ),

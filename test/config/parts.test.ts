@@ -449,3 +449,28 @@ test("TB-5: explain shows a rule at the tools that it really binds, names in the
   const rows = explainAgent(draft, built, "guide", tools, 0);
   expect(rows.find(({ key }) => key === "filesystem.fs_write")?.value).toBe("idempotent, allow; ask b");
 });
+
+for (const [kind, problem] of [
+  ["openai", null],
+  ["openai-compatible", null],
+  ["anthropic", "anthropic"],
+] as const)
+  test(`AG-41: memory.embedding names a provider of the kind ${kind}: ${problem === null ? "fine" : "an error at its place"}`, async () => {
+    const yaml = team({
+      provider: `  - { name: near, kind: ${kind}, model: m, base_url: "https://a.example" }`,
+      agent: "    memory: { embedding: near }",
+    });
+    const { diagnostics } = await compile(yaml);
+    const errors = diagnostics.filter(({ severity }) => severity === "error");
+    expect(errors.map(({ code, path, message }) => [code, path, message])).toEqual(
+      problem === null
+        ? []
+        : [
+            [
+              "invalid_value",
+              "agents[0].memory.embedding",
+              "near is of the kind anthropic, which has no embeddings",
+            ],
+          ],
+    );
+  });

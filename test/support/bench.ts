@@ -17,6 +17,8 @@ import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { listNotes, notesAt, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { NotesDirectory, NotesOwner } from "../../src/engine/access/notes.ts";
+import { addMemories, memoryAt, recallMemories, recentMemories } from "../../src/engine/access/memories.ts";
+import type { MemoryDirectory } from "../../src/engine/access/memories.ts";
 import { addReflections, findReflections, reflectionsAt } from "../../src/engine/access/reflections.ts";
 import type { ReflectionDirectory } from "../../src/engine/access/reflections.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
@@ -129,6 +131,8 @@ export interface BenchOptions {
   readonly tenant?: string;
   /** Tables of the team, for sessions that share them. */
   readonly tables?: Tables;
+  /** Stands in for what the tables remember. */
+  readonly memory?: Partial<MemoryDirectory>;
   /** Stands in for the tables' own leases. */
   readonly lease?: TenantDay["lease"];
 }
@@ -184,9 +188,14 @@ export const openBench = ({
   id = "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
   tenant = "t1",
   tables = memoryTables().tables,
+  memory = {},
   lease,
 }: BenchOptions): Bench => {
-  const team: NotesDirectory & ReflectionDirectory = {
+  const team: NotesDirectory & ReflectionDirectory & MemoryDirectory = {
+    addMemories: async (of, rows) => addMemories(tables, of, rows),
+    recentMemories: async (...asked) => recentMemories(tables, ...asked),
+    recallMemories: async (...asked) => recallMemories(tables, ...asked),
+    ...memory,
     addReflections: async (of, rows, ttlMs) => addReflections(tables, of, rows, { ttlMs, now }),
     findReflections: async (of, task, ttlMs) => findReflections(tables, of, task, { ttlMs, now }),
     readNote: async (owner, name) => readNote(tables, owner, name),
@@ -268,6 +277,7 @@ export const openBench = ({
       () => now,
     ),
     notes: (owner: NotesOwner) => notesAt(team, owner),
+    memory: (of: string) => memoryAt(() => team, of),
     reflections: (of: string) => reflectionsAt(() => team, of),
     sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),

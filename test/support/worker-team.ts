@@ -205,6 +205,22 @@ replies:
   - reply: [{ call: task_complete, args: { status: completed, summary: "It is dug." } }]`,
   },
   {
+    name: "mind",
+    agent: `
+permissions: { preset: open }
+memory: { recent: 0 }`,
+    replies: `
+scenes:
+  - name: appends
+    when: { turn: 1, input: { contains: remember } }
+    reply: [{ call: memory_append, args: { text: "The keel is made of oak.", tags: [shipyard] } }]
+  - name: searches
+    when: { turn: 1, input: { contains: search } }
+    reply: [{ call: memory_search, args: { query: "oak keel" } }]
+  - name: over
+    reply: [{ text: "The boat lies in Kiel." }]`,
+  },
+  {
     name: "shelf",
     toolboxes: "[state, tasks, notes]",
     replies: `

@@ -10,7 +10,9 @@ import { createCoreToolbox, toolboxes } from "../../src/toolboxes/index.ts";
 import { createLocalWorkspace, type LocalWorkspace } from "../sandbox/local.ts";
 
 const skills = [{ name: "deploy", body: "Steps to deploy.", files: { "notes.md": "Mind the tide." } }];
-const tools = [...toolboxes, createCoreToolbox(skills)].flatMap((box) => box.tools);
+const tools = [...toolboxes, createCoreToolbox({ skills, inWorkspace: false, remembers: true })].flatMap(
+  (box) => box.tools,
+);
 
 export interface ToolBench {
   readonly workspace: LocalWorkspace;
@@ -33,6 +35,7 @@ const emptyStores: ToolContext["stores"] = {
   state: { get: () => null, keys: () => [] },
   tasks: { get: () => null, list: () => [] },
   notes: { read: async () => null, list: async () => [] },
+  memory: { search: async () => null },
 };
 
 let keys = 0;

@@ -70,9 +70,10 @@ test("TB-1: definitions get their defaults; bad names and undescribed parameters
 });
 
 test("toolboxes §3: every built-in schema is an object of JSON Schema 2020-12 with all fields described", () => {
-  const all = [...toolboxes, createCoreToolbox([{ name: "s", body: "b", files: {} }])].flatMap(
-    ({ tools }) => tools,
-  );
+  const all = [
+    ...toolboxes,
+    createCoreToolbox({ skills: [{ name: "s", body: "b", files: {} }], inWorkspace: false, remembers: true }),
+  ].flatMap(({ tools }) => tools);
   const classes = all.map(
     (tool) => `${tool.name} ${tool.safety({})} ${tool.workspace}${tool.cache === true ? " cached" : ""}`,
   );
@@ -115,6 +116,8 @@ test("toolboxes §3: every built-in schema is an object of JSON Schema 2020-12 w
     "recall read none",
     "report_status read none",
     "load_skill read none",
+    "memory_search read none",
+    "memory_append idempotent none",
   ]);
   for (const { schema, description } of all) {
     expect(schema).toMatchObject({ type: "object", additionalProperties: false });

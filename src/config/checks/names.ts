@@ -2,6 +2,8 @@ import { isOf } from "../../effects/schema.ts";
 import type { Path } from "../diagnostics.ts";
 import type { Draft } from "../draft.ts";
 import { at, child, itemsOf, textOf } from "../located.ts";
+import { hasEmbeddings } from "../../providers/embeddings.ts";
+import { profiles } from "../../providers/index.ts";
 import { suggestion } from "../suggest.ts";
 
 /** Names are unique, and every name that is used is known (CF-25). */
@@ -80,6 +82,22 @@ const checkProviderNames = (draft: Draft): void => {
   }
 };
 
+/** A memory's provider has embeddings; of kinds of the extensions nothing is known here. */
+const checkEmbeddings = (draft: Draft): void => {
+  for (const { index, value } of draft.agents) {
+    const name = value.memory?.embedding;
+    const kind = draft.providers.find((each) => each.value.name === name)?.value.kind;
+    const profile = profiles.find((each) => each.kind === kind);
+    if (kind !== "scripted" && (profile === undefined || hasEmbeddings(profile))) continue;
+    draft.report(
+      "invalid_value",
+      ["agents", index, "memory", "embedding"],
+      `${name} is of the kind ${kind}, which has no embeddings`,
+      { hint: "name a provider that speaks the chat completions API, or leave it out" },
+    );
+  }
+};
+
 const checkAgentNames = (draft: Draft): void => {
   const known = namesOf(draft, "agents");
   const check = (path: Path, name: string | undefined): void =>
@@ -151,6 +169,7 @@ export const checkNames = (draft: Draft): void => {
   checkAliases(draft);
   checkProviderNames(draft);
   checkAgentNames(draft);
+  checkEmbeddings(draft);
   checkGuardrails(draft);
   checkKinds(draft);
   checkCycles(draft);

@@ -87,6 +87,21 @@ const migrations: readonly string[] = [
   `
   CREATE INDEX sessions_at_work ON sessions (tenant) WHERE status <> 'idle';
   `,
+  `
+  -- Whose memory it is (AG-41): a subject, a session, or the whole tenant; \`forgotten_at\` is when it was deleted last.
+  CREATE TABLE memory_owners (
+    id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, forgotten_at INTEGER, UNIQUE (tenant, owner)
+  );
+  -- What agents remember; \`id\` is of the session, the run and the call, \`vector\` base64 of bytes that \`made_by\` made.
+  CREATE TABLE memories (
+    n INTEGER PRIMARY KEY, tenant TEXT NOT NULL, id TEXT NOT NULL, owner INTEGER NOT NULL, at INTEGER NOT NULL,
+    session TEXT NOT NULL, run TEXT NOT NULL, agent TEXT NOT NULL, text TEXT NOT NULL, tags TEXT NOT NULL,
+    made_by TEXT, vector TEXT, UNIQUE (tenant, id)
+  );
+  CREATE INDEX memories_by_owner ON memories (owner, at, n);
+  -- Their words by \`n\`; the owner is a word of its own.
+  CREATE VIRTUAL TABLE memory_words USING fts5(owner, words, content = '', contentless_delete = 1);
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

@@ -1,3 +1,4 @@
+import type { EmbeddedRow, Memory, MemoryOwner, Recalled, RecallQuery, Seen } from "../../agent/memory.ts";
 import type { Reflection } from "../../agent/reflections.ts";
 import type { Principal, Reply, Scope, TeamRpc } from "../../agent/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
@@ -16,6 +17,7 @@ export const teamOperationScopes = {
   list_grants: "approvals:decide",
   revoke_grant: "approvals:decide",
   list_notes: "sessions:read",
+  forget_subject: "sessions:write",
 } as const satisfies Record<string, Scope>;
 export type TeamOperation = keyof typeof teamOperationScopes;
 
@@ -41,4 +43,8 @@ export interface TeamDirectory extends TeamRpc {
   /** Keeps lessons of a tenant, each once. */
   addReflections(tenant: string, rows: readonly Reflection[], ttlMs: number): Promise<void>;
   findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]>;
+  /** Keeps what agents of a tenant remember, each row once. */
+  addMemories(tenant: string, rows: readonly EmbeddedRow[]): Promise<void>;
+  recentMemories(tenant: string, owner: MemoryOwner, limit: number, seen: Seen): Promise<readonly Memory[]>;
+  recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly Recalled[]>;
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { SessionSummary } from "../../agent/rpc.ts";
 import type { Database, Row, Tables, Value } from "./database.ts";
 import { releaseDefinition } from "./definitions.ts";
+import { sessionForgotten } from "./memories.ts";
 import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
 import type { Page } from "./paging.ts";
 import { settleLease } from "./tenant-days.ts";
@@ -105,6 +106,7 @@ function bury(all: All, summary: SessionSummary): void {
   all("INSERT OR REPLACE INTO tombstones (tenant, id, at) VALUES (?, ?, ?)", tenant, id, updated_at);
   all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
   all("DELETE FROM grants WHERE tenant = ? AND session = ? AND scope = 'session'", tenant, id);
+  sessionForgotten(all, tenant, id);
   for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
 }
 

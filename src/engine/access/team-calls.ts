@@ -14,6 +14,7 @@ import {
   listKeysSchema,
   revokeKey,
 } from "./key-store.ts";
+import { forgetSubject, subjectSchema } from "./memories.ts";
 import { listNotesSchema, showNotes } from "./notes.ts";
 import { onceFor } from "./once.ts";
 import type { Once } from "./once.ts";
@@ -54,6 +55,10 @@ const handlers: Record<TeamOperation, Handler> = {
   },
   list_notes: async (tables, { principal, params }) =>
     reply(200, showNotes(tables, principal.tenant, checked(listNotesSchema, params))),
+  forget_subject: async (tables, { principal, params }, now) => {
+    forgetSubject(tables, principal.tenant, checked(subjectSchema, params).subject, now);
+    return reply(204, null);
+  },
   list_grants: async (tables, { principal, params }, now) =>
     reply(200, await listGrants(tables, principal.tenant, checked(listGrantsSchema, params), now)),
   revoke_grant: async (tables, { principal, params }, _now, once) => {

@@ -1,0 +1,252 @@
+import * as z from "zod";
+import { sessionOwner, subjectOwner } from "../../agent/memory.ts";
+import type {
+  EmbeddedRow,
+  Memory,
+  MemoryOwner,
+  MemoryVector,
+  Recalled,
+  RecallQuery,
+  Seen,
+  SharedMemory,
+} from "../../agent/memory.ts";
+import { cosine, queryWords, recalled, unpackVector, wordsOf } from "../../agent/recall.ts";
+import type { Database, Row, Tables, Value } from "./database.ts";
+import type { TeamDirectory } from "./rpc.ts";
+
+/** What agents remember, as the sessions of a tenant share it (AG-41). */
+
+type All = Database["all"];
+
+/** Texts of an owner; the oldest leave first. */
+const mostMemories = 10_000;
+/** Texts that a recall compares: found by words, and found by vectors among the newest. */
+const mostCandidates = 100;
+const mostVectors = 2_000;
+/** How long a forgotten owner is known, so that nothing from before comes late. */
+const forgottenMs = 30 * 86_400_000;
+
+interface Owner {
+  readonly id: number;
+  /** Rows up to then are not taken any more. */
+  readonly forgottenAt: number | null;
+}
+
+const findOwner = (all: All, tenant: string, owner: MemoryOwner): Owner | null => {
+  const [row] = all(
+    "SELECT id, forgotten_at FROM memory_owners WHERE tenant = ? AND owner = ?",
+    tenant,
+    owner,
+  );
+  if (row === undefined) return null;
+  const { forgotten_at: at = null } = row;
+  return { id: Number(row["id"]), forgottenAt: at === null ? null : Number(at) };
+};
+
+const madeOwner = (all: All, tenant: string, owner: MemoryOwner): Owner => {
+  all("INSERT OR IGNORE INTO memory_owners (tenant, owner) VALUES (?, ?)", tenant, owner);
+  return findOwner(all, tenant, owner) ?? { id: 0, forgottenAt: null };
+};
+
+const dropped = (all: All, rows: readonly Row[]): void => {
+  for (const { n = null } of rows) {
+    all("DELETE FROM memories WHERE n = ?", n);
+    all("DELETE FROM memory_words WHERE rowid = ?", n);
+  }
+};
+
+/** A row that was on its way when its owner was deleted. */
+const isLate = (all: All, owner: Owner, tenant: string, row: EmbeddedRow): boolean => {
+  if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
+  return (
+    row.owner === sessionOwner(row.session) &&
+    all("SELECT 1 FROM tombstones WHERE tenant = ? AND id = ?", tenant, row.session).length > 0
+  );
+};
+
+const added = (all: All, owner: Owner, tenant: string, row: EmbeddedRow): void => {
+  if (isLate(all, owner, tenant, row)) return;
+  const [kept] = all(
+    `INSERT OR IGNORE INTO memories (tenant, id, owner, at, session, run, agent, text, tags, made_by, vector)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
+    tenant,
+    row.id,
+    owner.id,
+    row.at,
+    row.session,
+    row.run,
+    row.agent,
+    row.text,
+    JSON.stringify(row.tags),
+    row.vector?.by ?? null,
+    row.vector?.bytes ?? null,
+  );
+  if (kept === undefined) return;
+  const words = wordsOf(`${row.text}\n${row.tags.join("\n")}`).join(" ");
+  all(
+    "INSERT INTO memory_words (rowid, owner, words) VALUES (?, ?, ?)",
+    kept["n"] ?? null,
+    tokenOf(owner),
+    words,
+  );
+};
+
+/** An owner as a word of the index, so that a search looks at its texts alone. */
+const tokenOf = ({ id }: Owner): string => `o${id}`;
+
+/** Keeps rows, each once by its id; the oldest above the most leave. */
+export const addMemories = (tables: Tables, tenant: string, rows: readonly EmbeddedRow[]): void =>
+  tables.write((all) => {
+    for (const name of new Set(rows.map(({ owner }) => owner))) {
+      const owner = madeOwner(all, tenant, name);
+      for (const row of rows) if (row.owner === name) added(all, owner, tenant, row);
+      const tooMany = all(
+        "SELECT n FROM memories WHERE owner = ? ORDER BY at DESC, n DESC LIMIT -1 OFFSET ?",
+        owner.id,
+        mostMemories,
+      );
+      dropped(all, tooMany);
+    }
+  });
+
+const columns = "n, at, agent, text, tags";
+
+const memoryOf = (row: Row): Memory => ({
+  n: Number(row["n"]),
+  at: Number(row["at"]),
+  agent: String(row["agent"]),
+  text: String(row["text"]),
+  tags: z.array(z.string()).parse(JSON.parse(String(row["tags"]))),
+});
+
+/** What leaves out what a chat holds already. */
+const unseen =
+  "NOT (session = ? AND run IN (SELECT value FROM json_each(?))) AND n NOT IN (SELECT value FROM json_each(?))";
+const unseenValues = ({ session, runs, told }: Seen): readonly Value[] => [
+  session,
+  JSON.stringify(runs),
+  JSON.stringify(told),
+];
+
+/** The newest of an owner, newest first. */
+export const recentMemories = (
+  tables: Tables,
+  tenant: string,
+  name: MemoryOwner,
+  limit: number,
+  seen: Seen,
+): readonly Memory[] => {
+  const owner = findOwner((...asked) => tables.read(...asked), tenant, name);
+  if (owner === null) return [];
+  return tables
+    .read(
+      `SELECT ${columns} FROM memories WHERE owner = ? AND ${unseen} ORDER BY at DESC, n DESC LIMIT ?`,
+      owner.id,
+      ...unseenValues(seen),
+      limit,
+    )
+    .map(memoryOf);
+};
+
+/** Numbers of texts that share words with the query, the best first. */
+const foundByWords = (
+  tables: Tables,
+  owner: Owner,
+  words: ReadonlySet<string>,
+  most: number,
+): readonly number[] => {
+  if (words.size === 0) return [];
+  const any = [...words].map((word) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
+  return tables
+    .read(
+      "SELECT rowid AS n FROM memory_words WHERE memory_words MATCH ? ORDER BY bm25(memory_words, 0, 1) LIMIT ?",
+      `owner:${tokenOf(owner)} AND words:(${any})`,
+      most,
+    )
+    .map(({ n }) => Number(n));
+};
+
+/** Numbers of texts whose vectors are near the query's, the nearest first. */
+const foundByVector = (
+  tables: Tables,
+  owner: Owner,
+  vector: MemoryVector | null,
+): ReadonlyMap<number, number> => {
+  if (vector === null) return new Map();
+  const wanted = unpackVector(vector.bytes);
+  const near = tables
+    .read(
+      "SELECT n, vector FROM memories WHERE owner = ? AND made_by = ? ORDER BY at DESC, n DESC LIMIT ?",
+      owner.id,
+      vector.by,
+      mostVectors,
+    )
+    .map((row) => [Number(row["n"]), cosine(wanted, unpackVector(String(row["vector"])))] as const)
+    .toSorted(([, a], [, b]) => b - a);
+  return new Map(near);
+};
+
+/** Texts of an owner that fit a query, best first. */
+export const recallMemories = (
+  tables: Tables,
+  tenant: string,
+  name: MemoryOwner,
+  { text, vector, limit, threshold, seen, beyond }: RecallQuery,
+): readonly Recalled[] => {
+  const owner = findOwner((...asked) => tables.read(...asked), tenant, name);
+  if (owner === null || limit === 0) return [];
+  const query = queryWords(text);
+  const near = foundByVector(tables, owner, vector);
+  const newest = recentMemories(tables, tenant, name, beyond, seen).map(({ n }) => n);
+  const most = mostCandidates + seen.told.length + newest.length;
+  const numbers = new Set([...foundByWords(tables, owner, query, most), ...[...near.keys()].slice(0, most)]);
+  const candidates = tables
+    .read(
+      `SELECT ${columns} FROM memories WHERE owner = ? AND n IN (SELECT value FROM json_each(?)) AND ${unseen}`,
+      owner.id,
+      JSON.stringify([...numbers]),
+      ...unseenValues({ ...seen, told: [...seen.told, ...newest] }),
+    )
+    .map(memoryOf)
+    .map((memory) => ({
+      memory,
+      words: new Set(wordsOf(`${memory.text}\n${memory.tags.join("\n")}`)),
+      cosine: near.get(memory.n) ?? null,
+    }));
+  return recalled(candidates, query, { limit, threshold }).map(({ candidate: { memory }, score }) => ({
+    ...memory,
+    score: Math.round(score * 1e4) / 1e4,
+  }));
+};
+
+/** Deletes what is remembered for a session alone, with the session. */
+export const sessionForgotten = (all: All, tenant: string, session: string): void => {
+  const owner = findOwner(all, tenant, sessionOwner(session));
+  if (owner === null) return;
+  dropped(all, all("SELECT n FROM memories WHERE owner = ?", owner.id));
+  all("DELETE FROM memory_owners WHERE id = ?", owner.id);
+};
+
+export const subjectSchema = z.strictObject({ subject: z.string().min(1).max(512) });
+
+/** Deletes what is remembered of a subject (`metadata.subject`), also what is still on its way from before. */
+export const forgetSubject = (tables: Tables, tenant: string, subject: string, now: number): void =>
+  tables.write((all) => {
+    const { id } = madeOwner(all, tenant, subjectOwner(subject));
+    dropped(all, all("SELECT n FROM memories WHERE owner = ?", id));
+    all("UPDATE memory_owners SET forgotten_at = ? WHERE id = ?", now, id);
+    all(
+      "DELETE FROM memory_owners WHERE forgotten_at < ? AND id NOT IN (SELECT owner FROM memories)",
+      now - forgottenMs,
+    );
+  });
+
+/** What of the team's object a session's memory needs. */
+export type MemoryDirectory = Pick<TeamDirectory, "addMemories" | "recentMemories" | "recallMemories">;
+
+/** The same from a session. */
+export const memoryAt = (team: () => MemoryDirectory, tenant: string): SharedMemory => ({
+  add: (rows) => team().addMemories(tenant, rows),
+  recent: (owner, limit, seen) => team().recentMemories(tenant, owner, limit, seen),
+  recall: (owner, query) => team().recallMemories(tenant, owner, query),
+});

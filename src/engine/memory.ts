@@ -1,0 +1,67 @@
+import type { Embedder, MemoryRules } from "../agent/memory.ts";
+import { packVector } from "../agent/recall.ts";
+import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
+import type { Agent as AgentConfig, Provider, Team } from "../config/team.ts";
+import { fetchEmbeddings, hasEmbeddings } from "../providers/embeddings.ts";
+import { profiles as builtInProfiles } from "../providers/index.ts";
+import type { Profile } from "../providers/profile.ts";
+import type { Egress } from "../tools/egress.ts";
+import type { Redactor } from "../tools/redaction.ts";
+import { providerOf } from "./models.ts";
+import { readSecrets } from "./secrets.ts";
+import type { Bindings } from "./secrets.ts";
+
+/** An agent's memory from its config (AG-41). */
+
+export const memoryOf = ({ memory }: AgentConfig): MemoryRules | null => {
+  if (memory === undefined) return null;
+  const { scope, recent, limit, threshold, min_words: minWords, write } = memory;
+  return { scope, recent, limit, threshold, minWords, write };
+};
+
+interface EmbedderParts {
+  readonly team: Team;
+  readonly env: Bindings;
+  readonly egress: Egress;
+  readonly redactor: Pick<Redactor, "learn">;
+  readonly profiles: readonly Profile[];
+}
+
+const textsOf = ({ api_key = "", base_url = "", headers, model }: Provider): readonly string[] => [
+  api_key,
+  base_url,
+  model,
+  ...Object.values(headers),
+];
+
+const embedderAt = (
+  { team, env, egress, redactor }: EmbedderParts,
+  config: Provider,
+  profile: Profile,
+): Embedder => ({
+  embed: async (texts, signal) => {
+    const names = textsOf(config).flatMap((text) => referencesIn(text).names);
+    const values = await readSecrets(env, names);
+    for (const [name, value] of values) redactor.learn(name, value);
+    const secret = (text: string): string => {
+      const resolved = resolveReferences(text, (name) => values.get(name));
+      if (resolved.ok) return resolved.value;
+      throw new Error(missingReference(`provider ${config.name}`, resolved.missing[0] ?? "", team.name));
+    };
+    const vectors = await fetchEmbeddings({ profile, config, secret, egress }, texts, signal);
+    const by = `${config.name}/${config.model}`;
+    return vectors.map((vector) => ({ by, bytes: packVector(vector) }));
+  },
+});
+
+/** What makes vectors for an agent's memory; null without `embedding`, or if its provider has none. */
+export const embedders = (parts: EmbedderParts): ((agent: string) => Embedder | null) => {
+  const { team, profiles } = parts;
+  return (name) => {
+    const embedding = team.agents.find((agent) => agent.name === name)?.memory?.embedding;
+    const config = embedding === undefined ? undefined : providerOf(team, embedding);
+    const profile = [...profiles, ...builtInProfiles].find(({ kind }) => kind === config?.kind);
+    if (config === undefined || profile === undefined || !hasEmbeddings(profile)) return null;
+    return embedderAt(parts, config, profile);
+  };
+};

@@ -1,0 +1,60 @@
+import * as z from "zod";
+import type { Egress } from "../tools/egress.ts";
+import { endpoint } from "./address.ts";
+import type { Profile } from "./profile.ts";
+import type { ProviderConfig } from "./schema.ts";
+
+/** Embeddings over the chat completions API's `/embeddings` (AG-41). */
+
+export interface EmbeddingsOptions {
+  readonly profile: Profile;
+  readonly config: ProviderConfig;
+  /** A config text with its references resolved; throws if one is unset. */
+  readonly secret: (text: string) => string;
+  readonly egress: Egress;
+}
+
+/** Whether a provider of this profile has embeddings. */
+export const hasEmbeddings = ({ protocol }: Pick<Profile, "protocol">): boolean => protocol === "openai-chat";
+
+const timeoutMs = 10_000;
+const longestAnswer = 16 * 1024 * 1024;
+
+const answerSchema = z.object({
+  data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1).max(16_384) })),
+});
+
+/** One vector for each text, in their order. Rejects if the answer is not one of each, and on any failure. */
+export const fetchEmbeddings = async (
+  { profile, config, secret, egress }: EmbeddingsOptions,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly (readonly number[])[]> => {
+  const base = config.base_url ?? profile.baseUrl;
+  if (base === null) throw new Error(`provider ${config.name}: base_url is missing`);
+  const headers = new Headers({ "content-type": "application/json" });
+  const key = config.api_key === undefined ? null : secret(config.api_key);
+  if (key !== null && (config.auth ?? profile.auth) === "x-api-key") headers.set("x-api-key", key);
+  else if (key !== null) headers.set("authorization", `Bearer ${key}`);
+  for (const [name, value] of Object.entries(config.headers)) headers.set(name, secret(value));
+  const response = await egress(endpoint(secret(base), profile.protocol, "/embeddings"), {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ model: secret(config.model), input: texts, encoding_format: "float" }),
+    signal,
+    redirects: "refuse",
+    maxBytes: longestAnswer,
+    timeout: timeoutMs,
+  });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`provider ${config.name}: embeddings were answered with ${response.status}`);
+  }
+  const { data } = answerSchema.parse(await response.json());
+  const byIndex = new Map(data.map(({ index, embedding }) => [index, embedding]));
+  return texts.map((_, index) => {
+    const vector = byIndex.get(index);
+    if (vector === undefined) throw new Error(`provider ${config.name}: an embedding is missing`);
+    return vector;
+  });
+};

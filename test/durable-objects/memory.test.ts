@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { api, create } from "../support/worker-session.ts";
+import type { Session } from "../support/worker-session.ts";
+
+/** Memory in workerd: the team's own tables and their index of words, over several sessions and the router (AG-41). */
+
+const notes = async (session: Session): Promise<readonly string[]> => {
+  const { data } = (await session.call("GET", "/messages?limit=200")).body as unknown as {
+    readonly data: readonly { readonly parts: readonly { readonly text?: string }[] }[];
+  };
+  return data.flatMap(({ parts }) =>
+    parts.flatMap(({ text = "" }) => (text.startsWith("<memory>") ? [text] : [])),
+  );
+};
+
+const parsed = (output: unknown): unknown => (typeof output === "string" ? JSON.parse(output) : output);
+
+const found = async (session: Session): Promise<unknown> =>
+  (await session.events()).flatMap((event) =>
+    event.type === "tool_call_end" ? [parsed(event.data.output)] : [],
+  );
+
+const opened = (subject: string): Promise<Session> => create("mind", undefined, { metadata: { subject } });
+
+test("★ AG-41: what one session of a subject hears and keeps, another recalls and searches, through crashes; another subject's does not, and DELETE forgets it", async () => {
+  const first = await opened("ada");
+  await first.send("in1", "Please remember where my boat lies");
+  await first.crash();
+  await first.quiet();
+  const second = await opened("ada");
+  await second.send("in1", "Please search where my boat lies");
+  await second.crash();
+  await second.quiet();
+  expect(await notes(second)).toEqual([expect.stringContaining("The boat lies in Kiel.")]);
+  expect(await found(second)).toMatchObject([
+    [{ text: "The keel is made of oak.", agent: "mind", score: 1 }],
+  ]);
+  await second.evict();
+  expect(await notes(second)).toHaveLength(1);
+  const stranger = await opened("bob");
+  await stranger.send("in1", "Please search where my boat lies");
+  await stranger.quiet();
+  expect([await notes(stranger), await found(stranger)]).toEqual([[], [[]]]);
+  expect(await api("DELETE", "/memory/ada", { key: null })).toMatchObject({ status: 401 });
+  for (let time = 0; time < 2; time++) expect((await api("DELETE", "/memory/ada")).status).toBe(204);
+  const third = await opened("ada");
+  await third.send("in1", "Please search where my boat lies");
+  await third.quiet();
+  expect([await notes(third), await found(third)]).toEqual([[], [[]]]);
+});
