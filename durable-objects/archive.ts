@@ -4,6 +4,7 @@ import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
+import { linesOf } from "../src/agent/lines.ts";
 import { addUsage, noUsage } from "../src/agent/usage.ts";
 import { askOrder, loadBlob, messageJson } from "./rows.ts";
 import { answered, chatThen, originals, seen } from "./sight-rows.ts";
@@ -22,11 +23,14 @@ const rows = (sql: Sql, query: string, ...values: SqlStorageValue[]): readonly u
 const events = (sql: Sql, after: number, limit: number): readonly string[] => {
   const found: string[] = [];
   if (limit <= 0) return found;
-  for (const { first, lines } of sql.exec<{ first: number; lines: string }>(
-    "SELECT first, lines FROM events WHERE last > ? ORDER BY last",
-    after,
-  )) {
-    const each = lines.split("\n");
+  for (const { first, lines, at, session } of sql.exec<{
+    first: number;
+    lines: string;
+    at: number;
+    session: string;
+  }>("SELECT first, lines, at, session FROM events WHERE last > ? ORDER BY last", after)) {
+    const texts = lines.split("\n");
+    const each = session === "" ? texts : linesOf(texts, session, first, at);
     found.push(...(first > after ? each : each.slice(after - first + 1)));
     if (found.length >= limit) break;
   }

@@ -2,7 +2,8 @@ import type { Agent } from "../src/agent/agent.ts";
 import { draftOf } from "../src/agent/draft.ts";
 import type { Draft, Moment } from "../src/agent/draft.ts";
 import type { SessionEvent } from "../src/agent/events.ts";
-import { linesOf } from "../src/agent/lines.ts";
+import { linesOf, toldOf } from "../src/agent/lines.ts";
+import type { Told } from "../src/agent/lines.ts";
 import { runLines } from "../src/agent/middleware.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
@@ -22,11 +23,10 @@ const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
     return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
   });
 
-/** The draft's events as lines; the last net for secrets that some part let through (RE-15). */
-const tellable = (draft: Draft, { id, head }: Session, { redactor }: Engine): readonly string[] => {
-  const { now } = draft.moment;
-  const lines = linesOf(draft.events, id, head, now);
-  return lines.some(redactor.holds) ? linesOf(redactor.value(draft.events), id, head, now) : lines;
+/** The draft's events as texts; the last net for secrets that some part let through (RE-15). */
+const tellable = ({ events }: Draft, { redactor }: Engine): Told => {
+  const told = toldOf(events);
+  return told.texts.some(redactor.holds) ? { ...told, texts: toldOf(redactor.value(events)).texts } : told;
 };
 
 const loggersIn =
@@ -56,16 +56,17 @@ export const createDoor = (
       );
       const result = change(draft);
       if (closed || isUnchanged(draft, state)) return result;
-      const lines = tellable(draft, state, engine);
-      const next = { ...draft.state, head: state.head + lines.length };
+      const told = tellable(draft, engine);
+      const { head: headBefore } = state;
+      const next = { ...draft.state, head: state.head + told.texts.length };
       storage.transactionSync(() => {
         committing();
-        writeTransition(storage.sql, before, next, draft, lines);
+        writeTransition(storage.sql, before, next, draft, told);
         items.closed(endedItems(draft.events));
       });
       state = next;
       before = next;
-      watchers.publish(lines, next.head);
+      watchers.publish(linesOf(told.texts, next.id, headBefore + 1, draft.moment.now), next.head);
       for (const { msg, fields, level } of runLines(draft.events, loggersIn(engine, next)))
         log(msg, { session: next.id, ...fields }, level);
       return result;

@@ -7,8 +7,16 @@ import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
-import { askOrder, externalBlob, loadBlob, messageJson } from "./rows.ts";
-import type { StoredRow, ThreadRow } from "./rows.ts";
+import {
+  askOrder,
+  externalBlob,
+  loadBlob,
+  messageJson,
+  picked,
+  sessionTurnFields,
+  turnFields,
+} from "./rows.ts";
+import type { StoredRow, TurnRow } from "./rows.ts";
 
 /** The newest overlay of each message that is in the view. */
 const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Overlay> =>
@@ -38,8 +46,18 @@ const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
     .sort((a, b) => placeOf(a) - placeOf(b));
 };
 
-const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string, Input>): Thread => {
-  const { inboxIds, history, session: _session, ...rest } = row;
+/** The one text of a row; null if there is none. */
+const textOf = (sql: SqlStorage, query: string, id: string): string | null =>
+  sql.exec<{ text: string }>(query, id).toArray()[0]?.text ?? null;
+
+const loadThread = (
+  sql: SqlStorage,
+  row: StoredRow,
+  turn: Pick<Thread, keyof Thread & keyof TurnRow>,
+  waiting: ReadonlyMap<string, Input>,
+): Thread => {
+  const { inboxIds, session: _session, ...rest } = row;
+  const history = textOf(sql, "SELECT lines AS text FROM histories WHERE thread = ?", row.id);
   const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
   const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
@@ -47,10 +65,11 @@ const loadThread = (sql: SqlStorage, row: StoredRow, waiting: ReadonlyMap<string
   return {
     ...fresh,
     ...rest,
+    ...turn,
     chat,
     inbox,
     history: unpackHistory(history ?? ""),
-    run: loadRun(sql, row, chat),
+    run: loadRun(sql, row.id, turn, chat),
   };
 };
 
@@ -67,7 +86,12 @@ const freshRun = {
   wants: [],
 };
 
-const loadRun = (sql: SqlStorage, { id, run: row }: ThreadRow, chat: readonly Message[]): Thread["run"] => {
+const loadRun = (
+  sql: SqlStorage,
+  id: string,
+  { run: row }: Pick<Thread, "run">,
+  chat: readonly Message[],
+): Thread["run"] => {
   const run = row === null ? null : { ...freshRun, ...row };
   if (run?.phase.at !== "acting") return run;
   const rows = sql
@@ -97,6 +121,15 @@ const freshSession = {
   nextEdit: 2,
 } as const;
 
+/** What each thread's turns changed, by thread. */
+const loadTurns = (sql: SqlStorage): ReadonlyMap<string, TurnRow> =>
+  new Map(
+    sql
+      .exec<{ thread: string; json: string }>("SELECT thread, json FROM turns")
+      .toArray()
+      .map(({ thread, json }) => [thread, JSON.parse(json) as TurnRow]),
+  );
+
 /** The live state: what the model will see, what waits, and counters; null if there is no session. */
 export const load = (sql: SqlStorage): Session | null => {
   const rows = sql
@@ -105,6 +138,12 @@ export const load = (sql: SqlStorage): Session | null => {
     .map(({ state }) => JSON.parse(state) as StoredRow);
   const own = rows.find(({ session }) => session !== undefined)?.session;
   if (own === undefined) return null;
+  const turns = loadTurns(sql);
+  const turnOf = (id: string): TurnRow => {
+    const turn = turns.get(id);
+    if (turn === undefined) throw new Error(`thread ${id} has no row in turns`);
+    return turn;
+  };
   const waiting = sql
     .exec<{ json: string }>("SELECT json FROM inputs WHERE status = 'accepted'")
     .toArray()
@@ -119,10 +158,11 @@ export const load = (sql: SqlStorage): Session | null => {
     .map(({ json }) => JSON.parse(json) as StoredTask);
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
-  const threads = rows.map((row) => loadThread(sql, row, inputs));
+  const threads = rows.map((row) => loadThread(sql, row, picked(turnOf(row.id), turnFields), inputs));
   return {
     ...freshSession,
     ...own,
+    ...picked((turnOf("main") as Required<TurnRow>).session, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
     head: head ?? 0,
     threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),

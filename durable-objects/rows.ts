@@ -2,14 +2,46 @@ import type { Session, Thread } from "../src/agent/state.ts";
 
 /** What reading and writing a session's rows share: their shapes, and long texts in pieces. */
 
-/** A thread without what has rows of its own, its history in short. */
-export type ThreadRow = Omit<Thread, "chat" | "inbox" | "history"> & {
+/** Fields of a thread that change with nearly every turn: they have a row of their own, so that a turn writes little. */
+export const turnFields = [
+  "run",
+  "tokens",
+  "removed",
+  "seen",
+  "nextPos",
+  "calls",
+  "lastUsage",
+  "previousNewest",
+  "recordMarks",
+  "lastRun",
+] as const satisfies readonly (keyof Thread)[];
+/** The same of the session. */
+export const sessionTurnFields = [
+  "updatedAt",
+  "nextBlob",
+  "nextEdit",
+  "funds",
+  "usage",
+] as const satisfies readonly (keyof Session)[];
+
+type TurnFields = (typeof turnFields)[number];
+type SessionTurnFields = (typeof sessionTurnFields)[number];
+type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head" | SessionTurnFields>;
+
+/** What a thread's turns change; main's also holds the session's own. */
+export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Session, SessionTurnFields> };
+/** A thread without what has rows of its own; main's also holds the session's own fields. */
+export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | TurnFields> & {
   readonly inboxIds: readonly string[];
-  readonly history: string;
+  readonly session?: SessionRow;
 };
-export type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head">;
-/** Main's row also holds the session's own fields. */
-export type StoredRow = ThreadRow & { readonly session?: SessionRow };
+
+/** Some fields of an object, those that it has. */
+export const picked = <T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> => {
+  const some = {} as { -readonly [key in K]: T[key] };
+  for (const key of keys) if (key in from) some[key] = from[key];
+  return some;
+};
 
 /** UTF-16 units of a row: below the platform's limit in bytes, whatever they are. */
 export const pieceLength = 500_000;

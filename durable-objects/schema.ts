@@ -23,11 +23,26 @@ const retirements = `
   CREATE TABLE retirements (edit INTEGER PRIMARY KEY, json TEXT NOT NULL);
 `;
 
+/** What each turn changes, apart from the rest of its thread: since version 5. */
+const turns = `
+  CREATE TABLE turns (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, json TEXT NOT NULL);
+  -- newest finished calls, a line each
+  CREATE TABLE histories (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, lines TEXT NOT NULL);
+`;
+
+/** Older releases had all of it in the thread's row; what a row of `turns` has too much is not looked at. */
+const turnsSplit = `${turns}
+  INSERT INTO turns (thread, json) SELECT id, state FROM threads;
+  INSERT INTO histories (thread, lines) SELECT id, ifnull(state ->> '$.history', '') FROM threads;
+  ALTER TABLE events ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE events ADD COLUMN session TEXT NOT NULL DEFAULT '';
+`;
+
 /** Tables of a SessionObject, created with the session and never by a read. Values are JSON; times are milliseconds since the epoch. */
 export const schema = `
   -- schema_version; dead drives in a row
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  -- a thread without its chat; main's row also holds the session's own fields; busy = it has a run
+  -- a thread without its chat and what its turns change; main's row also holds the session's own fields; busy = it has a run
   CREATE TABLE threads (id TEXT PRIMARY KEY, busy INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID;
   -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it
   CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, json TEXT NOT NULL,
@@ -36,8 +51,8 @@ export const schema = `
   CREATE TABLE outcomes (thread TEXT NOT NULL, call TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (thread, call)) WITHOUT ROWID;
   CREATE TABLE inputs (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE asks (id TEXT PRIMARY KEY, status TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
-  -- the events of one commit, a line each; last = seq of the last line
-  CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, lines TEXT NOT NULL);
+  -- the events of one commit, a line each without what they share; last = seq of the last line; session '' = whole lines
+  CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, lines TEXT NOT NULL, at INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL DEFAULT '');
   -- text of an open streamed item, so that a crash leaves what was shown
   CREATE TABLE items (id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL, json TEXT NOT NULL);
@@ -52,9 +67,15 @@ export const schema = `
   ${sharedStores}
   ${calledThreads}
   ${retirements}
+  ${turns}
 `;
 
-export const schemaVersion = 4;
+export const schemaVersion = 5;
 
 /** Steps from one schema version to the next, in order; step i leads to version i + 2. */
-export const migrations: readonly string[] = [overlays + sharedStores, calledThreads, retirements];
+export const migrations: readonly string[] = [
+  overlays + sharedStores,
+  calledThreads,
+  retirements,
+  turnsSplit,
+];

@@ -1,13 +1,22 @@
 import type { Message } from "../src/chat/message.ts";
 import { packHistory } from "../src/agent/history.ts";
 import type { Transition } from "../src/agent/draft.ts";
+import type { Told } from "../src/agent/lines.ts";
 import type { Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
 import { taskNumber } from "../src/agent/board.ts";
 import { writeChildren } from "./children.ts";
 import { writeEntries } from "./entries.ts";
-import { externalBlob, messageBlob, pieceLength, writeBlob } from "./rows.ts";
-import type { SessionRow, ThreadRow } from "./rows.ts";
+import {
+  externalBlob,
+  messageBlob,
+  picked,
+  pieceLength,
+  sessionTurnFields,
+  turnFields,
+  writeBlob,
+} from "./rows.ts";
+import type { StoredRow, TurnRow } from "./rows.ts";
 
 /** Writes a session's rows: only what a transition changed. */
 
@@ -18,37 +27,40 @@ const slimRun = ({ run }: Thread): Thread["run"] => {
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** A thread's row is written in each commit: fields are left out of its JSON as `undefined`, a fraction of a copy without them. */
-const rowOf = (thread: Thread): LeftOut<ThreadRow> => ({
-  ...thread,
-  chat: undefined,
-  inbox: undefined,
-  run: slimRun(thread),
-  inboxIds: thread.inbox.map(({ id }) => id),
-  history: packHistory(thread.history),
-});
-
 /** A row with more fields, none of which its JSON has. */
 type LeftOut<T> = T & Readonly<Record<string, unknown>>;
 
-/** Fields of a session with rows of their own; the text of an external context has a blob. */
-const sessionRow = (session: Session): LeftOut<SessionRow> => ({
-  ...session,
-  threads: undefined,
-  asks: undefined,
-  tasks: undefined,
-  head: undefined,
-  ...(session.external === undefined ? {} : { external: { text: "" } }),
-});
+/** Fields with rows of their own, as `undefined`: left out of a JSON so, which costs a fraction of a copy without them. */
+const absent = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
+  Object.fromEntries(keys.map((key) => [key, undefined]));
 
-const apart: ReadonlySet<string> = new Set<keyof Session>(["threads", "asks", "tasks", "head"]);
+const threadRest = absent([...turnFields, "chat", "inbox", "history"]);
+const sessionRest = absent([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
 
-/** Whether a field of the session's own has changed. */
-const isOwnChanged = (before: Session, after: Session): boolean => {
-  for (const key in after) {
-    const field = key as keyof Session;
-    if (before[field] !== after[field] && !apart.has(key)) return true;
-  }
+/** A thread's row; of an external context only that there is one: its text has a blob. */
+const rowOf = (thread: Thread, session: Session): LeftOut<StoredRow> => {
+  const row = { ...thread, ...threadRest, inboxIds: thread.inbox.map(({ id }) => id) };
+  if (thread.id !== "main") return row;
+  const external = session.external === undefined ? {} : { external: { text: "" } };
+  return { ...row, session: { ...session, ...sessionRest, ...external } };
+};
+
+const turnOf = (thread: Thread, session: Session): TurnRow => {
+  const row = { ...picked(thread, turnFields), run: slimRun(thread) };
+  return thread.id === "main" ? { ...row, session: picked(session, sessionTurnFields) } : row;
+};
+
+/** Whether one of these fields has changed. */
+const someChanged = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
+  keys.some((key) => before[key] !== after[key]);
+
+/** Whether another field has changed than those with rows of their own. */
+const restChanged = <T extends object>(
+  before: T,
+  after: T,
+  apart: Readonly<Record<string, undefined>>,
+): boolean => {
+  for (const key in after) if (before[key] !== after[key] && !(key in apart)) return true;
   return false;
 };
 
@@ -60,32 +72,79 @@ const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Se
 const doneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
-const writeThread = (sql: SqlStorage, before: Thread | undefined, thread: Thread, session: Session): void => {
-  const row = rowOf(thread);
-  const json = JSON.stringify(thread.id === "main" ? { ...row, session: sessionRow(session) } : row);
-  sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?, ?)", thread.id, thread.run === null ? 0 : 1, json);
+/** Where a commit is written, with the texts of its new messages as far as its events have them. */
+interface To {
+  readonly sql: SqlStorage;
+  readonly messages: Told["messages"];
+}
+
+/** A thread and its session. */
+interface Place {
+  readonly thread: Thread;
+  readonly session: Session;
+}
+
+const turnChanged = (before: Place, { thread, session }: Place): boolean =>
+  someChanged(before.thread, thread, turnFields) ||
+  (thread.id === "main" && someChanged(before.session, session, sessionTurnFields));
+
+const rowChanged = (before: Place, { thread, session }: Place): boolean =>
+  before.thread.inbox !== thread.inbox ||
+  (before.thread.run === null) !== (thread.run === null) ||
+  restChanged(before.thread, thread, threadRest) ||
+  (thread.id === "main" && restChanged(before.session, session, sessionRest));
+
+const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {
+  const done = doneCalls(thread);
+  if (done.length === 0) return;
   const known = new Set(doneCalls(before).map(({ call }) => call.id));
-  for (const { call, outcome } of doneCalls(thread)) {
-    if (!known.has(call.id))
-      sql.exec(
-        "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)",
-        thread.id,
-        call.id,
-        JSON.stringify(outcome),
-      );
+  for (const { call, outcome } of done) {
+    if (known.has(call.id)) continue;
+    const json = JSON.stringify(outcome);
+    sql.exec("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", thread.id, call.id, json);
   }
-  writeChat(sql, thread.id, before?.chat ?? [], thread.chat);
+};
+
+const writeThread = (to: To, before: Place | null, after: Place): void => {
+  const { sql } = to;
+  const { thread, session } = after;
+  const { id, history } = thread;
+  if (before === null || rowChanged(before, after)) {
+    const json = JSON.stringify(rowOf(thread, session));
+    sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?, ?)", id, thread.run === null ? 0 : 1, json);
+  }
+  if (before === null || turnChanged(before, after)) {
+    const json = JSON.stringify(turnOf(thread, session));
+    sql.exec(
+      "INSERT INTO turns (thread, json) VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET json = excluded.json",
+      id,
+      json,
+    );
+  }
+  if (before === null || before.thread.history !== history)
+    sql.exec(
+      "INSERT INTO histories (thread, lines) VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET lines = excluded.lines",
+      id,
+      packHistory(history),
+    );
+  writeOutcomes(sql, before?.thread, thread);
+  writeChat(to, id, before?.thread.chat ?? [], thread.chat);
 };
 
 /** A thread that left the live state: its last messages are written, its state is not needed any more. */
-const leaveThread = (sql: SqlStorage, before: Thread | undefined, { id, chat }: Thread): void => {
-  writeChat(sql, id, before?.chat ?? [], chat);
+const leaveThread = (to: To, before: Thread | undefined, { id, chat }: Thread): void => {
+  const { sql } = to;
+  writeChat(to, id, before?.chat ?? [], chat);
   sql.exec("DELETE FROM threads WHERE id = ?", id);
+  sql.exec("DELETE FROM turns WHERE thread = ?", id);
+  sql.exec("DELETE FROM histories WHERE thread = ?", id);
   sql.exec("DELETE FROM outcomes WHERE thread = ?", id);
 };
 
-const writeMessage = (sql: SqlStorage, thread: string, message: Message): void => {
-  const json = JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
+const writeMessage = ({ sql, messages }: To, thread: string, message: Message): void => {
+  const json =
+    messages.get(message) ??
+    JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
   const long = json.length > pieceLength;
   if (long) writeBlob(sql, messageBlob(thread, message.pos), json);
   sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, long ? "" : json);
@@ -98,25 +157,20 @@ const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message
 };
 
 /** Appended messages are inserted, those that are shown otherwise get an overlay; what left the chat is retired with its edit. */
-const writeChat = (
-  sql: SqlStorage,
-  thread: string,
-  before: readonly Message[],
-  after: readonly Message[],
-): void => {
+const writeChat = (to: To, thread: string, before: readonly Message[], after: readonly Message[]): void => {
   if (before === after) return;
   let same = 0;
   while (same < before.length && before[same] === after[same]) same += 1;
   const known = new Map(before.slice(same).map((message) => [message.pos, message]));
   for (const message of after.slice(same)) {
     const stored = known.get(message.pos);
-    if (stored === undefined || stored.marks !== message.marks) writeMessage(sql, thread, message);
-    if (stored?.overlay !== message.overlay) writeOverlay(sql, thread, message);
+    if (stored === undefined || stored.marks !== message.marks) writeMessage(to, thread, message);
+    if (stored?.overlay !== message.overlay) writeOverlay(to.sql, thread, message);
   }
 };
 
 /** What left the view keeps its row, and its edit says who did it; one that came and went in the same commit gets it now. */
-const writeRetired = (sql: SqlStorage, before: Session | null, { retired }: Transition): void => {
+const writeRetired = (to: To, before: Session | null, { retired }: Transition): void => {
   if (retired.length === 0) return;
   const stored = new Map(
     Object.values(before?.threads ?? {}).map(({ id, chat }) => [
@@ -125,12 +179,12 @@ const writeRetired = (sql: SqlStorage, before: Session | null, { retired }: Tran
     ]),
   );
   for (const [edit, { cause }] of new Map(retired.map((each) => [each.edit, each])))
-    sql.exec("INSERT INTO retirements VALUES (?, ?)", edit, JSON.stringify(cause));
+    to.sql.exec("INSERT INTO retirements VALUES (?, ?)", edit, JSON.stringify(cause));
   for (const { thread, message, edit } of retired) {
     const old = stored.get(thread)?.get(message.pos);
-    if (old === undefined) writeMessage(sql, thread, message);
-    if (old?.overlay !== message.overlay) writeOverlay(sql, thread, message);
-    sql.exec("UPDATE messages SET retired = ? WHERE thread = ? AND pos = ?", edit, thread, message.pos);
+    if (old === undefined) writeMessage(to, thread, message);
+    if (old?.overlay !== message.overlay) writeOverlay(to.sql, thread, message);
+    to.sql.exec("UPDATE messages SET retired = ? WHERE thread = ? AND pos = ?", edit, thread, message.pos);
   }
 };
 
@@ -174,43 +228,49 @@ const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): vo
       sql.exec("INSERT OR REPLACE INTO tasks VALUES (?, ?)", taskNumber(task), JSON.stringify(task));
 };
 
-/** Writes one transition; the caller holds the transaction. `after.head` counts the lines already. */
+/** Writes one transition; the caller holds the transaction. `after.head` counts its events already. */
 export const writeTransition = (
   sql: SqlStorage,
   before: Session | null,
   after: Session,
   transition: Transition,
-  lines: readonly string[],
+  { texts, messages }: Told,
 ): void => {
-  const own = before === null || isOwnChanged(before, after);
+  const to = { sql, messages };
   for (const thread of Object.values(after.threads)) {
     const known = before?.threads[thread.id];
-    if (known !== thread || (own && thread.id === "main")) writeThread(sql, known, thread, after);
+    if (before === null || known === undefined) writeThread(to, null, { thread, session: after });
+    else if (known !== thread || thread.id === "main")
+      writeThread(to, { thread: known, session: before }, { thread, session: after });
   }
-  for (const thread of transition.left) leaveThread(sql, before?.threads[thread.id], thread);
+  for (const thread of transition.left) leaveThread(to, before?.threads[thread.id], thread);
   writeChildren(sql, transition.children);
   writeAsks(sql, before, after);
   writeTasks(sql, before, after);
   writeEntries(sql, transition.entries);
-  writeRetired(sql, before, transition);
+  writeRetired(to, before, transition);
   writeExternal(sql, before, after);
   writeRows(sql, transition);
-  writeEvents(sql, after.head - lines.length, lines);
+  writeEvents(sql, after, transition.moment.now, texts);
 };
 
-/** The lines of a commit in one row, or in a few if they are long. */
-const writeEvents = (sql: SqlStorage, head: number, lines: readonly string[]): void => {
+/** The events of a commit in one row, or in a few if they are long. */
+const writeEvents = (sql: SqlStorage, { id, head }: Session, at: number, texts: readonly string[]): void => {
+  const before = head - texts.length;
   let start = 0;
   let length = 0;
-  for (const [index, line] of lines.entries()) {
-    length += line.length + 1;
-    const next = lines[index + 1];
+  for (const [index, text] of texts.entries()) {
+    length += text.length + 1;
+    const next = texts[index + 1];
     if (next !== undefined && length + next.length < pieceLength) continue;
+    const lines = texts.slice(start, index + 1).join("\n");
     sql.exec(
-      "INSERT INTO events VALUES (?, ?, ?)",
-      head + index + 1,
-      head + start + 1,
-      lines.slice(start, index + 1).join("\n"),
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
+      before + index + 1,
+      before + start + 1,
+      lines,
+      at,
+      id,
     );
     start = index + 1;
     length = 0;

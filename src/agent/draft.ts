@@ -71,6 +71,7 @@ export interface KeptAnswer {
 /** What one commit stores: the next state, its events, and rows that are not part of the live state. */
 export interface Transition {
   readonly state: Session;
+  readonly moment: Pick<Moment, "now">;
   readonly events: readonly SessionEvent[];
   readonly ledger: readonly LedgerRow[];
   readonly runs: readonly RunRecord[];

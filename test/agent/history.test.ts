@@ -124,8 +124,8 @@ describe("EF-31: records", () => {
       },
     );
     const stored = (): readonly CallRecord[] => {
-      const { state } = bench.rows("threads")[0] as { state: string };
-      return unpackHistory((JSON.parse(state) as { history: string }).history);
+      const [row] = bench.rows("histories");
+      return unpackHistory((row as { lines: string }).lines);
     };
     bench.hold = true;
     bench.send("Go");

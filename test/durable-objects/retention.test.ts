@@ -11,7 +11,7 @@ const day = 86_400_000;
 const age = async (session: Session, ms: number): Promise<void> => {
   const path = "'$.session.updatedAt'";
   await session.sql(
-    `UPDATE threads SET state = json_set(state, ${path}, (state ->> ${path}) - ${ms}) WHERE id = 'main'`,
+    `UPDATE turns SET json = json_set(json, ${path}, (json ->> ${path}) - ${ms}) WHERE thread = 'main'`,
   );
   await session.evict();
 };
