@@ -7,7 +7,7 @@ import { agentOf, changeCounters, changeRun, changeThread, emit, runOf, threadOf
 import type { Draft } from "./draft.ts";
 import { edited } from "./edits.ts";
 import { checkedResult } from "./effect-result.ts";
-import type { BoundEffect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
+import type { BoundEffect, Effect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
 import { compacted } from "./guard-state.ts";
 import { contextLeft, toolTokens } from "./request-size.ts";
 import type { Run, Session, Thread } from "./state.ts";
@@ -138,6 +138,9 @@ export const effectFailed = (
   return true;
 };
 
+const isLadder = (draft: Draft, threadId: string, effect: Effect): boolean =>
+  effect === agentOf(draft, threadId).effects.ladder?.effect;
+
 const noticed = (
   draft: Draft,
   threadId: string,
@@ -149,14 +152,14 @@ const noticed = (
     if (notice.event === "status_update") emit(draft, threadId, "status_update", notice.data);
     else emit(draft, threadId, "compaction", { ...notice.data, effect: force?.why ?? effect.kind });
   }
-  const shrunk = notify.filter(
-    ({ event, data }) =>
-      event === "compaction" && data.stage !== "failed" && data.tokens_after < data.tokens_before,
+  const stages = notify.flatMap((notice) => (notice.event === "compaction" ? [notice.data] : []));
+  const shrunk = stages.filter(
+    ({ stage, tokens_before, tokens_after }) => stage !== "failed" && tokens_after < tokens_before,
   ).length;
   const { compactions = 0 } = runOf(draft, threadId).counters;
   if (shrunk > 0) changeCounters(draft, threadId, { compactions: compactions + shrunk });
-  if (notify.some(({ event, data }) => event === "compaction" && data.retired !== null))
-    compacted(draft, threadId);
+  if (stages.some(({ retired }) => retired !== null)) compacted(draft, threadId);
+  if (stages.length > 0 && isLadder(draft, threadId, effect)) changeRun(draft, threadId, { climbed: true });
 };
 
 /** Why an effect edits (EF-42): what forced it, the rung it came to, or the phase that it acts in. */
@@ -250,6 +253,8 @@ const phaseRun = (
   let context: EffectContext | null = null;
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
+    // One ladder per turn (EF-26).
+    if (runOf(draft, threadId).climbed === true && isLadder(draft, threadId, bound.effect)) continue;
     context ??= syncContext(draft, threadId, phase);
     const outcome = ran(context, bound, effectState(threadOf(draft, threadId), bound));
     if (!outcome.ok) {

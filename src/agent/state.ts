@@ -165,6 +165,8 @@ export interface Run {
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** Times that the provider refused this turn's request as too long (EF-25). */
   readonly overflows: number;
+  /** The open turn has had its compaction (EF-26). */
+  readonly climbed?: boolean;
   /** What it still has to be told; absent: nothing. */
   readonly wants?: readonly Want[];
   /** A compaction that the API asked for, before the next turn (EF-27). */

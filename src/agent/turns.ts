@@ -70,7 +70,7 @@ const turnOpened = (draft: Draft, threadId: string): void => {
 
 /** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit (SE-9 row 10, EF-4). */
 export const thinkingStarted = (draft: Draft, threadId: string): void => {
-  const { phase, repair } = runOf(draft, threadId);
+  const { phase, repair, climbed } = runOf(draft, threadId);
   if (phase.at !== "ready") {
     attemptStarted(draft, threadId);
     return;
@@ -86,7 +86,7 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
     wrapUpNoted(draft, threadId);
     turnOpened(draft, threadId);
   }
-  changeRun(draft, threadId, { hidden: [], overflows: 0 });
+  changeRun(draft, threadId, { hidden: [], overflows: 0, ...(climbed === true ? { climbed: false } : {}) });
   if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
 };
 

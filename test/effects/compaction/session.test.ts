@@ -293,6 +293,45 @@ agents:`;
   checkInvariants(bench, []);
 });
 
+describe("EF-26: one ladder per turn", () => {
+  const told = (bench: Bench): readonly string[] =>
+    bench
+      .events()
+      .flatMap((event) =>
+        event.type === "compaction" && "stage" in event.data
+          ? [`${event.turn} ${event.data["effect"]} ${event.data.stage}`]
+          : [],
+      );
+  const once = "{ kind: compact, params: { threshold: 0.6 } }";
+
+  test("of two compact entries that are both over their thresholds, the first climbs", async () => {
+    const bench = await ran(working(3, 4_500, down), `[${once}, ${once}]`, "max_tokens: 1000");
+    expect(told(bench)).toEqual(["4 compact failed", "4 compact failed"]);
+    expect(prompts(bench)).toHaveLength(3);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+
+  test("one that the API asked for is the ladder of its turn; the next turn has its own", async () => {
+    const { bench } = await playing(working(4, 4_500, down), `[${once}]`, "max_tokens: 1000");
+    bench.hold = true;
+    bench.send("Do it.");
+    await bench.steps();
+    while (purposed(bench, "turn").length < 3) {
+      bench.release();
+      bench.hold = true;
+      await bench.steps();
+    }
+    bench.ok("compact");
+    bench.hold = false;
+    bench.release();
+    await settle(bench);
+    expect(told(bench).slice(0, 3)).toEqual(["4 api failed", "5 compact failed", "5 compact failed"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+});
+
 describe("EF-25: overflows without any configured effect", () => {
   /** Turn 6 overflows so often before it is answered. */
   const over = (times: number): string =>
