@@ -15,6 +15,7 @@ import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
 import { asksForTurns, runBoundsOf } from "./budgets.ts";
+import { clientToolsOf } from "./client-tools.ts";
 import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
 import { laneTo, lanesOf } from "./lanes.ts";
@@ -110,13 +111,6 @@ const commandsOf = ({ options }: AgentConfig): Pick<Agent, "commandTimeout" | "w
 
 type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
 
-/** The caller's own tools go to `main`, and below it only where every caller lends its tools. */
-const clientToolsOf = (team: Team, { agent, standing }: Cast, variant: Variant): readonly ClientTool[] => {
-  const callers = team.agents.filter(({ name }) => standing?.chain.includes(name) === true);
-  const lent = callers.every(({ delegation }) => delegation.inherit === "union");
-  return lent && agent.options.tool_access.trim() === "" ? variant.clientTools : [];
-};
-
 /** A session's own model is `main`'s, and its children's only if it was set for the whole tree (MO-38). */
 const overrideOf = ({ standing }: Cast, { model, modelScope }: Variant): string | null =>
   standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
@@ -126,15 +120,16 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const { agent, standing } = cast;
   const tools = effectiveTools(parts, cast, variant.tools);
   const disabled = agent.options.tool_access.trim() !== "";
-  const clientTools = clientToolsOf(team, cast, variant);
+  const client = clientToolsOf(team, cast, tools, variant);
   const own = [...tools.values()]
     .filter(({ tool }) => tool.aliasOf === undefined)
     .map(({ tool: { name, description, schema } }) => ({ name, description, schema }));
-  const specs = [...own, ...clientSpecs(clientTools)];
+  const specs = [...own, ...clientSpecs(client.tools)];
   const known = new Set([
     ...parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
     ...coreTools,
     ...(builtInToolboxes["agents"] ?? []),
+    ...variant.clientTools.map(({ name }) => name),
   ]);
   const override = overrideOf(cast, variant);
   const delegation = delegationOf(team, cast, tools);
@@ -142,7 +137,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const guarding = guardsOf(parts.guards, agent, tools);
   const lane = (name: string) => laneTo(team, agent, name, parts.make);
   const effects = bindEffects({ custom: parts.effects, lane }, agent);
-  const judged = { team, agent, tools, clientTools, known, unavailable: parts.unavailable, now: parts.now };
+  const judged = { team, agent, tools, client, known, unavailable: parts.unavailable, now: parts.now };
   return {
     name: agent.name,
     missing: null,

@@ -1,7 +1,10 @@
 import type { BoundTool } from "../agent/agent.ts";
 import type { Problem } from "../agent/problem.ts";
-import type { ClientTool } from "../agent/state.ts";
+import type { ClientTool, Session } from "../agent/state.ts";
+import type { Team } from "../config/team.ts";
 import { schemaProblem } from "../tools/json-schema-check.ts";
+import { withinCeiling } from "./effective-tools.ts";
+import type { Cast } from "./effective-tools.ts";
 
 /** Tools that the caller of a session brings along (TB-38). */
 
@@ -38,4 +41,30 @@ export const clientToolProblem = (
     };
   }
   return null;
+};
+
+export interface LentClientTools {
+  readonly tools: readonly ClientTool[];
+  /** Agents above, whose rules their calls obey, too. */
+  readonly lenders: readonly string[];
+}
+
+/**
+ * The session's own tools that an agent has where it stands: they are `main`'s, and go below it only where every caller
+ * lends its tools; under the ceiling, and after its own tools of the same name (AG-19).
+ */
+export const clientToolsOf = (
+  team: Team,
+  { agent, standing }: Cast,
+  own: ReadonlyMap<string, BoundTool>,
+  { clientTools, tools: ceiling }: Pick<Session, "clientTools" | "tools">,
+): LentClientTools => {
+  const lenders = standing?.chain ?? [];
+  const callers = team.agents.filter(({ name }) => lenders.includes(name));
+  const lent = callers.every(({ delegation }) => delegation.inherit === "union");
+  const tools =
+    lent && agent.options.tool_access.trim() === ""
+      ? clientTools.filter(({ name }) => !own.has(name) && withinCeiling(name, ceiling))
+      : [];
+  return { tools, lenders };
 };

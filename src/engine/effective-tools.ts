@@ -27,7 +27,8 @@ export interface Cast {
 
 type Tools = ReadonlyMap<string, BoundTool>;
 
-const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
+/** Whether a session's ceiling leaves a tool. */
+export const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
   ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
 
 const isNameless = (standing: Standing | null): boolean => standing !== null && standing.adHoc !== null;

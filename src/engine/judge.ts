@@ -3,6 +3,7 @@ import type { ClientTool, Grant } from "../agent/state.ts";
 import type { CallPlan } from "../agent/call.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
+import type { LentClientTools } from "./client-tools.ts";
 import { rememberable, strictest, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
 import { unknownTool } from "../tools/toolbox.ts";
@@ -35,7 +36,7 @@ export interface JudgeParts {
   readonly team: Team;
   readonly agent: AgentConfig;
   readonly tools: ReadonlyMap<string, BoundTool>;
-  readonly clientTools: readonly ClientTool[];
+  readonly client: LentClientTools;
   /** Names of every tool that exists, whoever may use it. */
   readonly known: ReadonlySet<string>;
   /** Toolboxes that this deployment cannot serve, and why. */
@@ -129,9 +130,10 @@ export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[])
   const { name } = call;
   if (call.invalid === "truncated" || call.invalid === "too_many")
     return refusal(invalidText[call.invalid], "error", "reply");
-  const client = parts.clientTools.find((tool) => tool.name === name);
+  const client = parts.client.tools.find((tool) => tool.name === name);
   const bound = parts.tools.get(name);
-  const policies = policiesOf(parts, bound?.lenders ?? [], grants);
+  const lenders = client === undefined ? (bound?.lenders ?? []) : parts.client.lenders;
+  const policies = policiesOf(parts, lenders, grants);
   if (client !== undefined) return judgeClient(policies, client, call.args, parts.now());
   if (bound === undefined) {
     return parts.known.has(name)

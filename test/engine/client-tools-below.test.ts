@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import type { Bench } from "../support/bench.ts";
+import { childIds, crewYaml, delegate, replies, resultsOf, said } from "../support/crew.ts";
+import { createProbe } from "../support/probe.ts";
+import { benchOf } from "./harness.ts";
+
+/** What of a session's own tools reaches the agents below `main` (AG-19, TB-38). */
+
+const pick = {
+  name: "pick_color",
+  description: "Lets the person pick a colour.",
+  params: { type: "object", properties: {} },
+};
+const done = said("Done.");
+
+interface Opened {
+  readonly bench: Bench;
+  readonly child: string;
+}
+
+/** The lead makes the first move, then its child tries one call. */
+const opened = async (
+  lead: string,
+  { call = "pick_color", coder = "", move = delegate("coder"), create = {} } = {},
+): Promise<Opened> => {
+  const yaml = crewYaml([
+    { name: "lead", script: replies(said(move), said([call, {}]), done), yaml: lead },
+    { name: "coder", script: replies(said([call, {}]), done), yaml: coder },
+  ]);
+  const extras = { toolboxes: [createProbe().toolbox], names: ["pick_color"] };
+  const bench = await benchOf(yaml, extras, { client_tools: [pick], ...create });
+  bench.send("Go");
+  await bench.idle();
+  const [child = ""] = childIds({ bench });
+  return { bench, child };
+};
+
+const asks = ({ bench }: Opened): readonly string[] =>
+  Object.values(bench.state().asks).map(({ kind, thread }) => `${kind} ${thread}`);
+const union = "delegation: { inherit: union }";
+
+test("AG-19 TB-38: with union on every edge a client tool works below main", async () => {
+  const made = await opened(union);
+  expect(asks(made)).toEqual([`client_tool ${made.child}`]);
+});
+
+test("AG-19 TB-38: a lent client tool obeys the rules of every agent above, the stricter wins", async () => {
+  const rules = "rules: [{ tool: pick_color, action: deny, reason: Not by others }]";
+  const made = await opened(`${union}\npermissions: { preset: open, ${rules} }`);
+  expect(asks(made)).toEqual([]);
+  expect(resultsOf(made, made.child)).toEqual([
+    "denied: denied: a rule forbids this call (rule deny pick_color): Not by others",
+  ]);
+});
+
+test("AG-19 TB-38: a client tool outside the session's ceiling is not declared, and refused at dispatch", async () => {
+  const yaml = crewYaml([{ name: "lead", script: replies(said(["pick_color", {}], ["look", {}]), done) }]);
+  const extras = { toolboxes: [createProbe().toolbox], names: ["pick_color"] };
+  const bench = await benchOf(yaml, extras, { tools: ["look"], client_tools: [pick] });
+  bench.send("Go");
+  await bench.idle();
+  expect(bench.requests[0]?.tools.map(({ name }) => name)).toEqual(["look"]);
+  expect(resultsOf({ bench })).toEqual([
+    "denied: not_permitted: lead may not use pick_color",
+    "ok: look() done",
+  ]);
+  expect(bench.state().asks).toEqual({});
+});
+
+test("AG-19: a child's own tool wins over a client tool of that name, and is declared once", async () => {
+  const create = { client_tools: [{ ...pick, name: "look" }] };
+  const made = await opened(`${union}\ntoolboxes: []`, { call: "look", create });
+  expect(resultsOf(made, made.child)).toEqual(["ok: look() done"]);
+  const declared = made.bench.requests.map(({ tools }) => tools.filter(({ name }) => name === "look").length);
+  expect(declared).toEqual([1, 1, 1, 1]);
+});
