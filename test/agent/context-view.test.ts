@@ -179,6 +179,30 @@ describe("EF-43: originals and pins", () => {
     expect(data).toHaveLength(bench.state().threads["main"]?.nextPos ?? 0);
   });
 
+  test("EF-43: a summary that is stored in pieces tells who wrote it, too", async () => {
+    const long = effect("teller", "before_complete", ({ turn, view }) =>
+      turn === 2
+        ? [
+            {
+              retire: {
+                from: view[0]?.id ?? "",
+                to: view.at(-1)?.id ?? "",
+                summary: "told ".repeat(110_000),
+              },
+            },
+          ]
+        : [],
+    );
+    const { bench } = await run(
+      "replies: [{ reply: [{ call: look, args: { name: a } }] }, { reply: [{ text: Done. }] }]",
+      { effects: { effects: [long] } },
+    );
+    const { data } = bench.ok("messages", { retired: true }) as unknown as {
+      data: readonly { id: string; retired_by: string | null }[];
+    };
+    expect(data.find(({ id }) => id === "msg_main_0")).toMatchObject({ retired_by: "teller" });
+  });
+
   test("EF-2: a message pinned by API is shown whole again, and stays so", async () => {
     const bench = await twenty();
     const short = bench.chat().find(({ overlay }) => overlay !== undefined);
