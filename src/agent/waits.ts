@@ -72,10 +72,32 @@ const onlyPeopleCanMove = (session: Session): boolean =>
       run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),
   );
 
-/** Says that it goes on. `by` = what moved it. */
+/** Whether a called agent of this thread ended, or asked it something, in this very draft. */
+const isChildsDoing = (draft: Draft, threadId: string): boolean =>
+  draft.children.some(({ parent, end }) => parent.thread === threadId && end !== null) ||
+  draft.events.some(({ type, thread = "" }) => {
+    const asking = type === "tool_call_parked" ? draft.state.threads[thread] : undefined;
+    return asking?.parent?.thread === threadId && asking.child?.question != null;
+  });
+
+/** Whether a task that a call of this run watches changed in this very draft. */
+const isTasksDoing = (draft: Draft, run: Run): boolean =>
+  draft.events.some(
+    (event) =>
+      event.type === "task_changed" && callsOfRun(run).some(({ watches }) => watches === event.data.task.id),
+  );
+
+/** What moved a run: a called agent, a task, or else what the tick is about. */
+const moverOf = (draft: Draft, threadId: string, run: Run, by: string): string => {
+  if (isChildsDoing(draft, threadId)) return "thread";
+  return by === "time" && isTasksDoing(draft, run) ? "task" : by;
+};
+
+/** Says that it goes on. `by` = what the tick is about. */
 export const resumed = (draft: Draft, threadId: string, by: string): void => {
-  if (threadOf(draft, threadId).run?.waitingShown !== true) return;
-  emit(draft, threadId, "run_resumed", { by });
+  const { run } = threadOf(draft, threadId);
+  if (run?.waitingShown !== true) return;
+  emit(draft, threadId, "run_resumed", { by: moverOf(draft, threadId, run, by) });
   changeRun(draft, threadId, { waitingShown: false });
 };
 

@@ -68,6 +68,8 @@ test("AG-28: the call returns with the question, and answer_child returns the ne
   expect(JSON.parse(third ?? "")).toMatchObject({ state: "completed", result: "Coded." });
   const [coder = ""] = childIds(made);
   expect(resultsOf(made, coder)).toEqual(["ok: Tabs.", "ok: Two."]);
+  const resumed = eventsAs(made, "run_resumed").filter(({ thread }) => thread === "main");
+  expect(resumed.map(({ data }) => data.by)).toEqual(["thread", "thread", "thread"]);
   expect(endings(made)).toEqual(["coder completed:end_turn", "lead completed:end_turn"]);
   checkInvariants(made.bench, ["in_1"]);
 });

@@ -280,3 +280,13 @@ test(
     }
   },
 );
+
+test("AG-46 SE-46: a run that goes on says whether a task that it watches or a called agent moved it", async () => {
+  const watch = ["shared_tasks_watch", { id: "task_1" }] as const;
+  const made = await mission([
+    lead(said(create("Dig")), said(watch, delegate("coder")), said("Done.")),
+    member("coder", said(claim("task_1")), said(update("task_1", { status: "completed" })), said("Dug.")),
+  ]);
+  const main = eventsAs(made, "run_resumed").filter(({ thread }) => thread === "main");
+  expect(main.map(({ data }) => data.by)).toEqual(["task", "task", "thread"]);
+});

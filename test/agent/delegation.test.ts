@@ -104,6 +104,7 @@ describe("AG-7 AG-16 AG-17: one task", () => {
     expect(start?.data).toMatchObject({ depth: 1, parent: { thread: "main", call }, label: "coder-the-1" });
     expect(end?.data).toMatchObject({ parent: { thread: "main", call }, state: "completed" });
     expect(eventsAs(made, "tool_call_parked")[0]?.data).toMatchObject({ on: "thread", until: null });
+    expect(eventsAs(made, "run_resumed").map(({ data }) => data)).toEqual([{ by: "thread" }]);
   });
 
   test("AG-15: ids follow from parent, run, call and place; labels count per agent and enter no request", async () => {
