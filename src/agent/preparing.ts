@@ -1,7 +1,9 @@
+import type { Json, Message } from "../chat/message.ts";
 import { agentOf, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Hold } from "./budget-types.ts";
-import type { Force } from "./effect.ts";
+import type { BoundEffect, EffectResult, Force } from "./effect.ts";
+import { effectApplied } from "./effects.ts";
 import { ledgered } from "./ledger.ts";
 import { spent } from "./spending.ts";
 import { noUsage } from "./usage.ts";
@@ -111,4 +113,38 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
   });
   spent(draft, threadId, { time: Math.max(0, now - startedAt) });
   change(draft, threadId, { calling: null });
+};
+
+/** An effect needs the outside. A stop of one before it ends the run when the phase is done (EF-7): until then nothing ends it for that. */
+export const effectPending = (draft: Draft, threadId: string, effect: number): void => {
+  const { stop } = runOf(draft, threadId);
+  preparingBegun(draft, threadId, effect, null);
+  if (stop === null) return;
+  change(draft, threadId, { stop });
+  changeRun(draft, threadId, { stop: null });
+};
+
+/** What an effect gave back; a stop of an earlier one comes before its own. False if the run ends at once. */
+export const answerApplied = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundEffect,
+  { phase: { force, stop: held }, view }: { readonly phase: Preparing; readonly view: readonly Message[] },
+  result: EffectResult<Json>,
+): boolean => {
+  const { stop: others } = runOf(draft, threadId);
+  if (others === null && held !== undefined) changeRun(draft, threadId, { stop: held });
+  const ok = effectApplied(draft, threadId, bound, { phase: "before_complete", view, force }, result);
+  const { cancel, stop, turnOpen } = runOf(draft, threadId);
+  const ends = force === null ? others : stop;
+  return ok && cancel === null && ends === null && (force?.why !== "api" || turnOpen);
+};
+
+/** The request is too long, and compaction found nothing to leave out. */
+export const nothingLeft = (draft: Draft, threadId: string): void => {
+  const error = "the history does not fit the model's context window, and nothing more can be left out";
+  changeRun(draft, threadId, {
+    phase: { at: "ready" },
+    stop: { reason: "context_length_exceeded", error },
+  });
 };

@@ -1,4 +1,4 @@
-import type { ContentPart, Json, Message } from "../chat/message.ts";
+import type { Json, Message } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety } from "../tools/define-tool.ts";
@@ -8,27 +8,16 @@ import type { Tasks } from "./board.ts";
 import type { CallUnderWay, Funds, Hold, RunBudget, SessionBudget } from "./budget-types.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
-import type { Ask, EndReason, OnBusy } from "./events.ts";
+import type { Ask, EndReason } from "./events.ts";
+import type { Input } from "./input.ts";
+import type { LeftCommands } from "./left-commands.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reply } from "./records.ts";
 import type { Totals } from "./usage.ts";
 
-/** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
+export type { Input } from "./input.ts";
 
-export interface Input {
-  readonly id: string;
-  readonly thread: string;
-  readonly content: readonly ContentPart[];
-  readonly on_busy: OnBusy;
-  readonly sender: string | null;
-  readonly origin: "human" | "agent";
-  readonly status: "accepted" | "applied" | "withdrawn" | "returned";
-  readonly at: number;
-  readonly output_schema?: Json;
-  readonly light?: boolean;
-  /** Changed on each edit: the `If-Match` of PATCH. */
-  readonly version: number;
-}
+/** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
 
 /** What came of a call or question of an effect; a number counts the tries so far. */
 export type EffectMemo = EffectReply | string | number;
@@ -53,6 +42,8 @@ export interface Preparing {
   readonly calling: CallUnderWay | null;
   /** Replies and answers by the digest of what was asked: what is here is never asked again. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
+  /** What an earlier effect of the phase ends the run with, once the phase is done (EF-7). */
+  readonly stop?: NonNullable<Run["stop"]>;
 }
 
 export type Phase =
@@ -204,7 +195,7 @@ export interface Thread {
   readonly effects: Readonly<Record<string, Json>>;
   /** Newest finished calls, oldest first (EF-31). */
   readonly history: readonly CallRecord[];
-  /** Numbers of records: the next one, the first after the last human input, the first after the last compaction since then. */
+  /** Numbers of records: the next one, the first after the last human input, the first after the first compaction since then. */
   readonly recordMarks: {
     readonly next: number;
     readonly input: number;
@@ -292,6 +283,8 @@ export interface Session {
   readonly external?: { readonly text: string };
   /** What has to reach the team's object; absent or null: nothing. */
   readonly outbox?: Outbox | null;
+  /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
+  readonly commands?: LeftCommands | null;
   /** That a window is small was said (EF-30). */
   readonly windowWarned?: boolean;
   readonly usage: Totals;

@@ -3,12 +3,20 @@ import { briefingBegun } from "./briefing.ts";
 import { agentOf, append, callsOfRun, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { BoundEffect, EffectResult } from "./effect.ts";
-import { beforeEffects, effectApplied, requestTokens } from "./effects.ts";
+import { beforeEffects, requestTokens } from "./effects.ts";
 import { notesAppended } from "./edits.ts";
 import { inputApplied, steersOf } from "./inputs.ts";
 import { withLease } from "./lease.ts";
 import { ledgered } from "./ledger.ts";
-import { mostOverflows, overflowMet, preparingBegun, preparingOf } from "./preparing.ts";
+import {
+  answerApplied,
+  effectPending,
+  mostOverflows,
+  nothingLeft,
+  overflowMet,
+  preparingBegun,
+  preparingOf,
+} from "./preparing.ts";
 import { roomForTurn } from "./room.ts";
 import { spent, unpricedSaid } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
@@ -105,7 +113,7 @@ const effectsContinued = (draft: Draft, threadId: string, from: number): void =>
   const end = beforeEffects(draft, threadId, from);
   if (end === "done") attemptStarted(draft, threadId);
   else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
-  else preparingBegun(draft, threadId, end.pending, null);
+  else effectPending(draft, threadId, end.pending);
 };
 
 /** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended (SE-31). */
@@ -120,25 +128,14 @@ export const effectAnswered = (
   if (phase === null) return;
   const { force, effect } = phase;
   const before = threadOf(draft, threadId).chat;
-  const ok = effectApplied(draft, threadId, bound, { phase: "before_complete", view, force }, result);
-  const { cancel, stop, turnOpen } = runOf(draft, threadId);
+  const goesOn = answerApplied(draft, threadId, bound, { phase, view }, result);
   const shrunk = threadOf(draft, threadId).chat !== before;
-  const over = !ok || cancel !== null || stop !== null || (force?.why === "api" && !turnOpen);
-  if (over) changeRun(draft, threadId, { phase: { at: "ready" } });
+  if (!goesOn) changeRun(draft, threadId, { phase: { at: "ready" } });
   else if (force?.why !== "overflow") effectsContinued(draft, threadId, effect + 1);
   else if (shrunk) attemptStarted(draft, threadId);
   // The same request again would be refused again.
   else if (force.count < mostOverflows) overflowMet(draft, threadId, mostOverflows, phase.attempt);
   else nothingLeft(draft, threadId);
-};
-
-/** The request is too long, and compaction found nothing to leave out. */
-const nothingLeft = (draft: Draft, threadId: string): void => {
-  const error = "the history does not fit the model's context window, and nothing more can be left out";
-  changeRun(draft, threadId, {
-    phase: { at: "ready" },
-    stop: { reason: "context_length_exceeded", error },
-  });
 };
 
 /** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits (EF-38). */

@@ -390,6 +390,54 @@ describe("EF-6 EF-7: ends and hidden tools", () => {
     expect(dataOf(bench, "effect_applied").map(({ kind }) => kind)).toEqual(["noter", "stopper", "noter"]);
   });
 
+  test("EF-7: effects behind one that needs the outside act before a stop ends the run, whichever of them stops it", async () => {
+    const enough = { stop: { reason: "no_progress", message: "enough" } } as const;
+    const stop = effect("stopper", "before_complete", ({ iteration }) => (iteration < 1 ? {} : enough));
+    const slow = effect("slow", "before_complete", async () => ({}));
+    const late = effect("late", "before_complete", async ({ iteration }) =>
+      iteration < 1 ? {} : { stop: { reason: "tool_loop", message: "late" } },
+    );
+    for (const [effects, expected, error] of [
+      [[stop, slow, noteEach], ["noter", "stopper", "noter"], "enough"],
+      [[late, noteEach], ["noter", "late", "noter"], "late"],
+      [[stop, slow, late, slow, noteEach], ["noter", "stopper", "noter"], "enough"],
+    ] as const) {
+      const { bench } = await run(`replies: [${many(4, look)}]`, { effects: { effects: [...effects] } });
+      expect(dataOf(bench, "effect_applied").map(({ kind }) => kind)).toEqual(expected);
+      expect(lastResult(bench).error).toBe(error);
+      expect(bench.requests).toHaveLength(1);
+    }
+  });
+
+  test("EF-7 SE-31: a stop that waits for its phase survives a crash, and gives way to a cancel", async () => {
+    const stop = effect("stopper", "before_complete", () => ({
+      stop: { reason: "no_progress", message: "enough" },
+    }));
+    const started = async () => {
+      let tries = 0;
+      const hanging = effect("hanging", "before_complete", async () => {
+        tries += 1;
+        return tries === 2 ? Promise.withResolvers<{}>().promise : {};
+      });
+      const { bench } = await play(`replies: [${look}]`, {
+        effects: { effects: [stop, hanging, noteEach] },
+      });
+      bench.send("Go");
+      await bench.steps();
+      expect(ends(bench)).toEqual([]);
+      return bench;
+    };
+    const crashed = await started();
+    crashed.crash();
+    await crashed.idle();
+    expect(dataOf(crashed, "effect_applied").map(({ kind }) => kind)).toEqual(["stopper", "noter"]);
+    expect(ends(crashed)).toEqual(["failed:no_progress"]);
+    const cancelled = await started();
+    cancelled.ok("cancel");
+    await cancelled.idle();
+    expect(ends(cancelled)).toEqual(["cancelled:cancelled"]);
+  });
+
   test("EF-11: an effect that only hides tools, or only stops the run, says so; one that changes nothing does not", async () => {
     const hide = effect("hide", "before_complete", () => ({ tools: { hide: ["fire", "unknown"] } }));
     const again = effect("again", "before_complete", () => ({ tools: { hide: ["fire"] } }));
