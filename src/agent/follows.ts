@@ -39,7 +39,7 @@ const note = (draft: Draft, threadId: string, text: string): void => {
 const fail = (
   draft: Draft,
   threadId: string,
-  reason: "output_invalid" | "refusal" | "context_length_exceeded",
+  reason: "output_invalid" | "effect_failed" | "refusal" | "context_length_exceeded",
   error: string,
 ): void => runFinished(draft, threadId, { state: "failed", reason, error });
 
@@ -118,8 +118,7 @@ const cutText = (draft: Draft, threadId: string): void => {
 const guarded = (draft: Draft, threadId: string): void => {
   const end = answerGuarded(draft, threadId);
   if (end.do === "accept") concluded(draft, threadId, "end_turn");
-  else if (end.do === "fail")
-    fail(draft, threadId, "output_invalid", `the answer was not accepted: ${end.why}`);
+  else if (end.do === "fail") fail(draft, threadId, end.reason, end.error);
   else {
     anotherTurn(draft, threadId, `Your answer was not accepted: ${end.why}. Answer again.`);
     changeRun(draft, threadId, { repair: true });

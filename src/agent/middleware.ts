@@ -1,6 +1,7 @@
 import type { Message } from "../chat/message.ts";
 import { shownTokens } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
+import { thrownText } from "../tools/errors.ts";
 import { agentOf, append, changeCounters, changeThread, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { SessionEvent } from "./events.ts";
@@ -10,7 +11,7 @@ import { answerOf } from "./result.ts";
 
 /** Checks a final message before it is accepted. */
 export interface Guardrail {
-  /** Why the text may not pass; null if it may. */
+  /** Why the text may not pass; null if it may. What it throws fails the run. */
   readonly problem: (text: string) => string | null;
   readonly onFail: "fail" | "retry" | "replace";
   readonly maxRetries: number;
@@ -28,7 +29,11 @@ export interface RunLogger {
 export type Accepted =
   | { readonly do: "accept" }
   | { readonly do: "retry"; readonly why: string }
-  | { readonly do: "fail"; readonly why: string };
+  | {
+      readonly do: "fail";
+      readonly reason: "output_invalid" | "effect_failed";
+      readonly error: string;
+    };
 
 /** The answer leaves the view; since nothing of this commit was seen yet, nobody is told of it. It stays stored. */
 const answerDropped = (draft: Draft, threadId: string): void => {
@@ -52,13 +57,31 @@ const answerReplaced = (draft: Draft, threadId: string, text: string | null): vo
   append(draft, threadId, { role: "assistant", origin: "system", parts: [{ type: "text", text }] }, true);
 };
 
+/** What a guardrail says of a text; what it throws is its own failure (AG-37). */
+const judgedBy = (
+  { problem }: Guardrail,
+  text: string,
+): { readonly why: string | null } | { readonly thrown: string } => {
+  try {
+    return { why: problem(text) };
+  } catch (error) {
+    return { thrown: thrownText(error) };
+  }
+};
+
 /** The answer as the guardrails leave it: the innermost checks first (AG-37). */
 export const answerGuarded = (draft: Draft, threadId: string): Accepted => {
   const { guardrails } = agentOf(draft, threadId);
-  for (const { problem, onFail, maxRetries, text } of guardrails.toReversed()) {
+  for (const guardrail of guardrails.toReversed()) {
+    const { onFail, maxRetries, text } = guardrail;
     const run = runOf(draft, threadId);
     const said = answerOf(threadOf(draft, threadId).chat, run.id).map(({ parts }) => textOf(parts));
-    const why = problem(said.join(""));
+    const judged = judgedBy(guardrail, said.join(""));
+    if ("thrown" in judged) {
+      answerReplaced(draft, threadId, text);
+      return { do: "fail", reason: "effect_failed", error: `output_guardrail: ${judged.thrown}` };
+    }
+    const { why } = judged;
     if (why === null) continue;
     const { rejected = 0 } = run.counters;
     if (onFail === "retry" && rejected < maxRetries) {
@@ -66,7 +89,8 @@ export const answerGuarded = (draft: Draft, threadId: string): Accepted => {
       return { do: "retry", why };
     }
     answerReplaced(draft, threadId, text);
-    if (onFail !== "replace") return { do: "fail", why };
+    if (onFail === "replace") continue;
+    return { do: "fail", reason: "output_invalid", error: `the answer was not accepted: ${why}` };
   }
   return { do: "accept" };
 };

@@ -1,4 +1,5 @@
 import { parseArguments } from "../tools/arguments.ts";
+import { thrownText } from "../tools/errors.ts";
 import type { Completion, SessionRequest } from "../tools/session-request.ts";
 import type { Call } from "./call.ts";
 import { matchCapabilities } from "./capabilities.ts";
@@ -98,6 +99,18 @@ const carriedOut = (draft: Draft, threadId: string, call: Call, request: Session
   }
 };
 
+/** What a call asks, or why its tool cannot say that (AG-37). */
+const askedBy = (
+  request: (args: unknown) => SessionRequest,
+  args: unknown,
+): SessionRequest | { readonly thrown: string } => {
+  try {
+    return request(args);
+  } catch (error) {
+    return { thrown: thrownText(error) };
+  }
+};
+
 /** Does what a call asks of the session: it is answered, or parked on what it began. */
 export const requested = (draft: Draft, threadId: string, call: Call): void => {
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
@@ -107,6 +120,8 @@ export const requested = (draft: Draft, threadId: string, call: Call): void => {
     return;
   }
   const parsed = parseArguments(bound.tool, call.edited ?? call.call.args);
-  if (parsed.ok) carriedOut(draft, threadId, call, request(parsed.args));
-  else callAnswered(draft, threadId, call, parsed.error.content, false);
+  if (!parsed.ok) return callAnswered(draft, threadId, call, parsed.error.content, false);
+  const asked = askedBy(request, parsed.args);
+  if ("thrown" in asked) callRefused(draft, threadId, call, "failed", asked.thrown);
+  else carriedOut(draft, threadId, call, asked);
 };

@@ -2,7 +2,7 @@ import type { ResultStatus } from "../chat/message.ts";
 import { synthesised } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
-import { toolError } from "../tools/errors.ts";
+import { thrownError, toolError } from "../tools/errors.ts";
 import { changeCall } from "./draft.ts";
 import { createEnding } from "./ending.ts";
 import { parkOf } from "../tools/park-check.ts";
@@ -45,10 +45,16 @@ export const output = (content: ToolOutput["content"], status: ResultStatus): Ou
   cache: null,
 });
 
-/** A thrown error as the model may read it: one line, no stack. */
-const failure = (error: unknown): Outcome => {
-  const message = error instanceof Error ? error.message : String(error);
-  return output(toolError("failed", message.split("\n")[0] ?? "the tool failed").content, "error");
+/** A thrown error as the model may read it. */
+const failure = (error: unknown): Outcome => output(thrownError(error).content, "error");
+
+/** Milliseconds that a call may take, or what the tool threw when it was asked. */
+const timeoutOf = (tool: Tool, args: unknown, command: ToolContext["commandTimeout"]): number | Outcome => {
+  try {
+    return tool.timeout(args, command);
+  } catch (error) {
+    return failure(error);
+  }
 };
 
 const contextOf = (
@@ -110,7 +116,8 @@ export const runBounded = async (
 ): Promise<Outcome> => {
   const { host, stop, gone } = outside;
   const agent = host.agent(threadId);
-  const ms = tool.timeout(args, agent.commandTimeout);
+  const ms = timeoutOf(tool, args, agent.commandTimeout);
+  if (typeof ms !== "number") return host.redactor.value(ms);
   const abort = createEnding();
   const given = Promise.withResolvers<Outcome>();
   const end = (outcome: Outcome): void => {

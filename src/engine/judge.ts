@@ -6,6 +6,8 @@ import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
 import type { LentClientTools } from "./client-tools.ts";
 import { rememberable, strictest, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
+import { errorText, thrownText } from "../tools/errors.ts";
+import type { Tool } from "../tools/define-tool.ts";
 import { unknownTool } from "../tools/toolbox.ts";
 
 /** The one function of what a call may do (TB-6, SE-15): asked when a reply is stored and again when an approval comes in. */
@@ -103,6 +105,22 @@ const invalidText = {
   too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
 };
 
+/** What a tool itself says of a call; a tool that cannot say it makes the call an error (AG-37). */
+const toldBy = (
+  tool: Tool,
+  args: unknown,
+): Pick<PermissionCall, "safety" | "subjects"> | { readonly failed: string } => {
+  let told: Pick<PermissionCall, "safety" | "subjects">;
+  try {
+    told = { safety: tool.safety(args), subjects: tool.subject(args) };
+  } catch (error) {
+    return { failed: thrownText(error) };
+  }
+  const { subjects } = told;
+  const isList = Array.isArray(subjects) && subjects.every((each) => typeof each === "string");
+  return isList ? told : { failed: "subject gives back no list of texts" };
+};
+
 const judgeBound = (
   policies: Policies,
   { tool, toolbox }: BoundTool,
@@ -113,8 +131,10 @@ const judgeBound = (
   if (lack !== undefined) return refusal(`unavailable: ${lack}`, "error", "deployment");
   const parsed = parseArguments(tool, args);
   if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
-  const safety = tool.safety(parsed.args);
-  const permission = { tool: tool.name, toolbox, subjects: tool.subject(parsed.args), safety, now: now() };
+  const told = toldBy(tool, parsed.args);
+  if ("failed" in told) return refusal(errorText("failed", told.failed), "error", "tool");
+  const { safety } = told;
+  const permission = { tool: tool.name, toolbox, ...told, now: now() };
   const plan = {
     toolbox,
     safety,

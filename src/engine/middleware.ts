@@ -34,8 +34,15 @@ const literalProblem = (
 const schemaProblem = (text: string, { schema }: Params): string | null =>
   schema === undefined ? null : (outputProblems(text, "json_schema", schema)[0] ?? null);
 
-const checkProblem = (text: string, { check: name }: Params, checks: readonly OutputCheck[]): string | null =>
-  checks.find((each) => each.name === name)?.check(text) ?? null;
+const checkProblem = (
+  text: string,
+  { check: name }: Params,
+  checks: readonly OutputCheck[],
+): string | null => {
+  const problem: unknown = checks.find((each) => each.name === name)?.check(text) ?? null;
+  if (problem === null || typeof problem === "string") return problem;
+  throw new TypeError(`check ${name} gives back neither a reason nor null`);
+};
 
 const guardrailOf = (params: Params, checks: readonly OutputCheck[]): Guardrail => ({
   problem: (text) =>

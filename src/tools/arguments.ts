@@ -1,6 +1,6 @@
 import type { Json } from "../chat/message.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
-import { toolError } from "./errors.ts";
+import { thrownError, toolError } from "./errors.ts";
 import { schemaMisfits } from "./json-schema.ts";
 
 /** Strict reading of a call's arguments: never guessed, never repaired (TB-2). */
@@ -69,6 +69,15 @@ const readArguments = (name: string, raw: string): { readonly value: unknown } |
 const misfits = (name: string, problems: readonly string[]): ParsedArguments =>
   invalid(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
 
+/** What the tool's schema says of a value; what its own checks throw is an error result. */
+const checked = ({ params }: Pick<Tool, "params">, value: unknown) => {
+  try {
+    return params.safeParse(value);
+  } catch (error) {
+    return { thrown: thrownError(error) };
+  }
+};
+
 /** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. */
 export const parseArguments = (
   tool: Pick<Tool, "name" | "params" | "aliases">,
@@ -76,7 +85,8 @@ export const parseArguments = (
 ): ParsedArguments => {
   const read = readArguments(tool.name, raw);
   if ("ok" in read) return read;
-  const result = tool.params.safeParse(withAliases(read.value, tool.aliases));
+  const result = checked(tool, withAliases(read.value, tool.aliases));
+  if ("thrown" in result) return { ok: false, error: result.thrown };
   if (result.success) return { ok: true, args: result.data };
   const problems = result.error.issues
     .slice(0, 5)

@@ -42,3 +42,10 @@ export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => 
   content: errorText(code, sentence),
   isError: true,
 });
+
+/** What was thrown, as people and models may read it: one line, no stack. */
+export const thrownText = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
+
+/** What a tool threw, as its error result (AG-37). */
+export const thrownError = (error: unknown): ToolOutput => toolError("failed", thrownText(error));

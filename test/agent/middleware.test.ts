@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import type { ToolDefinition } from "../../src/tools/define-tool.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { dataOf, ends, lastResult, onlyAsk, play, roles, run, textsOf } from "./play.ts";
+import { dataOf, ends, lastResult, onlyAsk, play, results, roles, run, textsOf } from "./play.ts";
 
 const say = (text: string): string => `{ reply: [{ text: ${JSON.stringify(text)} }] }`;
 const guardrail = (params: string, more = ""): string =>
@@ -170,5 +173,82 @@ describe("AG-37: logger and recovery", () => {
       "error",
       "error",
     ]);
+  });
+});
+
+describe("AG-37: recovery", () => {
+  const thrown = (): never => {
+    throw new Error("it broke\nat line 7");
+  };
+  const broken = (how: Partial<ToolDefinition>) =>
+    defineTool({
+      name: "brittle",
+      description: "Breaks.",
+      params: z.strictObject({}),
+      run: () => ({ content: "ran" }),
+      ...how,
+    });
+
+  test("AG-37: a check that throws fails the run, and the session goes on", async () => {
+    const check = (text: string): string | null => (text === "one" ? thrown() : null);
+    const { bench } = await run(`replies: [${say("one")}, ${say("two")}]`, {
+      agent: guardrail('check: strict, on_fail: retry, text: "Not shown."'),
+      checks: [{ name: "strict", check }],
+    });
+    expect(ends(bench)).toEqual(["failed:effect_failed"]);
+    expect(lastResult(bench)).toMatchObject({ error: "output_guardrail: it broke", text: "Not shown." });
+    bench.send("Again");
+    await bench.idle();
+    expect(ends(bench)).toEqual(["failed:effect_failed", "completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+
+  test("AG-37: a check that gives back neither a reason nor null fails the run", async () => {
+    const check = (() => Promise.resolve(null)) as unknown as () => null;
+    const { bench } = await run(`replies: [${say("one")}]`, {
+      agent: guardrail("check: late"),
+      checks: [{ name: "late", check }],
+    });
+    expect(ends(bench)).toEqual(["failed:effect_failed"]);
+    expect(lastResult(bench).error).toBe("output_guardrail: check late gives back neither a reason nor null");
+  });
+
+  test.each<[string, Partial<ToolDefinition>]>([
+    ["subject", { subject: thrown }],
+    ["safety", { safety: thrown }],
+    ["timeout", { timeout: thrown }],
+    ["params", { params: z.strictObject({}).refine(thrown) }],
+    ["run", { run: thrown }],
+  ])("AG-37: a tool whose %s throws is an error result, and the run goes on", async (_, how) => {
+    const { bench } = await run(`replies: [{ reply: [{ call: brittle }] }, ${say("Done.")}]`, {
+      tools: [broken(how)],
+    });
+    expect(results(bench)).toEqual([expect.stringMatching(/^error: failed: .*it broke$/)]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+
+  test("AG-37: a request that throws is an error result", async () => {
+    const { bench } = await run(`replies: [{ reply: [{ call: brittle }] }, ${say("Done.")}]`, {
+      tools: [
+        defineTool({
+          name: "brittle",
+          description: "Breaks.",
+          params: z.strictObject({}),
+          request: thrown,
+        }),
+      ],
+    });
+    expect(results(bench)).toEqual(["error: failed: it broke"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+  });
+
+  test("AG-37: subjects that are no list of texts are an error result", async () => {
+    const subject = (() => "x") as unknown as () => readonly string[];
+    const { bench } = await run(`replies: [{ reply: [{ call: brittle }] }, ${say("Done.")}]`, {
+      tools: [broken({ subject })],
+    });
+    expect(results(bench)).toEqual(["error: failed: subject gives back no list of texts"]);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 });
