@@ -2,6 +2,7 @@ import type { Json } from "../chat/message.ts";
 import { append, changeThread, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { openCallsEnded } from "./calls.ts";
+import { episodesNoted } from "./episodes.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputHeard } from "./remembering.ts";
 import type { Input } from "./state.ts";
@@ -34,6 +35,7 @@ export const inputAccepted = (draft: Draft, input: Input): void => {
 /** An input becomes a message of its thread. */
 export const inputApplied = (draft: Draft, input: Input, steering: boolean): void => {
   leaveInbox(draft, input, "applied");
+  episodesNoted(draft, input);
   const { nextPos } = threadOf(draft, input.thread);
   const message = `msg_${input.thread}_${nextPos}`;
   emit(draft, input.thread, "input_applied", { input: input.id, message });

@@ -4,6 +4,7 @@ import { clockTicked } from "../advance.ts";
 import { threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import type { OnBusy } from "../events.ts";
+import { toldEpisodes } from "../episodes.ts";
 import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
 import { refuse } from "../problem.ts";
 import { runCancelled, subtreeCancelled } from "../cancel.ts";
@@ -45,6 +46,10 @@ export const inputSchema = z.strictObject({
   sender: wellFormed(128).min(1).optional(),
   light: z.boolean().optional(),
   output_schema: jsonSchema.optional(),
+  prior_episode_summaries: z
+    .union([wellFormed(1_048_576), z.array(wellFormed(65_536)).max(256)])
+    .optional()
+    .describe("What earlier attempts came to: texts, or a JSON array of them as text."),
   wait: z.number().min(0).max(300).optional(),
 });
 
@@ -100,6 +105,11 @@ const admitted = ({ draft, rules, archive }: WriteContext, params: Params, mode:
   return thread;
 };
 
+const priorOf = ({ prior_episode_summaries: given = "" }: Params): Pick<Input, "prior_episode_summaries"> => {
+  const told = toldEpisodes(given);
+  return told.length === 0 ? {} : { prior_episode_summaries: told };
+};
+
 /** Stores an input and starts, steers or ends runs as its mode says (SE-23, SE-24). */
 export const accept = (
   context: WriteContext,
@@ -120,6 +130,7 @@ export const accept = (
     version: 1,
     ...(params.output_schema === undefined ? {} : { output_schema: params.output_schema }),
     ...(params.light === true ? { light: true } : {}),
+    ...priorOf(params),
   };
   draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1, updatedAt: draft.moment.now };
   inputAccepted(draft, input);
