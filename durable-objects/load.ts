@@ -130,6 +130,10 @@ const loadTurns = (sql: SqlStorage): ReadonlyMap<string, TurnRow> =>
       .map(({ thread, json }) => [thread, JSON.parse(json) as TurnRow]),
   );
 
+/** Where a thread stands among all: by the run that made it; `main` is the first. */
+const createdAt = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
+  id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
+
 /** The live state: what the model will see, what waits, and counters; null if there is no session. */
 export const load = (sql: SqlStorage): Session | null => {
   const rows = sql
@@ -159,13 +163,14 @@ export const load = (sql: SqlStorage): Session | null => {
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, picked(turnOf(row.id), turnFields), inputs));
+  const inOrder = threads.toSorted((a, b) => createdAt(a) - createdAt(b));
   return {
     ...freshSession,
     ...own,
     ...picked((turnOf("main") as Required<TurnRow>).session, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
     head: head ?? 0,
-    threads: Object.fromEntries(threads.map((thread) => [thread.id, thread])),
+    threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),
     asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),
     tasks: Object.fromEntries(tasks.map((task) => [task.id, task])),
   };

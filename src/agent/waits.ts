@@ -75,7 +75,7 @@ const onlyPeopleCanMove = (session: Session): boolean =>
 /** Whether a called agent of this thread ended, or asked it something, in this very draft. */
 const isChildsDoing = (draft: Draft, threadId: string): boolean =>
   draft.children.some(({ parent, end }) => parent.thread === threadId && end !== null) ||
-  draft.events.some(({ type, thread = "" }) => {
+  draft.events.some(({ type, thread }) => {
     const asking = type === "tool_call_parked" ? draft.state.threads[thread] : undefined;
     return asking?.parent?.thread === threadId && asking.child?.question != null;
   });

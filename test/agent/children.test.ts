@@ -437,3 +437,25 @@ describe("AG-23 to AG-25: results", () => {
     expect(eventsAs(made, "run_end").at(-1)?.data.result.files_modified).toEqual(["src/a.ts", "src/b.ts"]);
   });
 });
+
+test("SE-11: threads stand in the order of their creation, before a reload and after it", async () => {
+  const made = await crew([
+    {
+      name: "lead",
+      script: replies(said(spawn(Array.from({ length: 8 }, () => task("coder")))), said("Done.")),
+    },
+    { name: "coder", script: replies(said("Coded.")) },
+  ]);
+  made.bench.hold = true;
+  made.bench.send("Go");
+  await made.bench.steps();
+  made.bench.release();
+  made.bench.hold = true;
+  await made.bench.steps();
+  const order = (): readonly string[] => Object.keys(made.bench.state().threads);
+  const before = order();
+  expect(before).toEqual(["main", ...childIds(made)]);
+  expect(before).toHaveLength(9);
+  made.bench.crash();
+  expect(order()).toEqual(before);
+});
