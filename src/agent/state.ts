@@ -1,4 +1,4 @@
-import type { ContentPart, Json, Message } from "../chat/message.ts";
+import type { Json, Message } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
 import type { Safety } from "../tools/define-tool.ts";
@@ -8,27 +8,15 @@ import type { Tasks } from "./board.ts";
 import type { CallUnderWay, Funds, Hold, RunBudget, SessionBudget } from "./budget-types.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
-import type { Ask, EndReason, OnBusy } from "./events.ts";
+import type { Ask, EndReason } from "./events.ts";
+import type { Input } from "./input.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reply } from "./records.ts";
 import type { Totals } from "./usage.ts";
 
-/** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
+export type { Input } from "./input.ts";
 
-export interface Input {
-  readonly id: string;
-  readonly thread: string;
-  readonly content: readonly ContentPart[];
-  readonly on_busy: OnBusy;
-  readonly sender: string | null;
-  readonly origin: "human" | "agent";
-  readonly status: "accepted" | "applied" | "withdrawn" | "returned";
-  readonly at: number;
-  readonly output_schema?: Json;
-  readonly light?: boolean;
-  /** Changed on each edit: the `If-Match` of PATCH. */
-  readonly version: number;
-}
+/** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
 
 /** What came of a call or question of an effect; a number counts the tries so far. */
 export type EffectMemo = EffectReply | string | number;
