@@ -11,7 +11,7 @@ import { belongsTo, sessionView } from "./commands/session.ts";
 import type { Draft } from "./draft.ts";
 import { ProblemError, refuse } from "./problem.ts";
 import { operationScopes } from "./rpc.ts";
-import type { SessionCall, SessionReply } from "./rpc.ts";
+import type { Operation, SessionCall, SessionReply } from "./rpc.ts";
 import type { Session } from "./state.ts";
 
 /** The one door into a session, for HTTP and sockets alike. */
@@ -54,48 +54,63 @@ const sessionOf = (door: Door, call: SessionCall): Session => {
 
 const idempotencyDays = 7 * 86_400_000;
 
+/** What the address names beside the session: it is a part of the key's scope (AP-6). */
+const addressed: Partial<Record<Operation, string>> = {
+  answer: "ask",
+  edit_input: "input",
+  withdraw: "input",
+  pin: "message",
+};
+
+const fieldOf = (params: unknown, name: string): unknown =>
+  typeof params === "object" && params !== null ? (params as Record<string, unknown>)[name] : undefined;
+
+/** Scope and key of a command; null without a key. Ids hold no spaces. */
+const keyOf = ({ op, key, params }: SessionCall): string | null => {
+  if (key === undefined) return null;
+  const name = addressed[op];
+  return name === undefined ? `${op}:${key}` : `${op} ${String(fieldOf(params, name))} ${key}`;
+};
+
+interface Keyed {
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+const keyed = (call: SessionCall): Keyed | null => {
+  const key = keyOf(call);
+  return key === null ? null : { key, fingerprint: sha256Hex(canonicalJson(call.params)) };
+};
+
 /** The stored answer to a repeated command; another body under the same key is refused (AP-6). */
-const replayed = (door: Door, key: string, fingerprint: string): Reply | null => {
-  const known = door.archive().answer(key);
+const replayed = (door: Door, given: Keyed | null): Reply | null => {
+  const known = given === null || door.read() === null ? null : door.archive().answer(given.key);
   if (known === null || known.at < door.now() - idempotencyDays) return null;
-  if (known.fingerprint !== fingerprint)
+  if (known.fingerprint !== given?.fingerprint)
     return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
   return { ok: true, status: known.status, json: known.json, seq: door.read()?.head ?? 0, replayed: true };
 };
 
-const written = (door: Door, call: SessionCall, run: (draft: Draft) => Answer): Reply => {
-  const key = call.key === undefined ? null : `${call.op}:${call.key}`;
-  const fingerprint = key === null ? "" : sha256Hex(canonicalJson(call.params));
-  const known = key === null || door.read() === null ? null : replayed(door, key, fingerprint);
-  if (known !== null) return known;
-  return door.update((draft): Reply => {
-    const answer = run(draft);
-    const json = jsonOf(answer);
-    const at = draft.moment.now;
-    if (key !== null) draft.answers.push({ key, fingerprint, status: answer.status, json, at });
-    return {
-      ok: true,
-      status: answer.status,
-      json,
-      seq: draft.state.head + draft.events.length,
-      replayed: false,
-    };
-  });
+const written = (door: Door, call: SessionCall): Reply => {
+  const given = keyed(call);
+  return (
+    replayed(door, given) ??
+    door.update((draft): Reply => {
+      const answer = runWrite(door, call, draft);
+      const json = jsonOf(answer);
+      const { status } = answer;
+      if (given !== null) draft.answers.push({ ...given, status, json, at: draft.moment.now });
+      return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
+    })
+  );
 };
 
 const created = (door: Door, call: SessionCall): Reply => {
   const existing = door.read();
-  if (existing === null) return written(door, call, (draft) => runWrite(door, call, draft));
+  if (existing === null) return written(door, call);
   if (!belongsTo(existing, call.principal)) return unknown();
-  if (call.key !== undefined && door.archive().answer(`create:${call.key}`) !== null)
-    return written(door, call, () => unknown());
-  return {
-    ok: true,
-    status: 200,
-    json: JSON.stringify(sessionView(existing)),
-    seq: existing.head,
-    replayed: false,
-  };
+  const json = JSON.stringify(sessionView(existing));
+  return replayed(door, keyed(call)) ?? { ok: true, status: 200, json, seq: existing.head, replayed: false };
 };
 
 const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
@@ -135,7 +150,7 @@ const performed = (door: Door, call: SessionCall): Reply => {
     return { ok: true, status: 200, json, seq: state.head, replayed: false };
   }
   const command = commands[op];
-  if (command.kind === "write") return written(door, call, (draft) => runWrite(door, call, draft));
+  if (command.kind === "write") return written(door, call);
   const answer = command.run(
     { state, archive: door.archive(), rules: door.rules, principal, now: door.now(), agentOf: door.agentOf },
     call.params,

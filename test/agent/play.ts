@@ -30,6 +30,8 @@ export interface PlayOptions {
   /** Tools that exist in a toolbox which the agent does not have. */
   readonly others?: readonly Tool[];
   readonly create?: object;
+  /** Idempotency key of the create. */
+  readonly key?: string;
   /** The whole YAML instead of `scripted`. */
   readonly yaml?: string;
   readonly id?: string;
@@ -52,7 +54,7 @@ export const play = async (replies: string, options: PlayOptions = {}): Promise<
     engine: options.effects === undefined ? engine : withEffects(engine, options.effects),
     ...(id === undefined ? {} : { id }),
   });
-  bench.ok("create", create);
+  bench.ok("create", create, options.key);
   return { bench, probe };
 };
 
