@@ -71,6 +71,27 @@ export const inputReturned = (
   });
 };
 
+/** Whether it is what other agents have to tell the person: that is told once in any case (AG-30, AG-31). */
+export const isTold = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
+
+/** What a cancel takes out of an inbox goes back, but for what is told. */
+export const inputsReturned = (draft: Draft, threadId: string, ids: readonly string[]): void => {
+  for (const input of threadOf(draft, threadId).inbox)
+    if (ids.includes(input.id) && !isTold(input)) inputReturned(draft, input, "cancelled");
+};
+
+/** What other agents have to tell stands in the chat as it is: no run will take it. */
+export const inputSaid = (draft: Draft, input: Input): void => {
+  leaveInbox(draft, input, "applied");
+  const { id } = append(
+    draft,
+    input.thread,
+    { role: "assistant", origin: "agent", parts: input.content },
+    true,
+  );
+  emit(draft, input.thread, "input_applied", { input: input.id, message: id });
+};
+
 /** An accepted input with new content, or at another place of its inbox. */
 export const inputChanged = (
   draft: Draft,

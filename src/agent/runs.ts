@@ -15,7 +15,7 @@ import { completionOf } from "./child-results.ts";
 import { headAndTail } from "./cut.ts";
 import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
-import { inputApplied, inputReturned } from "./inputs.ts";
+import { inputApplied, inputReturned, inputSaid, inputsReturned, isTold } from "./inputs.ts";
 import { leaseClosed } from "./lease.ts";
 import { noBudget } from "./limits.ts";
 import { runRemembered } from "./remembering.ts";
@@ -164,9 +164,7 @@ export const runFinished = (
       retryable: isRetryable(end.reason),
     });
   turnClosed(draft, threadId, end.state !== "completed");
-  for (const input of threadOf(draft, threadId).inbox) {
-    if (cancel?.returns.includes(input.id) === true) inputReturned(draft, input, "cancelled");
-  }
+  if (cancel !== null) inputsReturned(draft, threadId, cancel.returns);
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
   const over = costExceeded(draft, threadId);
@@ -200,19 +198,24 @@ export const runFinished = (
   });
   changeThread(draft, threadId, { run: null, lastRun: run.id });
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
-  nextStarted(draft, threadId);
+  nextStarted(draft, threadId, run);
   compactionKept(draft, threadId, run);
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
 };
 
 /** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back (SE-27). */
-const nextStarted = (draft: Draft, threadId: string): void => {
+const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {
+  for (const input of threadOf(draft, threadId).inbox)
+    if (cancel?.returns.includes(input.id) === true) inputSaid(draft, input);
   const { inbox, child } = threadOf(draft, threadId);
   const [first] = inbox;
   if (first === undefined) return;
   if (child !== null) for (const input of inbox) inputReturned(draft, input, "cancelled");
   else if (noBudget(draft, threadId) === null) runStarted(draft, first);
-  else for (const input of inbox) inputReturned(draft, input, "no_budget");
+  else
+    for (const input of inbox)
+      if (isTold(input)) inputSaid(draft, input);
+      else inputReturned(draft, input, "no_budget");
 };
 
 /** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own (EF-27). */
@@ -248,8 +251,9 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
 };
 
 const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
-  // A summary stays: it stands for messages of earlier runs, too.
-  const isOwn = (message: Message): boolean => message.run === run.id && message.summary === undefined;
+  // A summary stands for messages of earlier runs, too; what other agents told the person is told only once (AG-30).
+  const isOwn = ({ run: of, summary, role, origin }: Message): boolean =>
+    of === run.id && summary === undefined && !(role === "user" && origin === "agent");
   const retired = thread.chat.filter(isOwn);
   const chat = thread.chat.filter((message) => !isOwn(message));
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;

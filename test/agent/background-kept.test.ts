@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/invariants.ts";
+import { chatOf, childIds, crew, delegate, endings, eventsAs, replies, said } from "../support/crew.ts";
+import type { Crew, Member } from "../support/crew.ts";
+import { textsOf } from "./play.ts";
+
+/** A result that nobody waits for stays with the session, whatever people do meanwhile (AG-30, AG-31). */
+
+const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+const background = "delegation: { async: true, announce: { timeout: 60s, retries: 2, backoff: 2s } }";
+const later = delegate("coder", { async: true });
+const look = (name: string) => said(["look", { name }]);
+
+/** Messages of `main` that hold the coder's result, as role and origin. */
+const resultIn = (made: Crew): readonly string[] =>
+  chatOf(made, "main")
+    .filter((message) => textsOf(message).includes('"result":"Coded."'))
+    .map(({ role, origin }) => `${role} ${origin}`);
+
+const returned = (made: Crew): readonly string[] =>
+  eventsAs(made, "input_returned").map(({ data }) => `${data.input} ${data.reason}`);
+
+const waiting = (made: Crew): readonly string[] =>
+  (made.bench.state().threads["main"]?.inbox ?? []).map(({ origin }) => origin);
+
+/** The lead is at work on `look(l)`, and the coder's result waits for its next turn boundary. */
+const busy = async (after: readonly string[]): Promise<Crew> => {
+  const made = await crew(
+    [member("lead", [said(later), look("l"), ...after], background), member("coder", [said("Coded.")])],
+    { instant: false },
+  );
+  made.bench.send("Go");
+  for (let round = 0; round < 3; round++) await made.bench.steps();
+  expect(waiting(made)).toEqual(["agent"]);
+  return made;
+};
+
+/** The lead announces the result, and has got as far as `look(l)`. */
+const announcing = async (after: readonly string[]): Promise<Crew> => {
+  const made = await crew(
+    [
+      member("lead", [said(later), said("Started."), look("l"), ...after], background),
+      member("coder", [look("c"), said("Coded.")]),
+    ],
+    { instant: false },
+  );
+  made.bench.send("Go");
+  for (let round = 0; round < 3; round++) await made.bench.steps();
+  made.probe.calls.find(({ name }) => name === "c")?.finish();
+  for (let round = 0; round < 3; round++) await made.bench.steps();
+  expect(made.probe.calls.map(({ name }) => name)).toEqual(["c", "l"]);
+  return made;
+};
+
+const toRest = async ({ bench }: Crew): Promise<void> => {
+  for (let round = 0; round < 20; round++) {
+    await bench.idle();
+    const at = bench.alarm();
+    if (at === null) return;
+    await bench.pass(Math.max(1, at - bench.now()));
+  }
+};
+
+describe("AG-30 SE-27: a result that waits when its caller ends", () => {
+  test("AG-30 AG-31 SE-27: after a cancel it stands in the chat as it is, once, and nothing starts by itself", async () => {
+    const made = await busy([said("And?")]);
+    made.bench.send("More", { on_busy: "queue" });
+    made.bench.ok("cancel", {});
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(endings(made)).toEqual(["coder completed:end_turn", "lead cancelled:cancelled"]);
+    expect(returned(made)).toEqual(["in_2 cancelled"]);
+    expect(resultIn(made)).toEqual(["assistant agent"]);
+    const last = eventsAs(made, "message_added").at(-1);
+    expect(last?.data).toMatchObject({ final: true, message: { role: "assistant", origin: "agent" } });
+    expect(last?.run ?? null).toBeNull();
+    const [coder = ""] = childIds(made);
+    expect(eventsAs(made, "input_applied").at(-1)?.data).toEqual({
+      input: `in_${coder}_run_2`,
+      message: last?.data.message.id,
+    });
+    checkInvariants(made.bench, ["in_1"]);
+    made.bench.send("And?");
+    await made.bench.idle();
+    expect(endings(made).at(-1)).toBe("lead completed:end_turn");
+    expect(made.bench.requests.at(-1)?.messages.map(textsOf).join("\n")).toContain('"result":"Coded."');
+  });
+
+  test("AG-30 AG-31 SE-24: an interrupt leaves it in the inbox, for the run that follows", async () => {
+    const made = await busy([said("Both.")]);
+    made.bench.send("Stop that", { on_busy: "interrupt" });
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(returned(made)).toEqual([]);
+    expect(resultIn(made)).toEqual(["user agent"]);
+  });
+
+  test("AG-30 AG-31 EF-37: without budget for another run it stands in the chat as it is, once", async () => {
+    const made = await busy([]);
+    made.bench.ok("patch", { budget: { max_tokens: made.bench.state().usage.cumulative.total + 100 } });
+    for (const call of made.probe.calls) call.finish();
+    await toRest(made);
+    expect(endings(made).at(-1)).toBe("lead failed:budget_exceeded");
+    expect(returned(made)).toEqual([]);
+    expect(resultIn(made)).toEqual(["assistant agent"]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+});
+
+describe("AG-31 SE-24: a rollback", () => {
+  test("AG-31 SE-24: of the announcing run leaves the result for the run that follows", async () => {
+    const made = await announcing([said("The coder is done.")]);
+    made.bench.send("Start over", { on_busy: "rollback" });
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(endings(made).slice(-2)).toEqual(["lead cancelled:rolled_back", "lead completed:end_turn"]);
+    expect(resultIn(made)).toEqual(["user agent"]);
+    const seen = made.bench.requests.at(-1)?.messages.map(textsOf).join("\n") ?? "";
+    expect(seen).toContain('"result":"Coded."');
+    expect(seen).toContain("Start over");
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-30 SE-24: of a person's run keeps the result that it had taken, and nothing else of it", async () => {
+    const made = await busy([look("m"), said("Anew.")]);
+    for (const call of made.probe.calls) call.finish();
+    for (let round = 0; round < 3; round++) await made.bench.steps();
+    expect(resultIn(made)).toEqual(["user agent"]);
+    made.bench.send("Start over", { on_busy: "rollback" });
+    await made.bench.pass(5_000);
+    await toRest(made);
+    const shown = made.bench.chat().map(({ role, origin }) => `${role} ${origin}`);
+    expect(shown).toEqual(["user agent", "user human", "assistant agent"]);
+    expect(resultIn(made)).toEqual(["user agent"]);
+  });
+});
