@@ -6,6 +6,7 @@ import type { BoundTool } from "./agent.ts";
 import { opened } from "./asks.ts";
 import { callResult } from "./call-result.ts";
 import { comparable } from "./history.ts";
+import { commandsNoted, commandsRun } from "./left-commands.ts";
 import { callPaused } from "./calls.ts";
 import { childrenRequested } from "./children.ts";
 import { agentOf } from "./draft.ts";
@@ -22,6 +23,10 @@ import type { Outcome } from "./tool-run.ts";
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
+/** Whether the cache may answer a call, and keep its result: not while a command in the background may be writing (SE-20). */
+const isCacheable = ({ host }: Outside, threadId: string, { cache }: Tool): boolean =>
+  cache === true && host.agent(threadId).cacheResults && !commandsRun(host.read(), host.now());
+
 const withCache = async (
   outside: Outside,
   threadId: string,
@@ -29,8 +34,8 @@ const withCache = async (
   { tool }: BoundTool,
   args: unknown,
 ): Promise<Outcome> => {
-  const { cache, host } = outside;
-  const enabled = host.agent(threadId).cacheResults && tool.cache === true;
+  const { cache } = outside;
+  const enabled = isCacheable(outside, threadId, tool);
   const key = enabled ? `${tool.name} ${canonicalJson(args)}` : "";
   const hit = enabled ? cache.get(key) : undefined;
   if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
@@ -103,6 +108,7 @@ const store = (outside: Outside, threadId: string, call: Call, outcome: Outcome)
     else {
       draft.blobs.push(...(outcome.kept ?? []));
       callEnded(draft, threadId, id, storesSettled(draft, threadId, current, outcome));
+      commandsNoted(draft, threadId, outcome.output);
     }
   });
   host.itemsClosed([id]);

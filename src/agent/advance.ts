@@ -12,6 +12,7 @@ import type { Draft } from "./draft.ts";
 import { concluded } from "./follows.ts";
 import { heldBy, limitOf, roomAwaited } from "./limits.ts";
 import { graphStopped } from "./graph-run.ts";
+import { endingAt } from "./left-commands.ts";
 import { next } from "./next.ts";
 import type { Facts, Step } from "./next.ts";
 import { preparingResumed } from "./preparing.ts";
@@ -203,5 +204,7 @@ export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
   if (session.outbox != null && session.outbox.until > now) times.push(session.outbox.until);
+  const ending = endingAt(session);
+  if (ending !== null && ending > now) times.push(ending);
   return times.length === 0 ? null : Math.min(...times);
 };

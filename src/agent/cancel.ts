@@ -2,6 +2,7 @@ import { append, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { askDropped, openCallsEnded } from "./calls.ts";
 import { graphStopped } from "./graph-run.ts";
+import { commandsStopped } from "./left-commands.ts";
 import { callLost, preparingOf } from "./preparing.ts";
 import type { Run } from "./state.ts";
 import { openChildren } from "./threads.ts";
@@ -52,7 +53,10 @@ const ownRunCancelled = (draft: Draft, threadId: string, cancel: Cancel): void =
   const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
   const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + grace;
   changeRun(draft, threadId, { cancel: { mode, reason: cancel.reason, returns, until } });
-  if (mode === "now") thoughtDropped(draft, threadId);
+  if (mode === "now") {
+    thoughtDropped(draft, threadId);
+    commandsStopped(draft, threadId);
+  }
   openCallsEnded(draft, threadId, "cancelled", "unstarted");
 };
 

@@ -4,6 +4,7 @@ import { callsOfRun } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { createEnding } from "./ending.ts";
 import type { Host } from "./host.ts";
+import { endCommands, endingOf } from "./left-commands.ts";
 import type { Outside } from "./outside.ts";
 import { deliver, deliveryOf } from "./outbox.ts";
 import { createPlaces } from "./places.ts";
@@ -27,7 +28,7 @@ export interface Driver {
 /** Work that the state says this isolate is doing. */
 type Intent =
   | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
-  | { readonly key: string; readonly kind: "deliver" }
+  | { readonly key: string; readonly kind: "deliver" | "end_commands" }
   | {
       readonly key: string;
       readonly kind: "act";
@@ -38,7 +39,11 @@ type Intent =
 
 const deliveries = (session: Session, now: number): readonly Intent[] => {
   const key = deliveryOf(session, now);
-  return key === null ? [] : [{ key, kind: "deliver" }];
+  const ending = endingOf(session, now);
+  return [
+    ...(key === null ? [] : [{ key, kind: "deliver" } as const]),
+    ...(ending === null ? [] : [{ key: ending, kind: "end_commands" } as const]),
+  ];
 };
 
 const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
@@ -125,6 +130,8 @@ const begun = (outside: Outside, intent: Intent): Promise<void> => {
       return prepare(outside, intent.thread);
     case "deliver":
       return deliver(outside);
+    case "end_commands":
+      return endCommands(outside);
     case "act":
       return act(outside, intent.thread, intent.call);
   }

@@ -17,9 +17,10 @@ import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned, inputSaid, inputsReturned, isTold } from "./inputs.ts";
 import { leaseClosed } from "./lease.ts";
+import { commandsInherited, commandsStopped } from "./left-commands.ts";
 import { noBudget } from "./limits.ts";
 import { runRemembered } from "./remembering.ts";
-import { answerOf, resultOf } from "./result.ts";
+import { answerOf, isUnanswered, resultOf } from "./result.ts";
 import { clockStarted } from "./run-clock.ts";
 import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
@@ -155,6 +156,8 @@ export const runFinished = (
   threadId: string,
   end: { state: RunState; reason: EndReason; error: string | null },
 ): void => {
+  commandsStopped(draft, threadId);
+  commandsInherited(draft, threadId);
   closeOpenWork(draft, threadId);
   const { cancel } = runOf(draft, threadId);
   if (end.state === "failed")
@@ -171,7 +174,7 @@ export const runFinished = (
   const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
   if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
-  const summary = thread.child === null ? null : (completionOf(thread, end)?.summary ?? null);
+  const summary = thread.child === null ? null : (completionOf(draft, thread, end)?.summary ?? null);
   runRemembered(draft, threadId, end.state === "completed", [result.text, summary]);
   emit(draft, threadId, "agent_end", {
     prefix,
@@ -236,7 +239,7 @@ const isRetryable = (reason: EndReason): boolean =>
   ].includes(reason);
 
 const lastAnswer = (thread: Thread, run: Run): string | null => {
-  const answer = run.counters.empty > 0 ? undefined : answerOf(thread.chat, run.id).at(-1);
+  const answer = isUnanswered(run) ? undefined : answerOf(thread.chat, run.id).at(-1);
   return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
 };
 

@@ -10,6 +10,7 @@ import type { RunClock } from "./run-clock.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
 import type { Ask, EndReason } from "./events.ts";
 import type { Input } from "./input.ts";
+import type { LeftCommands } from "./left-commands.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Reply } from "./records.ts";
 import type { Totals } from "./usage.ts";
@@ -282,6 +283,8 @@ export interface Session {
   readonly external?: { readonly text: string };
   /** What has to reach the team's object; absent or null: nothing. */
   readonly outbox?: Outbox | null;
+  /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
+  readonly commands?: LeftCommands | null;
   /** That a window is small was said (EF-30). */
   readonly windowWarned?: boolean;
   readonly usage: Totals;

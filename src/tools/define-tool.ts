@@ -25,6 +25,10 @@ export interface ToolOutput {
    * With empty `content` the result says what they came to, as JSON. An error changes nothing.
    */
   readonly stores?: readonly StoreChange[];
+  /** A command of the sandbox that goes on behind the call, until `until` (milliseconds since the epoch) at the latest; it ends with its run, if that is cancelled. */
+  readonly background?: { readonly exec: string; readonly until: number };
+  /** A command in the background that is over, by its id. */
+  readonly ended?: string;
 }
 
 /** A question to a person (SE-28). */
@@ -74,7 +78,10 @@ export interface ToolContext extends Reach {
   readonly stores: Stores;
   /** Stored text of this session (SE-19), null if the id is unknown. */
   readonly recall: (id: string) => string | null;
-  /** Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. */
+  /**
+   * Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. The `exec` of
+   * an object names the call's command in the sandbox, which ends if the run is cancelled, whatever became of the tool.
+   */
   readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
   /** What the model of the calling agent takes beside text. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };

@@ -1,3 +1,4 @@
+import type { Json } from "../../chat/message.ts";
 import { SandboxError, type ExecEvent, type ExecRequest, type Sandbox } from "../../sandbox/contract.ts";
 import { base32, sha256 } from "../../sandbox/sha256.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
@@ -46,13 +47,19 @@ function requestOf(command: Command, context: ToolContext): ExecRequest {
   };
 }
 
+/** The sandbox instance that a call noted when it began; calls of older releases noted nothing else. */
+const instanceNoted = (memo: Json): string | null => {
+  const noted = typeof memo === "object" && memo !== null && "instance" in memo ? memo["instance"] : memo;
+  return typeof noted === "string" ? noted : null;
+};
+
 /** What became of a call that was interrupted: its command runs or ran, it never arrived, or nobody knows (TB-29). */
 async function whereabouts(
   sandbox: Sandbox,
   context: ToolContext,
 ): Promise<"known" | "not_started" | "unknown"> {
-  const noted = context.memo.get();
-  if (context.attempt === 1 || typeof noted !== "string") return "not_started";
+  const noted = instanceNoted(context.memo.get());
+  if (context.attempt === 1 || noted === null) return "not_started";
   const deadline = Date.now() + margin;
   try {
     for await (const _ of sandbox.attach(execIdOf(context.key), 0, deadline, context.signal)) break;
@@ -164,10 +171,13 @@ export function runCommand(command: Command, context: ToolContext): Promise<Tool
     if (found === "unknown") return unknownOutcome;
     const request = requestOf(command, context);
     const known = found === "known";
-    if (!known) context.memo.set(await sandbox.instance());
+    const exec = request.execId;
+    if (!known) context.memo.set({ instance: await sandbox.instance(), exec });
+    context.signal.throwIfAborted();
     if (!command.background)
       return foreground(sandbox, request, context, { known, okCodes: command.okCodes });
     if (!known) await sandbox.start(request, context.signal);
-    return { content: JSON.stringify({ exec_id: request.execId }) };
+    const until = context.now() + (request.timeoutMs ?? 0) + margin;
+    return { content: JSON.stringify({ exec_id: exec }), background: { exec, until } };
   });
 }

@@ -25,6 +25,7 @@ export const execKill = defineTool({
         if (event.type === "exit") events.push(event);
       }
       const { state, exit_code } = stateOf(events);
-      return { content: JSON.stringify({ state, exit_code }) };
+      const over = state === "running" ? {} : { ended: exec_id };
+      return { content: JSON.stringify({ state, exit_code }), ...over };
     }),
 });

@@ -39,7 +39,8 @@ export const execPoll = defineTool({
       if (quiet && wait > 0 && context.now() < waitEnd(wait, context)) {
         until = Math.min(context.now() + pollInterval, waitEnd(wait, context));
       }
-      return { content: JSON.stringify(state) };
+      const over = state.state === "running" ? {} : { ended: exec_id };
+      return { content: JSON.stringify(state), ...over };
     });
     return until === null ? output : parked({ on: "exec", until });
   },
