@@ -7,7 +7,7 @@ import { callResult } from "./call-result.ts";
 import { matchCapabilities } from "./capabilities.ts";
 import type { ChildEnd, ChildRecord } from "./child.ts";
 import { childId } from "./child-names.ts";
-import { calledName, callRefusal, rootOf, standingOf } from "./child-plan.ts";
+import { budgetRefusal, calledName, callRefusal, rootOf, standingOf } from "./child-plan.ts";
 import { keptForRecall } from "./child-results.ts";
 import { childStarted, recordOf } from "./child-start.ts";
 import { callWaits } from "./child-wait.ts";
@@ -34,7 +34,7 @@ const resolverOf = (draft: Draft, threadId: string): ResolveAgent => {
   return (written, message) => {
     if (written.toLowerCase() !== "auto") {
       const name = calledName(delegation, caller, written);
-      return typeof name === "string" ? { agent: name } : { problem: name.sentence };
+      return typeof name === "string" ? { agent: name } : { problem: name.sentence, code: name.code };
     }
     const best = matchCapabilities(delegation.callable, message)[0];
     const names = delegation.callable.map(({ name }) => name).join(", ");
@@ -55,7 +55,7 @@ export const graphRequested = (draft: Draft, threadId: string, call: Call, args:
   if (refusal !== null) return callRefused(draft, threadId, call, refusal.code, refusal.sentence);
   if (!checked.ok) {
     const sentence = `${checked.problems.join("; ")}. Nothing was started; correct the graph and send it again.`;
-    return callRefused(draft, threadId, call, "invalid_arguments", sentence);
+    return callRefused(draft, threadId, call, checked.code, sentence);
   }
   const { tasks, async: background } = checked;
   if (background && !delegation.async) {
@@ -120,6 +120,11 @@ const endState = ({ state, reason }: ChildEnd): GraphState => {
   return reason === "deadline_exceeded" ? "timeout" : "failed";
 };
 
+/** Its run succeeded, so that nothing is cancelled (AG-11); who reads its output must know all the same. */
+const judgedFailed = "[the agent reports that it failed]";
+const outputOf = ({ completion, result }: ChildEnd): string =>
+  [...(completion?.status === "failed" ? [judgedFailed] : []), result ?? ""].join(" ");
+
 /** What a settled task came to; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
   const node = ownOf(run.nodes, id);
@@ -127,7 +132,7 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
   const end = node.child === null ? null : (recordOf(draft, node.child)?.end ?? null);
   const { state, ms } = node;
   if (end === null) return { state, ms, text: node.reason ?? "its record is lost" };
-  return { state, ms, text: state === "success" ? (end.result ?? "") : (end.error ?? end.reason) };
+  return { state, ms, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
 };
 
 /** Starts a task, with the outputs of others in its place; where the run may start no more threads, it fails. */

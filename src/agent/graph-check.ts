@@ -1,4 +1,5 @@
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../tools/task-graph.ts";
+import type { ToolErrorCode } from "../tools/errors.ts";
 import { ancestorsOf, referencesIn } from "./graph.ts";
 import type { GraphTask } from "./graph.ts";
 
@@ -8,11 +9,11 @@ import type { GraphTask } from "./graph.ts";
 export type ResolveAgent = (
   agent: string,
   message: string,
-) => { readonly agent: string } | { readonly problem: string };
+) => { readonly agent: string } | { readonly problem: string; readonly code?: ToolErrorCode };
 
 export type CheckedGraph =
   | { readonly ok: true; readonly tasks: readonly GraphTask[]; readonly async: boolean }
-  | { readonly ok: false; readonly problems: readonly string[] };
+  | { readonly ok: false; readonly code: ToolErrorCode; readonly problems: readonly string[] };
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -94,6 +95,19 @@ const cycleIn = (links: readonly Link[]): readonly string[] | null => {
   return null;
 };
 
+/** Why a task cannot go to its agent, as far as that can be told of a task that has other mistakes. */
+const agentProblems = (
+  task: unknown,
+  wrong: ReadonlySet<unknown>,
+  resolve: ResolveAgent,
+): readonly string[] => {
+  const { agent, message } = isRecord(task) ? task : {};
+  if (typeof agent !== "string" || wrong.has("agent") || (agent === "auto" && wrong.has("message")))
+    return [];
+  const found = resolve(agent, typeof message === "string" ? message : "");
+  return "problem" in found ? [`agent: ${found.problem}`] : [];
+};
+
 /** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
   const list = listOf(args);
@@ -106,10 +120,12 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
   const tasks: GraphTask[] = [];
   const problems = parsed.flatMap(({ data, error }, at): string[] => {
     const name = nameOf(links[at] ?? { at, id: "", depends_on: [], texts: [] });
-    if (data === undefined)
-      return (error?.issues ?? []).map(({ path, message }) =>
-        [name, path.join("."), message].filter(Boolean).join(": "),
-      );
+    if (data === undefined) {
+      const issues = error?.issues ?? [];
+      const said = issues.map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
+      const more = agentProblems(raw[at], new Set(issues.map(({ path }) => path[0])), resolve);
+      return [...said, ...more].map((problem) => `${name}: ${problem}`);
+    }
     const found = resolve(data.agent, data.message);
     if ("problem" in found) return [`${name}: agent: ${found.problem}`];
     tasks.push({ ...data, agent: found.agent });

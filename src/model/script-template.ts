@@ -90,8 +90,11 @@ export const fillJson = (value: Json, facts: ScriptFacts): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillJson(item, facts)]));
 };
 
+/** What a task graph fills in by itself (AG-35): it goes into the call as it stands. */
+const ofGraph = /^[\w-]{1,64}\.output$/;
+
 /** Placeholders that no request can fill, as they stand in the template. */
 export const unknownPlaceholders = (template: string): readonly string[] =>
   [...template.matchAll(placeholder)]
-    .filter(([, name]) => !variable.test(name ?? ""))
+    .filter(([, name = ""]) => !variable.test(name) && !ofGraph.test(name))
     .map(([whole]) => whole);

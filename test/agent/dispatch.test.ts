@@ -274,3 +274,16 @@ test("TB-4: the toolbox agents can be narrowed to task graphs", async () => {
   expect(declared).not.toContain("spawn_agents");
   expect(bench.requests[0]?.system).toContain("<available_agents>\n- worker: ");
 });
+
+test("AG-11 AG-35 AG-36: an agent that reports its own failure cancels nobody; its heirs and the report are told of it", async () => {
+  const failed = said(["task_complete", { status: "failed", summary: "No chart was found." }]);
+  const made = await mission([
+    leads([node("a"), node("b", ["a"], { agent: "heir", message: "Go on after: {{a.output}}" })]),
+    { name: "worker", script: replies(failed) },
+    { name: "heir", script: replies(said("Went on.")) },
+  ]);
+  expect(report(made)).toEqual(["a success", "b success"]);
+  const told = "[the agent reports that it failed] No chart was found.";
+  expect(resultsOf(made)[0]).toContain(`## a (worker) success 0.0s\n${told}`);
+  expect(chatOf(made, childIds(made)[1] ?? "").map(textsOf)).toContain(`Go on after: ${told}`);
+});

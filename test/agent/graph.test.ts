@@ -55,6 +55,7 @@ test("AG-33: every mistake of every task is named at once", () => {
       raw("c d", [], { blocking: undefined }),
       raw("a", [], { agent: "nobody" }),
       raw("e", [], { message: "{{b.output}} {{x.output}}", colour: "red" }),
+      raw("f", [], { agent: "nobody", blocking: undefined }),
     ),
   );
   expect(problems).toEqual([
@@ -63,6 +64,8 @@ test("AG-33: every mistake of every task is named at once", () => {
     "tasks.2: blocking: Invalid input: expected boolean, received undefined",
     'task a: agent: there is no agent "nobody"',
     'task e: Unrecognized key: "colour"',
+    "task f: blocking: Invalid input: expected boolean, received undefined",
+    'task f: agent: there is no agent "nobody"',
     "task a: depends_on names nowhere, which is no task of this graph",
     "task a: the id stands here twice",
     "task e: {{b.output}} needs b in depends_on, directly or not",

@@ -291,6 +291,11 @@ test("MO-39: a script that names unknown scenes, agents, tools or placeholders i
     "scenes.1.expect.tools.0",
   ]);
   expect(problems[6]?.message).toBe("unknown tool y; known are fs_write");
+  const graph = scriptSchema.parse({
+    script: 1,
+    scenes: [{ name: "a", reply: [{ text: "{{one.output}}" }] }],
+  });
+  expect(checkScript(graph, { agents: new Set(), tools: new Set() })).toEqual([]);
   const both = scriptSchema.parse({ script: 1, replies: [{}], scenes: [{ name: "a" }] });
   expect(checkScript(both, { agents: new Set(), tools: new Set() })).toHaveLength(1);
 });
