@@ -2,8 +2,10 @@ import { firstCharacters, textOf } from "../chat/text.ts";
 import type { Completion } from "../tools/session-request.ts";
 import type { Child, ChildEnd, ChildItem, ChildRecord } from "./child.ts";
 import { headAndTail, isLonger } from "./cut.ts";
+import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason, RunState } from "./events.ts";
+import { withoutLeaks } from "./guardrail.ts";
 import type { RunRecord } from "./records.ts";
 import { noUsage } from "./usage.ts";
 import type { Thread } from "./state.ts";
@@ -28,21 +30,26 @@ const lastText = ({ chat }: Thread): string => {
   return said === undefined ? "" : textOf(said.parts);
 };
 
+const saidAtLast = (draft: Draft, thread: Thread): string =>
+  withoutLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
+
 /** First characters of the last thing an agent said. */
 export const shownText = (thread: Thread): string => firstCharacters(lastText(thread), longestLastText);
 
 /** Its own report, or the runtime's where a limit ended it (AG-25). */
 export const completionOf = (
+  draft: Draft,
   thread: Thread,
   end: { readonly state: RunState; readonly reason: EndReason; readonly error: string | null },
 ): Completion | null => {
   if (end.state === "completed") return thread.child?.completion ?? null;
   if (end.state !== "failed" || !limits.includes(end.reason)) return null;
-  const summary = headAndTail(lastText(thread), longestSummary);
+  const summary = headAndTail(saidAtLast(draft, thread), longestSummary);
   return { status: "failed", summary, caveats: [end.error ?? end.reason] };
 };
 
-const withCaveats = ({ summary, caveats = [] }: Completion): string =>
+/** A report as its caller reads it. */
+export const withCaveats = ({ summary, caveats = [] }: Completion): string =>
   caveats.length === 0 ? summary : `${summary}\n\nCaveats:\n${caveats.map((each) => `- ${each}`).join("\n")}`;
 
 /** Keeps a text for `recall`; answers its id. */
@@ -71,7 +78,7 @@ export const childEnd = (
   maxLength: number,
 ): ChildEnd => {
   const { state, reason, error } = run;
-  const completion = completionOf(thread, { state, reason, error });
+  const completion = completionOf(draft, thread, { state, reason, error });
   const whole = completion === null ? (run.result?.text ?? "") : withCaveats(completion);
   const recall = isLonger(whole, maxLength) ? keptForRecall(draft, whole) : null;
   return {
@@ -84,7 +91,7 @@ export const childEnd = (
     files_modified: filesOf(run, completion),
     usage: run.result?.usage ?? noUsage,
     turns: run.turns,
-    last_text: shownText(thread),
+    last_text: firstCharacters(saidAtLast(draft, thread), longestLastText),
     handoffs: child.handoffs,
     warning: child.warning,
     run: run.id,

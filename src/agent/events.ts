@@ -37,6 +37,7 @@ export type EndReason =
   | "rolled_back";
 
 export type OnBusy = "reject" | "queue" | "steer" | "interrupt" | "rollback";
+type RetiredBy = "rollback" | "clear" | "rewind" | "guardrail";
 export type CallOutcome = "ok" | "error" | "denied" | "cancelled" | "skipped" | "unknown";
 export type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budget";
 export type Decision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
@@ -178,7 +179,7 @@ interface EventData {
   };
   provider_failover: { readonly from: string; readonly to: string; readonly code: string };
   message_added: { readonly message: Message; readonly final: boolean };
-  messages_retired: { readonly messages: readonly string[]; readonly by: "rollback" | "clear" | "rewind" };
+  messages_retired: { readonly messages: readonly string[]; readonly by: RetiredBy };
   tool_call_start: {
     readonly tool: string;
     readonly toolbox: string;

@@ -43,8 +43,15 @@ const fail = (
   error: string,
 ): void => runFinished(draft, threadId, { state: "failed", reason, error });
 
-/** The run is over, unless somebody steered meanwhile (SE-26), or an effect or a budget ends it otherwise (EF-38). */
+/** The run is over if guardrails accept what it ends with (AG-37), unless somebody steered meanwhile (SE-26), or an effect or a budget ends it otherwise (EF-38). */
 export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
+  const end = answerGuarded(draft, threadId, reason);
+  if (end.do === "fail") return fail(draft, threadId, end.reason, end.error);
+  if (end.do === "retry") {
+    const again = end.what === "answer" ? "Answer again" : "Report again";
+    anotherTurn(draft, threadId, `Your ${end.what} was not accepted: ${end.why}. ${again}.`);
+    return changeRun(draft, threadId, { repair: true });
+  }
   const over = overspent(draft, threadId);
   if (over !== null) exceeded(draft, over);
   const { stop } = runOf(draft, threadId);
@@ -114,17 +121,6 @@ const cutText = (draft: Draft, threadId: string): void => {
   concluded(draft, threadId, "end_turn");
 };
 
-/** A text that fits goes past the guardrails before it is the answer (AG-37). */
-const guarded = (draft: Draft, threadId: string): void => {
-  const end = answerGuarded(draft, threadId);
-  if (end.do === "accept") concluded(draft, threadId, "end_turn");
-  else if (end.do === "fail") fail(draft, threadId, end.reason, end.error);
-  else {
-    anotherTurn(draft, threadId, `Your answer was not accepted: ${end.why}. Answer again.`);
-    changeRun(draft, threadId, { repair: true });
-  }
-};
-
 /** A final text is checked against the run's schema; a violation gets an uncounted repair turn (SE-14). */
 const answeredText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
@@ -134,7 +130,7 @@ const answeredText = (draft: Draft, threadId: string): void => {
     .join("");
   const problems = agent.checkOutput(text, run.outputSchema);
   if (problems.length === 0) {
-    guarded(draft, threadId);
+    concluded(draft, threadId, "end_turn");
     return;
   }
   if (run.counters.repairs >= outputRepairs) {

@@ -1,23 +1,15 @@
 import type { Message } from "../chat/message.ts";
 import { shownTokens } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
-import { thrownText } from "../tools/errors.ts";
-import { agentOf, append, changeCounters, changeThread, retiredBy, runOf, threadOf } from "./draft.ts";
+import type { Completion } from "../tools/session-request.ts";
+import { withCaveats } from "./child-results.ts";
+import { agentOf, append, changeCounters, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { SessionEvent } from "./events.ts";
-import { answerOf } from "./result.ts";
+import { judgedBy } from "./guardrail.ts";
+import { answerOf, isUnanswered } from "./result.ts";
 
 /** Middleware of an agent's runs (AG-37): what guards its answers, and what its log says. */
-
-/** Checks a final message before it is accepted. */
-export interface Guardrail {
-  /** Why the text may not pass; null if it may. What it throws fails the run. */
-  readonly problem: (text: string) => string | null;
-  readonly onFail: "fail" | "retry" | "replace";
-  readonly maxRetries: number;
-  /** Stands for an answer that was not accepted; null = nothing does. */
-  readonly text: string | null;
-}
 
 export interface RunLogger {
   readonly level: "error" | "warn" | "info" | "debug";
@@ -28,22 +20,28 @@ export interface RunLogger {
 /** What becomes of a final text. */
 export type Accepted =
   | { readonly do: "accept" }
-  | { readonly do: "retry"; readonly why: string }
+  | { readonly do: "retry"; readonly what: "answer" | "report"; readonly why: string }
   | {
       readonly do: "fail";
       readonly reason: "output_invalid" | "effect_failed";
       readonly error: string;
     };
 
-/** The answer leaves the view; since nothing of this commit was seen yet, nobody is told of it. It stays stored. */
+/** The answer leaves the view; of what this commit adds nobody is told, the rest is taken back. It stays stored. */
 const answerDropped = (draft: Draft, threadId: string): void => {
   const { chat } = threadOf(draft, threadId);
   const gone = answerOf(chat, runOf(draft, threadId).id);
   const ids = new Set(gone.map(({ id }) => id));
-  const isTold = (event: SessionEvent): boolean =>
-    event.type === "message_added" && ids.has(event.data.message.id);
-  draft.events.splice(0, draft.events.length, ...draft.events.filter((event) => !isTold(event)));
+  const fresh = new Set<string>();
+  const untold = draft.events.filter((event) => {
+    if (event.type !== "message_added" || !ids.has(event.data.message.id)) return true;
+    fresh.add(event.data.message.id);
+    return false;
+  });
+  draft.events.splice(0, draft.events.length, ...untold);
   retiredBy(draft, threadId, gone, { reason: "guardrail" });
+  const messages = [...ids].filter((id) => !fresh.has(id));
+  if (messages.length > 0) emit(draft, threadId, "messages_retired", { messages, by: "guardrail" });
   const kept: readonly Message[] = chat.filter(({ id }) => !ids.has(id));
   changeThread(draft, threadId, {
     chat: kept,
@@ -51,34 +49,91 @@ const answerDropped = (draft: Draft, threadId: string): void => {
   });
 };
 
-const answerReplaced = (draft: Draft, threadId: string, text: string | null): void => {
-  answerDropped(draft, threadId);
+/** What a run ends with, and what another text in its place does. */
+interface Answer {
+  readonly name: "answer" | "report";
+  readonly text: string;
+  readonly replaced: (text: string | null, failed: boolean) => void;
+}
+
+const answeredInstead = (draft: Draft, threadId: string, text: string | null): void => {
   if (text === null) return;
   append(draft, threadId, { role: "assistant", origin: "system", parts: [{ type: "text", text }] }, true);
 };
 
-/** What a guardrail says of a text; what it throws is its own failure (AG-37). */
-const judgedBy = (
-  { problem }: Guardrail,
-  text: string,
-): { readonly why: string | null } | { readonly thrown: string } => {
-  try {
-    return { why: problem(text) };
-  } catch (error) {
-    return { thrown: thrownText(error) };
-  }
+/** A text beside calls stays where it is, since they have results; it is just no answer. */
+const answerWithheld = (draft: Draft, threadId: string, text: string | null): void => {
+  if (text === null) changeCounters(draft, threadId, { withheld: true });
+  else answeredInstead(draft, threadId, text);
+};
+
+/** What a called agent reports; a run that fails reports nothing. */
+const reportReplaced = (
+  draft: Draft,
+  threadId: string,
+  { status, files_modified }: Completion,
+  text: string | null,
+  failed: boolean,
+): void => {
+  const completion = failed ? null : { status, files_modified, summary: text ?? "" };
+  const { child } = threadOf(draft, threadId);
+  if (child !== null) changeThread(draft, threadId, { child: { ...child, completion } });
+  if (failed) answerWithheld(draft, threadId, text);
+};
+
+const lastAnswer = (draft: Draft, threadId: string): string =>
+  answerOf(threadOf(draft, threadId).chat, runOf(draft, threadId).id)
+    .map(({ parts }) => textOf(parts))
+    .join("");
+
+/** What a terminal call leaves as the answer: a report, or the text beside it; null if there is neither. */
+const terminalAnswer = (draft: Draft, threadId: string): Answer | null => {
+  const { child } = threadOf(draft, threadId);
+  if (child !== null && child.handover !== null) return null;
+  const completion = child?.completion ?? null;
+  if (completion !== null)
+    return {
+      name: "report",
+      text: withCaveats(completion),
+      replaced: (text, failed) => reportReplaced(draft, threadId, completion, text, failed),
+    };
+  const text = lastAnswer(draft, threadId);
+  return /\S/.test(text)
+    ? { name: "answer", text, replaced: (instead) => answerWithheld(draft, threadId, instead) }
+    : null;
+};
+
+/** What the run is about to answer; null if that is nothing. */
+const answerNow = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): Answer | null => {
+  if (isUnanswered(runOf(draft, threadId))) return null;
+  if (reason === "terminal_tool") return terminalAnswer(draft, threadId);
+  return {
+    name: "answer",
+    text: lastAnswer(draft, threadId),
+    replaced: (text) => {
+      answerDropped(draft, threadId);
+      answeredInstead(draft, threadId, text);
+    },
+  };
 };
 
 /** The answer as the guardrails leave it: the innermost checks first (AG-37). */
-export const answerGuarded = (draft: Draft, threadId: string): Accepted => {
+export const answerGuarded = (
+  draft: Draft,
+  threadId: string,
+  reason: "end_turn" | "terminal_tool",
+): Accepted => {
   const { guardrails } = agentOf(draft, threadId);
+  if (guardrails.length === 0) return { do: "accept" };
+  if (runOf(draft, threadId).counters.withheld === true) changeCounters(draft, threadId, { withheld: false });
   for (const guardrail of guardrails.toReversed()) {
     const { onFail, maxRetries, text } = guardrail;
     const run = runOf(draft, threadId);
-    const said = answerOf(threadOf(draft, threadId).chat, run.id).map(({ parts }) => textOf(parts));
-    const judged = judgedBy(guardrail, said.join(""));
+    const answer = answerNow(draft, threadId, reason);
+    if (answer === null) return { do: "accept" };
+    const judged = judgedBy(guardrail.problem, answer.text);
     if ("thrown" in judged) {
-      answerReplaced(draft, threadId, text);
+      answer.replaced(text, true);
       return { do: "fail", reason: "effect_failed", error: `output_guardrail: ${judged.thrown}` };
     }
     const { why } = judged;
@@ -86,11 +141,11 @@ export const answerGuarded = (draft: Draft, threadId: string): Accepted => {
     const { rejected = 0 } = run.counters;
     if (onFail === "retry" && rejected < maxRetries) {
       changeCounters(draft, threadId, { rejected: rejected + 1 });
-      return { do: "retry", why };
+      return { do: "retry", what: answer.name, why };
     }
-    answerReplaced(draft, threadId, text);
+    answer.replaced(text, onFail !== "replace");
     if (onFail === "replace") continue;
-    return { do: "fail", reason: "output_invalid", error: `the answer was not accepted: ${why}` };
+    return { do: "fail", reason: "output_invalid", error: `the ${answer.name} was not accepted: ${why}` };
   }
   return { do: "accept" };
 };

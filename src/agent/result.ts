@@ -21,9 +21,11 @@ export const answerOf = (chat: readonly Message[], runId: string): readonly Mess
   return said.slice(from + 1);
 };
 
-/** What a run answered; a run that ended on empty replies answered nothing. */
+/** Whether a run ended without an answer: on empty replies, or on words that a guardrail did not let pass. */
+export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 || counters.withheld === true;
+
 const finalText = (thread: Thread, run: Run): string =>
-  run.counters.empty > 0
+  isUnanswered(run)
     ? ""
     : answerOf(thread.chat, run.id)
         .map(({ parts }) => textOf(parts))

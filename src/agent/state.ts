@@ -85,6 +85,8 @@ export interface Counters {
   readonly cutText: number;
   readonly empty: number;
   readonly repairs: number;
+  /** What it said last is no answer: a guardrail did not let it pass. */
+  readonly withheld?: boolean;
   /** Answers that guardrails sent back. */
   readonly rejected?: number;
   /** Attempts without committed content since the last (SE-33). */

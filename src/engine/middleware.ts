@@ -1,5 +1,6 @@
 import type { Agent, RunLimits } from "../agent/agent.ts";
-import type { Guardrail, RunLogger } from "../agent/middleware.ts";
+import type { Guardrail } from "../agent/guardrail.ts";
+import type { RunLogger } from "../agent/middleware.ts";
 import type { Agent as AgentConfig } from "../config/team.ts";
 import { outputProblems } from "./output-check.ts";
 
@@ -28,8 +29,11 @@ const literalProblem = (
 ): string | null => {
   const missing = needed.find((each) => !text.includes(each));
   if (missing !== undefined) return `it does not contain ${JSON.stringify(missing)}`;
-  return banned.some((each) => text.includes(each)) ? "it contains a text that must not be in it" : null;
+  return bannedProblem(text, banned);
 };
+
+const bannedProblem = (text: string, banned: readonly string[]): string | null =>
+  banned.some((each) => text.includes(each)) ? "it contains a text that must not be in it" : null;
 
 const schemaProblem = (text: string, { schema }: Params): string | null =>
   schema === undefined ? null : (outputProblems(text, "json_schema", schema)[0] ?? null);
@@ -50,6 +54,7 @@ const guardrailOf = (params: Params, checks: readonly OutputCheck[]): Guardrail 
     literalProblem(text, params) ??
     schemaProblem(text, params) ??
     checkProblem(text, params, checks),
+  leak: (text) => bannedProblem(text, params.must_not_contain) ?? checkProblem(text, params, checks),
   onFail: params.on_fail,
   maxRetries: params.max_retries,
   text: params.text ?? null,
