@@ -1,4 +1,4 @@
-/** What the page shows: messages, streamed text, tool calls, asks. Everything foreign becomes a text node. */
+/** What the page shows: messages, streamed text, tool calls. Everything foreign becomes a text node. */
 export const viewScript = String.raw`
 const byId = (id) => document.getElementById(id);
 const log = byId("log");
@@ -86,54 +86,12 @@ function button(text, act) {
   return made;
 }
 
-function showAsk(ask) {
-  if (byId("ask-" + ask.id)) return;
-  const made = element("div", "ask");
-  made.id = "ask-" + ask.id;
-  const answer = (body) => connection.command({ type: "answer", ask: ask.id, answer: body });
-  const text = element("input");
-  if (ask.kind === "question") {
-    made.append(element("p", "", ask.question.text));
-    for (const option of ask.question.options) {
-      made.append(button(option, () => answer({ decision: "answer", selections: [option] })), " ");
-    }
-    text.placeholder = "answer";
-    const send = button("Answer", () => answer({ decision: "answer", text: text.value }));
-    if (!ask.question.strict || ask.question.options.length === 0) made.append(text, " ", send);
-  } else if (ask.kind === "approval") {
-    const { tool, rule, reason } = ask.approval;
-    made.append(element("p", "", "Allow " + tool + "? " + (reason ?? "(" + rule + ")")));
-    const input = element("textarea");
-    input.rows = 4;
-    input.value = pretty(ask.approval.input);
-    text.placeholder = "reason";
-    made.append(input, element("br"));
-    made.append(button("Approve", () => answer({ decision: "approve" })), " ");
-    made.append(button("Approve as edited", () => editApproval(answer, input)), " ");
-    made.append(text, " ", button("Deny", () => answer({ decision: "deny", ...(text.value && { message: text.value }) })));
-  } else {
-    made.append(element("p", "", "Open: " + ask.kind), button("Dismiss", () => answer({ decision: "cancel" })));
-  }
-  asks.append(made);
-}
-
-function editApproval(answer, input) {
-  let value;
-  try {
-    value = JSON.parse(input.value);
-  } catch {
-    return note("The edited input is not JSON.", "failure");
-  }
-  answer({ decision: "edit", input: value });
-}
-
 /** Inputs that are stored and that no run has taken up yet. */
 function noLongerWaiting(input) {
   waiting.get(input)?.remove();
   waiting.delete(input);
 }
 
-const closeAsk = (id) => byId("ask-" + id)?.remove();
 const status = (text) => (byId("status").textContent = text);
 
 const events = {
@@ -164,6 +122,7 @@ const events = {
   ask_resolved: ({ data }) => closeAsk(data.ask),
   ask_expired: ({ data }) => closeAsk(data.ask),
   ask_cancelled: ({ data }) => closeAsk(data.ask),
+  budget_reached: ({ data }) => note("Limit reached: " + spentText(data), "failure"),
   error: ({ data }) => note(data.code + ": " + data.message, "failure"),
 };
 

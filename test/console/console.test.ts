@@ -168,6 +168,51 @@ test("AP-19: questions are answered by option or text, approvals approved, edite
   expect(get("log").textContent).toContain("not JSON");
 });
 
+test("AP-54 EF-37: a limit that is reached is said, and raised or refused on the page, in units that people use", () => {
+  const { socket, get } = live();
+  const asked = (id: string, budget: object): void =>
+    socket().say(
+      event(get("asks").children.length + 1, "ask_user", {
+        ask: { id, kind: "budget", label: "coder-fix-1", budget },
+      }),
+    );
+  const least = 4_400;
+  asked("a1", { scope: "run", kind: "max_tokens", limit: 4_300, spent: 4_000, least });
+  asked("a2", { scope: "session", kind: "max_cost_usd", limit: 0.5, spent: 0.123456, least: 0.600001 });
+  asked("a3", { scope: "run", kind: "max_duration", limit: 60_000, spent: 60_250, least: 90_000 });
+  const [tokens, cost, time] = get("asks").children as FakeElement[];
+  expect(tokens?.querySelector("p")?.textContent).toBe(
+    "coder-fix-1: Limit reached: the run has used 4000 of 4300 tokens. It goes on with 4400 or more.",
+  );
+  expect(cost?.textContent).toContain(
+    "the session has used 0.1235 of 0.5 USD. It goes on with 0.6001 or more.",
+  );
+  expect(time?.textContent).toContain(
+    "the run has used 60.25 of 60 seconds of model time. It goes on with 90 or more.",
+  );
+  expect([tokens, cost, time].map((card) => card?.querySelector("input")?.value)).toEqual([
+    "8600",
+    "1",
+    "120",
+  ]);
+  tokens?.press("Raise the limit");
+  cost?.press("End the run");
+  time?.press("Raise the limit");
+  expect(
+    socket()
+      .sent.slice(1)
+      .map(({ ask, answer }) => [ask, answer]),
+  ).toEqual([
+    ["a1", { decision: "approve", limit: 8_600 }],
+    ["a2", { decision: "deny" }],
+    ["a3", { decision: "approve", limit: 120_000 }],
+  ]);
+  socket().say(event(4, "ask_resolved", { ask: "a1", decision: "approve" }));
+  expect(get("asks").children).toHaveLength(2);
+  socket().say(event(5, "budget_reached", { scope: "run", kind: "max_tokens", limit: 4_300, spent: 4_310 }));
+  expect(get("log").textContent).toContain("Limit reached: the run has used 4310 of 4300 tokens.");
+});
+
 test("AP-52 AP-6: after a cut the page resumes behind its last event and repeats unanswered commands under their ids", () => {
   const { socket, get, fireTimers, timers } = live();
   socket().say(event(1, "run_start"), event(2, "turn_start"));

@@ -1,0 +1,91 @@
+/** What a person is asked, each as a card that is answered on the spot. */
+export const asksScript = String.raw`
+const closeAsk = (id) => byId("ask-" + id)?.remove();
+
+/** What a limit counts, and how much of it the API counts as one. */
+const units = {
+  max_tokens: ["tokens", 1],
+  max_cost_usd: ["USD", 1],
+  max_duration: ["seconds of model time", 1000],
+  max_tool_calls: ["tool calls", 1],
+  max_iterations: ["turns", 1],
+};
+const unitOf = (kind) => units[kind] ?? [kind, 1];
+const rounded = (value, round = Math.round) => round(value * 10000) / 10000;
+
+function spentText({ scope, kind, limit, spent }) {
+  const [unit, one] = unitOf(kind);
+  return "the " + scope + " has used " + rounded(spent / one) + " of " + rounded(limit / one) + " " + unit + ".";
+}
+
+/** What is asked, behind the called agent that asks it. */
+const asked = (ask, text) => element("p", "", ask.label ? ask.label + ": " + text : text);
+
+/** A limit is raised to twice of what it was, unless the person says otherwise. */
+function showRaise(made, ask, answer) {
+  const { budget } = ask;
+  const [unit, one] = unitOf(budget.kind);
+  const least = rounded(budget.least / one, Math.ceil);
+  made.append(asked(ask, "Limit reached: " + spentText(budget) + " It goes on with " + least + " or more."));
+  const limit = element("input");
+  limit.type = "number";
+  limit.min = String(least);
+  limit.step = "any";
+  limit.value = String(Math.max(least, rounded((2 * budget.limit) / one)));
+  limit.title = "new limit, in " + unit;
+  const raise = () => answer({ decision: "approve", limit: Math.round(Number(limit.value) * one * 1e9) / 1e9 });
+  made.append(limit, " " + unit + " ", button("Raise the limit", raise), " ");
+  made.append(button("End the run", () => answer({ decision: "deny" })));
+}
+
+function showQuestion(made, ask, answer) {
+  const { text, options, strict } = ask.question;
+  made.append(asked(ask, text));
+  for (const option of options) {
+    made.append(button(option, () => answer({ decision: "answer", selections: [option] })), " ");
+  }
+  const own = element("input");
+  own.placeholder = "answer";
+  const send = button("Answer", () => answer({ decision: "answer", text: own.value }));
+  if (!strict || options.length === 0) made.append(own, " ", send);
+}
+
+function editApproval(answer, input) {
+  let value;
+  try {
+    value = JSON.parse(input.value);
+  } catch {
+    return note("The edited input is not JSON.", "failure");
+  }
+  answer({ decision: "edit", input: value });
+}
+
+function showApproval(made, ask, answer) {
+  const { tool, rule, reason, input: given } = ask.approval;
+  made.append(asked(ask, "Allow " + tool + "? " + (reason ?? "(" + rule + ")")));
+  const input = element("textarea");
+  input.rows = 4;
+  input.value = pretty(given);
+  const why = element("input");
+  why.placeholder = "reason";
+  made.append(input, element("br"));
+  made.append(button("Approve", () => answer({ decision: "approve" })), " ");
+  made.append(button("Approve as edited", () => editApproval(answer, input)), " ");
+  made.append(why, " ", button("Deny", () => answer({ decision: "deny", ...(why.value && { message: why.value }) })));
+}
+
+function showOther(made, ask, answer) {
+  made.append(element("p", "", "Open: " + ask.kind), button("Dismiss", () => answer({ decision: "cancel" })));
+}
+
+const cards = { question: showQuestion, approval: showApproval, budget: showRaise };
+
+function showAsk(ask) {
+  if (byId("ask-" + ask.id)) return;
+  const made = element("div", "ask");
+  made.id = "ask-" + ask.id;
+  const answer = (body) => connection.command({ type: "answer", ask: ask.id, answer: body });
+  (cards[ask.kind] ?? showOther)(made, ask, answer);
+  asks.append(made);
+}
+`;
