@@ -57,6 +57,7 @@ const threadFor = (draft: Draft, start: ChildStart): Thread => {
     idle: false,
     task: firstCharacters(start.task, 200),
     taskId: start.taskId ?? null,
+    deadline: start.timeoutMs == null ? null : draft.moment.now + start.timeoutMs,
     node: start.node ?? null,
     completion: null,
     handover: null,
@@ -105,13 +106,13 @@ export const childStarted = (draft: Draft, start: ChildStart): void => {
   const given =
     context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
   calledRunStarted(draft, input, [...(start.before ?? []), ...given]);
-  deadlineNarrowed(draft, thread.id, start.timeoutMs ?? null);
+  deadlineNarrowed(draft, thread.id);
 };
 
-const deadlineNarrowed = (draft: Draft, threadId: string, timeoutMs: number | null): void => {
-  if (timeoutMs === null) return;
-  const { deadline, startedAt } = runOf(draft, threadId);
-  const at = startedAt + timeoutMs;
+const deadlineNarrowed = (draft: Draft, threadId: string): void => {
+  const at = threadOf(draft, threadId).child?.deadline ?? null;
+  if (at === null) return;
+  const { deadline } = runOf(draft, threadId);
   changeRun(draft, threadId, { deadline: deadline === null ? at : Math.min(deadline, at) });
 };
 

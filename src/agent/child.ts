@@ -30,6 +30,8 @@ export interface Child {
   /** First 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
+  /** When the time of its task is over, whoever does it; absent or null: never. */
+  readonly deadline?: number | null;
   /** Task of a graph that it does (AG-34). */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: Completion | null;

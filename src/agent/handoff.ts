@@ -85,6 +85,7 @@ export const peerStarted = (draft: Draft, thread: Thread, child: Child, record: 
     task: record.task,
     context: record.context,
     taskId: child.taskId,
+    timeoutMs: child.deadline == null ? null : child.deadline - draft.moment.now,
     node: child.node,
     handoffs: child.handoffs + 1,
     before: [handoverText(thread.agent, handover, maxContextLength)],

@@ -3,6 +3,7 @@ import { checkInvariants } from "../support/invariants.ts";
 import {
   chatOf,
   childIds,
+  crew,
   delegate,
   endings,
   eventsAs,
@@ -153,4 +154,31 @@ test("AG-26 AG-28: the peer asks after a handoff: the answer reaches it, the new
   expect(eventsAs(made, "tool_call_end")[1]?.data.details).toMatchObject({
     items: [{ agent: "writer", child: writer, state: "waiting", question: { text: "Tabs?" } }],
   });
+});
+
+test("AG-22 AG-26: the task's time goes on with the peer, also after a crash and a second handoff", async () => {
+  const { bench, probe } = await crew(
+    [
+      member("lead", [said(delegate("coder", { timeout_seconds: 60 })), done]),
+      member("coder", [said(["look", {}]), said(hand("writer"))]),
+      member("writer", [said(["look", {}]), said(hand("tester"))]),
+      member("tester", [said(["look", {}]), done]),
+    ],
+    { instant: false },
+  );
+  bench.send("Go");
+  await bench.steps();
+  for (const part of [0, 1]) {
+    await bench.tick(25_000);
+    probe.calls[part]?.finish();
+    await bench.steps();
+  }
+  expect(endings({ bench })).toEqual(["coder completed:terminal_tool", "writer completed:terminal_tool"]);
+  bench.crash();
+  await bench.tick(9_999);
+  expect(endings({ bench })).toHaveLength(2);
+  await bench.tick(1);
+  expect(endings({ bench })[2]).toBe("tester failed:deadline_exceeded");
+  await bench.idle();
+  expect(resultsOf({ bench })[0]).toMatch(/^error: failed: .* ended with deadline_exceeded/);
 });
