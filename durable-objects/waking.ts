@@ -6,7 +6,7 @@ import type { Session } from "../src/agent/state.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { archiveOf, noArchive } from "./archive.ts";
+import { archiveOf, createMeter, noArchive } from "./archive.ts";
 import type { IndexReport } from "./index-report.ts";
 import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
@@ -54,7 +54,7 @@ const doorOf = (
   create: Create,
   engine: Engine,
   { session, principal }: SessionCall,
-): Omit<Door, "remove" | "full"> => ({
+): Omit<Door, "remove" | "full" | "stored"> => ({
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
   rules: engine.rules,
@@ -99,6 +99,7 @@ export const createWaking = (parts: WakingParts): Waking => {
   const { storage, clock } = parts;
   const { sql } = storage;
   const cell: Cell = { live: null };
+  const stored = createMeter(sql, Date.now);
 
   const drop = (): void => {
     cell.live?.stop();
@@ -141,7 +142,7 @@ export const createWaking = (parts: WakingParts): Waking => {
     failed,
     door: inOrder(async (call: SessionCall, remove: () => void) => {
       const full = await isFull(parts, call, (await wake())?.read() ?? null);
-      return { ...doorOf(parts, cell, create, await ready(call), call), full, remove };
+      return { ...doorOf(parts, cell, create, await ready(call), call), full, stored, remove };
     }),
   };
 };

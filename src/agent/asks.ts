@@ -1,4 +1,5 @@
 import type { Json, ResultStatus } from "../chat/message.ts";
+import { errorText } from "../tools/errors.ts";
 import { callResult } from "./call-result.ts";
 import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -20,6 +21,18 @@ type Subject = Pick<Ask, "question"> | Pick<Ask, "approval"> | Pick<Ask, "client
 const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 
+const mostOpen = 50;
+
+/** Nobody is asked while so many asks are open: the call has an error result (RE-3). */
+const tooMany = (draft: Draft, threadId: string, call: Call): void => {
+  const text = errorText(
+    "limit",
+    `${mostOpen} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`,
+  );
+  const result = callResult(draft, threadId, call, "error", text);
+  callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
+};
+
 /** Parks a call on an ask; without an interactive person its default applies at once. */
 export const opened = (
   draft: Draft,
@@ -28,6 +41,7 @@ export const opened = (
   kind: Ask["kind"],
   subject: Subject,
 ): void => {
+  if (Object.keys(draft.state.asks).length >= mostOpen) return tooMany(draft, threadId, call);
   const { now, random } = draft.moment;
   const thread = threadOf(draft, threadId);
   const timeout = timeoutOf(draft, threadId, call, kind);

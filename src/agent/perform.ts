@@ -26,6 +26,8 @@ export interface Door {
   readonly update: <T>(change: (draft: Draft) => T) => T;
   /** The tenant has as many runs under way as it may have. */
   readonly full: boolean;
+  /** Bytes that the session holds. */
+  readonly stored: () => number;
   /** Known secrets in what a caller sends go no further (RE-15). */
   readonly redactor: Redactor;
   /** Open streamed items with their text so far. */
@@ -125,6 +127,7 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
       rules: door.rules,
       ifMatch: ifMatch ?? null,
       full: door.full,
+      stored: door.stored,
     },
     call.params,
   );

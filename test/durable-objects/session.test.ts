@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { createMeter } from "../../durable-objects/archive.ts";
 import { teamObjectName } from "../../src/engine/access/names.ts";
 import { brokenInvariants } from "../support/worker-invariants.ts";
 import { executionsOf, letGo } from "../support/worker-probe.ts";
@@ -260,6 +261,20 @@ test("RE-C36 SE-33: a run whose drives die before any commit ends poisoned; the 
   await session.settled();
   expect(await count(session, "run_end")).toBe(2);
   expect(await brokenInvariants(session, ["i1", "i2"], [])).toEqual([]);
+});
+
+test("RE-3: what a session holds is measured, at most once a second", async () => {
+  const session = await create("text");
+  await runInDurableObject(session.stub(), (_, { storage }) => {
+    let now = 1_000;
+    const stored = createMeter(storage.sql, () => now);
+    const before = stored();
+    expect(before).toBe(storage.sql.databaseSize);
+    storage.sql.exec("INSERT INTO blobs VALUES ('big', 0, ?)", "x".repeat(100_000));
+    expect(stored()).toBe(before);
+    now += 1_000;
+    expect(stored()).toBeGreaterThanOrEqual(before + 100_000);
+  });
 });
 
 test("AP-5: a team's object that cannot be told disturbs no run, and is told later", async () => {

@@ -91,6 +91,8 @@ export interface Bench {
   hold: boolean;
   /** While true, the tenant has as many runs under way as it may have. */
   full: boolean;
+  /** Bytes that the session is said to hold. */
+  stored: number;
   /** Lets held replies go. */
   release(): void;
   /** Moves the clock and lets what is due happen. */
@@ -312,6 +314,7 @@ export const openBench = ({
     },
     redactor: engine.redactor,
     full: bench.full,
+    stored: () => bench.stored,
     now: () => now,
     items: () => [],
     remove: () => undefined,
@@ -334,6 +337,7 @@ export const openBench = ({
   const bench: Bench = {
     id,
     full: false,
+    stored: 0,
     published,
     deltas,
     logs,

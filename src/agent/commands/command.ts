@@ -112,6 +112,8 @@ export interface WriteContext {
   readonly ifMatch: string | null;
   /** The tenant has as many runs under way as it may have: this command begins none. */
   readonly full: boolean;
+  /** Bytes that the session holds. */
+  readonly stored: () => number;
 }
 
 /** A command changes the session in one commit; a query only reads. Each checks its own parameters. */

@@ -17,6 +17,8 @@ import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
 const waitingInputs = 20;
+/** Bytes of a session, beyond which it takes no more inputs (RE-3). */
+const mostStored = 2 ** 30;
 
 /** An input's content as it is stored, once it is sure that the session's model takes it (MO-4). */
 const takenContent = (
@@ -89,9 +91,16 @@ const addressed = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Th
   return thread.run === null ? refuse("run_not_active", "/thread: this thread has ended") : thread;
 };
 
+const roomForInput = ({ stored }: WriteContext): void => {
+  if (stored() < mostStored) return;
+  refuse("storage_error", "this session holds 1 GiB, as much as it may; begin a new one");
+};
+
 /** Why an input cannot be taken, as a refusal; nothing is stored then. */
-const admitted = ({ draft, rules, archive }: WriteContext, params: Params, mode: OnBusy): Thread => {
+const admitted = (context: WriteContext, params: Params, mode: OnBusy): Thread => {
+  const { draft, rules, archive } = context;
   const thread = addressed(draft, archive, params.thread, mode);
+  roomForInput(context);
   if (thread.run !== null && mode === "reject") return busy(thread);
   if (thread.inbox.length >= waitingInputs)
     return refuse("too_many_inputs", `${waitingInputs} inputs are waiting; withdraw some or wait`, {
