@@ -1,6 +1,6 @@
 import { endTold } from "./background.ts";
 import { subtreeCancelled } from "./cancel.ts";
-import { childEnd } from "./child-results.ts";
+import { childEnd, workOf } from "./child-results.ts";
 import { changeChild, recordOf } from "./child-start.ts";
 import { filesCounted, slotEnded } from "./child-wait.ts";
 import { graphTaskEnded } from "./dispatch.ts";
@@ -86,7 +86,7 @@ export const childEnded = (draft: Draft, threadId: string): void => {
   filesCounted(draft, parent.thread, threadId);
   subtreeCancelled(draft, threadId, "now", "its caller has ended");
   const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
-  if (handedOver) peerStarted(draft, thread, child, begun);
+  if (handedOver) peerStarted(draft, thread, child, begun, workOf(child, run));
   tasksReleased(draft, threadId);
   if (child.persistent && !handedOver && caller !== null) threadKept(draft, threadId, child);
   else threadLeft(draft, threadId);

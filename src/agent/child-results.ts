@@ -1,13 +1,13 @@
 import { firstCharacters, textOf } from "../chat/text.ts";
 import type { Completion } from "../tools/session-request.ts";
-import type { Child, ChildEnd, ChildItem, ChildRecord } from "./child.ts";
+import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "./child.ts";
 import { headAndTail, isLonger } from "./cut.ts";
 import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { withoutLeaks } from "./guardrail.ts";
 import type { RunRecord } from "./records.ts";
-import { noUsage } from "./usage.ts";
+import { addUsage, noUsage } from "./usage.ts";
 import type { Thread } from "./state.ts";
 
 /** What a called agent's end says, and how its caller reads it (AG-10, AG-24, AG-25). */
@@ -60,13 +60,20 @@ export const keptForRecall = (draft: Draft, text: string): string => {
   return id;
 };
 
+/** What a called agent's run did, and those who had its task before (AG-26). */
+export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
+  const own =
+    result === null ? [] : [...result.files_created, ...result.files_modified, ...result.files_deleted];
+  return {
+    files: [...new Set([...(before?.files ?? []), ...own])].toSorted(),
+    usage: addUsage(before?.usage ?? noUsage, result?.usage ?? noUsage),
+  };
+};
+
 /** Observed changes, and those only claimed, marked so. */
-const filesOf = ({ result }: RunRecord, completion: Completion | null): readonly string[] => {
-  const observed = new Set(
-    result === null ? [] : [...result.files_created, ...result.files_modified, ...result.files_deleted],
-  );
-  const claimed = (completion?.files_modified ?? []).filter((path) => !observed.has(path));
-  return [...[...observed].toSorted(), ...claimed.map((path) => `${path} (claimed)`)];
+const filesOf = ({ files }: ChildWork, completion: Completion | null): readonly string[] => {
+  const claimed = (completion?.files_modified ?? []).filter((path) => !files.includes(path));
+  return [...files, ...claimed.map((path) => `${path} (claimed)`)];
 };
 
 /** The end of a called thread, from the record of its run. */
@@ -79,6 +86,7 @@ export const childEnd = (
 ): ChildEnd => {
   const { state, reason, error } = run;
   const completion = completionOf(draft, thread, { state, reason, error });
+  const work = workOf(child, run);
   const whole = completion === null ? (run.result?.text ?? "") : withCaveats(completion);
   const recall = isLonger(whole, maxLength) ? keptForRecall(draft, whole) : null;
   return {
@@ -88,8 +96,8 @@ export const childEnd = (
     result: headAndTail(whole, maxLength, recall),
     recall,
     completion,
-    files_modified: filesOf(run, completion),
-    usage: run.result?.usage ?? noUsage,
+    files_modified: filesOf(work, completion),
+    usage: work.usage,
     turns: run.turns,
     last_text: firstCharacters(saidAtLast(draft, thread), longestLastText),
     handoffs: child.handoffs,

@@ -1,6 +1,6 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText, firstCharacters } from "../chat/text.ts";
-import type { ChildRecord } from "./child.ts";
+import type { ChildRecord, ChildWork } from "./child.ts";
 import { labelOf } from "./child-names.ts";
 import { headAndTail } from "./cut.ts";
 import { agentOf, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
@@ -29,8 +29,10 @@ export interface ChildStart {
   readonly persistent?: boolean;
   readonly timeoutMs?: number | null;
   readonly handoffs?: number;
+  /** What those did who had the task before. */
+  readonly before?: ChildWork;
   /** What it reads before context and task. */
-  readonly before?: readonly string[];
+  readonly told?: readonly string[];
   readonly warning?: string | null;
 }
 
@@ -62,6 +64,7 @@ const threadFor = (draft: Draft, start: ChildStart): Thread => {
     completion: null,
     handover: null,
     handoffs: start.handoffs ?? 0,
+    ...(start.before === undefined ? {} : { before: start.before }),
     question: null,
     stopped: null,
     warning: start.warning ?? null,
@@ -105,7 +108,7 @@ export const childStarted = (draft: Draft, start: ChildStart): void => {
   };
   const given =
     context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
-  calledRunStarted(draft, input, [...(start.before ?? []), ...given]);
+  calledRunStarted(draft, input, [...(start.told ?? []), ...given]);
   deadlineNarrowed(draft, thread.id);
 };
 

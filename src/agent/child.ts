@@ -14,6 +14,12 @@ export interface ChildQuestion {
   readonly options: readonly string[];
 }
 
+/** What work on a task came to so far: files that were seen to change, sorted, and usage. */
+export interface ChildWork {
+  readonly files: readonly string[];
+  readonly usage: Usage;
+}
+
 /** Facts of a called thread; they are fixed anew at each start. */
 export interface Child {
   /** For people: it enters no prompt. */
@@ -39,6 +45,8 @@ export interface Child {
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;
   /** Hand-overs before it. */
   readonly handoffs: number;
+  /** What those before it did; absent: there were none. */
+  readonly before?: ChildWork;
   readonly question: ChildQuestion | null;
   /** Why it was stopped from above; `told` = its caller knows. */
   readonly stopped: { readonly why: string; readonly told: boolean } | null;

@@ -1,7 +1,7 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText } from "../chat/text.ts";
 import type { Call } from "./call.ts";
-import type { Child, ChildRecord } from "./child.ts";
+import type { Child, ChildRecord, ChildWork } from "./child.ts";
 import { childId } from "./child-names.ts";
 import { calledName } from "./child-plan.ts";
 import { changeChild, childStarted } from "./child-start.ts";
@@ -68,7 +68,13 @@ const handoverText = (
   ].join("\n");
 
 /** The peer starts at the same depth, with the hand-over's context, the original context and the original task. */
-export const peerStarted = (draft: Draft, thread: Thread, child: Child, record: ChildRecord): void => {
+export const peerStarted = (
+  draft: Draft,
+  thread: Thread,
+  child: Child,
+  record: ChildRecord,
+  before: ChildWork,
+): void => {
   const { handover } = child;
   const { parent } = thread;
   if (handover === null || parent === null) return;
@@ -88,7 +94,8 @@ export const peerStarted = (draft: Draft, thread: Thread, child: Child, record: 
     timeoutMs: child.deadline == null ? null : child.deadline - draft.moment.now,
     node: child.node,
     handoffs: child.handoffs + 1,
-    before: [handoverText(thread.agent, handover, maxContextLength)],
+    before,
+    told: [handoverText(thread.agent, handover, maxContextLength)],
     warning: child.warning,
   });
 };

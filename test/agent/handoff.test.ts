@@ -16,6 +16,7 @@ import {
   task,
 } from "../support/crew.ts";
 import type { Member } from "../support/crew.ts";
+import type { ToolOutput } from "../../src/tools/define-tool.ts";
 import { textsOf } from "./play.ts";
 
 const done = said("Done.");
@@ -181,4 +182,38 @@ test("AG-22 AG-26: the task's time goes on with the peer, also after a crash and
   expect(endings({ bench })[2]).toBe("tester failed:deadline_exceeded");
   await bench.idle();
   expect(resultsOf({ bench })[0]).toMatch(/^error: failed: .* ended with deadline_exceeded/);
+});
+
+test("AG-10 AG-24 AG-26: after a handoff the item has the files and the usage of everyone who worked on the task", async () => {
+  const wrote = (path: string, op: "create" | "modify"): ToolOutput => ({
+    content: "ok",
+    changes: [{ path, op }],
+  });
+  const { bench, probe } = await crew(
+    [
+      member("lead", [said(spawn([task("coder")])), done]),
+      member("coder", [
+        said(["put", {}]),
+        said(hand("writer"), ["task_complete", { status: "completed", summary: "x", files_modified: ["c"] }]),
+      ]),
+      member("writer", [said(["put", {}]), said(hand("tester"))]),
+      member("tester", [
+        said(["task_complete", { status: "completed", summary: "Tested.", files_modified: ["a", "d"] }]),
+      ]),
+    ],
+    { instant: false },
+  );
+  bench.send("Go");
+  await bench.steps();
+  probe.calls[0]?.finish(wrote("a", "create"));
+  await bench.steps();
+  bench.crash();
+  await bench.steps();
+  probe.calls.at(-1)?.finish(wrote("b", "modify"));
+  await bench.idle();
+  const [item] = itemsOf({ bench });
+  expect(item).toMatchObject({ agent: "tester", handoffs: 2, files_modified: ["a", "b", "d (claimed)"] });
+  const own = eventsAs({ bench }, "agent_end").slice(0, 3);
+  expect(item?.usage?.total).toBe(own.reduce((sum, { data }) => sum + data.usage.total, 0));
+  expect(own[0]?.data.usage.total).toBeGreaterThan(0);
 });
