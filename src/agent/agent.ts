@@ -11,7 +11,8 @@ import type { Guardrail } from "./guardrail.ts";
 import type { RunLogger } from "./middleware.ts";
 import { noDelegation } from "./delegation.ts";
 import type { Delegation } from "./delegation.ts";
-import type { Grant, Thread } from "./state.ts";
+import type { Standing } from "./standing.ts";
+import type { Grant } from "./state.ts";
 import type { CallPlan } from "./call.ts";
 
 /** An agent as code: built from config and bindings on each wake by the engine, never stored. */
@@ -133,7 +134,10 @@ export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "mo
 };
 
 /** The agent of a thread, as it stands there; one that this deployment lacks is `missing` (CF-34). */
-export type Agents = (thread: Pick<Thread, "agent" | "child">) => Agent;
+export type Agents = (thread: {
+  readonly agent: string;
+  readonly child: { readonly standing: Standing } | null;
+}) => Agent;
 
 /** Stands in for an agent that the deployment took away: it can do nothing, and its runs wait. */
 export const missingAgent = (name: string, missing: string): Agent => ({

@@ -5,9 +5,12 @@ import type { ChildTask } from "../tools/session-request.ts";
 import { nearest } from "../tools/suggest.ts";
 import { matchCapabilities } from "./capabilities.ts";
 import type { ChildItem } from "./child.ts";
+import { depthReached } from "./delegation.ts";
 import type { Delegation } from "./delegation.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { roomForTurn } from "./room.ts";
+import { sentenceOf } from "./spending.ts";
 import type { Standing } from "./standing.ts";
 import type { Thread } from "./state.ts";
 import { assignmentProblem } from "./stores.ts";
@@ -76,15 +79,26 @@ const nameFor = (delegation: Delegation, caller: Thread, task: ChildTask): strin
 /** Why a thread may not start so many more: its depth, or the size of its tree (AG-8). */
 export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
   const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
-  if (!allowed)
-    return refusal(
-      "depth_exceeded",
-      `at depth ${caller.depth} no further agent may be called; do it yourself`,
-    );
+  if (!allowed) return refusal("depth_exceeded", depthReached(caller.depth));
   const started = draft.state.trees[rootOf(caller)] ?? 0;
   return started + count <= maxThreads
     ? null
     : refusal("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
+};
+
+/** Why nothing above a child is left for its first model call (AG-8); a limit that a person may raise is no reason. */
+export const budgetRefusal = (
+  draft: Draft,
+  caller: Thread,
+  { agent: name, standing, task }: Pick<PlannedChild, "agent" | "standing" | "task">,
+): Refusal | null => {
+  const agent = draft.moment.agents({ agent: name, child: { standing } });
+  const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
+  const told = draft.moment.estimate([{ type: "text", text: task.context + task.task }]);
+  const room = roomForTurn(draft, caller.id, agent, 0, tokens + told);
+  return room.is !== "reached" || room.reached.ask
+    ? null
+    : refusal("budget_exceeded", `${sentenceOf(room.reached)}; finish with what you have`);
 };
 
 /** Reasons that refuse the whole call: depth, count, self (AG-8). */
@@ -161,6 +175,17 @@ const boardRefusal = (
   return problem === null ? null : refusal(problem.code, `task_id: ${problem.sentence}`);
 };
 
+const busyRefusal = (
+  agent: string,
+  { persistent }: ChildTask,
+  busy: ReadonlySet<string>,
+  kept: Thread | null,
+): Refusal | null => {
+  if (persistent !== true || (!busy.has(agent) && kept?.run == null)) return null;
+  const sentence = `${agent} is still at work on an earlier task; wait for it, or leave persistent out`;
+  return refusal("child_busy", sentence);
+};
+
 /** What becomes of each task, in input order; nothing is started yet. */
 export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
   const caller = threadOf(draft, threadId);
@@ -171,16 +196,15 @@ export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly 
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
     const agent = nameFor(delegation, caller, task);
     if (typeof agent !== "string") return errorItem(task, agent);
-    const problem =
-      taskRefusal(delegation, agent, task) ?? boardRefusal(draft, threadId, tasks.slice(0, index), task);
-    if (problem !== null) return errorItem({ ...task, agent }, problem);
     const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;
-    if (task.persistent === true && (busy.has(agent) || (kept !== null && kept.run !== null))) {
-      const sentence = `${agent} is still at work on an earlier task; wait for it, or leave persistent out`;
-      return errorItem({ ...task, agent }, refusal("child_busy", sentence));
-    }
-    if (task.persistent === true) busy.add(agent);
     const standing = standingOf(caller, delegation, task);
+    const problem =
+      taskRefusal(delegation, agent, task) ??
+      boardRefusal(draft, threadId, tasks.slice(0, index), task) ??
+      busyRefusal(agent, task, busy, kept) ??
+      budgetRefusal(draft, caller, { agent, standing, task });
+    if (problem !== null) return errorItem({ ...task, agent }, problem);
+    if (task.persistent === true) busy.add(agent);
     const background = isBackground(delegation, agent, task);
     return { index, agent, task, standing, background, kept: kept?.id ?? null };
   });

@@ -59,3 +59,7 @@ export const noDelegation: Delegation = {
   progressUpdates: false,
   announce: { timeout: 0, retries: 0, backoff: 0 },
 };
+
+/** What an agent at its depth limit is told. */
+export const depthReached = (depth: number): string =>
+  `at depth ${depth} no further agent may be called; do it yourself`;

@@ -1,6 +1,7 @@
 import { escapeTags } from "../chat/render.ts";
 import { synthesised, textResult } from "../chat/results.ts";
 import { hashedName } from "../sandbox/id.ts";
+import { errorText } from "../tools/errors.ts";
 import { messageTold } from "./background.ts";
 import type { Call } from "./call.ts";
 import { callResult } from "./call-result.ts";
@@ -144,14 +145,15 @@ const started = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     const reason = `too_many_children: this run may start ${delegation.maxThreads} agents`;
     return settled(draft, run, task, { state: "failed", reason });
   }
+  const { agent, timeout_seconds: seconds } = task;
   const filled = (text: string): string =>
     task.interpolate ? interpolated(text, (id) => outcomeOf(draft, run, id)) : text;
-  const { agent, message, context, timeout_seconds: seconds } = task;
+  const told = { agent, task: filled(task.message), context: filled(task.context) };
+  const standing = { ...standingOf(caller, delegation, told), interactive: false };
+  const broke = budgetRefusal(draft, caller, { agent, standing, task: told });
+  if (broke !== null)
+    return settled(draft, run, task, { state: "failed", reason: errorText(broke.code, broke.sentence) });
   const child = childId(run.thread, run.id, run.call, task.id);
-  const standing = {
-    ...standingOf(caller, delegation, { agent, task: message, context }),
-    interactive: false,
-  };
   childStarted(draft, {
     id: child,
     agent,
@@ -159,8 +161,8 @@ const started = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     root: run.root,
     standing,
     awaitedBy: run.background ? null : run.call,
-    task: filled(message),
-    context: filled(context),
+    task: told.task,
+    context: told.context,
     node: { dispatch: run.id, task: task.id },
     timeoutMs: seconds === undefined ? null : seconds * 1_000,
   });

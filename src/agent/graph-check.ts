@@ -108,12 +108,21 @@ const agentProblems = (
   return "problem" in found ? [`agent: ${found.problem}`] : [];
 };
 
+const countProblem = (count: number): string =>
+  `tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`;
+
 /** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
   const list = listOf(args);
-  if (!Array.isArray(list)) return { ok: false, problems: ["tasks: a list of tasks is required"] };
+  let code: ToolErrorCode = "invalid_arguments";
+  const asked: ResolveAgent = (agent, message) => {
+    const found = resolve(agent, message);
+    if ("problem" in found && found.code === "self_delegation") ({ code } = found);
+    return found;
+  };
+  if (!Array.isArray(list)) return { ok: false, code, problems: ["tasks: a list of tasks is required"] };
   if (list.length < 1 || list.length > mostGraphTasks)
-    return { ok: false, problems: [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${list.length}`] };
+    return { ok: false, code, problems: [countProblem(list.length)] };
   const raw = list.map(renamed);
   const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
   const links = raw.map(linkOf);
@@ -123,10 +132,10 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
     if (data === undefined) {
       const issues = error?.issues ?? [];
       const said = issues.map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
-      const more = agentProblems(raw[at], new Set(issues.map(({ path }) => path[0])), resolve);
+      const more = agentProblems(raw[at], new Set(issues.map(({ path }) => path[0])), asked);
       return [...said, ...more].map((problem) => `${name}: ${problem}`);
     }
-    const found = resolve(data.agent, data.message);
+    const found = asked(data.agent, data.message);
     if ("problem" in found) return [`${name}: agent: ${found.problem}`];
     tasks.push({ ...data, agent: found.agent });
     return [];
@@ -140,5 +149,5 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
   ];
   return all.length === 0
     ? { ok: true, tasks, async: isRecord(args) && args["async"] === true }
-    : { ok: false, problems: all };
+    : { ok: false, code, problems: all };
 };

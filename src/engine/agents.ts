@@ -10,7 +10,7 @@ import { builtInToolboxes, coreTools } from "../config/known.ts";
 import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import { delegationOf, narrowedLimits, withCallersModel, writablePathsOf } from "./called.ts";
-import { effectiveTools } from "./effective-tools.ts";
+import { beyondDepth, effectiveTools } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
@@ -137,7 +137,8 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const guarding = guardsOf(parts.guards, agent, tools);
   const lane = (name: string) => laneTo(team, agent, name, parts.make);
   const effects = bindEffects({ custom: parts.effects, lane }, agent);
-  const judged = { team, agent, tools, client, known, unavailable: parts.unavailable, now: parts.now };
+  const deeper = beyondDepth(parts, cast, variant.tools);
+  const judged = { ...parts, agent, tools, client, known, beyondDepth: deeper };
   return {
     name: agent.name,
     missing: null,
@@ -171,7 +172,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
         schema === null ? (format?.type ?? null) : "json_schema",
         schema ?? format?.schema ?? null,
       ),
-    judge: (call, grants) => judge(judged, call, grants),
+    judge: (call, grants, depth) => judge(judged, call, grants, depth),
   };
 };
 

@@ -86,7 +86,12 @@ const chainTools = (
 };
 
 /** Calling others, ending a task, handing it over, asking the caller: by depth and config, never by inheritance. */
-const orchestration = ({ team }: ToolParts, cast: Cast, ceiling: readonly string[] | null): Tools => {
+const orchestration = (
+  { team }: ToolParts,
+  cast: Cast,
+  ceiling: readonly string[] | null,
+  mayCall = mayDelegate(team, cast),
+): Tools => {
   const { agent, standing } = cast;
   if (hasNone(agent)) return new Map();
   const nameless = isNameless(standing);
@@ -108,7 +113,7 @@ const orchestration = ({ team }: ToolParts, cast: Cast, ceiling: readonly string
       ...(standing?.interactive === true ? [requestInput] : []),
     ],
   };
-  const delegates = !nameless && mayDelegate(team, cast);
+  const delegates = !nameless && mayCall;
   const available = [...(standing === null ? [] : [core]), ...(delegates ? [agents] : [])];
   const names = available.map(({ name }) => name);
   const found = select(agent, available, names);
@@ -131,6 +136,14 @@ export const effectiveTools = (parts: ToolParts, cast: Cast, ceiling: readonly s
   const tools = chainTools(parts, nameless ? above : [...above, agent], ceiling);
   return new Map([...tools, ...orchestration(parts, cast, ceiling)]);
 };
+
+/** What an agent would have if it did not stand at its depth limit (AG-8, AG-20). */
+export const beyondDepth = (
+  parts: ToolParts,
+  cast: Cast,
+  ceiling: readonly string[] | null,
+): ReadonlySet<string> =>
+  new Set(mayDelegate(parts.team, cast) ? [] : orchestration(parts, cast, ceiling, true).keys());
 
 /** An agent that another may call from `main`, and the tools that it then has. */
 export interface CallEdge {

@@ -2,6 +2,7 @@ import type { Agent as RunningAgent, BoundTool } from "../agent/agent.ts";
 import type { ClientTool, Grant } from "../agent/state.ts";
 import type { CallPlan } from "../agent/call.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { depthReached } from "../agent/delegation.ts";
 import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
 import type { LentClientTools } from "./client-tools.ts";
 import { rememberable, strictest, verdict } from "../tools/permission.ts";
@@ -41,6 +42,8 @@ export interface JudgeParts {
   readonly client: LentClientTools;
   /** Names of every tool that exists, whoever may use it. */
   readonly known: ReadonlySet<string>;
+  /** Tools that only its depth takes from it. */
+  readonly beyondDepth: ReadonlySet<string>;
   /** Toolboxes that this deployment cannot serve, and why. */
   readonly unavailable: ReadonlyMap<string, string>;
   readonly now: () => number;
@@ -145,8 +148,21 @@ const judgeBound = (
   return decided(policies, permission, plan, tool.aliasOf);
 };
 
+/** A tool that the agent does not have where it stands. */
+const judgeMissing = (
+  { agent, tools, known, beyondDepth }: JudgeParts,
+  name: string,
+  depth: number,
+): CallPlan => {
+  if (beyondDepth.has(name))
+    return refusal(errorText("depth_exceeded", depthReached(depth)), "denied", "depth");
+  return known.has(name)
+    ? refusal(`not_permitted: ${agent.name} may not use ${name}`, "denied", "toolboxes")
+    : refusal(`unknown_tool: ${unknownTool(name, [...tools.keys()])}`, "error", "toolboxes");
+};
+
 /** The plan of a call: its class, its verdict, or why it is refused. */
-export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[]): CallPlan => {
+export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth: number): CallPlan => {
   const { name } = call;
   if (call.invalid === "truncated" || call.invalid === "too_many")
     return refusal(invalidText[call.invalid], "error", "reply");
@@ -155,10 +171,6 @@ export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[])
   const lenders = client === undefined ? (bound?.lenders ?? []) : parts.client.lenders;
   const policies = policiesOf(parts, lenders, grants);
   if (client !== undefined) return judgeClient(policies, client, call.args, parts.now());
-  if (bound === undefined) {
-    return parts.known.has(name)
-      ? refusal(`not_permitted: ${parts.agent.name} may not use ${name}`, "denied", "toolboxes")
-      : refusal(`unknown_tool: ${unknownTool(name, [...parts.tools.keys()])}`, "error", "toolboxes");
-  }
+  if (bound === undefined) return judgeMissing(parts, name, depth);
   return judgeBound(policies, bound, call.args, parts);
 };

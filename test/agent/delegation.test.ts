@@ -258,7 +258,9 @@ describe("AG-8 AG-20: who may be called", () => {
     const request = made.bench.requests.find(({ context }) => context.thread === child);
     expect(request?.tools.map(({ name }) => name)).not.toContain("delegate_to_agent");
     expect(request?.system).not.toContain("available_agents");
-    expect(resultsOf(made, child)).toEqual(["denied: not_permitted: coder may not use delegate_to_agent"]);
+    expect(resultsOf(made, child)).toEqual([
+      "denied: depth_exceeded: at depth 1 no further agent may be called; do it yourself",
+    ]);
   });
 
   test("AG-20: depth is absolute: root 2 above two generations, the third cannot delegate", async () => {
@@ -269,7 +271,7 @@ describe("AG-8 AG-20: who may be called", () => {
     ]);
     expect(eventsAs(made, "agent_start").map(({ data }) => data.depth)).toEqual([0, 1, 2]);
     expect(resultsOf(made, childIds(made)[1])).toEqual([
-      "denied: not_permitted: writer may not use delegate_to_agent",
+      "denied: depth_exceeded: at depth 2 no further agent may be called; do it yourself",
     ]);
   });
 });

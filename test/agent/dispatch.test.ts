@@ -164,7 +164,7 @@ test("AG-33: every mistake is told at once and nothing starts", async () => {
   ];
   const made = await mission([leads(wrong), worker(done("z"))]);
   const [result = ""] = resultsOf(made);
-  expect(result).toMatch(/^error: invalid_arguments: /);
+  expect(result).toMatch(/^error: self_delegation: /);
   for (const part of [
     "task a: message: must not be blank",
     "task b: blocking: ",
@@ -212,7 +212,7 @@ test("AG-20: without depth there is no dispatch_tasks at all", async () => {
     { ...leads([node("a")]), yaml: "options: { max_delegation_depth: 0 }" },
     worker(done("z")),
   ]);
-  expect(resultsOf(made)[0]).toContain("denied: not_permitted");
+  expect(resultsOf(made)[0]).toContain("denied: depth_exceeded");
 });
 
 test("TB-7: a rule about an agent holds for graphs, too", async () => {
