@@ -376,6 +376,22 @@ test("★ AG-41: a store that is down changes no run: error memory_unavailable; 
   expect(bench.rows("entries")).toEqual([]);
 });
 
+test("AG-41: a secret that becomes known before a row is handed over is taken out of it", async () => {
+  const store = broken();
+  const engine = await engineOf(crewYaml([helper("memory: {}", "I keep it.")]), {
+    toolboxes: [createProbe().toolbox],
+  });
+  const bench = openBench({ engine, tables: store.tables });
+  bench.ok("create");
+  await say(bench, "The word is open-sesame-9 for now");
+  engine.redactor.learn("GATE", "open-sesame-9");
+  store.down = false;
+  await bench.pass(10_000);
+  expect(rowsOf(store.tables).map(({ text }) => text)).toEqual([
+    "Asked: The word is [secret:GATE] for now\nAnswered: I keep it.",
+  ]);
+});
+
 test("AG-41: recall that hangs is given up after 2 s, what is recent is told all the same", async () => {
   const { tables } = memoryTables();
   await say(await opened(helper("memory: {}", "In Kiel."), { tables, subject: "ada" }), "Where is the boat?");
