@@ -25,8 +25,12 @@ const limits: readonly EndReason[] = [
   "no_progress",
 ];
 
-const lastText = ({ chat }: Thread): string => {
-  const said = chat.findLast(({ role, parts }) => role === "assistant" && /\S/.test(textOf(parts)));
+/** What an agent said last in the run that it is at, or was. */
+const lastText = ({ chat, run: active, lastRun }: Thread): string => {
+  const id = active?.id ?? lastRun;
+  const said = chat.findLast(
+    ({ role, run, parts }) => run === id && role === "assistant" && /\S/.test(textOf(parts)),
+  );
   return said === undefined ? "" : textOf(said.parts);
 };
 

@@ -43,6 +43,22 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     checkInvariants(made.bench, ["in_1"]);
   });
 
+  test("AG-13 AG-24 AG-25: what a persistent agent said in an earlier task is not the last text of a later one", async () => {
+    const again = (words: string) => delegate("coder", { persistent: true, task: words });
+    const silent = said(["look", {}]);
+    const made = await mission([
+      member(
+        "lead",
+        [said(again("First")), said(again("Second")), said(["check_children", {}]), done],
+        "options: { interaction_mode: interactive }",
+      ),
+      member("coder", [said("One."), silent, silent], "options: { max_iterations: 2 }"),
+    ]);
+    expect(resultsOf(made)[1]).toMatch(/^error: failed: .* ended with max_iterations/);
+    expect(resultsOf(made)[1]).not.toContain("One.");
+    expect(resultsOf(made)[2]).toContain('"last_text":""');
+  });
+
   test("AG-13: a persistent thread that is at work is child_busy", async () => {
     const twice = [task("coder", { persistent: true }), task("coder", { persistent: true })];
     const made = await mission([
