@@ -79,6 +79,18 @@ const rowsOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => 
   entries: entriesOf(sql),
 });
 
+/** The session's sandbox; that there is one is stored before it is asked for anything, since it goes with the session (RE-P14). */
+const sandboxOf = (engine: Engine, { read, update }: Pick<Live, "read" | "update">): Host["sandbox"] => {
+  let sandbox: Sandbox | null = null;
+  return () => {
+    if (read().sandboxed === false)
+      update((draft) => {
+        draft.state = { ...draft.state, sandboxed: true };
+      });
+    return (sandbox ??= engine.sandbox(read()));
+  };
+};
+
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
   const { storage, engine, watchers, items, gates } = parts;
@@ -88,7 +100,6 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
   const door = createDoor(parts, momentOf, stored, initial);
   const { read, close } = door;
   let stopped = false;
-  let sandbox: Sandbox | null = null;
   const agent: Host["agent"] = (threadId) => agentOf(engine, read(), threadId);
   const failed = (error: unknown): void => {
     if (!stopped) parts.failed(error);
@@ -114,7 +125,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
       const owner = engine.notesOwner(name, read());
       return owner === null ? null : parts.notes(owner);
     },
-    sandbox: () => (sandbox ??= engine.sandbox(read())),
+    sandbox: sandboxOf(engine, door),
     gate: gates.gate,
     tenant: { bounds: engine.budgets.tenant, lease: parts.lease },
     redactor: engine.redactor,

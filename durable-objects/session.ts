@@ -14,6 +14,7 @@ import { createGates } from "./gates.ts";
 import { createIndexReport } from "./index-report.ts";
 import { createItems } from "./items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
+import { createRemoval, sandboxLeft } from "./removal.ts";
 import { createSocketDesk } from "./sockets.ts";
 import { createStrikes, deadDrives } from "./strikes.ts";
 import { exists } from "./tables.ts";
@@ -57,6 +58,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     this.#clock,
     Date.now,
   );
+  readonly #removal = createRemoval(this.ctx.storage, this.#clock, () => this.#engines.deployed());
   readonly #waking = createWaking({
     storage: this.ctx.storage,
     engines: () => this.#engines,
@@ -84,8 +86,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.calledAt(call.host);
+    if (call.op === "create" && !(await this.#removal.over())) return sandboxLeft;
     const reply = perform(await this.#waking.door(call, () => this.#remove()), call);
     this.#pump();
+    if (call.op === "delete") await this.#removal.over();
     return reply;
   }
 
@@ -105,7 +109,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   }
 
   override async alarm(): Promise<void> {
-    if (!exists(this.#sql)) return;
+    if (!exists(this.#sql)) return void (await this.#removal.over());
     const strikes = this.#strikes.begin(this.#waking.live() === null);
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#waking.wake();
@@ -141,9 +145,9 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   #remove(): void {
     const session = this.#session();
     this.#waking.drop();
-    this.#clock.reset(null);
     this.#desk.removed(this.ctx.getWebSockets());
-    void this.ctx.storage.deleteAll();
-    if (session !== null) this.ctx.waitUntil(this.#index.removed(session));
+    if (session === null) return;
+    this.#removal.begin(session);
+    this.ctx.waitUntil(this.#index.removed(session));
   }
 }

@@ -1,5 +1,6 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { createSandboxBinding } from "./support/sandbox-binding.ts";
 
 export default defineConfig({
   test: {
@@ -18,7 +19,10 @@ export default defineConfig({
       },
       {
         plugins: [
-          cloudflareTest({ wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` } }),
+          cloudflareTest({
+            wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` },
+            miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
+          }),
         ],
         test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"], testTimeout: 30_000 },
       },

@@ -285,6 +285,8 @@ export interface Session {
   readonly external?: { readonly text: string };
   /** What has to reach the team's object; absent or null: nothing. */
   readonly outbox?: Outbox | null;
+  /** Whether its sandbox was ever asked for; absent: that is not known, since an older release began it. */
+  readonly sandboxed?: boolean;
   /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
   readonly commands?: LeftCommands | null;
   /** That a window is small was said (EF-30). */

@@ -1,6 +1,5 @@
 import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
-import type { Session } from "../agent/state.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
@@ -11,7 +10,7 @@ import { createCompleter, profiles as builtInProfiles } from "../providers/index
 import type { Profile } from "../providers/profile.ts";
 import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
-import type { Sandbox, SkillFiles } from "../sandbox/contract.ts";
+import type { SkillFiles } from "../sandbox/contract.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
 import type { Egress } from "../tools/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
@@ -102,7 +101,7 @@ const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
     isFetcher(env["SANDBOX"]) ? [] : ["filesystem", "search", "exec"].map((box) => [box, missingSandbox]),
   );
 
-const sandboxesOf = (team: Team, env: Bindings): ((session: Session) => Sandbox) => {
+const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
   const binding = env["SANDBOX"];
   const fetcher = isFetcher(binding) ? binding : noSandbox;
   const { limits, env: variables } = team.sandbox;

@@ -36,7 +36,7 @@ export interface Engine {
   /** Whose notes an agent of a session writes; null: the session's own (AG-47). */
   readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
   readonly budgets: TeamBudgets;
-  readonly sandbox: (session: Session) => Sandbox;
+  readonly sandbox: (session: Pick<Session, "tenant" | "id">) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
   readonly toolsOf: (agent: string) => readonly {
     readonly name: string;

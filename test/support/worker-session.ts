@@ -92,7 +92,8 @@ const look = async (state: DurableObjectState): Promise<Peek> => {
   const { sql } = state.storage;
   const alarm = await state.storage.getAlarm();
   const tables = tablesOf(state);
-  if (tables === 0) return { tables, alarm, busy: false, head: 0, items: 0 };
+  const [session] = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray();
+  if (session === undefined) return { tables, alarm, busy: false, head: 0, items: 0 };
   const count = (query: string): number => sql.exec<{ n: number }>(query).one().n;
   return {
     tables,

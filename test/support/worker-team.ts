@@ -221,6 +221,17 @@ scenes:
     reply: [{ text: "The boat lies in Kiel." }]`,
   },
   {
+    name: "files",
+    toolboxes: "[filesystem]",
+    replies: `
+scenes:
+  - name: writes
+    when: { turn: 1 }
+    reply: [{ call: fs_write, args: { path: diary, content: "of {{input}}" } }]
+  - name: over
+    reply: [{ text: "{{results.fs_write}}" }]`,
+  },
+  {
     name: "shelf",
     toolboxes: "[state, tasks, notes]",
     replies: `

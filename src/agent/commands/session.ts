@@ -67,6 +67,7 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   budget: null,
   funds: noFunds,
   outputSchema: null,
+  sandboxed: false,
   createdAt: now,
   updatedAt: now,
   head: 0,

@@ -1,0 +1,78 @@
+import { env, runDurableObjectAlarm } from "cloudflare:test";
+import { expect, test } from "vitest";
+import { sandboxId } from "../../src/sandbox/id.ts";
+import { api, sessionOf } from "../support/worker-session.ts";
+import type { Session } from "../support/worker-session.ts";
+
+/** What a session leaves in its sandbox goes with it. */
+
+const { SANDBOX } = env as unknown as { readonly SANDBOX: Fetcher };
+
+const open = async (ref: string): Promise<Session> => {
+  const { status, body } = await api("POST", "/sessions", { body: { agent: "files", ref } });
+  expect(status).toBe(201);
+  return sessionOf(String(body["id"]));
+};
+
+/** Breaks or mends the line to a session's sandbox, or asks how often it was used. */
+const line = async (what: "down" | "up" | "asked", { id }: Session): Promise<number> => {
+  const answer = await SANDBOX.fetch(`http://sandbox/${what}/${sandboxId("test", "default", id)}`);
+  return (await answer.json<{ asked: number }>()).asked;
+};
+
+/** Lets the agent write its diary; gives what changed. */
+const written = async (session: Session): Promise<unknown> => {
+  await session.send("i1", "the sea");
+  await session.settled();
+  return (await session.events()).find(({ type }) => type === "file_change")?.data;
+};
+
+const fresh = { op: "create", path: "diary" };
+const gone = { tables: 0, busy: false, alarm: null, head: 0, items: 0 };
+
+test("RE-P14: the files of a deleted session are gone, and so are its keys: the next one of its ref finds none of it", async () => {
+  for (let time = 0; time < 2; time++) {
+    const session = await open("diary");
+    expect(await written(session)).toMatchObject(fresh);
+    expect((await session.call("DELETE")).status).toBe(204);
+    expect(await session.peek()).toEqual(gone);
+  }
+});
+
+test("RE-P14 RE-C32: a sandbox that does not answer is removed later, also by the next isolate; until then nobody gets its session's place", async () => {
+  const session = await open("far");
+  await written(session);
+  await line("down", session);
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect((await session.call("GET")).status).toBe(404);
+  expect((await session.call("GET", "/events")).status).toBe(404);
+  expect(await session.peek()).toMatchObject({ tables: 1, head: 0, alarm: expect.any(Number) });
+  const create = { body: { agent: "files", ref: "far" } };
+  expect(await api("POST", "/sessions", create)).toMatchObject({
+    status: 503,
+    body: { code: "overloaded" },
+  });
+  await session.crash();
+  expect(await runDurableObjectAlarm(session.stub())).toBe(true);
+  expect((await session.peek()).tables).toBe(1);
+  await line("up", session);
+  expect(await runDurableObjectAlarm(session.stub())).toBe(true);
+  expect(await session.peek()).toEqual(gone);
+  expect(await written(await open("far"))).toMatchObject(fresh);
+});
+
+test("RE-P14: whoever creates a session anew removes what is left of the old sandbox first", async () => {
+  const session = await open("near");
+  await written(session);
+  await line("down", session);
+  await session.call("DELETE");
+  await line("up", session);
+  expect(await written(await open("near"))).toMatchObject(fresh);
+});
+
+test("RE-P14: a session that never used its sandbox does not ask for it when it goes", async () => {
+  const session = await open("dry");
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect(await line("asked", session)).toBe(0);
+  expect(await session.peek()).toEqual(gone);
+});
