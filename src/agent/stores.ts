@@ -176,6 +176,18 @@ const storeChanged = (draft: Draft, author: Author, given: StoreChange): Applied
   }
 };
 
+/** Remembers how far a draft is; what it gives back undoes everything since: the state, and rows of every kind. */
+const savepoint = (draft: Draft): (() => void) => {
+  const { state } = draft;
+  const kinds = Object.values(draft)
+    .filter((rows): rows is unknown[] => Array.isArray(rows))
+    .map((rows) => ({ rows, count: rows.length }));
+  return () => {
+    draft.state = state;
+    for (const { rows, count } of kinds) rows.splice(count);
+  };
+};
+
 /** Applies what a tool gave back: all of it, or nothing, with the error of the first change that is refused. */
 const storesChanged = (
   draft: Draft,
@@ -184,9 +196,7 @@ const storesChanged = (
 ):
   | { readonly ok: true; readonly values: readonly Json[] }
   | { readonly ok: false; readonly error: string } => {
-  const { state } = draft;
-  const events = draft.events.length;
-  const entries = draft.entries.length;
+  const undo = savepoint(draft);
   const values: Json[] = [];
   for (const change of changes) {
     const result = storeChanged(draft, author, change);
@@ -194,9 +204,7 @@ const storesChanged = (
       values.push(result.value);
       continue;
     }
-    draft.state = state;
-    draft.events.splice(events);
-    draft.entries.splice(entries);
+    undo();
     return { ok: false, error: `${result.code}: ${result.sentence}` };
   }
   return { ok: true, values };
