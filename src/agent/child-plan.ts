@@ -194,6 +194,7 @@ export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly 
   if (whole !== null) return { ok: false, ...whole };
   const busy = new Set<string>();
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
+    if (task.invalid !== undefined) return errorItem(task, refusal("invalid_arguments", task.invalid));
     const agent = nameFor(delegation, caller, task);
     if (typeof agent !== "string") return errorItem(task, agent);
     const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;

@@ -13,6 +13,8 @@ export interface ChildTask {
   readonly provider?: string | undefined;
   readonly timeout_seconds?: number | undefined;
   readonly writable_paths?: readonly string[] | undefined;
+  /** What is wrong with it as it was written: it is not started, and its item says so (AG-11). */
+  readonly invalid?: string | undefined;
   /** Of a nameless agent. */
   readonly system_prompt?: string | undefined;
   readonly max_turns?: number | undefined;

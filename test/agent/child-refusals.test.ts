@@ -118,3 +118,54 @@ describe("AG-8: self_delegation", () => {
     );
   });
 });
+
+describe("AG-11: invalid items", () => {
+  const wrong = { agent: "writer", task: " ", context: "" };
+  const odd = { agent: "coder", task: "Code", context: "", colour: 1, timeout_seconds: 0 };
+  const lead = (call: readonly [string, object]): Member => member("lead", [said(call), done]);
+  const others = [member("coder", [said("Coded.")]), member("writer", [said("Written.")])];
+
+  test("AG-10 AG-11 collect: a task that cannot be read is an error item in its place, the rest run", async () => {
+    const tasks = [wrong, task("coder"), ["nonsense"], odd];
+    const made = await mission([lead(spawn(tasks, { on_error: "collect" })), ...others]);
+    expect(resultsOf(made)[0]).toMatch(/^ok: /);
+    expect(itemsOf(made)).toMatchObject([
+      {
+        agent: "writer",
+        state: "failed",
+        reason: "invalid_arguments",
+        error: "invalid_arguments: task: task is blank; say what it should be",
+      },
+      { agent: "coder", state: "completed", result: "Coded." },
+      { agent: "", state: "failed", reason: "invalid_arguments" },
+      { agent: "coder", state: "failed", reason: "invalid_arguments" },
+    ]);
+    expect(itemsOf(made)[3]?.error).toMatch(/timeout_seconds: .*; .*colour/);
+    expect(childIds(made)).toHaveLength(1);
+  });
+
+  test("AG-11 collect: only invalid items are an error, by the older name of the tool, too", async () => {
+    const made = await mission([lead(["delegate", { tasks: [wrong] }]), ...others]);
+    expect(resultsOf(made)[0]).toMatch(/^error: \[/);
+    expect(itemsOf(made)).toMatchObject([{ agent: "writer", reason: "invalid_arguments" }]);
+  });
+
+  test("AG-11 cancel: an invalid item refuses the call and nothing starts; its place is named", async () => {
+    const made = await mission([lead(spawn([task("coder"), wrong, odd])), ...others]);
+    expect(resultsOf(made)[0]).toMatch(
+      /^error: invalid_arguments: tasks\.1\.task: task is blank; say what it should be; tasks\.2\.timeout_seconds: /,
+    );
+    expect(childIds(made)).toEqual([]);
+  });
+
+  test("AG-11 TB-7: a rule about an agent does not stand in the way of a list's invalid items", async () => {
+    const made = await mission([
+      {
+        ...lead(spawn([wrong, task("coder")], { on_error: "collect" })),
+        yaml: "permissions: { preset: open, rules: [{ tool: spawn_agents, match: writer, action: deny }] }",
+      },
+      ...others,
+    ]);
+    expect(itemsOf(made).map(({ state }) => state)).toEqual(["failed", "completed"]);
+  });
+});

@@ -41,7 +41,9 @@ export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
     const request = tool.request?.(args);
     if (request?.do === "hand_over") return [nameOf({ agent: request.agent, task: "" })];
     if (request?.do === "dispatch_tasks") return graphAgents(request.graph).map(nameOf);
-    return request?.do === "start_children" ? request.tasks.map(nameOf) : [tool.name];
+    if (request?.do !== "start_children") return [tool.name];
+    const named = request.tasks.filter(({ invalid }) => invalid === undefined).map(nameOf);
+    return named.length === 0 ? [tool.name] : named;
   },
 });
 

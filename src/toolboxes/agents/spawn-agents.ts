@@ -1,17 +1,55 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
+import type { Tool } from "../../tools/define-tool.ts";
+import type { ChildTask, SessionRequest } from "../../tools/session-request.ts";
 import { listLimit, taskSchema } from "./parameters.ts";
 
-const params = (onError: "cancel" | "collect") =>
+const onErrorSchema = (standard: "cancel" | "collect") =>
+  z
+    .enum(["cancel", "collect"])
+    .default(standard)
+    .describe("cancel: the first failure stops the others. collect: the others go on.");
+
+const params = (standard: "cancel" | "collect") =>
   z.strictObject({
     tasks: z.array(taskSchema).describe("One entry for each agent; they work at the same time."),
-    on_error: z
-      .enum(["cancel", "collect"])
-      .default(onError)
-      .describe("cancel: the first failure stops the others. collect: the others go on."),
+    on_error: onErrorSchema(standard),
   });
 
-export const spawnAgents = defineTool({
+/** The same as it is read: with `collect` an invalid task is its item's matter, and the others are started (AG-11). */
+const readParams = (standard: "cancel" | "collect") =>
+  z
+    .strictObject({ tasks: z.array(z.unknown()), on_error: onErrorSchema(standard) })
+    .superRefine(({ tasks, on_error }, context) => {
+      if (on_error === "collect") return;
+      for (const [at, task] of tasks.entries())
+        for (const { path, message } of taskSchema.safeParse(task).error?.issues ?? [])
+          context.addIssue({ code: "custom", path: ["tasks", at, ...path], message });
+    });
+
+const agentIn = (task: unknown): string => {
+  const { data } = z.looseObject({ agent: z.string().max(64) }).safeParse(task);
+  return data?.agent ?? "";
+};
+
+const taskOf = (task: unknown): ChildTask => {
+  const { data, error } = taskSchema.safeParse(task);
+  if (data !== undefined) return data;
+  const problems = error.issues
+    .slice(0, 5)
+    .map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
+  return { agent: agentIn(task), task: "", context: "", invalid: problems.join("; ") };
+};
+
+const request = ({
+  tasks,
+  on_error,
+}: {
+  readonly tasks: readonly unknown[];
+  readonly on_error: "cancel" | "collect";
+}): SessionRequest => ({ do: "start_children", tasks: tasks.map(taskOf), on_error, answer: "items" });
+
+const declaredSpawn = defineTool({
   name: "spawn_agents",
   description:
     "Gives tasks to several agents at once and waits for all of them. The result is a JSON array with one item for each task, in their order.",
@@ -19,11 +57,12 @@ export const spawnAgents = defineTool({
   safety: "idempotent",
   workspace: "none",
   limit: listLimit,
-  request: (args) => ({ do: "start_children", ...args, answer: "items" }),
+  request,
 });
 
-/** The name that older prompts know: as spawn_agents with `collect`. */
-export const delegate = defineTool({
+export const spawnAgents: Tool = { ...declaredSpawn, params: readParams("cancel") };
+
+const declaredDelegate = defineTool({
   name: "delegate",
   description: "Gives tasks to several agents at once; failures of some do not stop the others.",
   params: params("collect"),
@@ -31,5 +70,8 @@ export const delegate = defineTool({
   workspace: "none",
   limit: listLimit,
   aliasOf: "spawn_agents",
-  request: (args) => ({ do: "start_children", ...args, answer: "items" }),
+  request,
 });
+
+/** The name that older prompts know: as spawn_agents with `collect`. */
+export const delegate: Tool = { ...declaredDelegate, params: readParams("collect") };
