@@ -1,6 +1,7 @@
 import type { ToolErrorCode } from "../tools/errors.ts";
 import { storeLimits, taskMetadata } from "../tools/stores.ts";
 import type { CheckedChange, Task, TaskStatus } from "../tools/stores.ts";
+import { own } from "./own.ts";
 
 /** The task board as a pure machine (AG-43 to AG-45). */
 
@@ -36,8 +37,7 @@ const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   cancelled: [],
 };
 
-export const taskOf = (tasks: Tasks, id: string): StoredTask | null =>
-  Object.hasOwn(tasks, id) ? (tasks[id] ?? null) : null;
+export const taskOf = (tasks: Tasks, id: string): StoredTask | null => own(tasks, id) ?? null;
 
 /** Its place in the order of creation, from 1. */
 export const taskNumber = ({ id }: StoredTask): number => Number(id.slice("task_".length));

@@ -3,6 +3,7 @@ import { cleanText } from "../chat/text.ts";
 import { limitOutput } from "../tools/output.ts";
 import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { own } from "./own.ts";
 import type { Call } from "./call.ts";
 
 /** The result of a call as the chat keeps it, whoever gave it: a tool, a person or a client. */
@@ -53,7 +54,7 @@ export const callResult = (
   content: string | readonly ContentPart[],
 ): ToolResultPart => {
   const { outputLimits, tools } = agentOf(draft, threadId);
-  const limit = outputLimits[name] ?? tools.get(name)?.tool.limit ?? defaultLimit;
+  const limit = own(outputLimits, name) ?? tools.get(name)?.tool.limit ?? defaultLimit;
   const given: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
   const parts = clean(withChange(given, edited));

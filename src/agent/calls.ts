@@ -16,6 +16,7 @@ import { callsReached } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
 import type { Reached } from "./budget-types.ts";
 import { callEnded, findCall, inputOf } from "./outcomes.ts";
+import { own } from "./own.ts";
 import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "./spending.ts";
 import type { Call } from "./call.ts";
 
@@ -212,7 +213,8 @@ export const callsRecovered = (draft: Draft, threadId: string): void => {
   const agent = agentOf(draft, threadId);
   for (const call of callsOfRun(runOf(draft, threadId))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
-    const rule = agent.onInterrupt[call.call.name] ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
+    const rule =
+      own(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
     if (rule === "rerun" && call.reruns < mostReruns) {
       changeCall(draft, threadId, call.call.id, { status: "planned", reruns: call.reruns + 1 });
     } else if (rule === "ask") {

@@ -5,6 +5,7 @@ import { labelOf } from "./child-names.ts";
 import { headAndTail } from "./cut.ts";
 import { agentOf, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { own } from "./own.ts";
 import { calledRunStarted } from "./runs.ts";
 import type { Standing } from "./standing.ts";
 import type { Input, Thread } from "./state.ts";
@@ -38,7 +39,7 @@ export interface ChildStart {
 
 const counted = (draft: Draft, { agent, root, task }: ChildStart): string => {
   const { labels, trees } = draft.state;
-  const n = (labels[agent] ?? 0) + 1;
+  const n = (own(labels, agent) ?? 0) + 1;
   draft.state = {
     ...draft.state,
     labels: { ...labels, [agent]: n },

@@ -4,6 +4,7 @@ import { resultNoted } from "./afterwords.ts";
 import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { parseJson } from "./json.ts";
+import { own } from "./own.ts";
 import { filesAfter } from "./run-files.ts";
 import type { Run } from "./state.ts";
 import type { Call, CallOutcomeRow } from "./call.ts";
@@ -74,7 +75,12 @@ const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlemen
   const { name } = call.call;
   changeCounters(draft, threadId, {
     ...(ran
-      ? { timings: { ...counters.timings, [name]: (counters.timings[name] ?? 0) + settlement.durationMs } }
+      ? {
+          timings: {
+            ...counters.timings,
+            [name]: (own(counters.timings, name) ?? 0) + settlement.durationMs,
+          },
+        }
       : {}),
     ...(settlement.cached ? { cacheHits: counters.cacheHits + 1 } : {}),
     ...(settlement.missed === true ? { cacheMisses: counters.cacheMisses + 1 } : {}),

@@ -12,8 +12,8 @@ import { agentOf, callsOfRun, changeCall, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { entryOf, entryWritten } from "./entries.ts";
 import type { EntryHead, EntryStore } from "./entries.ts";
+import { own } from "./own.ts";
 import { textRemembered } from "./remembering.ts";
-import type { Thread } from "./state.ts";
 
 /** Transitions of what the threads of a session share (AG-42 to AG-47). */
 
@@ -134,12 +134,9 @@ const factsOf = (draft: Draft, thread: string): BoardFacts => ({
   policy: draft.moment.storeRules.onDependencyFailure,
   thread,
   agent: agentOf(draft, thread).name,
-  canWork: (id) => id === "main" || (ownThread(draft, id)?.run ?? null) !== null,
+  canWork: (id) => id === "main" || (own(draft.state.threads, id)?.run ?? null) !== null,
   now: draft.moment.now,
 });
-
-const ownThread = ({ state }: Draft, id: string): Thread | undefined =>
-  Object.hasOwn(state.threads, id) ? state.threads[id] : undefined;
 
 const taskChanged = (draft: Draft, author: Author, change: TaskChange, facts: BoardFacts): Applied => {
   const outcome = boardAfter(draft.state.tasks, change, facts);

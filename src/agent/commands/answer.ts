@@ -11,6 +11,7 @@ import type { QuestionSpec } from "../../tools/define-tool.ts";
 import type { Ask } from "../events.ts";
 import { grantsOf } from "../grants.ts";
 import { findCall } from "../outcomes.ts";
+import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
 import type { Call, CallPlan } from "../call.ts";
@@ -183,7 +184,7 @@ const deciding: readonly Ask["kind"][] = ["approval", "authorization", "budget"]
 
 /** The ask that an answer names, if its sender may answer asks of that kind (AP-13). */
 const askFor = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
-  const ask = draft.state.asks[id] ?? archive.ask(id) ?? refuse("not_found", "no such ask");
+  const ask = own(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
   const scope = deciding.includes(ask.kind) ? "approvals:decide" : "asks:answer";
   return principal.scopes.includes(scope) ? ask : refuse("scope_missing", `this needs the scope ${scope}`);
 };

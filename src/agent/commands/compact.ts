@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { clockTicked } from "../advance.ts";
 import { changeRun } from "../draft.ts";
+import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import { compactionRunStarted } from "../runs.ts";
 import { roomForRun, wellFormed, write } from "./command.ts";
@@ -14,7 +15,7 @@ const compactSchema = z.strictObject({
 /** Summarises the chat now, or before the next turn of a run (EF-27); nothing to summarise changes nothing. */
 export const compact: Command = write(compactSchema, (context, { thread: id, instructions = null }) => {
   const { draft } = context;
-  const thread = draft.state.threads[id];
+  const thread = own(draft.state.threads, id);
   if (thread === undefined) return refuse("not_found", "/thread: no such thread");
   if (thread.run !== null) changeRun(draft, id, { compact: { instructions } });
   else if (thread.chat.length > 0) {

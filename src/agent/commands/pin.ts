@@ -4,6 +4,7 @@ import { shownTokens } from "../../chat/message.ts";
 import type { Message } from "../../chat/message.ts";
 import { changeThread, emit } from "../draft.ts";
 import type { Draft } from "../draft.ts";
+import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import { headAfter, ok, write } from "./command.ts";
 import type { Command } from "./command.ts";
@@ -24,7 +25,7 @@ const uncovered = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "o
 
 /** Pins a message, or lets it go (EF-2). */
 export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: messageId, pinned }) => {
-  const thread = draft.state.threads[id];
+  const thread = own(draft.state.threads, id);
   const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;
   const message = thread?.chat[at];
   if (thread === undefined || message === undefined)

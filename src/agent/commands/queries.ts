@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
+import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import type { Session } from "../state.ts";
@@ -38,7 +39,7 @@ export const messages: Command = read(
     retired: z.stringbool().or(z.boolean()).default(false),
   }),
   ({ archive, state }, { thread, before, limit: most, retired }) => {
-    if (state.threads[thread] === undefined && archive.child(thread) === null)
+    if (own(state.threads, thread) === undefined && archive.child(thread) === null)
       return refuse("not_found", "/thread: no such thread");
     const found = archive.messages({ thread, before: before ?? null, limit: most, retired });
     return json(`{"data":${list([...found].reverse())}}`);

@@ -6,6 +6,7 @@ import type { Draft } from "../draft.ts";
 import type { OnBusy } from "../events.ts";
 import { toldEpisodes } from "../episodes.ts";
 import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
+import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import { runCancelled, subtreeCancelled } from "../cancel.ts";
 import { changeChild } from "../child-start.ts";
@@ -85,7 +86,7 @@ const unknownThread = (archive: Archive, id: string): never =>
 
 /** The thread that an input is for: `main`, or a called one that is at work (SE-23). */
 const addressed = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Thread => {
-  const thread = draft.state.threads[id] ?? unknownThread(archive, id);
+  const thread = own(draft.state.threads, id) ?? unknownThread(archive, id);
   if (thread.id === "main") return thread;
   if (mode !== "steer") return refuse("invalid_request", "/on_busy: a child thread only takes steer");
   return thread.run === null ? refuse("run_not_active", "/thread: this thread has ended") : thread;
@@ -214,7 +215,7 @@ const endedThread = (archive: Archive, id: string): null =>
 
 /** Ends a run and everything below its thread; without an active one only that (SE-31, AG-18). */
 export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) => {
-  const thread = draft.state.threads[params.thread] ?? endedThread(archive, params.thread);
+  const thread = own(draft.state.threads, params.thread) ?? endedThread(archive, params.thread);
   if (thread === null) return ok({ run: null });
   if (params.run !== undefined && params.run !== thread.run?.id)
     return refuse("run_not_active", "/run: this run is not active", {
