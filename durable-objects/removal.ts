@@ -9,7 +9,7 @@ import { within } from "./within.ts";
 const firstPause = 2_000;
 
 /** The end of a session: its rows go at once, its sandbox as soon as that answers (RE-P14, RE-C32). */
-export interface Removal {
+interface Removal {
   /** Removes all that is stored; if the session used its sandbox, a row that names it stays until that is gone, too. */
   readonly begin: (session: Session) => void;
   /** Whether nothing is left; tries what is left, for at most 2 s. */

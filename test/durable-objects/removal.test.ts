@@ -1,23 +1,15 @@
-import { env, runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { sandboxId } from "../../src/sandbox/id.ts";
 import { api, sessionOf } from "../support/worker-session.ts";
 import type { Session } from "../support/worker-session.ts";
+import { line } from "../support/worker-sandbox.ts";
 
 /** What a session leaves in its sandbox goes with it. */
-
-const { SANDBOX } = env as unknown as { readonly SANDBOX: Fetcher };
 
 const open = async (ref: string): Promise<Session> => {
   const { status, body } = await api("POST", "/sessions", { body: { agent: "files", ref } });
   expect(status).toBe(201);
   return sessionOf(String(body["id"]));
-};
-
-/** Breaks or mends the line to a session's sandbox, or asks how often it was used. */
-const line = async (what: "down" | "up" | "asked", { id }: Session): Promise<number> => {
-  const answer = await SANDBOX.fetch(`http://sandbox/${what}/${sandboxId("test", "default", id)}`);
-  return (await answer.json<{ asked: number }>()).asked;
 };
 
 /** Lets the agent write its diary; gives what changed. */

@@ -3,13 +3,19 @@ import type { LocalWorkspace } from "../sandbox/local.ts";
 
 /**
  * The `SANDBOX` of the test Worker, in the process that runs it: a workspace per id. `/down/:id` and `/up/:id` break and
- * mend the line to one of them, `/asked/:id` counts its requests.
+ * mend the line to one of them, `/asked/:id` counts its requests, `/running/:id` its commands.
  */
 export const createSandboxBinding = (): ((request: Request) => Promise<Response>) => {
   const workspaces = new Map<string, LocalWorkspace>();
   const down = new Set<string>();
   const asked = new Map<string, number>();
-  const control = (what: string, id: string): Response => {
+  const runningIn = async (id: string): Promise<Response> => {
+    const answer = await workspaces.get(id)?.fetch(new Request(`http://sandbox/v1/sandbox/${id}/running`));
+    const running = answer === undefined ? null : await answer.json<{ commands: number }>();
+    return Response.json({ running: running?.commands ?? 0 });
+  };
+  const control = async (what: string, id: string): Promise<Response> => {
+    if (what === "running") return runningIn(id);
     if (what === "down") down.add(id);
     if (what === "up") down.delete(id);
     return Response.json({ asked: asked.get(id) ?? 0 });

@@ -221,6 +221,14 @@ scenes:
     reply: [{ text: "The boat lies in Kiel." }]`,
   },
   {
+    name: "sleeper",
+    toolboxes: "[exec]",
+    replies: `
+replies:
+  - reply: [{ call: exec_shell, args: { script: "sleep 60" } }]
+  - reply: [{ text: "Awake." }]`,
+  },
+  {
     name: "files",
     toolboxes: "[filesystem]",
     replies: `
