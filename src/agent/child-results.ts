@@ -162,9 +162,12 @@ export const fittedItems = (
   });
 };
 
+/** A child as prompts name it (AG-15). */
+export const calledBy = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
+
 /** The one child's end as text: its result, or why there is none (AG-24). */
-export const answerText = (label: string, end: ChildEnd): string => {
+export const answerText = (record: ChildRecord, end: ChildEnd): string => {
   if (end.state === "completed") return end.result === "" ? "(no result)" : (end.result ?? "");
-  const why = `${end.state}: ${label} ended with ${end.reason}: ${end.error ?? end.reason}`;
+  const why = `${end.state}: ${calledBy(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };

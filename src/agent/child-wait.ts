@@ -3,7 +3,7 @@ import { synthesised, textResult } from "../chat/results.ts";
 import type { Call } from "./call.ts";
 import { callResult } from "./call-result.ts";
 import type { ChildItem, ChildRecord, ChildWait } from "./child.ts";
-import { answerText, fittedItems, itemOf } from "./child-results.ts";
+import { answerText, calledBy, fittedItems, itemOf } from "./child-results.ts";
 import { changeChild, recordOf } from "./child-start.ts";
 import { childStopped } from "./cancel.ts";
 import { changeCall, changeCounters, emit, runOf } from "./draft.ts";
@@ -79,7 +79,7 @@ const statusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"]): 
 const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly Slot[]): string => {
   const [first] = slots;
   const end = first?.record?.end ?? null;
-  if (answer === "text" && first?.record != null && end !== null) return answerText(first.record.label, end);
+  if (answer === "text" && first?.record != null && end !== null) return answerText(first.record, end);
   if (answer === "text" && first?.item.error !== undefined) return first.item.error;
   const items = fittedItems(
     draft,
@@ -144,7 +144,7 @@ export const slotEnded = (draft: Draft, threadId: string, callId: string, ended:
     return;
   }
   if (waits.on_error !== "cancel" || ended.end?.state !== "failed") return;
-  for (const { id } of open) childStopped(draft, id, `stopped, since ${ended.label} failed`, true);
+  for (const { id } of open) childStopped(draft, id, `stopped, since ${calledBy(ended)} failed`, true);
 };
 
 /** Another thread takes a child's place in the call that waits for it (AG-26). */

@@ -37,8 +37,8 @@ const unreadFrom = ({ chat, seen }: Thread): number => {
 
 /** Running called agents of a thread, a line each. */
 const runningChildren = ({ threads }: Session, threadId: string): readonly string[] =>
-  Object.values(threads).flatMap(({ parent, child, run }) =>
-    parent?.thread === threadId && child !== null && run !== null ? [`${child.label}: ${child.task}`] : [],
+  Object.values(threads).flatMap(({ id, agent, parent, child, run }) =>
+    parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
   );
 
 const isTaskOf = (run: Run, { run: by, role, origin, summary }: Message): boolean =>

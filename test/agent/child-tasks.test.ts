@@ -161,7 +161,7 @@ test("AG-12: a task cancelled while its child runs: child cancelled, item task c
   const digger = eventsAs(made, "agent_start").find(({ agent }) => agent.name === "digger")?.thread;
   expect(board(made)).toEqual([`task_1 cancelled ${digger}`, "task_2 pending -"]);
   expect(resultsOf(made).slice(2)).toEqual([
-    expect.stringMatching(/^error: cancelled: digger-\S+ ended with cancelled: task cancelled$/),
+    expect.stringMatching(/^error: cancelled: digger \(t_\w+\) ended with cancelled: task cancelled$/),
     "ok: Stopped it.",
   ]);
   expect(endings(made)).toContain("digger cancelled:cancelled");
