@@ -126,9 +126,8 @@ export const answerGuarded = (
   const { guardrails } = agentOf(draft, threadId);
   if (guardrails.length === 0) return { do: "accept" };
   if (runOf(draft, threadId).counters.withheld === true) changeCounters(draft, threadId, { withheld: false });
-  for (const guardrail of guardrails.toReversed()) {
+  for (const [place, guardrail] of [...guardrails.entries()].toReversed()) {
     const { onFail, maxRetries, text } = guardrail;
-    const run = runOf(draft, threadId);
     const answer = answerNow(draft, threadId, reason);
     if (answer === null) return { do: "accept" };
     const judged = judgedBy(guardrail.problem, answer.text);
@@ -138,9 +137,10 @@ export const answerGuarded = (
     }
     const { why } = judged;
     if (why === null) continue;
-    const { rejected = 0 } = run.counters;
-    if (onFail === "retry" && rejected < maxRetries) {
-      changeCounters(draft, threadId, { rejected: rejected + 1 });
+    const { rejected = {} } = runOf(draft, threadId).counters;
+    const retries = rejected[place] ?? 0;
+    if (onFail === "retry" && retries < maxRetries) {
+      changeCounters(draft, threadId, { rejected: { ...rejected, [place]: retries + 1 } });
       return { do: "retry", what: answer.name, why };
     }
     answer.replaced(text, onFail !== "replace");

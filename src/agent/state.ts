@@ -87,8 +87,8 @@ export interface Counters {
   readonly repairs: number;
   /** What it said last is no answer: a guardrail did not let it pass. */
   readonly withheld?: boolean;
-  /** Answers that guardrails sent back. */
-  readonly rejected?: number;
+  /** Answers that each guardrail sent back, by its place among them. */
+  readonly rejected?: Readonly<Record<string, number>>;
   /** Attempts without committed content since the last (SE-33). */
   readonly deadAttempts: number;
   readonly toolRan: boolean;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
 import { chatOf, childIds, delegate, endings, mission, replies, resultsOf, said } from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
-import { dataOf, ends, lastResult, run, textsOf } from "./play.ts";
+import { dataOf, ends, lastResult, play, run, textsOf } from "./play.ts";
 
 /** Guardrails where it is not a plain text that ends a run (AG-37). */
 
@@ -76,6 +76,37 @@ describe("AG-37 AG-23: reports", () => {
     ]);
     expect(resultsOf(made)).toEqual(["ok: Well written."]);
   });
+});
+
+test("AG-37: each guardrail has retries of its own, also after a crash", async () => {
+  const texts = [
+    "long enough, but rude",
+    "long enough, still rude",
+    "short",
+    "tiny",
+    "long enough, and please",
+  ];
+  const { bench } = await play(`replies: [${texts.map((text) => said(text)).join(", ")}]`, {
+    agent: [
+      "middleware:",
+      "  - { kind: output_guardrail, params: { min_length: 10, on_fail: retry } }",
+      "  - { kind: output_guardrail, params: { must_not_contain: [rude], on_fail: retry } }",
+    ].join("\n"),
+  });
+  bench.hold = true;
+  bench.send("Go");
+  await bench.steps();
+  for (const _ of texts) {
+    bench.crash();
+    await bench.steps();
+    bench.release();
+    bench.hold = true;
+    await bench.steps();
+  }
+  bench.release();
+  await bench.idle();
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(lastResult(bench).text).toBe("long enough, and please");
 });
 
 describe("AG-37: other ends", () => {
