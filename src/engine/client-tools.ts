@@ -60,7 +60,9 @@ export const clientToolsOf = (
   { clientTools, tools: ceiling }: Pick<Session, "clientTools" | "tools">,
 ): LentClientTools => {
   const lenders = standing?.chain ?? [];
-  const callers = team.agents.filter(({ name }) => lenders.includes(name));
+  // A nameless agent is its caller: it has what that one has.
+  const edges = standing?.adHoc == null ? lenders : lenders.slice(0, -1);
+  const callers = team.agents.filter(({ name }) => edges.includes(name));
   const lent = callers.every(({ delegation }) => delegation.inherit === "union");
   const tools =
     lent && agent.options.tool_access.trim() === ""

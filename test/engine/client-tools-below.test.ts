@@ -21,11 +21,15 @@ interface Opened {
 /** The lead makes the first move, then its child tries one call. */
 const opened = async (
   lead: string,
-  { call = "pick_color", coder = "", move = delegate("coder"), create = {} } = {},
+  { call = "pick_color", coder = "", coders = "", move = delegate("coder"), create = {} } = {},
 ): Promise<Opened> => {
   const yaml = crewYaml([
     { name: "lead", script: replies(said(move), said([call, {}]), done), yaml: lead },
-    { name: "coder", script: replies(said([call, {}]), done), yaml: coder },
+    {
+      name: "coder",
+      script: replies(...(coders === "" ? [] : [coders]), said([call, {}]), done),
+      yaml: coder,
+    },
   ]);
   const extras = { toolboxes: [createProbe().toolbox], names: ["pick_color"] };
   const bench = await benchOf(yaml, extras, { client_tools: [pick], ...create });
@@ -73,4 +77,22 @@ test("AG-19: a child's own tool wins over a client tool of that name, and is dec
   expect(resultsOf(made, made.child)).toEqual(["ok: look() done"]);
   const declared = made.bench.requests.map(({ tools }) => tools.filter(({ name }) => name === "look").length);
   expect(declared).toEqual([1, 1, 1, 1]);
+});
+
+const helper = ["spawn_agent", { task: "Pick" }] as const;
+
+test("AG-14 TB-38: a nameless child has the client tools that its caller has, whatever it lends to others", async () => {
+  for (const inherit of ["own", "intersect", "union"]) {
+    const made = await opened(`delegation: { inherit: ${inherit}, ad_hoc: true }`, { move: helper });
+    expect(asks(made)).toEqual([`client_tool ${made.child}`]);
+  }
+});
+
+test("AG-14 AG-19: the nameless child of an agent that was lent no client tools has none either", async () => {
+  const made = await opened("", { coder: "delegation: { ad_hoc: true }", coders: said(helper) });
+  const [, nameless = ""] = childIds(made);
+  expect(asks(made)).toEqual(["client_tool main"]);
+  const denied = "denied: not_permitted: coder may not use pick_color";
+  expect(resultsOf(made, nameless).at(-1)).toBe(denied);
+  expect(resultsOf(made, made.child).at(-1)).toBe(denied);
 });
