@@ -155,11 +155,13 @@ export interface CallEdge {
 /** Every edge from an agent in `main` to those it may call, with what the called one may use (AG-19). */
 export const callsOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
-  if (!mayDelegate(parts.team, { agent: caller, standing: null })) return [];
+  const main = { agent: caller, standing: null };
+  if (!mayDelegate(parts.team, main)) return [];
+  const answers = effectiveTools(parts, main, null).has("answer_child");
   return callableBy(parts.team, caller).map((agent) => {
     const standing = {
       chain: [caller.name],
-      interactive: caller.options.interaction_mode !== "blocking",
+      interactive: answers && caller.options.interaction_mode !== "blocking",
       provider: null,
       writablePaths: null,
       adHoc: null,

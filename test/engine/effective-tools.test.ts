@@ -4,8 +4,19 @@ import type { Standing } from "../../src/agent/standing.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
-import { childIds, crew, delegate, replies, resultsOf, said, spawn, task } from "../support/crew.ts";
+import {
+  childIds,
+  crew,
+  crewYaml,
+  delegate,
+  replies,
+  resultsOf,
+  said,
+  spawn,
+  task,
+} from "../support/crew.ts";
 import type { Member } from "../support/crew.ts";
+import { createProbe } from "../support/probe.ts";
 import { teamOf } from "../support/teams.ts";
 import * as z from "zod";
 
@@ -148,6 +159,31 @@ agents:
       ["writer", "intersect", []],
     ]);
   });
+});
+
+test("AG-19 AG-28: an edge lists request_input only where the caller can answer, as the child then has it", async () => {
+  const done = said("Done.");
+  const listed = async (lead: string): Promise<readonly boolean[]> => {
+    const members: readonly Member[] = [
+      { name: "lead", script: replies(said(delegate("coder")), done), yaml: lead },
+      { name: "coder", script: replies(done), yaml: "toolboxes: []" },
+    ];
+    const made = await crew(members);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const child = made.bench.requests.find(({ context }) => context.thread !== "main");
+    const team = await teamOf(crewYaml(members), { toolboxes: [createProbe().toolbox] });
+    const [caller] = team.agents;
+    if (caller === undefined) throw new Error("no lead");
+    const [edge] = callsOf({ team, toolboxes: [...toolboxes] }, caller);
+    return [edge?.tools ?? [], child?.tools.map(({ name }) => name) ?? []].map((tools) =>
+      tools.includes("request_input"),
+    );
+  };
+  const interactive = "options: { interaction_mode: interactive }";
+  expect(await listed(interactive)).toEqual([true, true]);
+  const only = "toolboxes: [{ name: agents, tools: [delegate_to_agent] }]";
+  expect(await listed(`${interactive}\n${only}`)).toEqual([false, false]);
 });
 
 describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆ ceiling, and dispatch refuses the rest", () => {
