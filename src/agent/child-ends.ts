@@ -40,7 +40,7 @@ const threadLeft = (draft: Draft, threadId: string): void => {
 
 /** The thread stays for the next task of its caller (AG-13). */
 const threadKept = (draft: Draft, threadId: string, { root }: Child): void => {
-  changeChild(draft, threadId, { idle: true });
+  changeChild(draft, threadId, { idle: true, completion: null, handover: null });
   draft.state = treePruned(draft.state, root);
 };
 
@@ -88,7 +88,7 @@ export const childEnded = (draft: Draft, threadId: string): void => {
   const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
   if (handedOver) peerStarted(draft, thread, child, begun, workOf(child, run));
   tasksReleased(draft, threadId);
-  if (child.persistent && !handedOver && caller !== null) threadKept(draft, threadId, child);
+  if (child.persistent && caller !== null) threadKept(draft, threadId, child);
   else threadLeft(draft, threadId);
   if (caller !== null && !handedOver) callerTold(draft, caller, child, record);
 };

@@ -78,7 +78,8 @@ export const peerStarted = (
   const { handover } = child;
   const { parent } = thread;
   if (handover === null || parent === null) return;
-  const id = childId(parent.thread, thread.id, parent.call, String(child.handoffs + 1));
+  // A thread that is kept may hand over in each of its runs.
+  const id = childId(parent.thread, thread.lastRun ?? thread.id, parent.call, String(child.handoffs + 1));
   const { maxContextLength } = agentOf(draft, parent.thread).delegation;
   if (child.awaitedBy !== null) slotTaken(draft, parent.thread, child.awaitedBy, thread.id, id);
   childStarted(draft, {

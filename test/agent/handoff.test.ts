@@ -217,3 +217,37 @@ test("AG-10 AG-24 AG-26: after a handoff the item has the files and the usage of
   expect(item?.usage?.total).toBe(own.reduce((sum, { data }) => sum + data.usage.total, 0));
   expect(own[0]?.data.usage.total).toBeGreaterThan(0);
 });
+
+test("AG-13 AG-26: a persistent thread stays after it handed its task over, and finds its conversation again", async () => {
+  const again = (words: string) => delegate("coder", { persistent: true, task: words });
+  const made = await mission([
+    member("lead", [said(again("First")), said(again("Second")), said(again("Third")), done]),
+    member("coder", [said("One."), said(hand("writer")), said("Three.")]),
+    member("writer", [said("Written.")]),
+  ]);
+  expect(resultsOf(made)).toEqual(["ok: One.", "ok: Written.", "ok: Three."]);
+  const [coder = "", writer = "", ...others] = childIds(made);
+  expect(others).toEqual([]);
+  const chat = chatOf(made, coder).map(textsOf);
+  expect([chat[0], chat.at(-2), chat.at(-1)]).toEqual(["First", "Third", "Three."]);
+  made.bench.crash();
+  expect(made.bench.state().threads[coder]?.child).toMatchObject({ idle: true, handover: null });
+  expect(made.bench.state().threads[writer]).toBeUndefined();
+  checkInvariants(made.bench, ["in_1"]);
+});
+
+test("AG-13 AG-15 AG-26: a persistent agent may hand over in every task; each peer is a thread of its own", async () => {
+  const again = (words: string) => delegate("coder", { persistent: true, task: words });
+  const { bench } = await crew([
+    member("lead", [said(again("First")), done, said(again("Second")), done]),
+    member("coder", [said(hand("writer")), said(hand("writer"))]),
+    member("writer", [said("Written.")]),
+  ]);
+  for (const words of ["Go", "Again"]) {
+    bench.send(words);
+    await bench.idle();
+  }
+  expect(resultsOf({ bench })).toEqual(["ok: Written.", "ok: Written."]);
+  expect(childIds({ bench })).toHaveLength(3);
+  checkInvariants(bench, ["in_1", "in_2"]);
+});
