@@ -97,20 +97,22 @@ const settled = (
   return progressSaid(draft, next, `${id} (${agent}) ${task.state}: ${done} of ${all.length} tasks are over`);
 };
 
-/**
- * Says progress at most every 5 s; what is held back is said with the next. While a call is open or the model is at work
- * the chat takes nothing, so then it is a status (AG table, `progress_updates`).
- */
+/** Says progress at most every 5 s; what is held back is said with the next, or at the end (AG table, `progress_updates`). */
 const progressSaid = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   if (!agentOf(draft, run.thread).delegation.progressUpdates) return run;
   const { now } = draft.moment;
   const news = [...run.news, line];
-  if (now - run.saidAt < progressPause) return { ...run, news };
-  const text = news.join("\n");
+  return now - run.saidAt < progressPause ? { ...run, news } : newsSaid(draft, { ...run, news });
+};
+
+/** Says all that is held back; while a call is open or the model is at work the chat takes nothing, so then it is a status. */
+const newsSaid = (draft: Draft, run: GraphRun): GraphRun => {
+  const text = run.news.join("\n");
+  if (text === "") return run;
   if (threadOf(draft, run.thread).run === null)
     append(draft, run.thread, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] });
   else emit(draft, run.thread, "status_update", { text }, { call: run.call });
-  return { ...run, news: [], saidAt: now };
+  return { ...run, news: [], saidAt: draft.moment.now };
 };
 
 type EndedRecord = ChildRecord & { readonly end: ChildEnd };
@@ -215,6 +217,7 @@ const waitsKept = (draft: Draft, { id, thread, call }: GraphRun): void => {
 /** All tasks have settled: the report is the call's result, or a message (AG-36). */
 const graphEnded = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halted: boolean): void => {
   graphForgotten(draft, run.id);
+  if (!halted) newsSaid(draft, run);
   const outcomes = tasks.flatMap(({ id }) => {
     const outcome = outcomeOf(draft, run, id);
     return outcome === null ? [] : [[id, outcome] as const];

@@ -213,6 +213,27 @@ test("AG table progress_updates: while the call waits it is a status, and withou
   expect(quiet.bench.types()).not.toContain("status_update");
 });
 
+test("AG table progress_updates: what was held back when the graph ends is said before the report", async () => {
+  const members = (more: object): readonly Member[] => [
+    leads(
+      ids.map((id) => node(id)),
+      more,
+      saysProgress,
+    ),
+    worker(done(...ids)),
+  ];
+  const waited = await dispatched(members({}));
+  for (const id of ids) await finish(waited, id);
+  await waited.bench.idle();
+  expect(eventsAs(waited, "status_update").map(({ data }) => data.text)).toEqual([first, rest]);
+  const left = await dispatched(members({ async: true }));
+  for (const id of ids) await finish(left, id);
+  await left.bench.idle();
+  const chat = chatOf(left, "main").map(textsOf);
+  const report = chat.findIndex((text) => text.includes("has ended"));
+  expect(chat.slice(report - 2, report)).toEqual([first, rest]);
+});
+
 const six = [
   node("a"),
   node("b"),
