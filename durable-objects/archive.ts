@@ -1,5 +1,7 @@
 import type { KeptAnswer } from "../src/agent/draft.ts";
-import { childrenOf, newestChildren } from "./children.ts";
+import { pageClause } from "../src/agent/paging.ts";
+import type { From, PagedRow } from "../src/agent/paging.ts";
+import { childrenOf, pageOfChildren } from "./children.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
@@ -19,6 +21,32 @@ const rows = (sql: Sql, query: string, ...values: SqlStorageValue[]): readonly u
     .exec<Row>(query, ...values)
     .toArray()
     .map(({ json }) => JSON.parse(json) as unknown);
+
+/** By arrival; of those of one millisecond the shorter, so earlier number first. */
+const inputOrder = "(json ->> '$.at') * 200 + length(id)";
+
+interface Listed {
+  readonly table: "inputs" | "asks" | "runs";
+  readonly column: string;
+  readonly descending: boolean;
+  readonly status?: string | null;
+}
+
+const paged = (
+  sql: Sql,
+  { table, column, descending, status = null }: Listed,
+  { position, limit }: From,
+): readonly PagedRow[] => {
+  const { where, values, tail } = pageClause(position, column, descending, limit - 1);
+  const filter = status === null ? "" : "AND status = ?";
+  return sql
+    .exec<PagedRow>(
+      `SELECT ${column} AS at, id, json FROM ${table} WHERE 1 ${filter} ${where} ${tail}`,
+      ...(status === null ? [] : [status]),
+      ...values,
+    )
+    .toArray();
+};
 
 const events = (sql: Sql, after: number, limit: number): readonly string[] => {
   const found: string[] = [];
@@ -104,16 +132,13 @@ export const archiveOf = (sql: Sql): Archive => ({
       .exec<Row & KeptAnswer>("SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?", key)
       .toArray()[0] ?? null,
   input: (id) => (rows(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null,
-  inputs: () => rows(sql, "SELECT json FROM inputs") as readonly Input[],
+  inputs: (from) => paged(sql, { table: "inputs", column: inputOrder, descending: true }, from),
   ask: (id) => (rows(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
-  asks: (status) =>
-    status === null
-      ? (rows(sql, `SELECT json FROM asks ORDER BY ${askOrder}`) as readonly Ask[])
-      : (rows(sql, `SELECT json FROM asks WHERE status = ? ORDER BY ${askOrder}`, status) as readonly Ask[]),
+  asks: (status, from) => paged(sql, { table: "asks", column: askOrder, descending: false, status }, from),
   run: (id) => (rows(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
-  runs: (limit) => rows(sql, "SELECT json FROM runs ORDER BY n DESC LIMIT ?", limit) as readonly RunRecord[],
+  runs: (from) => paged(sql, { table: "runs", column: "n", descending: true }, from),
   child: (id) => childrenOf(sql).record(id),
-  children: (limit) => newestChildren(sql, limit),
+  children: (from) => pageOfChildren(sql, from),
   messages: ({ thread, before, limit, retired }) =>
     retired
       ? originals(sql, thread, before, limit)

@@ -1,5 +1,7 @@
 import type { Moment } from "../src/agent/draft.ts";
 import type { ChildRecord } from "../src/agent/child.ts";
+import { pageClause } from "../src/agent/paging.ts";
+import type { From, PagedRow } from "../src/agent/paging.ts";
 import { loadBlob, pieceLength, writeBlob } from "./rows.ts";
 
 /** Rows of called threads: what stays of them when they have left the live state. */
@@ -31,9 +33,14 @@ export const childrenOf = (sql: SqlStorage): Moment["children"] => ({
     ),
 });
 
-/** The newest called threads of a session, whoever called them. */
-export const newestChildren = (sql: SqlStorage, limit: number): readonly ChildRecord[] =>
-  recordsOf(sql, "SELECT id, json FROM children ORDER BY started DESC LIMIT ?", limit);
+/** The called threads of a session, whoever called them, the newest first. */
+export const pageOfChildren = (sql: SqlStorage, { position, limit }: From): readonly PagedRow[] => {
+  const { where, values, tail } = pageClause(position, "-started", false, limit - 1);
+  return sql
+    .exec<PagedRow>(`SELECT -started AS at, id, json FROM children WHERE 1 ${where} ${tail}`, ...values)
+    .toArray()
+    .map((row) => ({ ...row, json: row.json === "" ? (loadBlob(sql, blobOf(row.id)) ?? "") : row.json }));
+};
 
 export const writeChildren = (sql: SqlStorage, records: readonly ChildRecord[]): void => {
   for (const record of new Map(records.map((each) => [each.id, each])).values()) {

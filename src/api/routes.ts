@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { checked } from "../agent/commands/command.ts";
 import { refuse } from "../agent/problem.ts";
-import { pageOfList, pageQuery } from "../engine/access/paging.ts";
+import { pageOfList, pageQuery } from "../agent/paging.ts";
 import { json } from "./answers.ts";
 import { consoleRoutes } from "./console.ts";
 import type { Authorized, RequestContext } from "./context.ts";
@@ -53,7 +53,7 @@ const listing = (
   tokens: true,
   handle: async (context) => {
     const query = checked(listQuery, readQuery(context.url.searchParams, { limit: "integer" }));
-    return json(await pageOfList(await items(context), [path, context.router.team.revision], query));
+    return json(pageOfList(await items(context), [path, context.router.team.revision], query));
   },
 });
 

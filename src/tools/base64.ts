@@ -7,3 +7,18 @@ export const base64Of = (bytes: Uint8Array): string => {
     binary += String.fromCharCode(...bytes.subarray(at, at + pieceLength));
   return btoa(binary);
 };
+
+/** Base64url without padding (RFC 4648 §5). */
+export const toBase64Url = (bytes: Uint8Array): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+/** The bytes of unpadded base64url, null unless `text` is exactly what `toBase64Url` would write. */
+export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
+  if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  return toBase64Url(bytes) === text ? bytes : null;
+}

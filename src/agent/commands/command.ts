@@ -6,6 +6,7 @@ import type { Draft, KeptAnswer } from "../draft.ts";
 import type { EntryStore } from "../entries.ts";
 import type { ChildRecord } from "../child.ts";
 import type { Ask, OnBusy } from "../events.ts";
+import type { From, PagedRow } from "../paging.ts";
 import { refuse } from "../problem.ts";
 import type { Problem } from "../problem.ts";
 import type { Principal } from "../rpc.ts";
@@ -18,15 +19,18 @@ export interface Archive {
   /** The kept answer of a keyed command. */
   readonly answer: (key: string) => KeptAnswer | null;
   readonly input: (id: string) => Input | null;
-  readonly inputs: () => readonly Input[];
+  /** The newest first. */
+  readonly inputs: (from: From) => readonly PagedRow[];
   readonly ask: (id: string) => Ask | null;
-  readonly asks: (status: Ask["status"] | null) => readonly Ask[];
+  /** In the order in which they were put. */
+  readonly asks: (status: Ask["status"] | null, from: From) => readonly PagedRow[];
   readonly run: (id: string) => RunRecord | null;
-  readonly runs: (limit: number) => readonly RunRecord[];
+  /** Those that have ended, the newest first. */
+  readonly runs: (from: From) => readonly PagedRow[];
   /** A called thread, also one that has ended. */
   readonly child: (id: string) => ChildRecord | null;
-  /** The newest first. */
-  readonly children: (limit: number) => readonly ChildRecord[];
+  /** The newest first: placed by the negative time of their start. */
+  readonly children: (from: From) => readonly PagedRow[];
   /** Serialised messages, newest first. */
   readonly messages: (query: {
     thread: string;
@@ -160,6 +164,14 @@ export const write = <S extends z.ZodType>(
   kind: "write",
   run: (context, params) => run(context, checked(schema, params)),
 });
+
+/** Rows a list may be asked for; numbers may come as text, since they stand in queries. */
+export const limit = (most: number, standard: number): z.ZodType<number> =>
+  z.coerce.number().int().min(1).max(most).default(standard);
+
+/** An answer that is serialised already. */
+export const json = (text: string): Answer => ({ status: 200, value: { json: text } });
+export const list = (rows: readonly string[]): string => `[${rows.join(",")}]`;
 
 export const ok = (value: Json): Answer => ({ status: 200, value });
 

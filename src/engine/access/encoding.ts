@@ -1,5 +1,7 @@
 /** Bytes as text and digests, for keys, tokens and names. */
 
+export { fromBase64Url, toBase64Url } from "../../tools/base64.ts";
+
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const utf8 = new TextEncoder();
@@ -7,21 +9,6 @@ const base32Alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** `size` bytes from the platform's cryptographic source. */
 export const randomBytes = (size: number): Bytes => crypto.getRandomValues(new Uint8Array(size));
-
-/** Base64url without padding (RFC 4648 §5). */
-export const toBase64Url = (bytes: Uint8Array): string =>
-  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-
-/** The bytes of unpadded base64url, null unless `text` is exactly what `toBase64Url` would write. */
-export function fromBase64Url(text: string): Bytes | null {
-  if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
-  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
-  return toBase64Url(bytes) === text ? bytes : null;
-}
 
 /** Lower-case base32 without padding; the last character carries the bits that are left. */
 export function toBase32(bytes: Uint8Array): string {

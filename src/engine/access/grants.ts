@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { grantLifeMs } from "../../agent/grants.ts";
 import type { GrantsKnown, GrantsTold } from "../../agent/grants.ts";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
+import type { Page } from "../../agent/paging.ts";
 import { refuse } from "../../agent/problem.ts";
 import type { Principal } from "../../agent/rpc.ts";
 import type { Grant } from "../../agent/state.ts";
 import type { Row, Tables } from "./database.ts";
 import { always } from "./once.ts";
 import type { Done, Once } from "./once.ts";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
-import type { Page } from "./paging.ts";
 
 /** Grants of a tenant (TB-8): those of its sessions, for listing and revoking, and those that its agents have in all of them. */
 
@@ -98,7 +98,7 @@ export async function listGrants(
   now: number,
 ): Promise<Page<ShownGrant>> {
   const { cursor, limit, session = "*", agent = "*" } = query;
-  const binding = await bindingOf({ grants: tenant, session, agent });
+  const binding = bindingOf({ grants: tenant, session, agent });
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "at", true, limit);
   const rows = tables.read(

@@ -1,12 +1,12 @@
 import * as z from "zod";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
+import type { Page } from "../../agent/paging.ts";
 import { refuse } from "../../agent/problem.ts";
 import type { Principal, Scope } from "../../agent/rpc.ts";
 import type { Database, Row, Tables } from "./database.ts";
 import { newKey } from "./keys.ts";
 import { always } from "./once.ts";
 import type { Done, Once } from "./once.ts";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
-import type { Page } from "./paging.ts";
 import { scopeSchema } from "./scopes.ts";
 
 /** Stored API keys (AP-12). A key belongs to one tenant; only the operator sees and makes those of others. */
@@ -99,7 +99,7 @@ export async function listKeys(
   query: z.output<typeof listKeysSchema>,
 ): Promise<Page<KeyInfo>> {
   const owner = isOperator(principal) ? "*" : principal.tenant;
-  const binding = await bindingOf({ keys: owner });
+  const binding = bindingOf({ keys: owner });
   const position = readCursor(query.cursor, binding);
   const page = pageClause(position, "created_at", true, query.limit);
   const rows = tables.read(

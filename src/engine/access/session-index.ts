@@ -1,10 +1,10 @@
 import * as z from "zod";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
+import type { Page } from "../../agent/paging.ts";
 import type { SessionSummary } from "../../agent/rpc.ts";
 import type { Database, Row, Tables, Value } from "./database.ts";
 import { releaseDefinition } from "./definitions.ts";
 import { sessionForgotten } from "./memories.ts";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "./paging.ts";
-import type { Page } from "./paging.ts";
 import { settleLease } from "./tenant-days.ts";
 
 /** The team's index of sessions (AP-5, AP-7). */
@@ -85,7 +85,7 @@ export async function listSessions(
   query: ListSessions,
 ): Promise<Page<ListedSession>> {
   const { cursor, limit, ...bound } = query;
-  const binding = await bindingOf({ tenant, ...bound });
+  const binding = bindingOf({ tenant, ...bound });
   const position = readCursor(cursor, binding);
   const column = query.order.replace("-", "");
   const filters = filtersOf(query);

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { refuse } from "../../agent/problem.ts";
-import { digestOf, fromBase64Url, toBase64Url, toHex } from "./encoding.ts";
-import type { Row, Value } from "./database.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
+import { fromBase64Url, toBase64Url } from "../tools/base64.ts";
+import { refuse } from "./problem.ts";
 
 /** What a list takes of its query (AP-7). */
 export const pageQuery = {
@@ -10,6 +10,9 @@ export const pageQuery = {
 };
 
 /** Keyset pages (AP-7): a cursor names the row it stands at and is bound to the query that made it. */
+
+type Value = string | number | null;
+type Row = Readonly<Record<string, Value>>;
 
 interface Position {
   readonly at: Value;
@@ -23,9 +26,42 @@ export interface Page<T> {
   readonly prev_cursor: string | null;
 }
 
+/** A stored row with its place in a list; `json` is what is shown of it. */
+export interface PagedRow extends Row {
+  readonly at: number;
+  readonly id: string;
+  readonly json: string;
+}
+
+/** Rows beyond a position, in the direction it was asked for; `limit` of them at most. */
+export interface From {
+  readonly position: Position | null;
+  readonly limit: number;
+}
+
+/** Whether a page is read against the order of its list, and whether places fall on the way. */
+const isFalling = (position: Position | null, descending: boolean): boolean =>
+  (position?.direction === "prev") !== descending;
+
+/** The same as `pageClause` asks of stored rows, of rows at hand; `from.limit` of both together. */
+export const pageRows = (
+  rows: readonly PagedRow[],
+  { position, limit }: From,
+  descending: boolean,
+): readonly PagedRow[] => {
+  const sign = isFalling(position, descending) ? -1 : 1;
+  const compare = (one: PagedRow, { at, id }: Pick<PagedRow, "at" | "id">): number =>
+    sign * (one.at - at || (one.id < id ? -1 : Number(one.id > id)));
+  const beyond =
+    position === null
+      ? rows
+      : rows.filter((row) => compare(row, { at: Number(position.at), id: position.id }) > 0);
+  return beyond.toSorted(compare).slice(0, limit);
+};
+
 /** Digest of the filters and the order a cursor belongs to. */
-export const bindingOf = async (query: unknown): Promise<string> =>
-  toHex((await digestOf("cursor", JSON.stringify(query))).slice(0, 8));
+export const bindingOf = (query: unknown): string =>
+  sha256Hex(JSON.stringify(["cursor", query])).slice(0, 16);
 
 const write = (position: Position, binding: string): string =>
   toBase64Url(
@@ -70,7 +106,7 @@ export function pageClause(
   descending: boolean,
   limit: number,
 ): { where: string; values: readonly Value[]; tail: string } {
-  const down = (position?.direction === "prev") !== descending;
+  const down = isFalling(position, descending);
   const order = down ? "DESC" : "ASC";
   const tail = `ORDER BY ${column} ${order}, id ${order} LIMIT ${limit + 1}`;
   if (position === null) return { where: "", values: [], tail };
@@ -102,13 +138,13 @@ export function pageOf<T>(
 }
 
 /** A page of a list that is held whole; `list` names it, so that its cursors fit no other. */
-export async function pageOfList<T>(
+export function pageOfList<T>(
   items: readonly T[],
   list: unknown,
   query: { readonly limit: number; readonly cursor?: string | undefined },
-): Promise<Page<T>> {
+): Page<T> {
   const { limit, cursor } = query;
-  const binding = await bindingOf({ list });
+  const binding = bindingOf({ list });
   const position = readCursor(cursor, binding);
   const at = position === null ? -1 : Number(position.at);
   const rows = items.map((_, place): Row => ({ place, id: String(place) }));
