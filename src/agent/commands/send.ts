@@ -195,6 +195,11 @@ export const editInput: Command = write(editSchema, (context, { input: id, conte
   const input = acceptedInput(context, id);
   if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(input.version))
     return refuse("precondition_failed", "the input changed since it was read; read it again");
+  if (content !== undefined && input.origin !== "human")
+    return refuse(
+      "invalid_request",
+      "/content: these are the words of an agent; move or withdraw them, and send your own",
+    );
   const change = {
     ...(content === undefined ? {} : { content: takenContent(context, input.thread, content) }),
     ...(place === undefined ? {} : { place }),
