@@ -34,7 +34,9 @@ export const endTold = (
   parentId: string,
   record: ChildRecord & { readonly end: ChildEnd },
 ): void => {
-  const said = `An agent that worked in the background has ended.\n${JSON.stringify(itemOf(record))}`;
+  const { first } = record.end;
+  const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
+  const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(itemOf(record))}`;
   messageTold(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };
 

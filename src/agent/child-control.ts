@@ -9,6 +9,7 @@ import { callAnswered, callRefused } from "./children.ts";
 import { threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { inputAccepted } from "./inputs.ts";
+import { own } from "./own.ts";
 import { isAsking } from "./threads.ts";
 import { noUsage } from "./usage.ts";
 import type { Thread } from "./state.ts";
@@ -17,8 +18,19 @@ import type { Thread } from "./state.ts";
 
 const waitingInputs = 20;
 
+/** Who has a child's task now: it may have been handed over, and over again (AG-26). */
+const currentOf = (draft: Draft, child: string): string => {
+  let id = child;
+  while (own(draft.state.threads, id)?.run == null) {
+    const { successor } = recordOf(draft, id)?.end ?? {};
+    if (successor === undefined) break;
+    id = successor;
+  }
+  return id;
+};
+
 const ownThread = (draft: Draft, threadId: string, child: string): Thread | null => {
-  const thread = draft.state.threads[child];
+  const thread = own(draft.state.threads, child);
   return thread !== undefined && thread.parent?.thread === threadId && thread.run !== null ? thread : null;
 };
 
@@ -28,12 +40,13 @@ const ownRecord = (draft: Draft, threadId: string, child: string): ChildRecord |
 };
 
 /** The child of a call that is still at work; else the call is refused with what is known of it. */
-export const workingChild = (draft: Draft, threadId: string, call: Call, child: string): Thread | null => {
+export const workingChild = (draft: Draft, threadId: string, call: Call, named: string): Thread | null => {
+  const child = currentOf(draft, named);
   const thread = ownThread(draft, threadId, child);
   if (thread !== null) return thread;
   const record = ownRecord(draft, threadId, child);
   if (record?.end == null) {
-    callRefused(draft, threadId, call, "child_not_found", `you have no child ${child.slice(0, 64)}`);
+    callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
     return null;
   }
   const { state, result, error } = record.end;
@@ -73,11 +86,13 @@ const endedView = ({ id, agent, label, task, end }: ChildRecord): object => {
     usage: noUsage,
     last_text: "",
   };
-  return { child: id, agent, label, state, task: firstCharacters(task, 200), turns, usage, last_text };
+  const view = { child: id, agent, label, state, task: firstCharacters(task, 200), turns, usage, last_text };
+  return end?.successor === undefined ? view : { ...view, handed_over_to: end.successor };
 };
 
 /** The newest children of a thread, those at work first. */
-export const childrenChecked = (draft: Draft, threadId: string, call: Call, only: string | null): void => {
+export const childrenChecked = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
+  const only = named === null ? null : currentOf(draft, named);
   const live = Object.values(draft.state.threads).filter(
     ({ parent, run }) => parent?.thread === threadId && run !== null,
   );
@@ -90,8 +105,8 @@ export const childrenChecked = (draft: Draft, threadId: string, call: Call, only
     ...live.filter(({ id }) => only === null || id === only).map(liveView),
     ...ended.filter(({ id }) => only === null || id === only).map(endedView),
   ];
-  if (only === null || views.length > 0) callAnswered(draft, threadId, call, JSON.stringify(views));
-  else callRefused(draft, threadId, call, "child_not_found", `you have no child ${only.slice(0, 64)}`);
+  if (named === null || views.length > 0) callAnswered(draft, threadId, call, JSON.stringify(views));
+  else callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
 };
 
 /** A message for a child's next model call; its context and work stay. */
@@ -132,13 +147,14 @@ export const childCancelled = (
   draft: Draft,
   threadId: string,
   call: Call,
-  child: string,
+  named: string,
   reason: string | null,
 ): void => {
+  const child = currentOf(draft, named);
   const thread = ownThread(draft, threadId, child);
   const record = thread === null ? ownRecord(draft, threadId, child) : null;
   if (thread === null && record === null)
-    return callRefused(draft, threadId, call, "child_not_found", `you have no child ${child.slice(0, 64)}`);
+    return callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
   if (thread !== null) childStopped(draft, child, reason ?? "its caller cancelled it", true);
   const state = record?.end?.state ?? "cancelled";
   callAnswered(draft, threadId, call, JSON.stringify({ child, state }));

@@ -6,7 +6,7 @@ import { filesCounted, slotEnded } from "./child-wait.ts";
 import { graphTaskEnded } from "./dispatch.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { peerStarted } from "./handoff.ts";
+import { peerId, peerStarted } from "./handoff.ts";
 import { lessonKept } from "./lessons.ts";
 import { findCall } from "./outcomes.ts";
 import type { RunRecord } from "./records.ts";
@@ -80,12 +80,16 @@ export const childEnded = (draft: Draft, threadId: string): void => {
   const thread = threadOf(draft, threadId);
   const { child, parent, run, begun, caller } = factsOf(draft, thread);
   const { maxResultLength } = agentOf(draft, (caller ?? thread).id).delegation;
-  const record = { ...begun, end: childEnd(draft, thread, child, run, maxResultLength) };
+  const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
+  const end = childEnd(draft, thread, child, run, maxResultLength);
+  const record = {
+    ...begun,
+    end: handedOver ? { ...end, successor: peerId(thread, child) } : end,
+  };
   draft.children.push(record);
   lessonKept(draft, record);
   filesCounted(draft, parent.thread, threadId);
   subtreeCancelled(draft, threadId, "now", "its caller has ended");
-  const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
   if (handedOver) peerStarted(draft, thread, child, begun, workOf(child, run));
   tasksReleased(draft, threadId);
   if (child.persistent && caller !== null) threadKept(draft, threadId, child);

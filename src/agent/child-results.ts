@@ -105,6 +105,7 @@ export const childEnd = (
     turns: run.turns,
     last_text: firstCharacters(saidAtLast(draft, thread), longestLastText),
     handoffs: child.handoffs,
+    ...(child.before === undefined ? {} : { first: child.before.first }),
     warning: child.warning,
     run: run.id,
     ended_at: draft.moment.now,

@@ -1,6 +1,6 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText, firstCharacters } from "../chat/text.ts";
-import type { ChildRecord, ChildWork } from "./child.ts";
+import type { Child, ChildRecord } from "./child.ts";
 import { labelOf } from "./child-names.ts";
 import { headAndTail } from "./cut.ts";
 import { agentOf, changeRun, changeThread, runOf, threadOf } from "./draft.ts";
@@ -31,7 +31,7 @@ export interface ChildStart {
   readonly timeoutMs?: number | null;
   readonly handoffs?: number;
   /** What those did who had the task before. */
-  readonly before?: ChildWork;
+  readonly before?: NonNullable<Child["before"]>;
   /** What it reads before context and task. */
   readonly told?: readonly string[];
   readonly warning?: string | null;

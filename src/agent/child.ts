@@ -46,7 +46,7 @@ export interface Child {
   /** Hand-overs before it. */
   readonly handoffs: number;
   /** What those before it did; absent: there were none. */
-  readonly before?: ChildWork;
+  readonly before?: ChildWork & { readonly first: string };
   readonly question: ChildQuestion | null;
   /** Why it was stopped from above; `told` = its caller knows. */
   readonly stopped: { readonly why: string; readonly told: boolean } | null;
@@ -70,6 +70,9 @@ export interface ChildEnd {
   /** Last text of its agent, at most 200 characters. */
   readonly last_text: string;
   readonly handoffs: number;
+  /** The thread that had the task first, and the one that has it now; absent: it stayed here. */
+  readonly first?: string;
+  readonly successor?: string;
   readonly warning: string | null;
   readonly run: string;
   readonly ended_at: number;

@@ -67,6 +67,10 @@ const handoverText = (
     "</handoff_context>",
   ].join("\n");
 
+/** Names the peer that takes over: one for each run of a thread, which may be kept for more of them. */
+export const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
+  childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
+
 /** The peer starts at the same depth, with the hand-over's context, the original context and the original task. */
 export const peerStarted = (
   draft: Draft,
@@ -78,8 +82,7 @@ export const peerStarted = (
   const { handover } = child;
   const { parent } = thread;
   if (handover === null || parent === null) return;
-  // A thread that is kept may hand over in each of its runs.
-  const id = childId(parent.thread, thread.lastRun ?? thread.id, parent.call, String(child.handoffs + 1));
+  const id = peerId(thread, child);
   const { maxContextLength } = agentOf(draft, parent.thread).delegation;
   if (child.awaitedBy !== null) slotTaken(draft, parent.thread, child.awaitedBy, thread.id, id);
   childStarted(draft, {
@@ -95,7 +98,7 @@ export const peerStarted = (
     timeoutMs: child.deadline == null ? null : child.deadline - draft.moment.now,
     node: child.node,
     handoffs: child.handoffs + 1,
-    before,
+    before: { ...before, first: child.before?.first ?? thread.id },
     told: [handoverText(thread.agent, handover, maxContextLength)],
     warning: child.warning,
   });
