@@ -34,13 +34,16 @@ const prompt = (sections: readonly string[]): Prompt => {
   return { text, tokens: estimateText(text) };
 };
 
-const cardLine = (card: AgentCard): string =>
-  [
+/** One line, whatever an agent's author wrote. */
+const cardLine = (card: AgentCard): string => {
+  const fields = [
     `- ${card.name}: ${card.description}`,
     ...(card.capabilities.length === 0 ? [] : [`can: ${formatCapabilities(card.capabilities)}`]),
     ...(card.skills_tags.length === 0 ? [] : [`tags: ${card.skills_tags.join(", ")}`]),
     ...(card.estimated_cost === null ? [] : [`cost: ${card.estimated_cost}`]),
-  ].join(" | ");
+  ];
+  return escapeTags(fields.join(" | ").replaceAll(/\s+/g, " "));
+};
 
 /** How notes are used, where there are any. */
 const notesProtocol = (tools: ReadonlySet<string>): string => {
