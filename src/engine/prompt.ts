@@ -98,7 +98,7 @@ export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts):
   const offered = skills.filter(({ description }) => description !== null);
   return prompt([
     ...section("identity", identityOf(agent, facts)),
-    ...section("instructions", facts.nameless ?? agent.instructions),
+    ...section("instructions", facts.nameless === null ? agent.instructions : escapeTags(facts.nameless)),
     ...section("notes_protocol", notesProtocol(facts.tools)),
     ...section("project_context", escapeTags(projectContext(team, facts))),
     ...section("skills", inlined.map(({ name, body }) => `### ${name}\n${escapeTags(body)}`).join("\n\n")),
