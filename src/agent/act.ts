@@ -1,4 +1,4 @@
-import { parseArguments } from "../tools/arguments.ts";
+import { takeArguments } from "../tools/arguments.ts";
 import type { Parked, Tool, ToolOutput } from "../tools/define-tool.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import { toolError } from "../tools/errors.ts";
@@ -127,7 +127,7 @@ export const act = async (outside: Outside, threadId: string, call: Call): Promi
     store(outside, threadId, call, gone);
     return;
   }
-  const parsed = parseArguments(bound.tool, call.edited ?? call.call.args);
+  const parsed = takeArguments(bound.tool, call.edited ?? call.call.args);
   const outcome = parsed.ok
     ? await withCache(outside, threadId, call, bound, parsed.args)
     : output(parsed.error.content, "error");

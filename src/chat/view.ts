@@ -74,12 +74,9 @@ const endOfBlock = (chat: readonly Message[], at: number, calls: readonly ToolCa
   return at + 1 + calls.length;
 };
 
-/** Whether a chat may be sent as it stands (SE-6). */
-export const isValid = (chat: readonly Message[]): boolean => {
-  if (chat[0]?.role !== "user" || chat.at(-1)?.role === "assistant") return false;
-  if (!chat.every(isWellMade)) return false;
-  const ids = new Set<string>();
-  let at = 0;
+/** Whether a chat is in order from an index on at which no block is open; `ids` are those of the calls before it. */
+const isInOrder = (chat: readonly Message[], from: number, ids: Set<string>): boolean => {
+  let at = from;
   while (at < chat.length) {
     const message = chat[at] as Message;
     if (message.role === "tool") return false;
@@ -88,10 +85,51 @@ export const isValid = (chat: readonly Message[]): boolean => {
       if (ids.has(id)) return false;
       ids.add(id);
     }
-    at = endOfBlock(chat, at, calls);
-    if (at < 0) return false;
+    const end = endOfBlock(chat, at, calls);
+    if (end < 0) return false;
+    for (; at < end; at++) if (!isWellMade(chat[at] as Message)) return false;
   }
   return true;
+};
+
+const isBounded = (chat: readonly Message[]): boolean =>
+  chat[0]?.role === "user" && chat.at(-1)?.role !== "assistant";
+
+/** Whether a chat may be sent as it stands (SE-6). */
+export const isValid = (chat: readonly Message[]): boolean =>
+  isBounded(chat) && isInOrder(chat, 0, new Set());
+
+/** A chat that was found valid. */
+interface Sent {
+  readonly chat: readonly Message[];
+  readonly shown: readonly Message[];
+  /** Of its calls. */
+  readonly ids: Set<string>;
+}
+
+/** The newest valid chat by its first message: of the next one, only what was appended is looked at. */
+const newest = new WeakMap<Message, Sent>();
+
+const isPrefix = (before: readonly Message[], chat: readonly Message[]): boolean => {
+  if (before.length > chat.length) return false;
+  for (let at = before.length - 1; at >= 0; at--) if (before[at] !== chat[at]) return false;
+  return true;
+};
+
+/** A chat's rendered messages if it may be sent as it stands. */
+const shownAsIs = (chat: readonly Message[]): readonly Message[] | null => {
+  const first = chat[0];
+  if (first === undefined || !isBounded(chat)) return null;
+  const known = newest.get(first);
+  const sent =
+    known !== undefined && isPrefix(known.chat, chat)
+      ? known
+      : { chat: [], shown: [], ids: new Set<string>() };
+  newest.delete(first);
+  if (!isInOrder(chat, sent.chat.length, sent.ids)) return null;
+  const shown = [...sent.shown, ...chat.slice(sent.chat.length).map(render)];
+  newest.set(first, { chat, shown, ids: sent.ids });
+  return shown;
 };
 
 const synthetic = (
@@ -192,7 +230,8 @@ export const view = (
   first: Message | null = null,
   missing: MissingResult = unknownResult,
 ): View => {
-  if (isValid(chat)) return { messages: chat.map(render), repairs: [] };
+  const valid = shownAsIs(chat);
+  if (valid !== null) return { messages: valid, repairs: [] };
   const repairs: Repair[] = [];
   const shown = arrange(chat, missing, repairs);
   const head = shown[0] ?? chat[0] ?? first;

@@ -78,11 +78,9 @@ const checked = ({ params }: Pick<Tool, "params">, value: unknown) => {
   }
 };
 
-/** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. */
-export const parseArguments = (
-  tool: Pick<Tool, "name" | "params" | "aliases">,
-  raw: string,
-): ParsedArguments => {
+type Named = Pick<Tool, "name" | "params" | "aliases">;
+
+const parseAnew = (tool: Named, raw: string): ParsedArguments => {
   const read = readArguments(tool.name, raw);
   if ("ok" in read) return read;
   const result = checked(tool, withAliases(read.value, tool.aliases));
@@ -92,6 +90,25 @@ export const parseArguments = (
     .slice(0, 5)
     .map(({ path, message }) => `${path.length === 0 ? "arguments" : path.join(".")}: ${message}`);
   return misfits(tool.name, problems);
+};
+
+/** The newest arguments of each tool that nobody runs yet: a call is read when its grants are looked up, when it is judged and when it runs. */
+const newest = new WeakMap<Named, { readonly raw: string; readonly parsed: ParsedArguments }>();
+
+/** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. */
+export const parseArguments = (tool: Named, raw: string): ParsedArguments => {
+  const known = newest.get(tool);
+  if (known?.raw === raw) return known.parsed;
+  const parsed = parseAnew(tool, raw);
+  newest.set(tool, { raw, parsed });
+  return parsed;
+};
+
+/** The same for the run of a call: what it does to its arguments is seen by no other. */
+export const takeArguments = (tool: Named, raw: string): ParsedArguments => {
+  const parsed = parseArguments(tool, raw);
+  newest.delete(tool);
+  return parsed;
 };
 
 /** The same for a tool that is known by its JSON Schema only (TB-38). */

@@ -67,6 +67,38 @@ describe("SE-6 SE-7", () => {
     );
   });
 
+  test("SE-6 SE-7: a chat that grew since it was looked at, or lost or changed a message, is seen as one never seen", () => {
+    const changes = fc.array(fc.tuple(fc.constantFrom("grow", "cut", "change"), fc.nat(11)), {
+      maxLength: 8,
+    });
+    const turn = fc.constantFrom(
+      [message("user", text("hi"))],
+      [message("assistant", call("a")), message("tool", result("a"))],
+      [
+        message("assistant", call("b"), call("c")),
+        message("tool", result("b")),
+        message("tool", result("c")),
+      ],
+      [message("assistant", text("so")), message("user", text("on"))],
+    );
+    const chats = fc
+      .tuple(fc.array(turn, { maxLength: 6 }), garbage)
+      .map(([turns, rest]) => [...turns.flat(), ...rest]);
+    fc.assert(
+      fc.property(chats, changes, (stored, steps) => {
+        let chat: readonly Message[] = stored.slice(0, 3);
+        for (const [what, at] of steps) {
+          if (what === "grow") chat = stored.slice(0, chat.length + at);
+          else if (what === "cut") chat = chat.toSpliced(at % (chat.length + 1), 1);
+          else
+            chat = chat.map((each, index) => (index === at ? { ...each, parts: [text("changed")] } : each));
+          expect(view(chat)).toEqual(view(structuredClone(chat)));
+        }
+      }),
+      { numRuns: 3_000, seed: 11 },
+    );
+  });
+
   test("SE-7: a repaired chat is repaired no further", () => {
     fc.assert(
       fc.property(garbage, (chat) => {

@@ -19,13 +19,25 @@ const call = (tool: string, args: object): string =>
   `{ reply: [{ call: ${tool}, args: ${JSON.stringify(args)} }] }`;
 const shell = (script: string): string => call("exec_shell", { script });
 
-const team = (replies: readonly string[], agent = "toolboxes: [exec]", more = ""): string => `
+const team = (replies: readonly string[], agent?: string, more?: string): string =>
+  teamOf(`{ script: 1, replies: [${replies.join(", ")}] }`, agent, more);
+
+/** The same, each reply as that of its turn, with a summariser. */
+const summarised = (replies: readonly string[], agent: string): string => {
+  const scenes = replies.map((reply, at) =>
+    reply.replace("{", `{ name: t${at + 1}, when: { purpose: turn, turn: ${at + 1} },`),
+  );
+  const tells = "{ name: tells, when: { purpose: compaction }, reply: [{ text: It was read. }] }";
+  return teamOf(`{ script: 1, scenes: [${[tells, ...scenes].join(", ")}] }`, agent);
+};
+
+const teamOf = (script: string, agent = "toolboxes: [exec]", more = ""): string => `
 providers:
   - name: p
     kind: scripted
     model: m
     context_window: 200000
-    script: { script: 1, replies: [${replies.join(", ")}] }
+    script: ${script}
 agents:
   - name: guide
     permissions: { preset: open }
@@ -132,12 +144,12 @@ test("★ AG-38: a loaded skill is whole after 20 turns of trimming, masking and
     "  - { kind: sliding_window, params: { threshold: 0.02, recent_zone: 2, medium_zone: 2, trim_length: 50 } }",
   ].join("\n");
   const bench = await benchOf(
-    team([call("load_skill", { name: "maps" }), ...reads, done], effects),
+    summarised([call("load_skill", { name: "maps" }), ...reads, done], effects),
     { files: { "skills/maps/SKILL.md": `---\ndescription: d\n---\n${long}` }, env: workspace.env },
     {},
   );
   await say(bench);
-  expect(bench.requests).toHaveLength(22);
+  expect(bench.requests.filter(({ context }) => context.purpose === "turn")).toHaveLength(22);
   const last = bench.requests.at(-1)?.messages ?? [];
   const shown = last.flatMap(({ parts }) =>
     parts.flatMap((part) =>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { parseArguments } from "../../src/tools/arguments.ts";
+import { parseArguments, takeArguments } from "../../src/tools/arguments.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 
 const tool = defineTool({
@@ -61,4 +61,13 @@ test("TB-2: a key twice, depth over 32 and more than 1 MiB are refused; braces i
 test("toolboxes §3: other spellings of a parameter are accepted; both at once are not", () => {
   expect(parse('{"maxResults":3}')).toEqual({ path: "x", max_results: 3 });
   expect(parse('{"maxResults":3,"max_results":4}')).toMatch(/^invalid_arguments: /);
+});
+
+test("TB-2: a run that changes its arguments changes those of no other call", () => {
+  const tool = { name: "t", params: z.strictObject({ list: z.array(z.int()) }), aliases: {} };
+  const list = (given: ReturnType<typeof takeArguments>): number[] =>
+    (given as unknown as { args: { list: number[] } }).args.list;
+  expect(parseArguments(tool, '{"list":[1]}').ok).toBe(true);
+  list(takeArguments(tool, '{"list":[1]}')).push(2);
+  expect(list(takeArguments(tool, '{"list":[1]}'))).toEqual([1]);
 });
