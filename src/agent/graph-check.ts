@@ -108,8 +108,13 @@ const agentProblems = (
   return "problem" in found ? [`agent: ${found.problem}`] : [];
 };
 
-const countProblem = (count: number): string =>
-  `tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`;
+/** Of graphs beyond this nothing is looked at: the checks grow faster than their tasks. */
+const mostChecked = 4 * mostGraphTasks;
+
+const countProblems = (count: number): readonly string[] =>
+  count >= 1 && count <= mostGraphTasks
+    ? []
+    : [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`];
 
 /** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
@@ -120,9 +125,11 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
     if ("problem" in found && found.code === "self_delegation") ({ code } = found);
     return found;
   };
-  if (!Array.isArray(list)) return { ok: false, code, problems: ["tasks: a list of tasks is required"] };
-  if (list.length < 1 || list.length > mostGraphTasks)
-    return { ok: false, code, problems: [countProblem(list.length)] };
+  const shape = shapeProblems(args);
+  if (!Array.isArray(list))
+    return { ok: false, code, problems: [...shape, "tasks: a list of tasks is required"] };
+  const count = countProblems(list.length);
+  if (list.length > mostChecked) return { ok: false, code, problems: [...shape, ...count] };
   const raw = list.map(renamed);
   const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
   const links = raw.map(linkOf);
@@ -142,7 +149,8 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
   });
   const cycle = cycleIn(links);
   const all = [
-    ...shapeProblems(args),
+    ...shape,
+    ...count,
     ...problems,
     ...linkProblems(links),
     ...(cycle === null ? [] : [`tasks wait for each other: ${cycle.join(" → ")}`]),

@@ -85,6 +85,26 @@ test.each([0, 65])("AG-33: a graph of %d tasks is refused", (count) => {
   expect(problemsOf(check(...tasks))).toEqual([`tasks: a graph has 1 to 64 tasks, not ${count}`]);
 });
 
+test("AG-33: too many tasks hide no other mistake", () => {
+  const tasks = Array.from({ length: 64 }, (_, at) => raw(`t${at}`));
+  const last = raw("z", ["nobody"], { agent: "wroker" });
+  expect(problemsOf(checkGraph({ tasks: [...tasks, last], colour: 1 }, resolve))).toEqual([
+    'Unrecognized key: "colour"',
+    "tasks: a graph has 1 to 64 tasks, not 65",
+    'task z: agent: there is no agent "wroker"',
+    "task z: depends_on names nobody, which is no task of this graph",
+  ]);
+  expect(problemsOf(checkGraph({ tasks: 7, colour: 1 }, resolve))).toEqual([
+    'Unrecognized key: "colour"',
+    "tasks: a list of tasks is required",
+  ]);
+});
+
+test("AG-33: of far too many tasks only that is said", () => {
+  const tasks = Array.from({ length: 5_000 }, (_, at) => raw(`t${at}`, at === 0 ? [] : [`t${at - 1}`]));
+  expect(problemsOf(check(...tasks))).toEqual(["tasks: a graph has 1 to 64 tasks, not 5000"]);
+});
+
 test.each([[undefined], [null], [7], [{}], [{ tasks: {} }], [{ task_graph: 3 }]])(
   "AG-33: %j is no graph",
   (args) => {
