@@ -152,7 +152,7 @@ describe("SE-31: cancel now", () => {
   test("SE-31: without a run nothing happens; another run is refused", async () => {
     const { bench } = await run(`replies: [${done}, ${done}]`);
     const head = headOf(bench);
-    expect(bench.ok("cancel")).toEqual({ run: null });
+    expect(bench.ok("cancel")).toEqual({ run: null, seq: bench.state().head });
     expect(refused(bench, "cancel", { run: "run_7" })).toBe("run_not_active");
     expect(refused(bench, "cancel", { thread: "child" })).toBe("not_found");
     expect(headOf(bench)).toBe(head);

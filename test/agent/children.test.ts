@@ -97,7 +97,7 @@ describe("AG-18: cancel and steer", () => {
       { state: "completed", result: "Written." },
     ]);
     expect(endings(made).at(-1)).toBe("lead completed:end_turn");
-    expect(made.bench.ok("cancel", { thread: coder })).toEqual({ run: null });
+    expect(made.bench.ok("cancel", { thread: coder })).toEqual({ run: null, seq: made.bench.state().head });
   });
 
   test("AG-18 SE-23: a person steers one child; it hears it at its next turn and the item says so", async () => {

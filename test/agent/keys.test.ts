@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openAsks, play, refused, results } from "./play.ts";
 
-/** Commands that come with a key (AP-6). */
+/** What commands answer (AP-5), and those that come with a key (AP-6). */
 
 const days = 86_400_000;
 const two =
@@ -46,4 +46,29 @@ test("AP-6: inputs and keys with spaces and colons are told apart", async () => 
   bench.ok("withdraw", { input: "a" }, "b:c");
   bench.ok("withdraw", { input: "a:b" }, "c");
   expect(bench.ok("get")["queued_inputs"]).toEqual([]);
+});
+
+test("AP-5: an accepted command answers with the seq of its last event", async () => {
+  const { bench } = await play(two);
+  const seqOf = (op: Parameters<typeof bench.ok>[0], params: object): readonly [unknown, number] => {
+    const reply = bench.perform(op, params);
+    if (!reply.ok) throw new Error(reply.problem.detail);
+    return [(JSON.parse(reply.json) as { seq?: number }).seq, reply.seq];
+  };
+  const told: (readonly [unknown, number])[] = [seqOf("send", { content: "Go" })];
+  await bench.idle();
+  const [a, b] = openAsks(bench);
+  const answer = { ask: a, decision: "answer", text: "A" };
+  told.push(seqOf("answer", answer), seqOf("answer", answer));
+  for (const id of ["x", "y"]) bench.send("more", { id, on_busy: "queue" });
+  told.push(seqOf("edit_input", { input: "x", content: "other" }));
+  told.push(seqOf("withdraw", { input: "x" }));
+  bench.ok("answer", { ask: b, decision: "answer", text: "B" });
+  bench.hold = true;
+  await bench.steps();
+  told.push(seqOf("compact", {}), seqOf("cancel", {}));
+  await bench.steps();
+  told.push(seqOf("cancel", {}), seqOf("cancel", { run: undefined }));
+  for (const [seq, head] of told) expect(seq).toBe(head);
+  expect(told[1]?.[0]).toBeGreaterThan(Number(told[0]?.[0]));
 });

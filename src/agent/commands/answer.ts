@@ -16,7 +16,7 @@ import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
 import type { Call, CallPlan } from "../call.ts";
 import { answeredRaise } from "./budget.ts";
-import { ok, wellFormed, write } from "./command.ts";
+import { done, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
 import { jsonSchema } from "./send.ts";
 
@@ -140,10 +140,10 @@ const effectOf = (draft: Draft, ask: Ask, given: Given): AnswerEffect => {
 };
 
 /** A repeat of the answer that won is 200 again, any other comes too late (SE-29). */
-const closedAnswer = (ask: Ask, given: Given): Answer => {
+const closedAnswer = (draft: Draft, ask: Ask, given: Given): Answer => {
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
   if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
-    return ok(ask as unknown as Json);
+    return done(draft, ask);
   return refuse("ask_already_resolved", "another answer came first");
 };
 
@@ -192,7 +192,7 @@ const askFor = ({ draft, archive, principal }: WriteContext, id: string): Ask =>
 export const answer: Command = write(answerSchema, (context, { ask: id, ...given }) => {
   const { draft, principal } = context;
   const ask = askFor(context, id);
-  if (ask.status !== "open") return closedAnswer(ask, given);
+  if (ask.status !== "open") return closedAnswer(draft, ask, given);
   if (ask.expires_at <= draft.moment.now)
     return refuse("ask_expired", "the ask expired; its default was applied");
   const effect = effectOf(draft, ask, given);
@@ -200,5 +200,5 @@ export const answer: Command = write(answerSchema, (context, { ask: id, ...given
   const scope = given.remember ?? "once";
   if (effect.do === "start" && scope !== "once") remembered(context, ask, scope);
   clockTicked(draft, "ask");
-  return ok(draft.asks.find((each) => each.id === id) as unknown as Json);
+  return done(draft, draft.asks.find((each) => each.id === id) ?? ask);
 });

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { ContentPart, Json } from "../../chat/message.ts";
 import type { Agent } from "../agent.ts";
 import type { OnDependencyFailure } from "../board.ts";
+import { headAfter } from "../draft.ts";
 import type { Draft, KeptAnswer } from "../draft.ts";
 import type { EntryStore } from "../entries.ts";
 import type { ChildRecord } from "../child.ts";
@@ -175,6 +176,12 @@ export const list = (rows: readonly string[]): string => `[${rows.join(",")}]`;
 
 export const ok = (value: Json): Answer => ({ status: 200, value });
 
+/** The answer of an accepted command: with the `seq` of the newest event after it (AP-5). */
+export const done = (draft: Draft, value: object, status: 200 | 202 = 200): Answer => ({
+  status,
+  value: { ...(value as Readonly<Record<string, Json>>), seq: headAfter(draft) },
+});
+
 /** Refuses a command that would begin a run beyond what the tenant may have under way. */
 export const roomForRun = ({ full }: WriteContext): void => {
   if (!full) return;
@@ -192,4 +199,4 @@ export const wellFormed = (max: number): z.ZodString =>
     .max(max)
     .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
 
-export { headAfter } from "../draft.ts";
+export { headAfter };

@@ -4,7 +4,7 @@ import { changeRun } from "../draft.ts";
 import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import { compactionRunStarted } from "../runs.ts";
-import { roomForRun, wellFormed, write } from "./command.ts";
+import { done, roomForRun, wellFormed, write } from "./command.ts";
 import type { Command } from "./command.ts";
 
 const compactSchema = z.strictObject({
@@ -23,5 +23,5 @@ export const compact: Command = write(compactSchema, (context, { thread: id, ins
     compactionRunStarted(draft, id, instructions);
   }
   clockTicked(draft, "compact");
-  return { status: 202, value: { run: draft.state.threads[id]?.run?.id ?? null } };
+  return done(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
 });

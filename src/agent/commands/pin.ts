@@ -6,7 +6,7 @@ import { changeThread, emit } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
-import { headAfter, ok, write } from "./command.ts";
+import { done, write } from "./command.ts";
 import type { Command } from "./command.ts";
 
 const pinSchema = z.strictObject({
@@ -44,5 +44,5 @@ export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: 
     tokens: thread.tokens + sizeOf(after) - sizeOf(before),
   });
   emit(draft, id, "session_updated", { message: messageId, pinned });
-  return ok({ message: messageId, pinned, seq: headAfter(draft) });
+  return done(draft, { message: messageId, pinned });
 });

@@ -13,7 +13,7 @@ import { changeChild } from "../child-start.ts";
 import { runRecord, runStarted } from "../runs.ts";
 import type { Input, Thread } from "../state.ts";
 import { budgetLeft } from "./budget.ts";
-import { headAfter, ok, roomForRun, wellFormed, write } from "./command.ts";
+import { done, roomForRun, wellFormed, write } from "./command.ts";
 import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
@@ -64,13 +64,6 @@ const busy = (thread: Thread): never =>
       meta: { run: thread.run === null ? null : (runRecord(thread, thread.run) as unknown as Json) },
     },
   );
-
-const receipt = (input: Input, run: string | null, seq: number): Json => ({
-  input: input.id,
-  status: input.status,
-  run,
-  seq,
-});
 
 /** The status an input has after the commit, wherever it is by then. */
 const statusAfter = ({ draft }: WriteContext, input: Input): Input =>
@@ -166,7 +159,7 @@ const taken = (context: WriteContext, thread: Thread, input: Input): void => {
 
 export const send: Command = write(inputSchema, (context, params): Answer => {
   const { input, run } = accept(context, params);
-  return { status: 202, value: receipt(input, run, headAfter(context.draft)) };
+  return done(context.draft, { input: input.id, status: input.status, run }, 202);
 });
 
 const acceptedInput = ({ draft, archive }: WriteContext, id: string): Input => {
@@ -181,7 +174,7 @@ const acceptedInput = ({ draft, archive }: WriteContext, id: string): Input => {
 
 export const withdraw: Command = write(z.strictObject({ input: z.string() }), (context, { input }) => {
   inputWithdrawn(context.draft, acceptedInput(context, input));
-  return { status: 200, value: { input, status: "withdrawn" } };
+  return done(context.draft, { input, status: "withdrawn" });
 });
 
 const editSchema = z.strictObject({
@@ -204,7 +197,7 @@ export const editInput: Command = write(editSchema, (context, { input: id, conte
     ...(content === undefined ? {} : { content: takenContent(context, input.thread, content) }),
     ...(place === undefined ? {} : { place }),
   };
-  return ok(inputChanged(context.draft, input, change) as unknown as Json);
+  return done(context.draft, inputChanged(context.draft, input, change));
 });
 
 const cancelSchema = z.strictObject({
@@ -221,7 +214,7 @@ const endedThread = (archive: Archive, id: string): null =>
 /** Ends a run and everything below its thread; without an active one only that (SE-31, AG-18). */
 export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) => {
   const thread = own(draft.state.threads, params.thread) ?? endedThread(archive, params.thread);
-  if (thread === null) return ok({ run: null });
+  if (thread === null) return done(draft, { run: null });
   if (params.run !== undefined && params.run !== thread.run?.id)
     return refuse("run_not_active", "/run: this run is not active", {
       meta: { run: thread.run?.id ?? null },
@@ -230,12 +223,12 @@ export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) 
     // What it left at work in the background is below it, too.
     subtreeCancelled(draft, thread.id, params.mode, "a person cancelled it");
     clockTicked(draft, "cancel");
-    return ok({ run: null });
+    return done(draft, { run: null });
   }
   const { id } = thread.run;
   if (thread.child !== null && thread.child.stopped === null)
     changeChild(draft, thread.id, { stopped: { why: "a person cancelled it", told: false } });
   runCancelled(draft, thread.id, { mode: params.mode, reason: "cancelled", keep: params.queued === "keep" });
   clockTicked(draft, "cancel");
-  return ok({ run: id });
+  return done(draft, { run: id });
 });
