@@ -109,11 +109,24 @@ const created = (
   );
 };
 
+/** What has to be done about dependencies that keep a task from being worked on. */
+const wayOut = (tasks: Tasks, { id }: StoredTask, open: readonly string[]): string => {
+  const without = `take it out of blocked_by by an update of ${id}`;
+  const broken = open.flatMap((each): readonly string[] => {
+    const status = taskOf(tasks, each)?.status;
+    if (status === "cancelled") return [`${each} is cancelled and will never be completed: ${without}`];
+    if (status !== "failed") return [];
+    return [`${each} has failed: set its status to pending to try it again, or ${without}`];
+  });
+  if (broken.length > 0) return broken.join("; ");
+  return open.length === 1 ? "that has to be completed first" : "they have to be completed first";
+};
+
 const blockedProblem = (tasks: Tasks, task: StoredTask, { policy }: BoardFacts): BoardOutcome | null => {
   const open = blockers(tasks, task, policy);
   return open.length === 0
     ? null
-    : refused("conflict", `${task.id} is blocked by ${open.join(", ")}; that has to be completed first`);
+    : refused("conflict", `${task.id} is blocked by ${open.join(", ")}; ${wayOut(tasks, task, open)}`);
 };
 
 /** Why a task in this status can be given to nobody. */

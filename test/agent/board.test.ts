@@ -146,6 +146,32 @@ test("AG-44: a blocked task can be neither claimed nor given away", () => {
   expect(statusOf(must(boardAfter(free, give, facts())), "task_2")).toBe("in_progress");
 });
 
+test("AG-44 AG-45: the refusal of a blocked task names the way out, by what became of its dependencies", () => {
+  const two = board([create("a"), create("b"), create("c", ["task_1", "task_2"])]);
+  const blocked = (changes: readonly TaskChange[]): string =>
+    refusal(boardAfter(board(changes, {}, two), on("claim", "task_3"), facts()));
+  const taken = on("claim", "task_1");
+  expect(blocked([])).toBe("conflict: task_3 is blocked by task_1, task_2; they have to be completed first");
+  expect(blocked([taken, update("task_1", { status: "completed" })])).toBe(
+    "conflict: task_3 is blocked by task_2; that has to be completed first",
+  );
+  expect(blocked([taken, update("task_1", { status: "failed" })])).toBe(
+    "conflict: task_3 is blocked by task_1, task_2; task_1 has failed: set its status to pending to try it again, or take it out of blocked_by by an update of task_3",
+  );
+  expect(blocked([on("cancel", "task_2"), taken, update("task_1", { status: "completed" })])).toBe(
+    "conflict: task_3 is blocked by task_2; task_2 is cancelled and will never be completed: take it out of blocked_by by an update of task_3",
+  );
+  expect(
+    must(
+      boardAfter(
+        board([on("cancel", "task_2"), update("task_3", { blocked_by: ["task_1"] }), taken], {}, two),
+        update("task_1", { status: "completed" }),
+        facts(),
+      ),
+    )["task_3"]?.blocked_by,
+  ).toEqual(["task_1"]);
+});
+
 test("AG-44: reassign takes a task away, to threads that are there only, and revives none that is over", () => {
   const give = (assignee: string): TaskChange => ({ store: "tasks", op: "reassign", id: "task_1", assignee });
   const taken = board([create("a"), on("claim", "task_1"), give("t_b")]);
