@@ -105,6 +105,13 @@ const checkAgentNames = (draft: Draft): void => {
   check(["entry_agent"], draft.sections.entry_agent);
   draft.sections.schedules.forEach(({ agent }, index) => check(["schedules", index, "agent"], agent));
   for (const { index, value } of draft.agents) {
+    if (value.name.toLowerCase() === "auto")
+      draft.report(
+        "invalid_value",
+        ["agents", index, "name"],
+        `"${value.name}" stands for the agent that fits a task best, so this one could not be called by name`,
+        { hint: "choose another name" },
+      );
     value.delegation.may_call.forEach((name, place) => {
       if (!name.includes("*")) check(["agents", index, "delegation", "may_call", place], name);
     });
