@@ -4,6 +4,7 @@ import type { QuestionSpec } from "../tools/define-tool.ts";
 import type { GraphState } from "./graph.ts";
 import type { Task } from "../tools/stores.ts";
 import type { BudgetFigures, RaiseQuestion } from "./budget-types.ts";
+import type { RunProblem } from "./run-problem.ts";
 import type { RunResult } from "./run-result.ts";
 import type { FinishReason, Purpose, Usage } from "../model/completer.ts";
 
@@ -116,7 +117,7 @@ interface EventData {
   run_end: {
     readonly state: RunState;
     readonly reason: EndReason;
-    readonly error: string | null;
+    readonly error: RunProblem | null;
     readonly message: string | null;
     readonly result: RunResult;
   };

@@ -181,7 +181,17 @@ const endLine = ({ run, thread, data }: Extract<SessionEvent, { type: "run_end" 
   const { state, reason, error } = data;
   return {
     msg: "run_end",
-    fields: { run, thread, state, reason, error, turns, duration_ms, cost_usd, ...(content ? { text } : {}) },
+    fields: {
+      run,
+      thread,
+      state,
+      reason,
+      error: error?.detail ?? null,
+      turns,
+      duration_ms,
+      cost_usd,
+      ...(content ? { text } : {}),
+    },
   };
 };
 

@@ -2,7 +2,7 @@ import type { Problem, ProblemCode } from "./problem.ts";
 
 /** Problems as they are sent (AP-10). */
 
-interface Kind {
+export interface Kind {
   readonly status: number;
   readonly title: string;
   /** The same request may succeed later. */

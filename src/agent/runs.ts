@@ -22,6 +22,7 @@ import { noBudget } from "./limits.ts";
 import { runRemembered } from "./remembering.ts";
 import { answerOf, isUnanswered, resultOf } from "./result.ts";
 import { clockStarted } from "./run-clock.ts";
+import { runProblem } from "./run-problem.ts";
 import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
@@ -160,12 +161,11 @@ export const runFinished = (
   commandsInherited(draft, threadId);
   closeOpenWork(draft, threadId);
   const { cancel } = runOf(draft, threadId);
-  if (end.state === "failed")
-    emit(draft, threadId, "error", {
-      code: end.reason,
-      message: end.error ?? end.reason,
-      retryable: isRetryable(end.reason),
-    });
+  const problem = end.state === "failed" ? runProblem(end.reason, end.error) : null;
+  if (problem !== null) {
+    const { code, detail: message, retryable } = problem;
+    emit(draft, threadId, "error", { code, message, retryable });
+  }
   turnClosed(draft, threadId, end.state !== "completed");
   if (cancel !== null) inputsReturned(draft, threadId, cancel.returns);
   const thread = threadOf(draft, threadId);
@@ -187,7 +187,7 @@ export const runFinished = (
   emit(draft, threadId, "run_end", {
     state: end.state,
     reason: end.reason,
-    error: end.error,
+    error: problem,
     message: lastAnswer(thread, run),
     result,
   });
@@ -228,15 +228,6 @@ const compactionKept = (draft: Draft, threadId: string, { compact, cancel }: Run
   if (run === null) compactionRunStarted(draft, threadId, compact.instructions);
   else changeRun(draft, threadId, { compact });
 };
-
-const isRetryable = (reason: EndReason): boolean =>
-  [
-    "provider_rate_limited",
-    "provider_overloaded",
-    "provider_timeout",
-    "provider_error",
-    "storage_error",
-  ].includes(reason);
 
 const lastAnswer = (thread: Thread, run: Run): string | null => {
   const answer = isUnanswered(run) ? undefined : answerOf(thread.chat, run.id).at(-1);

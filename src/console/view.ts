@@ -100,7 +100,7 @@ const events = {
   run_resumed: () => status("running"),
   run_end: ({ data }) => {
     status("idle · " + data.reason);
-    const why = data.error ?? data.reason;
+    const why = data.error?.detail ?? data.error ?? data.reason;
     if (data.state !== "completed") note("Run " + data.state + (why === data.state ? "" : ": " + why), "failure");
   },
   input_accepted: ({ data }) => waiting.set(data.input, note("waiting: " + data.input)),

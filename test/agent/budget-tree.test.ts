@@ -288,7 +288,9 @@ describe("AG-22: whose exhaustion ends what", () => {
       ),
     ]);
     expect(endings(made)).toEqual(["coder cancelled:cancelled", "lead failed:budget_exceeded"]);
-    expect(eventsAs(made, "run_end").at(-1)?.data.error).toMatch(/^max_tokens: \d+ of 6000 tokens are spent/);
+    expect(eventsAs(made, "run_end").at(-1)?.data.error?.detail).toMatch(
+      /^max_tokens: \d+ of 6000 tokens are spent/,
+    );
     expect(eventsAs(made, "budget_reached").map(({ thread }) => thread)).toEqual(["main"]);
     expect(resultsOf(made)).toHaveLength(1);
     checkInvariants(made.bench, ["in_1"]);

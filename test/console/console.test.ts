@@ -133,6 +133,13 @@ test("AP-27: a tool call shows input, streamed output, outcome and duration", ()
   expect(get("log").elements[0]?.className).toContain("failure");
 });
 
+test("AP-10: a run that failed says why", () => {
+  const { socket, get } = live();
+  const error = { code: "refusal", detail: "the model refused", status: 422, retryable: false };
+  socket().say(event(1, "run_end", { state: "failed", reason: "refusal", error }));
+  expect(get("log").textContent).toContain("Run failed: the model refused");
+});
+
 test("AP-19: questions are answered by option or text, approvals approved, edited or denied", () => {
   const { socket, get } = live();
   const ask = {

@@ -221,7 +221,9 @@ test("MO-6: under 1 024 tokens of room the run ends before anything is sent", as
   const before = fake.requests.length;
   expect(await say(bench)).toMatchObject({ reason: "context_length_exceeded" });
   expect(fake.requests).toHaveLength(before);
-  expect(lastEvent(bench, "run_end")["error"]).toContain("does not fit the model's context window");
+  expect(lastEvent(bench, "run_end")["error"]).toMatchObject({
+    detail: expect.stringContaining("does not fit the model's context window"),
+  });
 });
 
 test("MO-6 EF-25: an input without room is cut to fit before anything is sent, its original stays", async () => {
