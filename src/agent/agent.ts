@@ -45,6 +45,8 @@ export interface BoundTool {
   readonly toolbox: string;
   /** Agents that lent it to a called one: their rules hold, too (AG-19). */
   readonly lenders?: readonly string[];
+  /** Of a tool that was lent: globs that bound its writes, in the place of the agent's (AG-13). */
+  readonly writablePaths?: readonly string[];
 }
 
 /** What bounds one run. */

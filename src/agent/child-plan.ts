@@ -1,4 +1,4 @@
-import { narrowedPaths } from "../sandbox/writable.ts";
+import { pathsWithin } from "../sandbox/writable.ts";
 import { errorText } from "../tools/errors.ts";
 import type { ToolErrorCode } from "../tools/errors.ts";
 import type { ChildTask } from "../tools/session-request.ts";
@@ -139,8 +139,7 @@ const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Ref
 /** The narrower of what bounds the caller's children and what this task asks for. */
 const pathsFor = (caller: Thread, task: ChildTask): Standing["writablePaths"] => {
   const above = caller.child?.standing.writablePaths ?? null;
-  const given = task.writable_paths ?? null;
-  return above === null || given === null ? (above ?? given) : narrowedPaths(above, given);
+  return pathsWithin(above, task.writable_paths ?? null);
 };
 
 /** Where a child of this caller stands. */

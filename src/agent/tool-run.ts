@@ -68,6 +68,7 @@ const contextOf = (
   const session = host.read();
   const thread = session.threads[threadId];
   const agent = host.agent(threadId);
+  const writablePaths = agent.tools.get(call.call.name)?.writablePaths ?? agent.writablePaths;
   return {
     callId: call.call.id,
     key: `${thread?.run?.id}/${call.call.id}`,
@@ -83,7 +84,7 @@ const contextOf = (
     get sandbox() {
       return host.sandbox();
     },
-    ...(agent.writablePaths === null ? {} : { writablePaths: agent.writablePaths }),
+    ...(writablePaths === null ? {} : { writablePaths }),
     commandTimeout: agent.commandTimeout,
     workingDir: agent.workingDir,
     stores: storesOf(host, agent, () => live.signal),

@@ -9,7 +9,13 @@ import type { Toolbox } from "../tools/define-tool.ts";
 import { builtInToolboxes, coreTools } from "../config/known.ts";
 import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
-import { delegationOf, narrowedLimits, withCallersModel, writablePathsOf } from "./called.ts";
+import {
+  delegationOf,
+  narrowedLimits,
+  withCallersModel,
+  withLendersPaths,
+  writablePathsOf,
+} from "./called.ts";
 import { beyondDepth, effectiveTools } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
@@ -118,7 +124,7 @@ const overrideOf = ({ standing }: Cast, { model, modelScope }: Variant): string 
 const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const { team } = parts;
   const { agent, standing } = cast;
-  const tools = effectiveTools(parts, cast, variant.tools);
+  const tools = withLendersPaths(team, cast, effectiveTools(parts, cast, variant.tools));
   const disabled = agent.options.tool_access.trim() !== "";
   const client = clientToolsOf(team, cast, tools, variant);
   const own = [...tools.values()]

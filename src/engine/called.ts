@@ -1,8 +1,8 @@
-import type { Agent, RunLimits } from "../agent/agent.ts";
+import type { Agent, BoundTool, RunLimits } from "../agent/agent.ts";
 import type { AgentCard, Delegation } from "../agent/delegation.ts";
 import type { Standing } from "../agent/standing.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
-import { narrowedPaths } from "../sandbox/writable.ts";
+import { pathsWithin } from "../sandbox/writable.ts";
 import { callableBy, mayDelegate } from "./callable.ts";
 import type { Cast } from "./effective-tools.ts";
 import { providerOf, resolveModel } from "./models.ts";
@@ -59,10 +59,21 @@ export const withCallersModel = (
 };
 
 /** Globs that bound an agent's writes: its own, narrowed by its caller (AG-13). */
-export const writablePathsOf = ({ agent, standing }: Cast): Agent["writablePaths"] => {
-  const own = agent.options.writable_paths ?? null;
-  const given = standing?.writablePaths ?? null;
-  return own === null || given === null ? (own ?? given) : narrowedPaths(own, given);
+export const writablePathsOf = ({ agent, standing }: Cast): Agent["writablePaths"] =>
+  pathsWithin(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
+
+/** The tools of an agent; those that were lent write only where their lenders may, too (AG-13, AG-19). */
+export const withLendersPaths = (team: Team, cast: Cast, tools: Agent["tools"]): Agent["tools"] => {
+  const own = writablePathsOf(cast);
+  const boundBy = ({ lenders = [] }: BoundTool): Pick<BoundTool, "writablePaths"> => {
+    if (lenders.length === 0) return {};
+    const writablePaths = team.agents
+      .filter(({ name }) => lenders.includes(name))
+      .map(({ options }) => options.writable_paths ?? null)
+      .reduce(pathsWithin, own);
+    return writablePaths === null ? {} : { writablePaths };
+  };
+  return new Map([...tools].map(([name, bound]) => [name, { ...bound, ...boundBy(bound) }]));
 };
 
 /** A nameless agent has the turns that its caller gave it (AG-14). */

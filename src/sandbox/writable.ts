@@ -52,6 +52,12 @@ export const narrowedPaths = (own: readonly string[], given: readonly string[]):
   ];
 };
 
+/** The same where a list may be absent (null): that bounds nothing. */
+export const pathsWithin = (
+  own: readonly string[] | null,
+  given: readonly string[] | null,
+): readonly string[] | null => (own === null || given === null ? (own ?? given) : narrowedPaths(own, given));
+
 /** Whether a path is out of bounds for every file tool: git hooks and configuration, and the skills folder (TB-30). */
 export function isProtected(path: string): boolean {
   const segments = path.split("/");

@@ -282,6 +282,44 @@ describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆
     ]);
   });
 
+  test("AG-13 AG-19: an inherited tool writes only where its lenders may, too; the child's own tools as ever", async () => {
+    const paths = async (lead: string, coder: string): Promise<readonly unknown[]> => {
+      const made = await crew([
+        member("lead", [said(delegate("coder")), done], `delegation: { inherit: union }\n${lead}`),
+        member("coder", [said(["put", {}], ["look", {}]), done], coder),
+      ]);
+      made.bench.send("Go");
+      await made.bench.idle();
+      return made.probe.calls.map(({ tool, context }) => `${tool} ${context.writablePaths?.join()}`);
+    };
+    const own = "toolboxes: [{ name: probe, tools: [look] }]";
+    const bound = "options: { writable_paths: [docs/**, src/**] }";
+    expect(await paths(bound, own)).toEqual(["put docs/**,src/**", "look undefined"]);
+    const narrow = `${own}\noptions: { writable_paths: [src/a/**, test/**] }`;
+    expect(await paths(bound, narrow)).toEqual(["put src/a/**", "look src/a/**,test/**"]);
+    expect(await paths("", narrow)).toEqual(["put src/a/**,test/**", "look src/a/**,test/**"]);
+  });
+
+  test("AG-13 AG-19: a tool that came down two edges is bounded by both lenders", async () => {
+    const union = "delegation: { inherit: union }";
+    const made = await crew([
+      member(
+        "lead",
+        [said(delegate("coder")), done],
+        `${union}\noptions: { writable_paths: [docs/**, src/**] }`,
+      ),
+      member(
+        "coder",
+        [said(delegate("writer")), done],
+        `${union}\ntoolboxes: []\noptions: { writable_paths: [src/**, test/**] }`,
+      ),
+      member("writer", [said(["put", {}]), done], "toolboxes: []"),
+    ]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    expect(made.probe.calls.map(({ context }) => context.writablePaths)).toEqual([["src/**"]]);
+  });
+
   test("AG-19 TB-7: rules see the agent that is called, whatever its case, behind auto, and by either name of a tool", async () => {
     const rules =
       "rules: [{ tool: spawn_agents, match: coder, action: deny }, { tool: delegate_to_agent, match: coder, action: deny }]";
