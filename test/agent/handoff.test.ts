@@ -251,3 +251,24 @@ test("AG-13 AG-15 AG-26: a persistent agent may hand over in every task; each pe
   expect(childIds({ bench })).toHaveLength(3);
   checkInvariants(bench, ["in_1", "in_2"]);
 });
+
+test("AG-26 (decision): whom a task may be handed to is what the agent that hands it over may call, by its own rules; those of its caller are not asked", async () => {
+  const handing = (lead: string, coder: string) =>
+    mission([
+      member("lead", [said(delegate("coder")), done], lead),
+      member("coder", [said(hand("writer")), said("Mine.")], `options: { max_handoffs: 2 }\n${coder}`),
+      member("writer", [said("Written.")]),
+    ]);
+  const calls = (names: string): string => `delegation: { may_call: [${names}] }`;
+  const deny = (tool: string): string =>
+    `permissions: { preset: open, rules: [{ tool: ${tool}, match: writer, action: deny }] }`;
+  expect(resultsOf(await handing(calls("coder"), calls("writer")))).toEqual(["ok: Written."]);
+  expect(resultsOf(await handing(deny("'*'"), ""))).toEqual(["ok: Written."]);
+  const narrow = await handing(calls("'*'"), calls("lead"));
+  expect(resultsOf(narrow)).toEqual(["ok: Mine."]);
+  expect(resultsOf(narrow, childIds(narrow)[0])[0]).toMatch(
+    /^error: not_callable: coder may not call writer;/,
+  );
+  const ruled = await handing("", deny("handoff"));
+  expect(resultsOf(ruled, childIds(ruled)[0])[0]).toMatch(/^denied: denied: a rule forbids this call/);
+});
