@@ -41,7 +41,11 @@ const createSchema = z.strictObject({
     .union([wellFormed(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
     .optional(),
   interactive: z.boolean().optional(),
-  tools: z.array(z.string().max(128)).max(256).optional().describe("Ceiling: no other tool may be used."),
+  tools: z
+    .array(z.string().max(128))
+    .max(256)
+    .optional()
+    .describe("Ceiling: no other tool may be used, client_tools included."),
   client_tools: z.array(clientToolSchema).max(32).default([]),
   model: z.string().max(200).optional(),
   budget: budgetSchema.optional(),
