@@ -127,6 +127,25 @@ test("SE-5 SE-27 AG-30: what an agent told is its own words: a person may move i
   expect(resultIn(made)).toEqual(["user agent"]);
 });
 
+test("AG-31: a chat that a person clears takes its announcement along: no run begins without a message", async () => {
+  const made = await crew([
+    member(
+      "lead",
+      [said(later), said("Started."), look("a"), look("b"), look("c")],
+      `${background}\noptions: { max_iterations: 2 }`,
+    ),
+    member("coder", [look("c"), said("Coded.")]),
+  ]);
+  made.bench.send("Go");
+  await made.bench.idle();
+  expect(endings(made).at(-1)).toBe("lead failed:max_iterations");
+  expect(made.bench.alarm()).not.toBeNull();
+  made.bench.ok("clear", {});
+  await toRest(made);
+  expect(made.bench.alarm()).toBeNull();
+  expect(endings(made)).toHaveLength(3);
+});
+
 describe("AG-31 SE-24: a rollback", () => {
   test("AG-31 SE-24: of the announcing run leaves the result for the run that follows", async () => {
     const made = await announcing([said("The coder is done.")]);

@@ -259,6 +259,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
       effects: {},
       history: [],
       guards: {},
+      announce: null,
     });
   }
   draft.state = { ...draft.state, usage: noTotals, updatedAt: draft.moment.now };
