@@ -11,7 +11,7 @@ export interface IndexReport {
   /** Something was committed. */
   readonly touched: () => void;
   /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
-  readonly flush: (session: Session, rest?: boolean) => Promise<void>;
+  readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
   readonly removed: (session: Session) => Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export const createIndexReport = (
     },
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
-      if (due !== null && now() < due && !early) return;
+      if (session === null || (due !== null && now() < due && !early)) return;
       const summary = summaryOf(session);
       const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0, run: session.nextRun });
       due = null;

@@ -8,7 +8,6 @@ import { retiresAt } from "../src/agent/retention.ts";
 import type { SharedNotes } from "../src/agent/shared-notes.ts";
 import type { RunLine } from "../src/agent/middleware.ts";
 import type { Session } from "../src/agent/state.ts";
-import type { Sandbox } from "../src/sandbox/contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
 import { childrenOf } from "./children.ts";
@@ -20,6 +19,7 @@ import { tellingGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
 import type { Items } from "./items.ts";
 import { momentsOf } from "./moments.ts";
+import { sandboxOf } from "./removal.ts";
 import type { Storage } from "./safe-storage.ts";
 import { loadBlob } from "./rows.ts";
 import type { Watchers } from "./watchers.ts";
@@ -78,18 +78,6 @@ const rowsOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => 
   recall: (id) => (/^b\d+$/.test(id) ? loadBlob(sql, id) : null),
   entries: entriesOf(sql),
 });
-
-/** The session's sandbox; that there is one is stored before it is asked for anything, since it goes with the session (RE-P14). */
-const sandboxOf = (engine: Engine, { read, update }: Pick<Live, "read" | "update">): Host["sandbox"] => {
-  let sandbox: Sandbox | null = null;
-  return () => {
-    if (read().sandboxed === false)
-      update((draft) => {
-        draft.state = { ...draft.state, sandboxed: true };
-      });
-    return (sandbox ??= engine.sandbox(read()));
-  };
-};
 
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
 export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {

@@ -1,7 +1,9 @@
+import type { Host } from "../src/agent/host.ts";
 import type { SessionReply } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
+import type { Sandbox } from "../src/sandbox/contract.ts";
 import type { Clock } from "./clock.ts";
 import { logFailure } from "./log.ts";
 import { within } from "./within.ts";
@@ -24,6 +26,21 @@ export const sandboxLeft: SessionReply = {
     detail: "The files of the deleted session of this name are still being removed. Send it again.",
     retryAfterMs: firstPause,
   },
+};
+
+/** The session's sandbox; that there is one is stored before it is asked for anything, since it goes with the session (RE-P14). */
+export const sandboxOf = (
+  engine: Engine,
+  { read, update }: Pick<Host, "read" | "update">,
+): Host["sandbox"] => {
+  let sandbox: Sandbox | null = null;
+  return () => {
+    if (read().sandboxed === false)
+      update((draft) => {
+        draft.state = { ...draft.state, sandboxed: true };
+      });
+    return (sandbox ??= engine.sandbox(read()));
+  };
 };
 
 interface Left {

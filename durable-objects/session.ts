@@ -41,7 +41,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     replay: (after) => archiveOf(this.#sql).events({ after, limit: streamLimits.page }),
     head: () => this.#session()?.head ?? 0,
   });
-  readonly #clock = createClock(this.ctx.storage, Date.now, () => this.#tick());
+  readonly #clock = createClock(this.ctx.storage, Date.now, () => {
+    this.#pump();
+    void this.#index.flush(this.#session());
+  });
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
   readonly #desk = createSocketDesk({
     connections: this.#connections,
@@ -121,13 +124,6 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
       await live.driver.idle();
       if (this.#waking.live() === live) await this.#index.flush(live.read(), true);
     });
-  }
-
-  /** A deadline within a drive. */
-  #tick(): void {
-    this.#pump();
-    const session = this.#session();
-    if (session !== null) void this.#index.flush(session);
   }
 
   #pump(): void {
