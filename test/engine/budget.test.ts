@@ -31,7 +31,7 @@ test("CF-14: max_iterations bounds the turns of a run, 100 by default", async ()
 test("EF-37: a token budget of the agent ends the run typed, and names the key", async () => {
   const { end, turns } = await run("guards: { budget: { max_tokens: 3900 } }");
   expect(end).toMatchObject({ state: "failed", reason: "budget_exceeded" });
-  expect(String(end["error"])).toContain("max_tokens");
+  expect(end["error"]).toMatchObject({ detail: expect.stringContaining("max_tokens") });
   expect(turns).toBe(3);
 });
 

@@ -43,7 +43,7 @@ test("SE-14: after two repairs the run fails output_invalid", async () => {
   const { bench, end } = await run(answers("a", "b", "c", "d"), byAgent);
   expect(end).toMatchObject({ state: "failed", reason: "output_invalid" });
   expect(bench.requests).toHaveLength(3);
-  expect(String(end["error"])).toContain("not JSON");
+  expect(end["error"]).toMatchObject({ detail: expect.stringContaining("not JSON") });
 });
 
 test("SE-14: a schema may be JSON text, and json_object asks for any object", async () => {

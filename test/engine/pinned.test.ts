@@ -123,7 +123,7 @@ test("CF-34: after 24 hours the run fails config_changed, with what was lacking"
   expect(lastEvent(bench, "run_end")).toMatchObject({
     state: "failed",
     reason: "config_changed",
-    error: "this deployment lacks toolbox probe",
+    error: { code: "config_changed", detail: "this deployment lacks toolbox probe" },
   });
   expect(bench.alarm()).toBeNull();
 });

@@ -49,7 +49,12 @@ test.each([
 ])("MO-13, SE-13: a refusal with %s fails the run as refusal and says so", async (_, details, error) => {
   fake.play(() => ({ raw: refusing(details), lenient: true }));
   const bench = await benchOf(yaml(), { env: wireEnv(fake) }, {});
-  expect(await say(bench)).toMatchObject({ state: "failed", reason: "refusal", error, result: { error } });
+  expect(await say(bench)).toMatchObject({
+    state: "failed",
+    reason: "refusal",
+    error: { detail: error },
+    result: { error },
+  });
   expect(lastEvent(bench, "llm_finish")).toMatchObject({ finish_reason: "refusal" });
   expect(lastEvent(bench, "error")).toMatchObject({ code: "refusal", message: error });
 });

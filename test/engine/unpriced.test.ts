@@ -45,7 +45,7 @@ test("RE-5: a cost limit that somebody wrote says once that a model cannot be co
     },
   ]);
   expect(end).toMatchObject({ reason: "budget_exceeded", result: { cost_usd: null, cost_exceeded: false } });
-  expect(String(end["error"])).toContain("max_tokens: 8000 of 9000 tokens");
+  expect(end["error"]).toMatchObject({ detail: expect.stringContaining("max_tokens: 8000 of 9000 tokens") });
   await say(bench);
   expect(unpriced(bench)).toHaveLength(1);
 });
@@ -71,8 +71,10 @@ test("RE-5: with unknown_price refuse the run ends before anything is asked, and
   const bench = await session("budgets: { unknown_price: refuse }");
   expect(await say(bench)).toMatchObject({
     reason: "budget_exceeded",
-    error:
-      "max_cost_usd: the price of mystery is not known, and budgets.unknown_price is refuse; set models.mystery.price",
+    error: {
+      detail:
+        "max_cost_usd: the price of mystery is not known, and budgets.unknown_price is refuse; set models.mystery.price",
+    },
   });
   expect(fake.requests).toHaveLength(asked);
   const price = "models: { mystery: { price: { input: 1, output: 1 } } }";

@@ -26,7 +26,9 @@ test.each(["8000", "15999"])(
     expect(await say(bench)).toMatchObject({
       state: "failed",
       reason: "context_window_too_small",
-      error: `the context window of main/given has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`,
+      error: {
+        detail: `the context window of main/given has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`,
+      },
     });
     expect(bench.requests).toEqual([]);
     expect(bench.types().slice(-6)).toEqual([
