@@ -46,18 +46,31 @@ const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
     .sort((a, b) => placeOf(a) - placeOf(b));
 };
 
-/** The one text of a row; null if there is none. */
-const textOf = (sql: SqlStorage, query: string, id: string): string | null =>
-  sql.exec<{ text: string }>(query, id).toArray()[0]?.text ?? null;
+/** The rows of a thread, apart from its chat and inbox. */
+interface Rows {
+  readonly row: StoredRow;
+  readonly turn: TurnRow;
+  readonly history: string;
+}
+
+const loadRows = (sql: SqlStorage): readonly Rows[] =>
+  sql
+    .exec<{ state: string; json: string; history: string }>(
+      "SELECT state, json, history FROM threads JOIN turns ON thread = id",
+    )
+    .toArray()
+    .map(({ state, json, history }) => ({
+      row: JSON.parse(state) as StoredRow,
+      turn: JSON.parse(json) as TurnRow,
+      history,
+    }));
 
 const loadThread = (
   sql: SqlStorage,
-  row: StoredRow,
-  turn: Pick<Thread, keyof Thread & keyof TurnRow>,
+  { row, turn, history }: Rows,
   waiting: ReadonlyMap<string, Input>,
 ): Thread => {
   const { inboxIds, session: _session, ...rest } = row;
-  const history = textOf(sql, "SELECT lines AS text FROM histories WHERE thread = ?", row.id);
   const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
   const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
@@ -65,10 +78,10 @@ const loadThread = (
   return {
     ...fresh,
     ...rest,
-    ...turn,
+    ...picked(turn, turnFields),
     chat,
     inbox,
-    history: unpackHistory(history ?? ""),
+    history: unpackHistory(history),
     run: loadRun(sql, row.id, turn, chat),
   };
 };
@@ -121,33 +134,17 @@ const freshSession = {
   nextEdit: 2,
 } as const;
 
-/** What each thread's turns changed, by thread. */
-const loadTurns = (sql: SqlStorage): ReadonlyMap<string, TurnRow> =>
-  new Map(
-    sql
-      .exec<{ thread: string; json: string }>("SELECT thread, json FROM turns")
-      .toArray()
-      .map(({ thread, json }) => [thread, JSON.parse(json) as TurnRow]),
-  );
-
 /** Where a thread stands among all: by the run that made it; `main` is the first. */
 const createdAt = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
   id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
 
 /** The live state: what the model will see, what waits, and counters; null if there is no session. */
 export const load = (sql: SqlStorage): Session | null => {
-  const rows = sql
-    .exec<{ state: string }>("SELECT state FROM threads")
-    .toArray()
-    .map(({ state }) => JSON.parse(state) as StoredRow);
-  const own = rows.find(({ session }) => session !== undefined)?.session;
-  if (own === undefined) return null;
-  const turns = loadTurns(sql);
-  const turnOf = (id: string): TurnRow => {
-    const turn = turns.get(id);
-    if (turn === undefined) throw new Error(`thread ${id} has no row in turns`);
-    return turn;
-  };
+  const rows = loadRows(sql);
+  const main = rows.find(({ row }) => row.id === "main");
+  if (main === undefined) return null;
+  const { session: own } = main.row as Required<StoredRow>;
+  const { session: turned } = main.turn as Required<TurnRow>;
   const waiting = sql
     .exec<{ json: string }>("SELECT json FROM inputs WHERE status = 'accepted'")
     .toArray()
@@ -162,12 +159,12 @@ export const load = (sql: SqlStorage): Session | null => {
     .map(({ json }) => JSON.parse(json) as StoredTask);
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
-  const threads = rows.map((row) => loadThread(sql, row, picked(turnOf(row.id), turnFields), inputs));
+  const threads = rows.map((row) => loadThread(sql, row, inputs));
   const inOrder = threads.toSorted((a, b) => createdAt(a) - createdAt(b));
   return {
     ...freshSession,
     ...own,
-    ...picked((turnOf("main") as Required<TurnRow>).session, sessionTurnFields),
+    ...picked(turned, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
     head: head ?? 0,
     threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),

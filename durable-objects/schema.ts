@@ -25,15 +25,14 @@ const retirements = `
 
 /** What each turn changes, apart from the rest of its thread: since version 5. */
 const turns = `
-  CREATE TABLE turns (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, json TEXT NOT NULL);
-  -- newest finished calls, a line each
-  CREATE TABLE histories (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, lines TEXT NOT NULL);
+  CREATE TABLE turns (n INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, json TEXT NOT NULL,
+    -- newest finished calls, a line each
+    history TEXT NOT NULL);
 `;
 
 /** Older releases had all of it in the thread's row; what a row of `turns` has too much is not looked at. */
 const turnsSplit = `${turns}
-  INSERT INTO turns (thread, json) SELECT id, state FROM threads;
-  INSERT INTO histories (thread, lines) SELECT id, ifnull(state ->> '$.history', '') FROM threads;
+  INSERT INTO turns (thread, json, history) SELECT id, state, ifnull(state ->> '$.history', '') FROM threads;
   ALTER TABLE events ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE events ADD COLUMN session TEXT NOT NULL DEFAULT '';
 `;

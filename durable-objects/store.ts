@@ -85,6 +85,7 @@ interface Place {
 }
 
 const turnChanged = (before: Place, { thread, session }: Place): boolean =>
+  before.thread.history !== thread.history ||
   someChanged(before.thread, thread, turnFields) ||
   (thread.id === "main" && someChanged(before.session, session, sessionTurnFields));
 
@@ -105,6 +106,9 @@ const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thre
   }
 };
 
+const writeTurn = `INSERT INTO turns (thread, json, history) VALUES (?, ?, ?)
+  ON CONFLICT (thread) DO UPDATE SET json = excluded.json, history = excluded.history`;
+
 const writeThread = (to: To, before: Place | null, after: Place): void => {
   const { sql } = to;
   const { thread, session } = after;
@@ -113,20 +117,8 @@ const writeThread = (to: To, before: Place | null, after: Place): void => {
     const json = JSON.stringify(rowOf(thread, session));
     sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?, ?)", id, thread.run === null ? 0 : 1, json);
   }
-  if (before === null || turnChanged(before, after)) {
-    const json = JSON.stringify(turnOf(thread, session));
-    sql.exec(
-      "INSERT INTO turns (thread, json) VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET json = excluded.json",
-      id,
-      json,
-    );
-  }
-  if (before === null || before.thread.history !== history)
-    sql.exec(
-      "INSERT INTO histories (thread, lines) VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET lines = excluded.lines",
-      id,
-      packHistory(history),
-    );
+  if (before === null || turnChanged(before, after))
+    sql.exec(writeTurn, id, JSON.stringify(turnOf(thread, session)), packHistory(history));
   writeOutcomes(sql, before?.thread, thread);
   writeChat(to, id, before?.thread.chat ?? [], thread.chat);
 };
@@ -137,7 +129,6 @@ const leaveThread = (to: To, before: Thread | undefined, { id, chat }: Thread): 
   writeChat(to, id, before?.chat ?? [], chat);
   sql.exec("DELETE FROM threads WHERE id = ?", id);
   sql.exec("DELETE FROM turns WHERE thread = ?", id);
-  sql.exec("DELETE FROM histories WHERE thread = ?", id);
   sql.exec("DELETE FROM outcomes WHERE thread = ?", id);
 };
 

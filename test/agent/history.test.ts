@@ -124,8 +124,8 @@ describe("EF-31: records", () => {
       },
     );
     const stored = (): readonly CallRecord[] => {
-      const [row] = bench.rows("histories");
-      return unpackHistory((row as { lines: string }).lines);
+      const [row] = bench.rows("turns");
+      return unpackHistory((row as { history: string }).history);
     };
     bench.hold = true;
     bench.send("Go");

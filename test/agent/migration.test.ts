@@ -33,11 +33,10 @@ const later = [
 
 /** Puts what stands in rows of its own back into the rows of threads, as releases before version 5 had it. */
 const joined = ({ bench }: Play): void => {
-  for (const { thread, json } of bench.rows("turns")) {
+  for (const { thread, json, history } of bench.rows("turns")) {
     const { session, ...fields } = JSON.parse(json as string) as Record<string, Record<string, unknown>>;
-    const { lines } = bench.rows("histories").find((row) => row["thread"] === thread) ?? {};
     const values = [
-      ...Object.entries({ ...fields, history: lines }).map(([key, value]) => [key, value] as const),
+      ...Object.entries({ ...fields, history }).map(([key, value]) => [key, value] as const),
       ...Object.entries(session ?? {}).map(([key, value]) => [`session.${key}`, value] as const),
     ];
     const sets = values.map(
