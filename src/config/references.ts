@@ -12,6 +12,9 @@ export interface References {
   readonly malformed: readonly string[];
 }
 
+/** Whether a name belongs to the runtime: no reference gives its value (CF-20). */
+export const isReserved = (name: string): boolean => name.startsWith("LIMPET_");
+
 /** The references in a text; `$${` is a literal `${`. */
 export const referencesIn = (text: string): References => {
   const names = new Set<string>();
@@ -28,7 +31,7 @@ export type Resolved =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly missing: readonly string[] };
 
-/** Replaces each `${NAME}` by what `lookup` gives; unset and empty values are missing. Values are not scanned again. */
+/** Replaces each `${NAME}` by what `lookup` gives; unset and empty values are missing, and so are reserved names. Values are not scanned again. */
 export const resolveReferences = (
   text: string,
   lookup: (name: string) => string | null | undefined,
@@ -37,16 +40,18 @@ export const resolveReferences = (
   const value = text.replaceAll(piece, (whole: string, name?: string, close?: string) => {
     if (name === undefined) return "${";
     if (close !== "}" || !namePattern.test(name)) return whole;
-    const found = lookup(name) ?? "";
+    const found = isReserved(name) ? "" : (lookup(name) ?? "");
     if (found === "") missing.add(name);
     return found;
   });
   return missing.size === 0 ? { ok: true, value } : { ok: false, missing: [...missing] };
 };
 
-/** Sentence for an unset reference of `field`, with the way out (CF-20). */
+/** Sentence for an unset or reserved reference of `field`, with the way out (CF-20). */
 export const missingReference = (field: string, name: string, team: string): string =>
-  `${field}: secret ${name} is not set (wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`})`;
+  isReserved(name)
+    ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
+    : `${field}: secret ${name} is not set (wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`})`;
 
 const fields = new Set([
   "api_key",
@@ -66,8 +71,9 @@ const opaque = new Set<string | number>(["script", "effects", "middleware", "opt
 export const isReferenceField = (path: Path): boolean => {
   const [section, ...rest] = path;
   if (section === "sandbox" && rest[0] === "env") return false;
-  if (path.some((part) => opaque.has(part))) return false;
   const holder = path.findIndex((part) => part === "headers" || part === "env");
+  const keys = holder === -1 ? path : path.slice(0, holder);
+  if (keys.some((part) => opaque.has(part))) return false;
   if (holder !== -1) return path.length > holder + 1;
   return fields.has(String(path.at(-1)));
 };

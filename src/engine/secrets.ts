@@ -1,4 +1,4 @@
-import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
+import { isReserved, missingReference, referencesIn, resolveReferences } from "../config/references.ts";
 import type { Resolved } from "../config/references.ts";
 import type { Provider, Team } from "../config/team.ts";
 import type { Completer } from "../model/completer.ts";
@@ -22,7 +22,8 @@ export const textOf = (env: Bindings, name: string): string | null => {
   return typeof value === "string" && value !== "" ? value : null;
 };
 
-const isSet = (env: Bindings, name: string): boolean => textOf(env, name) !== null || isStored(env[name]);
+const isSet = (env: Bindings, name: string): boolean =>
+  !isReserved(name) && (textOf(env, name) !== null || isStored(env[name]));
 
 /** The first reference of a text that nothing is bound to; null if there is none. */
 const unsetIn = (env: Bindings, text: string): string | null =>

@@ -91,6 +91,44 @@ test("CF-19: references are expanded in the named fields and nowhere else", () =
   expect(no.filter((text) => isReferenceField(path(text)))).toEqual([]);
 });
 
+const keysOfSections = ["models", "options", "script", "effects", "middleware", "headers", "env", "sandbox"];
+
+test.each(keysOfSections)(
+  "CF-19 CF-20: a header or variable may be called %s and is checked",
+  async (key) => {
+    const withText = (text: string): string =>
+      team({
+        provider: `    headers: { ${key}: "${text}" }`,
+        top: [
+          "mcp_servers:",
+          `  - { name: far, url: "https://h.example", headers: { ${key}: "${text}" } }`,
+          `  - { name: near, command: run, env: { ${key}: "${text}" } }`,
+          `http: { headers: { "https://a.example": { ${key}: "${text}" } } }`,
+        ].join("\n"),
+      });
+    const reserved = await compile(withText("${LIMPET_ADMIN_KEY}"));
+    expect(
+      reserved.diagnostics.filter(({ code }) => code === "reserved_reference").map(({ path }) => path),
+    ).toEqual([
+      `providers[0].headers.${key}`,
+      `mcp_servers[0].headers.${key}`,
+      `mcp_servers[1].env.${key}`,
+      `http.headers["https://a.example"].${key}`,
+    ]);
+    expect((await compile(withText("${TOKEN}"))).secrets["TOKEN"]).toContain(`providers[0].headers.${key}`);
+  },
+);
+
+test("CF-20: names of the runtime are never resolved, whatever they are bound to", () => {
+  expect(resolveReferences("${LIMPET_ADMIN_KEY} ${A}", () => "bound")).toEqual({
+    ok: false,
+    missing: ["LIMPET_ADMIN_KEY"],
+  });
+  expect(missingReference("providers[0].api_key", "LIMPET_ADMIN_KEY", "acme")).toBe(
+    "providers[0].api_key: LIMPET_ADMIN_KEY belongs to the runtime; refer to a secret of another name",
+  );
+});
+
 test("CF-2 CF-20: secrets are the references that an agent can reach, with their fields", async () => {
   const yaml = team({
     provider:

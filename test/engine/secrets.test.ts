@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEngine } from "../../src/engine/create.ts";
+import { redactorOf } from "../../src/engine/known-secrets.ts";
+import { openBench } from "../support/bench.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
-import { engineOf } from "../support/teams.ts";
+import { engineOf, engineOptions, teamOf } from "../support/teams.ts";
 import { benchOf, lastEvent, refused, say, wireEnv } from "./harness.ts";
 
 let fake: FakeProvider;
@@ -65,6 +68,24 @@ test("★ CF-20, CF-32: a rotated key reaches an old session at its next call, a
   env.KEY = "sk-two";
   await say(bench, "Again");
   expect(newest()?.headers["authorization"]).toBe("Bearer sk-two");
+});
+
+test("CF-20, RE-15: the secret of a header called models is known to the redactor", async () => {
+  const compiled = await teamOf(team("", "    headers: { models: '${TEAM}' }"));
+  expect(redactorOf(compiled, { TEAM: "sk-canary-of-the-team" }).holds("sk-canary-of-the-team")).toBe(true);
+});
+
+test("★ CF-20: the runtime's own names are refused even in a config that no build has seen", async () => {
+  const compiled = await teamOf(team());
+  const reference = "${LIMPET_ADMIN_KEY}";
+  const changed = compiled.providers.map((each) => ({ ...each, headers: { models: reference } }));
+  const env = wireEnv(fake, { LIMPET_ADMIN_KEY: "canary-of-the-operator" });
+  const engine = createEngine(engineOptions({ ...compiled, providers: changed }, { env }));
+  expect(refused(openBench({ engine }), "create")).toEqual({
+    code: "config_incomplete",
+    detail:
+      "providers[1].headers.models: LIMPET_ADMIN_KEY belongs to the runtime; refer to a secret of another name",
+  });
 });
 
 test("CF-20: a Secrets Store binding is read at each use", async () => {

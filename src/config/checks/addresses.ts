@@ -1,7 +1,7 @@
 import type { Path } from "../diagnostics.ts";
 import type { Draft } from "../draft.ts";
 import { eachText } from "../located.ts";
-import { isReferenceField, referencesIn } from "../references.ts";
+import { isReferenceField, isReserved, referencesIn } from "../references.ts";
 
 /** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
 
@@ -58,7 +58,7 @@ const checkReferences = (draft: Draft): void => {
         hint: "write $${ for a literal ${",
       });
     }
-    const reserved = names.find((name) => name.startsWith("LIMPET_"));
+    const reserved = names.find(isReserved);
     if (reserved !== undefined) {
       draft.report("reserved_reference", path, `${reserved} belongs to the runtime`, {
         hint: "names that begin with LIMPET_ cannot be referenced",
