@@ -120,12 +120,24 @@ const compare = (a: Diagnostic, b: Diagnostic): number =>
       ? -1
       : 1;
 
-/** Sorted by place, each place and code once: a value merged into several agents is one mistake. */
+/** The subject of a finding: an anchor's text is one wherever it is merged, while all of extensions.ts has one place. */
+const subjectOf = ({ file, path }: Diagnostic): string =>
+  file.endsWith("/extensions.ts")
+    ? path
+    : path.replace(/^(config\.)?(agents\[\d+\]|defaults)/, "$1agents[]").replaceAll(/\[\d+\]/g, "[]");
+
+/** Sorted by place, each finding once: a value merged into several agents is one mistake (CF-25, CF-28). */
 export const arrangeDiagnostics = (diagnostics: readonly Diagnostic[]): Diagnostic[] => {
+  const firstPaths = new Map<string, string>();
   const seen = new Set<string>();
-  return diagnostics.toSorted(compare).filter(({ file, line, column, code, message }) => {
-    const key = [file, line, column, code, code === "unknown_key" ? message : ""].join("\n");
-    return !seen.has(key) && seen.add(key) !== undefined;
+  return diagnostics.toSorted(compare).filter((diagnostic) => {
+    const { file, line, column, code, path, message } = diagnostic;
+    const subject = [file, line, column, code, subjectOf(diagnostic)].join("\n");
+    const finding = `${subject}\n${message}`;
+    if ((firstPaths.get(subject) ?? path) !== path || seen.has(finding)) return false;
+    firstPaths.set(subject, path);
+    seen.add(finding);
+    return true;
   });
 };
 

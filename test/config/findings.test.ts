@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { complaints, team } from "./support.ts";
+
+/** All findings are reported, each at its own place and none that only follows from another (CF-25, CF-28). */
+
+const said = async (...given: Parameters<typeof complaints>): Promise<string[]> =>
+  (await complaints(...given)).map(
+    (line) => line.replace("config/acme/", "").split(" error ")[1]?.split("\n")[0] ?? line,
+  );
+
+test("CF-25 ★ CF-28: every missing key of a map is reported, though all share its first key", async () => {
+  expect(
+    await said(team().replace("  - name: main\n    kind: anthropic\n", "  - kind: anthropic\n")),
+  ).toContain('missing_key providers[0].name: "name" is required here');
+  const bare = team().replace("    kind: anthropic\n", "").replace("    model: claude-sonnet-5-5\n", "");
+  expect(await said(bare)).toEqual([
+    'missing_key providers[0].kind: "kind" is required here',
+    'missing_key providers[0].model: "model" is required here',
+  ]);
+  expect(await said("entry_agent: guide\n")).toEqual(
+    expect.arrayContaining([
+      'missing_key agents: "agents" is required here',
+      'missing_key providers: "providers" is required here',
+    ]),
+  );
+});
+
+test("CF-25 ★: everything wrong in extensions.ts is reported, though all of it has one place", async () => {
+  const tool = (name: string) => ({ name, description: "", run: () => ({ content: "" }) });
+  const tools = [tool("fs_read"), tool("fs_write")];
+  const own = [{ name: "own", description: "", tools }];
+  expect(await said(team(), { extensions: { exports: { toolboxes: own } } })).toEqual([
+    'name_conflict toolboxes[0].tools[0]: "fs_read" is a built-in tool',
+    'name_conflict toolboxes[0].tools[1]: "fs_write" is a built-in tool',
+  ]);
+  const exports = { toolboxes: [5, 6], effects: [5, { kind: "x" }], agents: [{ name: "a", toolbox: 1 }, 7] };
+  expect((await said(team(), { extensions: { exports } })).map((line) => line.split(":")[0])).toEqual([
+    "extension_invalid toolboxes[0]",
+    "extension_invalid toolboxes[1]",
+    "extension_invalid effects[0]",
+    "extension_invalid effects[1]",
+    "extension_invalid agents[1]",
+    "unknown_key agents[1].toolbox",
+  ]);
+});
+
+test("CF-25 ★: a script's piece tells its unknown key and the missing one", async () => {
+  const script = "script: 1\nreplies:\n  - reply: [{ txt: a }]\n";
+  const scripted = team().replace("kind: anthropic", "kind: scripted\n    script: scripts/a.yaml");
+  const found = await said({ "team.yaml": scripted, "scripts/a.yaml": script });
+  expect(found).toContain('script_invalid replies[0].reply[0].txt: unknown key "txt"');
+  expect(found.some((line) => line.includes("is required here"))).toBe(true);
+});
+
+test("CF-28: a value merged into several agents, by defaults or by an anchor, is one mistake", async () => {
+  const two = "  - name: scout\n  - name: sage";
+  const plain = "openai-compatible\n    base_url: https://a.example";
+  for (const options of ["max_iterations: -1", "context_window: 15000", "maxiterations: 3"]) {
+    const yaml = team({ agent: two, top: `defaults: { options: { ${options} } }` });
+    expect([options, await said(yaml.replace("anthropic", plain).replace("claude-sonnet-5-5", "m"))]).toEqual(
+      [options, [expect.any(String)]],
+    );
+  }
+  const anchor = team({
+    agent: "    effects: [&e { kind: compcat }, *e]\n  - { name: scout, effects: [*e] }",
+  });
+  expect(await said(anchor)).toHaveLength(1);
+});
