@@ -7,6 +7,8 @@ import type { Ask } from "../src/agent/events.ts";
 import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { linesOf } from "../src/agent/lines.ts";
+import { standingBlob } from "../src/agent/standing.ts";
+import type { Standing } from "../src/agent/standing.ts";
 import { addUsage, noUsage } from "../src/agent/usage.ts";
 import { askOrder, loadBlob, messageJson } from "./rows.ts";
 import { answered, chatThen, originals, seen } from "./sight-rows.ts";
@@ -105,6 +107,7 @@ export const noArchive: Archive = {
   seen: () => [],
   answered: () => null,
   chatThen: () => ({ shown: [], gone: [] }),
+  standing: () => null,
   media: () => "",
   entries: () => [],
   usage: () => [],
@@ -155,6 +158,7 @@ export const archiveOf = (sql: Sql): Archive => ({
   seen: (run, turn) => seen(sql, run, turn),
   answered: (thread, before) => answered(sql, thread, before),
   chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),
+  standing: (run) => JSON.parse(loadBlob(sql, standingBlob(run)) ?? "null") as Standing | null,
   media: (blob) => loadBlob(sql, blob) ?? "",
   entries: (store) =>
     sql

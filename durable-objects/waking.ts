@@ -58,9 +58,9 @@ const doorOf = (
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
   rules: engine.rules,
-  agentOf: (thread, agent, override) => {
+  agentOf: (agent, override, standing) => {
     const state = cell.live?.read() ?? fresh(engine, session, principal.tenant);
-    return engine.agent(agent, { ...state, model: override }, state.threads[thread]?.child?.standing);
+    return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
   },
   redactor: engine.redactor,
   now: Date.now,

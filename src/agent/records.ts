@@ -19,7 +19,7 @@ export interface Sight {
   readonly lane: { readonly provider: string; readonly model: string };
   readonly depth: number;
   readonly light: boolean;
-  /** The session's model override. */
+  /** The session's model override, if it was the thread's, too. */
   readonly override: string | null;
   readonly hidden: readonly string[];
   /** Newest message of the call before. */

@@ -45,6 +45,10 @@ export const requestFor = (facts: RequestFacts): ModelRequest => {
   };
 };
 
+/** The session's model override as far as it is a thread's, too (MO-38). */
+export const overrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
+  child === null || modelScope === "tree" ? model : null;
+
 /** What the request of an attempt is made of (EF-42): as it leaves, or as it left, told from what is stored. */
 export const sightOf = (
   agent: Agent,
@@ -79,9 +83,12 @@ export const sightOf = (
 
 /** The same for the attempt under way, though the session may have changed since. */
 export const sightUnderWay = (
-  { nextEdit, model }: Session,
+  session: Session,
   agent: Agent,
   thread: Thread,
   run: Run,
-  { from = { edit: nextEdit - 1, override: model }, hold }: Extract<Phase, { at: "thinking" }>,
-): Sight => sightOf(agent, thread, run, { ...from, held: hold.output });
+  { from, hold }: Extract<Phase, { at: "thinking" }>,
+): Sight => {
+  const { edit, override } = from ?? { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
+  return sightOf(agent, thread, run, { edit, override, held: hold.output });
+};

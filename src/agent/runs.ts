@@ -26,6 +26,7 @@ import { runProblem } from "./run-problem.ts";
 import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
+import { standingBlob } from "./standing.ts";
 import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
 import { windowGuarded } from "./window-guard.ts";
 
@@ -133,6 +134,8 @@ const runOpened = (
     missingSince: null,
   };
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
+  if (thread.child !== null)
+    draft.blobs.push({ id: standingBlob(run.id), text: JSON.stringify(thread.child.standing) });
   const { runs = [], inputs = [] } = thread.announce ?? {};
   const announced = { runs: [...runs, run.id], inputs: [...new Set([...inputs, ...run.inputs])], at: null };
   changeThread(draft, thread.id, { run, ...(announces ? { announce: announced } : {}) });

@@ -11,3 +11,6 @@ export interface Standing {
   /** A nameless agent: the caller's, but for this (AG-14). */
   readonly adHoc: { readonly system: string; readonly maxTurns: number } | null;
 }
+
+/** Where the standing of a called agent's run is kept: its thread gets another one with its next task (EF-42). */
+export const standingBlob = (run: string): string => `standing:${run}`;

@@ -57,7 +57,7 @@ export type Phase =
       readonly booked: boolean;
       readonly items: readonly string[];
       readonly hold: Hold;
-      /** Newest edit and model override of the session when it began (EF-42); absent: an older release began it. */
+      /** Newest edit of the session, and model override of the thread, when it began (EF-42); absent: an older release began it. */
       readonly from?: { readonly edit: number; readonly override: string | null };
     }
   | {

@@ -13,7 +13,7 @@ import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import type { LedgerRow, Sight } from "./records.ts";
 import { answered } from "./replies.ts";
-import { requestFor, sightOf } from "./request.ts";
+import { overrideFor, requestFor, sightOf } from "./request.ts";
 import { purposeOf } from "./purpose.ts";
 import type { Phase, Run, Session, Thread } from "./state.ts";
 import { outputFor, wantedOn } from "./room.ts";
@@ -222,9 +222,10 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   const attempt = attemptAt(outside, threadId);
   if (attempt === null) return;
   const { thread, run, phase, agent, lane } = attempt;
-  const id = `${outside.host.read().id}:${threadId}:${attemptId(run, phase.attempt)}`;
-  const { nextEdit, model: override } = outside.host.read();
-  const sight = sightOf(agent, thread, run, { edit: nextEdit - 1, override, held: phase.hold.output });
+  const session = outside.host.read();
+  const id = `${session.id}:${threadId}:${attemptId(run, phase.attempt)}`;
+  const from = { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
+  const sight = sightOf(agent, thread, run, { ...from, held: phase.hold.output });
   const messages = visible(outside, attempt);
   if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, id)))
     return;

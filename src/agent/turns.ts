@@ -20,7 +20,7 @@ import {
 import { roomForTurn } from "./room.ts";
 import { spent, unpricedSaid } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
-import { sightUnderWay } from "./request.ts";
+import { overrideFor, sightUnderWay } from "./request.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
@@ -155,7 +155,7 @@ const attemptStarted = (draft: Draft, threadId: string): void => {
     return;
   }
   const hold = withLease(draft, threadId, room.hold);
-  const from = { edit: draft.state.nextEdit - 1, override: draft.state.model };
+  const from = { edit: draft.state.nextEdit - 1, override: overrideFor(draft.state, thread) };
   if (agent.lanes[lanes.current]?.cost(noUsage) === null) unpricedSaid(draft, threadId, model);
   changeRun(draft, threadId, {
     phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from },

@@ -308,9 +308,9 @@ export const openBench = ({
     read: () => mine.live?.read() ?? null,
     archive: () => archiveOf(mine.storage.sql),
     rules: engine.rules,
-    agentOf: (thread, agent, override) => {
+    agentOf: (agent, override, standing) => {
       const state = mine.live?.read() ?? emptySession(id, tenant, engine.rules, now);
-      return engine.agent(agent, { ...state, model: override }, state.threads[thread]?.child?.standing);
+      return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
     },
     redactor: engine.redactor,
     full: bench.full,

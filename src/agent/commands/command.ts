@@ -14,6 +14,7 @@ import type { Principal } from "../rpc.ts";
 import type { ClientTool, Input, Session } from "../state.ts";
 import type { LedgerRow, RunRecord } from "../records.ts";
 import type { ChatThen } from "../sight.ts";
+import type { Standing } from "../standing.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
@@ -47,6 +48,8 @@ export interface Archive {
   readonly answered: (thread: string, before: number) => LedgerRow | null;
   /** The chat as it was after an edit, up to a message. */
   readonly chatThen: (thread: string, edit: number, pos: number) => ChatThen;
+  /** How the called agent of a run stood; null: it was `main`'s. */
+  readonly standing: (run: string) => Standing | null;
   /** Base64 of stored bytes. */
   readonly media: (blob: string) => string;
   /** Entries of a store, by key; values serialised. */
@@ -105,8 +108,8 @@ export interface ReadContext {
   readonly rules: Rules;
   readonly principal: Principal;
   readonly now: number;
-  /** The agent of a thread, as a model override of the session would have it. */
-  readonly agentOf: (thread: string, agent: string, override: string | null) => Agent;
+  /** An agent with a model override, and as it stands if it is called. */
+  readonly agentOf: (agent: string, override: string | null, standing: Standing | null) => Agent;
 }
 
 export interface WriteContext {

@@ -5,10 +5,11 @@ import { sha256Hex } from "../../sandbox/sha256.ts";
 import type { Agent, Lane } from "../agent.ts";
 import { refuse } from "../problem.ts";
 import type { Sight } from "../records.ts";
-import { requestFor, sightUnderWay } from "../request.ts";
+import { overrideFor, requestFor, sightUnderWay } from "../request.ts";
 import { sightText } from "../sight-text.ts";
 import { sightView } from "../sight.ts";
 import type { Seen, SeenCall } from "../sight.ts";
+import type { Standing } from "../standing.ts";
 import { purposeOf } from "../purpose.ts";
 import { read } from "./command.ts";
 import type { Answer, Command, ReadContext } from "./command.ts";
@@ -77,7 +78,8 @@ const underWay = ({ state, agentOf }: ReadContext, runId: string, turn: number):
   if (thread?.run?.phase.at !== "thinking") return [];
   const { run, agent: name } = thread;
   const { phase } = thread.run;
-  const agent = agentOf(thread.id, name, phase.from === undefined ? state.model : phase.from.override);
+  const override = phase.from === undefined ? overrideFor(state, thread) : phase.from.override;
+  const agent = agentOf(name, override, thread.child?.standing ?? null);
   const row: SeenCall = {
     at: phase.startedAt,
     thread: thread.id,
@@ -124,6 +126,10 @@ const asked = (parts: ReadContext, run: string, turn: number, number: number | u
   };
 };
 
+/** How a call's agent stood; of a run that an older release began, as its thread stands now. */
+const standingOf = ({ archive, state }: ReadContext, { run, thread }: SeenCall): Standing | null =>
+  archive.standing(run) ?? state.threads[thread]?.child?.standing ?? null;
+
 /** The view of a call with what stood before it, or its wire body. */
 const shownAs = (
   parts: ReadContext,
@@ -131,7 +137,7 @@ const shownAs = (
   format: "json" | "provider" | "text",
 ): Answer => {
   const now = seenAt(parts, row, saw);
-  const agent = parts.agentOf(row.thread, row.agent, saw.override);
+  const agent = parts.agentOf(row.agent, saw.override, standingOf(parts, row));
   const lane = laneOf(agent, saw);
   if (lane === undefined) return refuse("not_found", "this deployment no longer has the model of this turn");
   const request = requestOf(parts, now, saw, agent, lane);
