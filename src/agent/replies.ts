@@ -114,7 +114,7 @@ export const answered = (draft: Draft, threadId: string, reply: Completion, sigh
   itemsOpened(draft, threadId, openItems(run, attempt, reply));
   accounted(draft, threadId, reply, sight);
   sayDropped(draft, threadId, reply);
-  inputDoubted(draft, threadId, reply);
+  inputDoubted(draft, threadId, reply, sight.size);
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });

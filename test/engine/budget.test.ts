@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import * as z from "zod";
+import { defineTool } from "../../src/tools/define-tool.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { createProbe } from "../support/probe.ts";
@@ -182,4 +184,32 @@ test("MO-35: honest figures, short inputs and missing reports raise no doubt", a
   expect((await wired(reported(9_000))).doubts()).toEqual([]);
   expect((await wired(reported(10), "Hi")).doubts()).toEqual([]);
   expect((await wired(null)).doubts()).toEqual([]);
+});
+
+test("MO-35: results that an effect has shortened count as they were shown, so an honest server is not suspected", async () => {
+  const big = defineTool({
+    name: "big",
+    description: "A long text.",
+    params: z.strictObject({}),
+    safety: "read",
+    run: () => ({ content: "word ".repeat(8_000) }),
+  });
+  const yaml = `
+providers: [{ name: p, kind: openai, base_url: "${fake.url("openai")}", api_key: "\${KEY}", model: gpt-4o }]
+agents:
+  - name: helper
+    toolboxes: [texts]
+    effects: [{ kind: trim_tool_results, params: { max_result_length: 100, preserve_recent: 0 } }]`;
+  const toolboxes = [{ name: "texts", description: "Texts.", tools: [big] }];
+  const bench = await benchOf(yaml, { env: wireEnv(fake), toolboxes }, {});
+  const sent: number[] = [];
+  fake.play(({ text }) => {
+    const prompt = Math.ceil(text.length / 4);
+    const piece = sent.push(prompt) < 6 ? { call: "big", args: {} } : { text: "ok" };
+    return { speech: { pieces: [piece], usage: reported(prompt) } };
+  });
+  await say(bench, "Read on");
+  expect(sent).toHaveLength(6);
+  const errors = eventsOf(bench, "error").map(({ code }) => code);
+  expect(errors).toEqual([]);
 });
