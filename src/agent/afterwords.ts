@@ -3,6 +3,7 @@ import type { Call } from "./call.ts";
 import { agentOf, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
+import { checkedAfterword } from "./guard-result.ts";
 import type { Afterword, BoundGuard, Stop } from "./guard.ts";
 import {
   guardFailed,
@@ -28,7 +29,7 @@ const spoken = (
   const state: Json = guardState(threadOf(draft, threadId), bound);
   const context = { params, state, now: draft.moment.now };
   try {
-    return guard.after?.(record, seenBy(bound, window), context) ?? {};
+    return checkedAfterword(guard.after?.(record, seenBy(bound, window), context));
   } catch (error) {
     guardFailed(draft, threadId, bound, error instanceof Error ? error.message : String(error));
     return {};

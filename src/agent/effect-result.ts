@@ -1,29 +1,136 @@
+import * as z from "zod";
 import type { Json } from "../chat/message.ts";
+import { utf8Length } from "../chat/tokens.ts";
 import type { EffectResult, Inject, Overlay, Retire } from "./effect.ts";
+import type { EndReason } from "./events.ts";
 
 /** Results of effects that anybody may have written. */
 
+const stateLimit = 65_536;
+const noteLimit = 8_000;
+const editLimit = 50;
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+const isOverlay = ({ message, part, text }: Overlay["overlay"]): boolean =>
+  isText(message) &&
+  Number.isInteger(part) &&
+  isText(typeof text === "function" ? (text as (recall: string) => unknown)("b0") : text);
+
+const isRetire = ({ from, to, summary }: Retire["retire"]): boolean =>
+  isText(from) && isText(to) && (summary === undefined || isText(summary));
+
 const isEdit = (edit: unknown): boolean => {
-  if (typeof edit !== "object" || edit === null) return false;
-  if ("inject" in edit) return typeof (edit as Inject).inject?.text === "string";
-  if ("retire" in edit) return typeof (edit as Retire).retire?.from === "string";
-  if (!("overlay" in edit)) return false;
-  const text: unknown = (edit as Overlay).overlay?.text;
-  return (
-    typeof (typeof text === "function" ? (text as (recall: string) => unknown)("b0") : text) === "string"
-  );
+  if (typeof edit !== "object" || edit === null || Object.keys(edit).length !== 1) return false;
+  const { inject, overlay, retire } = edit as Partial<Inject & Overlay & Retire>;
+  if (inject != null) return isText(inject.text);
+  if (retire != null) return isRetire(retire);
+  return overlay != null && isOverlay(overlay);
 };
 
-/** What an effect gave back, if it is what effects may give; throws what is wrong with it (EF-6, EF-44). */
-export const checkedResult = (result: EffectResult<Json>): EffectResult<Json> => {
+/** Whether a text has more characters than a note may have. */
+const isLong = (text: string): boolean => text.length > noteLimit && [...text].length > noteLimit;
+
+const checkEdits = (edits: unknown, custom: boolean): void => {
+  if (!Array.isArray(edits)) throw new Error("its edits are no list");
+  if (custom && edits.length > editLimit)
+    throw new Error(`it made ${edits.length} edits; ${editLimit} are allowed`);
+  for (const [at, edit] of edits.entries()) {
+    if (!isEdit(edit)) throw new Error(`edits[${at}] is none of inject, overlay and retire`);
+    if ("inject" in edit && isLong((edit as Inject).inject.text))
+      throw new Error(`its note has more than ${noteLimit} characters`);
+  }
+};
+
+const noticesSchema = z.array(
+  z.discriminatedUnion("event", [
+    z.strictObject({ event: z.literal("status_update"), data: z.strictObject({ text: z.string() }) }),
+    z.strictObject({
+      event: z.literal("compaction"),
+      data: z.strictObject({
+        stage: z.enum(["mask", "trim", "window", "full", "partial", "note", "hard_clear", "failed"]),
+        tokens_before: z.number(),
+        tokens_after: z.number(),
+        retired: z.strictObject({ from: z.string(), to: z.string(), count: z.number() }).nullable(),
+        attempts: z.number(),
+        message: z.string().nullable(),
+      }),
+    }),
+  ]),
+);
+
+const checkNotices = (notices: unknown): void => {
+  const [issue] = noticesSchema.safeParse(notices).error?.issues ?? [];
+  if (issue === undefined) return;
+  const path = issue.path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
+  throw new Error(`notify${path}: ${issue.message}`);
+};
+
+const endReasons: Readonly<Record<EndReason, true>> = {
+  end_turn: true,
+  terminal_tool: true,
+  max_iterations: true,
+  tool_loop: true,
+  no_progress: true,
+  budget_exceeded: true,
+  deadline_exceeded: true,
+  refusal: true,
+  output_invalid: true,
+  context_window_too_small: true,
+  context_length_exceeded: true,
+  provider_auth: true,
+  provider_rate_limited: true,
+  provider_overloaded: true,
+  provider_timeout: true,
+  provider_error: true,
+  effect_failed: true,
+  config_changed: true,
+  storage_error: true,
+  poisoned: true,
+  internal: true,
+  cancelled: true,
+  interrupted: true,
+  rolled_back: true,
+};
+
+const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
+  if (stop === undefined) return;
+  if (!isText(stop?.reason) || !Object.hasOwn(endReasons, stop.reason))
+    throw new Error("stop.reason is no reason to end a run, like no_progress");
+  if (!isText(stop.message)) throw new Error("stop.message is no text");
+};
+
+const checkTools = (tools: EffectResult<Json>["tools"] | null): void => {
+  if (tools === undefined) return;
+  const hide: unknown = tools?.hide;
+  if (!Array.isArray(hide) || !hide.every(isText)) throw new Error("tools.hide is no list of names");
+};
+
+const jsonOf = (state: unknown): string | undefined => {
+  try {
+    return JSON.stringify(state);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Why a state cannot be remembered (EF-3); null if it can. */
+export const stateProblem = (state: unknown): string | null => {
+  const text = jsonOf(state);
+  if (text === undefined) return "its state is no JSON";
+  return utf8Length(text) > stateLimit ? "its state is larger than 64 KiB" : null;
+};
+
+/** What an effect gave back, if it is what effects may give; throws what is wrong with it (EF-2, EF-3, EF-6, EF-44). */
+export const checkedResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
   const given: unknown = result;
   if (typeof given !== "object" || given === null) throw new Error("it gave back no result");
-  const { edits = [], notify = [], tools, state } = result;
-  if (!Array.isArray(edits) || !edits.every(isEdit))
-    throw new Error("it gave back something else than edits");
-  if (!Array.isArray(notify)) throw new Error("it gave back something else than notices");
-  if (tools !== undefined && !Array.isArray(tools.hide)) throw new Error("tools.hide is no list of names");
-  if (state !== undefined && typeof JSON.stringify(state) !== "string")
-    throw new Error("its state is no JSON");
+  const { edits, notify, tools, state, stop } = result;
+  if (edits !== undefined) checkEdits(edits, custom);
+  if (notify !== undefined) checkNotices(notify);
+  checkTools(tools);
+  checkStop(stop);
+  const problem = state === undefined ? null : stateProblem(state);
+  if (problem !== null) throw new Error(problem);
   return result;
 };

@@ -1,4 +1,4 @@
-import { estimateText, utf8Length } from "../chat/tokens.ts";
+import { estimateText } from "../chat/tokens.ts";
 import type { Json, Message } from "../chat/message.ts";
 import { laneAt } from "./agent.ts";
 import type { Agent } from "./agent.ts";
@@ -13,10 +13,6 @@ import { contextLeft, toolTokens } from "./request-size.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
 /** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */
-
-const stateLimit = 65_536;
-const noteLimit = 8_000;
-const editLimit = 50;
 
 /** Estimated tokens of a request: system prompt, tools that are declared, and chat, from stored figures (MO-34). */
 export const requestTokens = (
@@ -109,19 +105,6 @@ const syncContext = (draft: Draft, threadId: string, phase: EffectPhase): Effect
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/** Whether a text has more characters than a note may have. */
-const isLong = (text: string): boolean => text.length > noteLimit && [...text].length > noteLimit;
-
-/** Why a result may not be applied (EF-2, EF-3, EF-44); null if it may. */
-const resultProblem = ({ edits = [], state }: EffectResult<Json>, custom: boolean): string | null => {
-  if (custom && edits.length > editLimit) return `it made ${edits.length} edits; ${editLimit} are allowed`;
-  const long = edits.find((edit) => "inject" in edit && isLong(edit.inject.text));
-  if (long !== undefined) return `its note has more than ${noteLimit} characters`;
-  if (state !== undefined && utf8Length(JSON.stringify(state) ?? "") > stateLimit)
-    return "its state is larger than 64 KiB";
-  return null;
-};
-
 /** The run ends, naming the effect; a built-in shrinker is only left out, and that is said (EF-6). True if the run ends. */
 export const effectFailed = (
   draft: Draft,
@@ -168,7 +151,7 @@ const reasonOf = (
   { notify = [] }: EffectResult<Json>,
 ): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
 
-/** Applies what an effect gave back; false if the run ends for it. */
+/** Applies what an effect gave back and was checked; false if the run ends for it. */
 export const effectApplied = (
   draft: Draft,
   threadId: string,
@@ -176,11 +159,7 @@ export const effectApplied = (
   context: Pick<EffectContext, "phase" | "view" | "force">,
   result: EffectResult<Json>,
 ): boolean => {
-  const { effect, key, custom } = bound;
-  const problem = resultProblem(result, custom);
-  if (problem !== null) {
-    return !effectFailed(draft, threadId, bound, problem);
-  }
+  const { effect, key } = bound;
   const { edits = [], state, tools, stop } = result;
   const before = threadOf(draft, threadId);
   const { phase, view } = context;
@@ -227,10 +206,10 @@ const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && "then" in value;
 
 /** Runs one effect; a null result is a promise, which needs the outside. */
-const ran = (context: EffectContext, { effect, params }: BoundEffect, state: Json): Ran => {
+const ran = (context: EffectContext, { effect, params, custom }: BoundEffect, state: Json): Ran => {
   try {
     const result = effect.run(context, params, state);
-    if (!isPromise(result)) return { ok: true, result: checkedResult(result) };
+    if (!isPromise(result)) return { ok: true, result: checkedResult(result, custom) };
     result.catch(() => {});
     return { ok: true, result: null };
   } catch (error) {

@@ -1,14 +1,12 @@
 import type { Json } from "../chat/message.ts";
-import { utf8Length } from "../chat/tokens.ts";
 import { agentOf, changeRun, changeThread, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
+import { stateProblem } from "./effect-result.ts";
 import type { BoundGuard, Loop, Stop } from "./guard.ts";
 import type { Thread } from "./state.ts";
 
 /** What guards remember (EF-34), rows of the thread, begun anew as their definitions say; and how they end a run. */
-
-const stateLimit = 65_536;
 
 export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
   guards[guard.kind] ?? guard.state?.initial ?? null;
@@ -25,7 +23,9 @@ export const loopSaid = (
   level: "warning" | "critical",
   loop: Loop | undefined,
 ): void => {
-  if (loop !== undefined) emit(draft, threadId, "loop_detected", { ...loop, level, tool }, { call: id });
+  if (loop === undefined) return;
+  const { detector, count, message } = loop;
+  emit(draft, threadId, "loop_detected", { detector, count, message, level, tool }, { call: id });
 };
 
 /** The run fails, as a guard says. */
@@ -38,7 +38,7 @@ export const guardStopped = (
     stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
   });
 
-/** Stores what a guard remembers from now on; false if that is too much, which ends the run. */
+/** Stores what a guard remembers from now on; false if that is too much or no JSON, which ends the run. */
 export const guardStatePut = (
   draft: Draft,
   threadId: string,
@@ -48,8 +48,9 @@ export const guardStatePut = (
   if (state === undefined) return true;
   const { guards } = threadOf(draft, threadId);
   if (guards[bound.guard.kind] === state) return true;
-  if (utf8Length(JSON.stringify(state)) > stateLimit) {
-    guardFailed(draft, threadId, bound, "its state is larger than 64 KiB");
+  const problem = stateProblem(state);
+  if (problem !== null) {
+    guardFailed(draft, threadId, bound, problem);
     return false;
   }
   changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: state } });

@@ -3,6 +3,7 @@ import type { Call } from "./call.ts";
 import { agentOf, callsOfRun, changeCall, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
+import { checkedVerdict } from "./guard-result.ts";
 import type { BoundGuard, GuardFacts, JudgedCall, Verdict } from "./guard.ts";
 import {
   guardFailed,
@@ -52,8 +53,6 @@ const factsOf = (draft: Draft, threadId: string, calls: readonly JudgedCall[], a
   };
 };
 
-const verdicts: readonly unknown[] = ["allow", "warn", "veto", "stop"];
-
 /** One guard's verdict; null if it failed, which ends the run. */
 const verdictOf = (
   draft: Draft,
@@ -67,13 +66,9 @@ const verdictOf = (
   const state = guardState(threadOf(draft, threadId), bound);
   let verdict: Verdict;
   try {
-    verdict = guard.before(call, seenBy(bound, window), { ...facts, params, state });
+    verdict = checkedVerdict(guard.before(call, seenBy(bound, window), { ...facts, params, state }));
   } catch (error) {
     guardFailed(draft, threadId, bound, error instanceof Error ? error.message : String(error));
-    return null;
-  }
-  if (!verdicts.includes(verdict?.do)) {
-    guardFailed(draft, threadId, bound, "before gives back no verdict: allow, warn, veto or stop");
     return null;
   }
   return guardStatePut(draft, threadId, bound, verdict.state) ? verdict : null;

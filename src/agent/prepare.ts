@@ -87,7 +87,7 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
   signal.addEventListener("abort", () => end.resolve({ kind: "paused" }), { once: true });
   watch.go();
   void Promise.try(() => bound.effect.run(context, bound.params, effectState(thread, bound)))
-    .then(checkedResult)
+    .then((result) => checkedResult(result, bound.custom))
     .then(
       (result) => end.resolve({ kind: "result", result }),
       (error: unknown) =>

@@ -204,7 +204,38 @@ describe("EF-44: guards of a team", () => {
       "few_calls: too late",
     ],
   ];
-  test.each(broken)(
+  const giving = (verdict: unknown): Guard => guard(() => verdict as never);
+  const saying = (afterword: unknown): Guard =>
+    guard(() => ({ do: "allow" }), { after: () => afterword as never });
+  const cyclic: Record<string, unknown> = {};
+  cyclic["self"] = cyclic;
+  const odd: readonly (readonly [string, Guard, string])[] = [
+    ["remembers no JSON", giving({ do: "allow", state: 5n }), "few_calls: its state is no JSON"],
+    ["waits for no moment", giving({ do: "allow", until: "soon" }), "few_calls: before gives back"],
+    ["warns without words", giving({ do: "warn" }), "few_calls: before gives back"],
+    ["vetoes without words", giving({ do: "veto", reason: null }), "few_calls: before gives back"],
+    [
+      "stops for another reason",
+      giving({ do: "stop", reason: "x", end: "y" }),
+      "few_calls: before gives back",
+    ],
+    [
+      "names no loop",
+      giving({ do: "veto", reason: "x", loop: { count: 5n } }),
+      "few_calls: before gives back",
+    ],
+    ["says no word after the outcome", saying(5), "few_calls: after gives back"],
+    ["says a number after the outcome", saying({ note: 5 }), "few_calls: after gives back"],
+    ["stops with nothing after the outcome", saying({ stop: null }), "few_calls: after gives back"],
+    ["stops without words after the outcome", saying({ stop: {} }), "few_calls: after gives back"],
+    [
+      "gives a promise after the outcome",
+      saying(Promise.reject(new Error("x"))),
+      "few_calls: after gives back",
+    ],
+    ["remembers a circle after the outcome", saying({ state: cyclic }), "few_calls: its state is no JSON"],
+  ];
+  test.each([...broken, ...odd])(
     "one that %s ends the run effect_failed, with all calls answered",
     async (_what, own, error) => {
       const { bench } = await run(script(calls("look {name: a}", "fire {name: b}"), done), own);
