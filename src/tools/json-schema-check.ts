@@ -71,10 +71,11 @@ const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 const isCount = (value: Json): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 const areNames = (value: Json): boolean => isList(value) && value.every((each) => typeof each === "string");
 
-const depthOf = (value: Json): number =>
-  typeof value !== "object" || value === null
-    ? 0
-    : 1 + Object.values(value).reduce<number>((most, each: Json) => Math.max(most, depthOf(each)), 0);
+/** Whether a value has more than `most` levels; looks no deeper than that, since callers may send any depth. */
+const isDeeper = (value: Json, most: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (most === 0 || Object.values(value).some((each: Json) => isDeeper(each, most - 1)));
 
 const referenceProblem = (root: Json, value: Json): string | null => {
   if (typeof value !== "string" || !/^#(\/|$)/.test(value))
@@ -146,8 +147,8 @@ function problemIn(schema: Json, root: Json): string | null {
 /** Why a schema cannot be used, as a sentence; null if it can. At most 64 KiB, 16 levels, references inside only (CF-25, T28). */
 export const schemaProblem = (schema: Json): string | null => {
   if (!isFields(schema)) return "a JSON Schema is an object";
+  if (isDeeper(schema, deepest)) return `the schema is nested deeper than ${deepest} levels`;
   if (new TextEncoder().encode(JSON.stringify(schema)).length > longest)
     return "the schema is longer than 64 KiB";
-  if (depthOf(schema) > deepest) return `the schema is nested deeper than ${deepest} levels`;
   return problemIn(schema, schema);
 };

@@ -150,6 +150,18 @@ test("CF-8: a mistake that was merged in is reported at the anchor's text", asyn
   ]);
 });
 
+test("CF-9, CF-25: a response_schema of 3 000 levels is a diagnostic, as JSON text and as an object", async () => {
+  const nested = `${'{"not":'.repeat(3_000)}{}${"}".repeat(3_000)}`;
+  const given = (schema: string): string =>
+    team({ agent: `    options: { response_format: json_schema, response_schema: ${schema} }` });
+  expect(await complaints(given(`'${nested}'`))).toEqual([
+    expect.stringMatching(
+      /error invalid_schema .*: this JSON Schema cannot be used: .* deeper than 16 levels/,
+    ),
+  ]);
+  expect((await compile(given(nested))).diagnostics.map(({ code }) => code)).toEqual(["yaml_depth"]);
+});
+
 test("CF-9: free maps have no prototype and everything is frozen", async () => {
   const { team: compiled } = await compile(team({ top: "models: { toString: { alias: t } }" }));
   expect(Object.getPrototypeOf(compiled?.models)).toBeNull();

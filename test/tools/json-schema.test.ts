@@ -106,6 +106,14 @@ test("CF-25, T28: a schema that is not one, or holds what would be passed over, 
   ).toBeNull();
 });
 
+test("CF-9, CF-25: a schema may be 16 levels deep; at any greater depth it is refused, and nothing is thrown", () => {
+  const nested = (levels: number): Json =>
+    JSON.parse(`${'{"x":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`) as Json;
+  expect(schemaProblem(nested(16))).toBeNull();
+  for (const levels of [17, 3_000, 30_000])
+    expect(schemaProblem(nested(levels))).toBe("the schema is nested deeper than 16 levels");
+});
+
 test("T28: references that chase each other, and schemas that multiply, end in a misfit and not in a crash", () => {
   const loops = { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" };
   const negated = { $defs: { a: { not: { $ref: "#/$defs/a" } } }, $ref: "#/$defs/a" };
