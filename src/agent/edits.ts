@@ -42,6 +42,19 @@ const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta
   });
 };
 
+/** Takes messages out of the chat; those that the last call had seen leave its context, too (EF-8). */
+export const takenOut = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
+  const { chat, tokens, removed, seen } = threadOf(draft, threadId);
+  const left = new Set(gone);
+  const sum = (messages: readonly Message[]): number =>
+    messages.reduce((total, message) => total + shownTokens(message), 0);
+  changeThread(draft, threadId, {
+    chat: chat.filter((message) => !left.has(message)),
+    tokens: tokens - sum(gone),
+    removed: removed + sum(gone.filter(({ pos }) => pos <= seen)),
+  });
+};
+
 /** Id under which `recall` reads a part: of a result that was cut its own, else that of a copy made now. */
 const recallOf = (draft: Draft, part: Part): string => {
   if (part.type === "tool_result" && part.recall !== undefined) return part.recall;

@@ -1,10 +1,9 @@
-import type { Message } from "../chat/message.ts";
-import { shownTokens } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import type { Completion } from "../tools/session-request.ts";
 import { withCaveats } from "./child-results.ts";
 import { agentOf, append, changeCounters, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { takenOut } from "./edits.ts";
 import type { SessionEvent } from "./events.ts";
 import { judgedBy } from "./guardrail.ts";
 import { answerOf, isUnanswered } from "./result.ts";
@@ -42,11 +41,7 @@ const answerDropped = (draft: Draft, threadId: string): void => {
   retiredBy(draft, threadId, gone, { reason: "guardrail" });
   const messages = [...ids].filter((id) => !fresh.has(id));
   if (messages.length > 0) emit(draft, threadId, "messages_retired", { messages, by: "guardrail" });
-  const kept: readonly Message[] = chat.filter(({ id }) => !ids.has(id));
-  changeThread(draft, threadId, {
-    chat: kept,
-    tokens: kept.reduce((sum, each) => sum + shownTokens(each), 0),
-  });
+  takenOut(draft, threadId, gone);
 };
 
 /** What a run ends with, and what another text in its place does. */

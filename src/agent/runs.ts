@@ -1,4 +1,3 @@
-import { shownTokens } from "../chat/message.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
@@ -13,6 +12,7 @@ import { askDropped, openCallsEnded } from "./calls.ts";
 import { preparingDropped } from "./cancel.ts";
 import { completionOf } from "./child-results.ts";
 import { headAndTail } from "./cut.ts";
+import { takenOut } from "./edits.ts";
 import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputApplied, inputReturned, inputSaid, inputsReturned, isTold } from "./inputs.ts";
@@ -252,10 +252,9 @@ const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
   const isOwn = ({ run: of, summary, role, origin }: Message): boolean =>
     of === run.id && summary === undefined && !(role === "user" && origin === "agent");
   const retired = thread.chat.filter(isOwn);
-  const chat = thread.chat.filter((message) => !isOwn(message));
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
-  const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
-  changeThread(draft, thread.id, { chat, tokens, firstInput });
+  takenOut(draft, thread.id, retired);
+  changeThread(draft, thread.id, { firstInput });
   retiredBy(draft, thread.id, retired, { reason: "rollback" });
   emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
