@@ -87,8 +87,8 @@ const carriedOut = (draft: Draft, threadId: string, call: Call, request: Session
     case "cancel_child":
       return childCancelled(draft, threadId, call, request.child, request.reason);
     case "answer_child":
-      return withChild(draft, threadId, call, request, () =>
-        questionAnswered(draft, threadId, call, request),
+      return withChild(draft, threadId, call, request, ({ id: child }) =>
+        questionAnswered(draft, threadId, call, { ...request, child }),
       );
     case "complete":
       return completionReported(draft, threadId, call, request.completion);

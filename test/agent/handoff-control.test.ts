@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { chatOf, childIds, crew, delegate, endings, replies, resultsOf, said } from "../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  itemsOf,
+  mission,
+  replies,
+  resultsOf,
+  said,
+} from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
@@ -84,3 +95,33 @@ test("AG-26 AG-32: cancel_child stops the agent that has the task now, and is id
   expect(endings(made)).toContain("tester cancelled:cancelled");
   checkInvariants(made.bench, ["in_1"]);
 });
+
+for (const persistent of [false, true])
+  test(`AG-26 AG-28: a question of the agent that has the task now is answered by the earlier id${persistent ? ", also where that thread stays" : ""}`, async () => {
+    const made = await mission([
+      member(
+        "lead",
+        [
+          said(delegate("coder", { async: true, persistent })),
+          said("Started."),
+          said(["check_children", { child }]),
+          said([
+            "answer_child",
+            { child, question: "{{results.check_children.0.question.id}}", answer: "Tabs." },
+          ]),
+          done,
+          done,
+        ],
+        "delegation: { async: true }\noptions: { interaction_mode: interactive }",
+      ),
+      member("coder", [hand("writer")], "options: { max_handoffs: 1 }"),
+      member("writer", [said(["request_input", { question: "Tabs or spaces?" }]), said("Written.")], ""),
+    ]);
+    const [, writer = ""] = childIds(made);
+    expect(resultsOf(made, writer)).toEqual(["ok: Tabs."]);
+    expect(itemsOf(made)).toMatchObject([
+      { agent: "writer", child: writer, result: "Written.", handoffs: 1 },
+    ]);
+    expect(endings(made).at(-1)).toBe("lead completed:end_turn");
+    checkInvariants(made.bench, ["in_1"]);
+  });
