@@ -1,4 +1,3 @@
-import type { Json } from "../chat/message.ts";
 import { classify } from "../model/classify.ts";
 import type { ModelEvent } from "../model/completer.ts";
 import type { Deadlines } from "../model/deadlines.ts";
@@ -14,7 +13,7 @@ import { createSseParser } from "./sse.ts";
 import type { Frame } from "./sse.ts";
 
 /** Bytes of an error answer that are read, to recognise it. */
-export const maxErrorBody = 64 * 1024;
+const maxErrorBody = 64 * 1024;
 
 /** Paces of reading, in milliseconds. */
 interface Pace {
@@ -31,35 +30,22 @@ export const faultsOf = (origin: Origin, headers: Headers, now: () => number): F
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 
-/** What an SDK throws for an HTTP error: both take the same form. */
-interface SdkError {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly error?: Json;
-  readonly message: string;
-}
-
-const isSdkError = (error: unknown): error is SdkError =>
-  error instanceof Error &&
-  "status" in error &&
-  typeof error.status === "number" &&
-  "headers" in error &&
-  error.headers instanceof Headers;
-
-const causeOf = (error: unknown): unknown => (error instanceof Error ? error.cause : undefined);
-
-/** The failure behind whatever sending threw (MO-25): an HTTP error by its answer, a refusal of the egress, else the network's. */
-export const sendFailure = (error: unknown, origin: Origin, signal: AbortSignal, now: number): ModelError => {
+/** The failure behind whatever sending threw (MO-25): a refusal of the egress, else the network's. */
+export const sendFailure = (error: unknown, origin: Origin, signal: AbortSignal): ModelError => {
   if (signal.aborted) return asModelError(signal.reason, origin, signal);
-  for (let each = error; each !== undefined; each = causeOf(each)) {
-    if (each instanceof ModelError) return each;
-    if (each instanceof EgressError) return modelError("invalid_request", origin, each.message);
-    if (isSdkError(each)) {
-      const { status, headers, error: body, message } = each;
-      return new ModelError(classify({ status, headers, body: body ?? message }, origin, now));
-    }
-  }
+  if (error instanceof EgressError) return modelError("invalid_request", origin, error.message);
   return asModelError(error, origin, signal);
+};
+
+/** The failure that an error answer tells of (MO-25). */
+export const answerFailure = async (
+  response: Response,
+  origin: Origin,
+  now: () => number,
+): Promise<ModelError> => {
+  const { status, headers } = response;
+  const { bytes } = await readCapped(response.body, maxErrorBody);
+  return new ModelError(classify({ status, headers, body: new TextDecoder().decode(bytes) }, origin, now()));
 };
 
 const hasError = (body: string): boolean => {

@@ -1,16 +1,15 @@
 import { openAiDecoder } from "./openai-reply.ts";
 import { buildOpenAi } from "./openai-request.ts";
 import type { Protocol } from "./protocol.ts";
-import { clientOf, sdkTimeout, slim } from "./sdk.ts";
+import { createPost, sdkTimeout } from "./sdk.ts";
 
 const path = "/chat/completions";
 
-const loadClient = async (fetch: typeof globalThis.fetch) => {
+/** The SDK's client. Address and key are put in by the caller; explicit nulls keep it from looking for keys of its own. */
+const loadClient = async () => {
   const { OpenAI } = await import("openai");
-  // Address and key are put in by the caller and `fetch`; explicit nulls keep the SDK from looking for keys of its own.
-  const client = new OpenAI({
+  return new OpenAI({
     baseURL: "https://unset.invalid",
-    fetch,
     apiKey: "unset",
     adminAPIKey: null,
     organization: null,
@@ -20,7 +19,6 @@ const loadClient = async (fetch: typeof globalThis.fetch) => {
     logLevel: "off",
     timeout: sdkTimeout,
   });
-  return slim(client, fetch);
 };
 
 /** OpenAI's chat completions API and its many relatives (MO-14 to MO-18). */
@@ -28,9 +26,5 @@ export const openAiChat: Protocol = {
   path,
   build: buildOpenAi,
   decoder: openAiDecoder,
-  post: async (address, fetch, body, signal) => {
-    const client = await clientOf(fetch, () => loadClient(fetch));
-    const headers = { "content-type": "application/json", accept: "text/event-stream" };
-    return client.post(address, { body, headers, signal }).asResponse();
-  },
+  post: createPost(loadClient),
 };

@@ -60,7 +60,7 @@ export interface Protocol {
   /** The same request gives the same bytes. */
   readonly build: (request: ModelRequest, target: Target) => WireRequest;
   readonly decoder: (request: ModelRequest, target: Target, faults: Faults, requestId?: string) => Decoder;
-  /** Posts a body to a URL through the vendor's SDK; rejects with the SDK's errors. Loads the SDK at first use. */
+  /** Posts a body to a URL, as the vendor's SDK would; error answers are answers. Loads the SDK at first use. */
   readonly post: (
     address: string,
     fetch: typeof globalThis.fetch,

@@ -4,15 +4,15 @@ import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
 import { startDeadlines } from "../model/deadlines.ts";
 import type { Deadlines } from "../model/deadlines.ts";
+import type { ModelError } from "../model/error.ts";
 import { modelError } from "../model/failure.ts";
 import type { Origin } from "../model/failure.ts";
 import { holdUntil } from "../model/rate-headers.ts";
 import { anthropicMessages } from "../protocols/anthropic-messages.ts";
-import { checkStream, faultsOf, maxErrorBody, readReply, sendFailure } from "../protocols/attempt.ts";
+import { answerFailure, checkStream, faultsOf, readReply, sendFailure } from "../protocols/attempt.ts";
 import { openAiChat } from "../protocols/openai-chat.ts";
 import type { Protocol, Target } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress.ts";
-import { readCapped } from "../tools/egress-body.ts";
 import { endpoint } from "./address.ts";
 import { describeServed } from "./entry.ts";
 import type { Profile } from "./profile.ts";
@@ -40,9 +40,6 @@ const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
   "openai-chat": openAiChat,
 };
 
-/** Responses whose status forbids a body. */
-const bodiless = new Set([204, 205, 304]);
-
 /** The key and the configured headers of one attempt, secrets revealed. */
 const credentials = (options: WireOptions, origin: Origin): ReadonlyMap<string, string> => {
   const { config, profile, secret, field } = options;
@@ -57,13 +54,13 @@ const credentials = (options: WireOptions, origin: Origin): ReadonlyMap<string, 
   return out;
 };
 
-/** The `fetch` that the SDK is given: the egress, with the key put in here and error bodies cut (MO-6). */
+/** The `fetch` of a protocol: the egress, with the key put in here (MO-6). */
 const createFetch = (options: WireOptions, origin: Origin): typeof globalThis.fetch => {
   const send = async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers);
     headers.delete("authorization");
     for (const [name, value] of credentials(options, origin)) headers.set(name, value);
-    const response = await options.egress(input instanceof Request ? input.url : input, {
+    return options.egress(input instanceof Request ? input.url : input, {
       method: init.method ?? "POST",
       headers,
       ...(typeof init.body === "string" && { body: init.body }),
@@ -71,13 +68,6 @@ const createFetch = (options: WireOptions, origin: Origin): typeof globalThis.fe
       redirects: "refuse",
       maxBytes: null,
     });
-    if (response.ok) return response;
-    const { bytes } = await readCapped(response.body, maxErrorBody);
-    const kept = new Headers(response.headers);
-    kept.delete("content-encoding");
-    kept.delete("content-length");
-    const body = bodiless.has(response.status) ? null : bytes;
-    return new Response(body, { status: response.status, headers: kept });
   };
   return send;
 };
@@ -139,13 +129,18 @@ const send = async ({
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
+  const sent = protocol.post(url, fetch, body, deadlines.signal);
+  const hash = digest(body);
+  let response: Response;
+  let failure: ModelError | null;
   try {
-    const sent = protocol.post(url, fetch, body, deadlines.signal);
-    const hash = digest(body);
-    return { response: await sent, dropped, hash };
+    response = await sent;
+    failure = response.ok ? null : await answerFailure(response, origin, options.now);
   } catch (error) {
-    throw sendFailure(error, origin, deadlines.signal, options.now());
+    throw sendFailure(error, origin, deadlines.signal);
   }
+  if (failure !== null) throw failure;
+  return { response, dropped, hash };
 };
 
 const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promise<Completion> => {
@@ -158,7 +153,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   const faults = faultsOf(origin, headers, now);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id") ?? undefined;
   const body = await checkStream(response, faults).catch((error: unknown) => {
-    throw sendFailure(error, origin, deadlines.signal, now());
+    throw sendFailure(error, origin, deadlines.signal);
   });
   const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
   const completion = await collect(readReply(body, decoder, faults, deadlines), {
