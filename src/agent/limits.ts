@@ -1,12 +1,14 @@
 import type { LimitKind, Reached } from "./budget-types.ts";
 import { lineOf } from "./budget.ts";
+import type { Room } from "./budget.ts";
 import { agentOf, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { requestTokens } from "./effects.ts";
+import { toolTokens } from "./request-size.ts";
 import { roomForTurn } from "./room.ts";
 import { attemptOf } from "./turns.ts";
-import type { Run, Session } from "./state.ts";
-import type { RunLimits } from "./agent.ts";
+import type { Run, Session, Thread } from "./state.ts";
+import type { Agent, RunLimits } from "./agent.ts";
 
 /** What forbids a thread to go on to its next model call (SE-9 row 9). */
 
@@ -23,6 +25,33 @@ const turnsReached = (draft: Draft, threadId: string): Reached | null => {
   return { scope: "run", thread: threadId, kind: "turns", limit, spent: run.turn, least: run.turn + 1, ask };
 };
 
+/** Tokens that a request has whatever its effects leave out: the system prompt. */
+const leastTokens = (agent: Agent, { depth }: Thread, light: boolean): number => {
+  const { tokens } = agent.system({ depth, light });
+  return (
+    tokens -
+    toolTokens(
+      agent,
+      agent.specs.map(({ name }) => name),
+    )
+  );
+};
+
+/** Room for the thread's request; before the effects of its turn only what none of them can change leaves it none (EF-38). */
+const roomBefore = (
+  draft: Draft,
+  thread: Thread,
+  agent: Agent,
+  lane: number,
+  run: Pick<Run, "light" | "hidden">,
+  shrinks: boolean,
+): Room => {
+  const room = roomForTurn(draft, thread.id, agent, lane, requestTokens(agent, thread, run));
+  if (room.is === "free" || !shrinks) return room;
+  const least = roomForTurn(draft, thread.id, agent, lane, leastTokens(agent, thread, run.light));
+  return least.is === "free" ? least : room;
+};
+
 /** The limit that leaves no room for the thread's next request; `wait` while calls under way may leave some; null if there is room. */
 export const limitOf = (draft: Draft, threadId: string): Reached | "wait" | null => {
   const thread = threadOf(draft, threadId);
@@ -32,7 +61,10 @@ export const limitOf = (draft: Draft, threadId: string): Reached | "wait" | null
   if (turns !== null) return turns;
   const agent = agentOf(draft, threadId);
   const { current } = attemptOf(draft, threadId, run).lanes;
-  const room = roomForTurn(draft, threadId, agent, current, requestTokens(agent, thread, run));
+  const { before, ladder } = agent.effects;
+  const shrinks =
+    run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && ladder !== null));
+  const room = roomBefore(draft, thread, agent, current, run, shrinks);
   if (room.is === "free") return null;
   return room.is === "wait" ? "wait" : room.reached;
 };
@@ -51,8 +83,8 @@ export const noBudget = (draft: Draft, threadId: string): NoBudget | null => {
   if (out !== null && draft.moment.now < out.until) return { scope: "tenant", ...out };
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
-  const input = requestTokens(agent, thread, { light: false, hidden: [] });
-  const room = roomForTurn(draft, threadId, agent, 0, input);
+  const fresh = { light: false, hidden: [] };
+  const room = roomBefore(draft, thread, agent, 0, fresh, agent.effects.before.length > 0);
   if (room.is !== "reached" || room.reached.ask || room.reached.scope !== "session") return null;
   return { scope: "session", kind: room.reached.kind, until: null };
 };
