@@ -50,7 +50,7 @@ export interface Compiled {
 
 const checkAvailability = (draft: Draft): void => {
   for (const { path, which, message, hint } of findUnavailable(draft.written)) {
-    draft.report("not_available", path, message, { which, hint });
+    draft.reportWritten("not_available", path, message, { which, hint });
   }
 };
 

@@ -46,7 +46,12 @@ export interface Draft {
   readonly root: Located;
   /** The same without that merge. */
   readonly written: Located;
+  /** At a path of the values below, whose lists lack the entries of wrong shape. */
   readonly report: Report;
+  /** At a path of `root` or `written`. */
+  readonly reportWritten: Report;
+  /** The path in `root` of a path of the values below. */
+  readonly writtenPath: (path: Path) => Path;
   /** Path of the team's keys in the file: `["config"]` inside the wrapper of CF-10. */
   readonly prefix: Path;
   /** Line and column of an offset of the team file. */

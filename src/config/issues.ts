@@ -168,18 +168,23 @@ const noKind = (issue: z.core.$ZodIssueInvalidUnion, path: Path, node: Located |
   };
 };
 
-/** The issues of the branch that the value was meant for; several wrong types become one. */
+const rejectsType = (branch: readonly Issue[]): boolean =>
+  branch.some(({ code, path }) => path.length === 0 && (code === "invalid_type" || code === "invalid_value"));
+
+const unknownCount = (branch: readonly Issue[]): number =>
+  branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
+
+/** The issues of the branch that the value was meant for; undefined if it has the type of none. */
+export const meantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly Issue[] | undefined =>
+  errors.filter((branch) => !rejectsType(branch)).toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];
+
+/** Several wrong types become one. */
 const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: Checked): ShapeIssue[] => {
   const node = at(checked.root, path);
   if (issue.errors.length === 0) return [noKind(issue, path, node)];
   if (node === undefined) return [missing(path)];
-  const rejectsType = (branch: readonly Issue[]): boolean =>
-    branch.some(
-      ({ code, path: inner }) => inner.length === 0 && (code === "invalid_type" || code === "invalid_value"),
-    );
-  const meant = issue.errors.filter((branch) => !rejectsType(branch));
-  const fewest = meant.toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];
-  if (fewest !== undefined) return fewest.flatMap((inner) => toIssues(inner, path, checked));
+  const meant = meantBranch(issue);
+  if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
       if (inner.code === "invalid_type") return [expectations[inner.expected] ?? inner.expected];
@@ -200,9 +205,6 @@ const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: C
     },
   ];
 };
-
-const unknownCount = (branch: readonly Issue[]): number =>
-  branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
 
 const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, node: Located | undefined): ShapeIssue => {
   if (node === undefined) return missing(path);

@@ -9,6 +9,8 @@ import { withAgents } from "./extension-agents.ts";
 import type { ExtensionNames } from "./extensions.ts";
 import type { FolderReport } from "./files-map.ts";
 import type { ShapeIssue } from "./issues.ts";
+import { writtenPath } from "./removed.ts";
+import type { Removed } from "./removed.ts";
 import { builtInToolboxes, coreTools } from "./known.ts";
 import { child, itemsOf, offsetOf, onlyKeys, textOf, withoutKeys } from "./located.ts";
 import { applyDefaults, canonicalGuards, unwrap } from "./normalise.ts";
@@ -73,10 +75,10 @@ const readList = <Schema extends z.ZodType>(
   body: Located,
   name: string,
   report: (issue: ShapeIssue) => void,
-  schemas?: TeamSchemas,
+  options: { readonly schemas?: TeamSchemas; readonly removed: Removed },
 ): Listed<z.output<Schema>>[] =>
   itemsOf(child(body, name)).flatMap((_, index) => {
-    const value = parseLeniently(schema, body, [name, index], report, schemas);
+    const value = parseLeniently(schema, body, [name, index], report, options);
     return value === null ? [] : [{ index, value }];
   });
 
@@ -114,21 +116,25 @@ export const readTeam = (
   const { effects, guards, checks } = around.extensions;
   const plain = effects.length + guards.length === 0;
   const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
-  const sections = parseLeniently(schemas.sections, rest, [], onWritten, schemas);
+  const removed: Removed = new Map();
+  const sections = parseLeniently(schemas.sections, rest, [], onWritten, { schemas, removed });
   if (sections === null) return null;
   const merged = applyDefaults(written);
   const report = reporter(folder, place, merged, prefix);
   const onMerged = shapeReport(report);
+  const asWritten = (path: Path): Path => writtenPath(removed, path);
   return {
     root: merged,
     written,
-    report,
+    report: (code, path, ...more) => report(code, asWritten(path), ...more),
+    reportWritten: report,
+    writtenPath: asWritten,
     prefix,
     place,
     sections,
-    providers: readList(providerSchema, merged, "providers", onMerged),
-    agents: readList(schemas.agent, merged, "agents", onMerged, schemas),
-    servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged),
+    providers: readList(providerSchema, merged, "providers", onMerged, { removed }),
+    agents: readList(schemas.agent, merged, "agents", onMerged, { schemas, removed }),
+    servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged, { removed }),
     skills: around.skills,
     catalogue: around.catalogue,
     effects,

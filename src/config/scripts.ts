@@ -7,7 +7,10 @@ import { pathText } from "./diagnostics.ts";
 import { readDocument } from "./document.ts";
 import type { Draft, Listed, ProviderShape } from "./draft.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { offsetOf } from "./located.ts";
+import type { ShapeIssue } from "./issues.ts";
+import { at, offsetOf } from "./located.ts";
+import { writtenPath } from "./removed.ts";
+import type { Removed } from "./removed.ts";
 import { parseLeniently } from "./shape.ts";
 import { suggestion } from "./suggest.ts";
 
@@ -15,7 +18,8 @@ import { suggestion } from "./suggest.ts";
 
 type Problem = (path: Path, message: string, hint?: string, which?: "key" | "value" | "missing") => void;
 
-const checkMeaning = (script: Script, names: ScriptNames, problem: Problem): void => {
+/** In a script of which a part is `misshapen`, that part may be what seems to be missing. */
+const checkMeaning = (script: Script, names: ScriptNames, problem: Problem, misshapen: boolean): void => {
   const subjects = {
     tool: names.tools,
     agent: names.agents,
@@ -24,6 +28,7 @@ const checkMeaning = (script: Script, names: ScriptNames, problem: Problem): voi
   for (const { path, message } of checkScript(script, names)) {
     const [sentence = message] = message.split("; known are ");
     const [, subject, name = ""] = /^unknown (tool|agent|scene) (.+)$/.exec(sentence) ?? [];
+    if (misshapen && (path.length === 0 || subject === "scene")) continue;
     const known = subject === undefined ? [] : [...subjects[subject as keyof typeof subjects]];
     problem(path, sentence, suggestion(name, known));
   }
@@ -44,11 +49,11 @@ const readScriptFile = (
     usable = false;
     report.add("script_invalid", place(offsetOf(root, where, which)), pathText(where), message, hint);
   };
-  const script = parseLeniently(scriptSchema, root, [], (issue) =>
-    problem(issue.path, issue.message, issue.hint, issue.which),
-  );
+  const removed: Removed = new Map();
+  const onShape = (issue: ShapeIssue): void => problem(issue.path, issue.message, issue.hint, issue.which);
+  const script = parseLeniently(scriptSchema, root, [], onShape, { removed });
   if (script === null) return null;
-  checkMeaning(script, names, problem);
+  checkMeaning(script, names, (where, ...more) => problem(writtenPath(removed, where), ...more), !usable);
   return usable ? script : null;
 };
 
@@ -61,12 +66,17 @@ const scriptOf = (
 ): Script | null => {
   const path: Path = ["providers", index, "script"];
   if (value.script === undefined) {
+    if (at(draft.root, path) !== undefined) return null;
     draft.report("missing_key", path, "a scripted provider needs a script", { which: "missing" });
     return null;
   }
   if (typeof value.script !== "string") {
-    checkMeaning(value.script, names, (where, message, hint) =>
-      draft.report("script_invalid", [...path, ...where], message, { hint }),
+    const own = pathText([...draft.prefix, ...path]);
+    checkMeaning(
+      value.script,
+      names,
+      (where, message, hint) => draft.report("script_invalid", [...path, ...where], message, { hint }),
+      report.found.some((found) => found.code === "script_invalid" && found.path.startsWith(own)),
     );
     return value.script;
   }

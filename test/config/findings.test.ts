@@ -66,3 +66,73 @@ test("CF-28: a value merged into several agents, by defaults or by an anchor, is
   });
   expect(await said(anchor)).toHaveLength(1);
 });
+
+const scripted = (script: string, more = ""): string =>
+  team({ provider: more }).replace("kind: anthropic", `kind: scripted\n    script: ${script}`);
+
+test("CF-25 CF-28: what seems to be missing after a mistake of shape is not reported beside it", async () => {
+  const file = "script: 1\nstart: tides\nscenes:\n  - { nam: tides, reply: [] }\n";
+  expect(await said({ "team.yaml": scripted("scripts/a.yaml"), "scripts/a.yaml": file })).toEqual([
+    'script_invalid scenes[0].name: "name" is required here',
+    'script_invalid scenes[0].nam: unknown key "nam"',
+  ]);
+  for (const inline of [
+    "{ script: 1, replis: [] }",
+    "{ script: 1, scenes: [{ reply: [] }] }",
+    "{ script: 2 }",
+  ]) {
+    expect([inline, await said(scripted(inline))]).toEqual([
+      inline,
+      [expect.stringContaining("script_invalid")],
+    ]);
+  }
+  const options = "context_compaction: auto, compaction_threshold: half";
+  expect(await said(team({ agent: `    options: { ${options} }` }))).toEqual([
+    "wrong_type agents[0].options.compaction_threshold: expected a number, found a text",
+  ]);
+  const notes = team({ agent: "    effects: [{ kind: progress }]" }).replace(
+    "[filesystem]",
+    "[filesystem, { name: notes, tols: [] }]",
+  );
+  expect(await said(notes)).toEqual(['unknown_key agents[0].toolboxes[1].tols: unknown key "tols"']);
+});
+
+test("CF-25 ★: a wrong entry hides nothing in the rest of its list, and places stay those of the file", async () => {
+  const agent = "    effects: [5, { kind: loop_detect, params: { threshold: 9, window_size: 3 } }]";
+  const yaml = team({ agent }).replace("[filesystem]", "[5, serch, 6, { name: filesystm }]");
+  expect((await complaints(yaml)).map((line) => line.replace("config/acme/", "").split(": ")[0])).toEqual([
+    "team.yaml:8:17 error wrong_type agents[0].toolboxes[0]",
+    "team.yaml:8:20 error unknown_toolbox agents[0].toolboxes[1]",
+    "team.yaml:8:27 error wrong_type agents[0].toolboxes[2]",
+    "team.yaml:8:38 error unknown_toolbox agents[0].toolboxes[3].name",
+    "team.yaml:9:15 error wrong_type agents[0].effects[0]",
+    "team.yaml:9:60 error threshold_unreachable agents[0].effects[1].params.threshold",
+  ]);
+  const script = "script: 1\nreplies:\n  - 5\n  - reply: [{ txt: a }, { call: fs_wriet }]\n";
+  expect(
+    (await said({ "team.yaml": scripted("scripts/a.yaml"), "scripts/a.yaml": script })).map(
+      (line) => line.split(":")[0],
+    ),
+  ).toEqual(
+    expect.arrayContaining([
+      "script_invalid replies[0]",
+      "script_invalid replies[1].reply[0].txt",
+      "script_invalid replies[1].reply[1].call",
+    ]),
+  );
+});
+
+test("CF-25: the other entries of a list of sections are checked, at their own places", async () => {
+  const hooks =
+    "webhooks: [5, { name: a, url: 'https://a.example', secret: x, events: [run_end] }, { name: a, url: 'https://b.example', secret: '${A B}' }]";
+  expect(
+    (await complaints(team({ top: hooks }))).map((line) => line.split(" ").slice(1, 4).join(" ")),
+  ).toEqual(
+    expect.arrayContaining([
+      "error wrong_type webhooks[0]:",
+      "warning secret_in_file webhooks[1].secret:",
+      "error duplicate_name webhooks[2].name:",
+      "error invalid_reference webhooks[2].secret:",
+    ]),
+  );
+});

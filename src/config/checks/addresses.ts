@@ -48,19 +48,24 @@ const checkReferences = (draft: Draft): void => {
     if (!isReferenceField(path)) {
       const meant = names.find((name) => known.has(name));
       if (meant === undefined) return;
-      draft.report("reference_not_expanded", path, `\${${meant}} is plain text here`, {
+      draft.reportWritten("reference_not_expanded", path, `\${${meant}} is plain text here`, {
         hint: "references are expanded only in addresses, keys, headers and the like",
       });
       return;
     }
     if (malformed.length > 0) {
-      draft.report("invalid_reference", path, "a reference is written ${NAME}, with letters, digits and _", {
-        hint: "write $${ for a literal ${",
-      });
+      draft.reportWritten(
+        "invalid_reference",
+        path,
+        "a reference is written ${NAME}, with letters, digits and _",
+        {
+          hint: "write $${ for a literal ${",
+        },
+      );
     }
     const reserved = names.find(isReserved);
     if (reserved !== undefined) {
-      draft.report("reserved_reference", path, `${reserved} belongs to the runtime`, {
+      draft.reportWritten("reserved_reference", path, `${reserved} belongs to the runtime`, {
         hint: "names that begin with LIMPET_ cannot be referenced",
       });
     }

@@ -25,7 +25,7 @@ const checkUnique = (draft: Draft, list: List): void => {
     else {
       const message =
         first === name ? `"${name}" stands here twice` : `"${name}" and "${first}" differ only in case`;
-      draft.report("duplicate_name", [list, index, "name"], message);
+      draft.reportWritten("duplicate_name", [list, index, "name"], message);
     }
   });
 };
@@ -54,7 +54,7 @@ const checkKnown = (
 };
 
 const fallbackPath = (draft: Draft, path: Path): Path =>
-  at(draft.root, [...path, "provider"]) === undefined ? path : [...path, "provider"];
+  at(draft.root, draft.writtenPath([...path, "provider"])) === undefined ? path : [...path, "provider"];
 
 const checkProviderNames = (draft: Draft): void => {
   const known = namesOf(draft, "providers");

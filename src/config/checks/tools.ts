@@ -12,7 +12,7 @@ import { namesOf } from "./names.ts";
 type ToolboxEntry = AgentShape["toolboxes"][number];
 
 const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, servers: readonly string[]): void => {
-  const object = at(draft.root, [...path, "name"]) !== undefined;
+  const object = at(draft.root, draft.writtenPath([...path, "name"])) !== undefined;
   const tools = draft.toolboxes.get(entry.name);
   if (tools === undefined && !servers.includes(entry.name)) {
     const known = [...draft.toolboxes.keys(), ...servers];
