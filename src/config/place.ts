@@ -6,19 +6,30 @@ const startsOf = (text: string): number[] => {
   return starts;
 };
 
+/** Offsets of the characters that take two units. */
+const pairsOf = (text: string): number[] =>
+  Array.from(text.matchAll(/[\u{10000}-\u{10FFFF}]/gu), ({ index }) => index);
+
+/** How many of the sorted numbers are smaller than `bound`. */
+const countBelow = (sorted: readonly number[], bound: number): number => {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((sorted[middle] ?? bound) < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
 /** Turns offsets of a text (UTF-16 units) into lines and columns (code points, from 1). */
 export const placer = (file: string, text: string): ((offset: number) => Place) => {
   const starts = startsOf(text);
+  const pairs = pairsOf(text);
   return (offset) => {
-    let low = 0;
-    let high = starts.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    let column = 1;
-    for (const _ of text.slice(starts[low] ?? 0, offset)) column += 1;
-    return { file, line: low + 1, column };
+    const line = countBelow(starts, offset + 1);
+    const start = starts[line - 1] ?? 0;
+    const narrow = countBelow(pairs, offset) - countBelow(pairs, start);
+    return { file, line, column: offset - start + 1 - narrow };
   };
 };

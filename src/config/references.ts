@@ -47,6 +47,10 @@ export const resolveReferences = (
   return missing.size === 0 ? { ok: true, value } : { ok: false, missing: [...missing] };
 };
 
+/** The text with `x` for each reference, malformed ones too: what it looks like when it is used. */
+export const withoutReferences = (text: string): string =>
+  text.replaceAll(piece, (_, name?: string) => (name === undefined ? "${" : "x"));
+
 /** Sentence for an unset or reserved reference of `field`, with the way out (CF-20). */
 export const missingReference = (field: string, name: string, team: string): string =>
   isReserved(name)

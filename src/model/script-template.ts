@@ -36,8 +36,17 @@ export const factsOf = (request: ModelRequest): ScriptFacts => {
   };
 };
 
-const placeholder = /\{\{\s*([^{}|]+?)\s*(?:\|\s*first\s+(\d+)\s*)?\}\}/g;
+const placeholder = /\{\{([^{}]*)\}\}/g;
 const variable = /^(?:input|agent|turn|last|results\.[\w-]+(?:\.[\w-]+)*)$/;
+
+/** What stands between the braces: a name, and how many characters of its value; null for what is plain text. */
+const askedIn = (body: string): { readonly name: string; readonly first: number | null } | null => {
+  const [name = "", cut, ...more] = body.split("|", 3);
+  if (name === "" || more.length > 0) return null;
+  if (cut === undefined) return { name: name.trim(), first: null };
+  const digits = /^first\s+(\d+)$/.exec(cut.trim())?.[1];
+  return digits === undefined ? null : { name: name.trim(), first: Number(digits) };
+};
 
 const atPath = (text: string, path: readonly string[]): Json | undefined => {
   let value: Json | undefined;
@@ -76,10 +85,11 @@ const valueOf = (name: string, facts: ScriptFacts): string => {
 
 /** Fills the placeholders of a template; unknown ones stay as they are (the build refuses them). */
 export const fillTemplate = (template: string, facts: ScriptFacts): string =>
-  template.replace(placeholder, (whole, name: string, first: string | undefined) => {
-    if (!variable.test(name)) return whole;
-    const value = valueOf(name, facts);
-    return first === undefined ? value : firstCharacters(value, Number(first));
+  template.replace(placeholder, (whole, body: string) => {
+    const asked = askedIn(body);
+    if (asked === null || !variable.test(asked.name)) return whole;
+    const value = valueOf(asked.name, facts);
+    return asked.first === null ? value : firstCharacters(value, asked.first);
   });
 
 /** Fills the texts of a JSON value, at any depth. */
@@ -96,5 +106,8 @@ const ofGraph = /^[\w-]{1,64}\.output$/;
 /** Placeholders that no request can fill, as they stand in the template. */
 export const unknownPlaceholders = (template: string): readonly string[] =>
   [...template.matchAll(placeholder)]
-    .filter(([, name = ""]) => !variable.test(name) && !ofGraph.test(name))
+    .filter(([, body = ""]) => {
+      const name = askedIn(body)?.name;
+      return name !== undefined && !variable.test(name) && !ofGraph.test(name);
+    })
     .map(([whole]) => whole);

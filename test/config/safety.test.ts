@@ -150,6 +150,37 @@ test("CF-8: a mistake that was merged in is reported at the anchor's text", asyn
   ]);
 });
 
+const speaking = (text: string): string =>
+  team().replace(
+    /kind: anthropic\n {4}api_key: .*\n/,
+    `kind: scripted\n    script: { script: 1, replies: [{ reply: [{ text: ${JSON.stringify(text)} }] }] }\n`,
+  );
+
+const costly: readonly (readonly [name: string, yaml: string, message: string])[] = [
+  [
+    "an address of 100 000 unclosed references",
+    team({ provider: `    base_url: "https://a/${"${".repeat(100_000)}"` }),
+    "invalid_reference providers[0].base_url",
+  ],
+  ["a placeholder of 100 000 spaces", speaking(`{{${" ".repeat(100_000)}`), ""],
+  ["a placeholder that is cut by 100 000 digits", speaking(`{{ a | first ${"1".repeat(100_000)} }`), ""],
+  ["50 000 opened placeholders", speaking("{{".repeat(50_000)), ""],
+  [
+    "4 500 unknown keys in one line",
+    team({
+      agent: `    options: { tool_output_limits: { ${Array.from({ length: 4_500 }, (_, at) => `a_tool_whose_name_is_long_${at}: 1`).join(", ")} } }`,
+    }),
+    "unknown_tool agents[0].options.tool_output_limits.a_tool_whose_name_is_long_0",
+  ],
+];
+
+test.each(costly)("CF-9: %s: done within two seconds", async (_, yaml, message) => {
+  const began = performance.now();
+  const [first = ""] = await complaints(yaml);
+  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(first).toContain(message);
+});
+
 test("CF-9, CF-25: a response_schema of 3 000 levels is a diagnostic, as JSON text and as an object", async () => {
   const nested = `${'{"not":'.repeat(3_000)}{}${"}".repeat(3_000)}`;
   const given = (schema: string): string =>

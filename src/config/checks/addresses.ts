@@ -1,14 +1,14 @@
 import type { Path } from "../diagnostics.ts";
 import type { Draft } from "../draft.ts";
 import { eachText } from "../located.ts";
-import { isReferenceField, isReserved, referencesIn } from "../references.ts";
+import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../references.ts";
 
 /** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
 
 /** Why a text is no absolute http address, null if it is one or consists of a reference. */
 const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   if (/^\$\{\w+\}/.test(text)) return null;
-  const url = URL.parse(text.replaceAll(/\$\{[^}]*\}/g, "x"));
+  const url = URL.parse(withoutReferences(text));
   if (url === null || !schemes.test(url.protocol)) return "write an absolute http or https address";
   return url.username === "" && url.password === "" ? null : "an address must not contain a user or password";
 };
