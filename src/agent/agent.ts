@@ -34,6 +34,8 @@ export interface Lane {
   /** Tokens that reasoning may take beside `maxOutput` (MO-10). */
   readonly thinking: number;
   readonly retry: RetryPolicy;
+  /** Milliseconds that a whole attempt may take (MO-20). */
+  readonly timeout: number;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
   /** A rate limit is configured: each attempt books its place at the gate on these terms. */

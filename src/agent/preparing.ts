@@ -5,7 +5,7 @@ import type { Hold } from "./budget-types.ts";
 import type { BoundEffect, EffectResult, Force } from "./effect.ts";
 import { effectApplied } from "./effects.ts";
 import { ledgered } from "./ledger.ts";
-import { spent } from "./spending.ts";
+import { timeLost } from "./spending.ts";
 import { noUsage } from "./usage.ts";
 import type { EffectMemo, Preparing, Run } from "./state.ts";
 
@@ -111,7 +111,7 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
     purpose: "compaction",
     attempt: 1,
   });
-  spent(draft, threadId, { time: Math.max(0, now - startedAt) });
+  timeLost(draft, threadId, startedAt, lane ?? lanes[0]);
   change(draft, threadId, { calling: null });
 };
 

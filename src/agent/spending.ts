@@ -1,3 +1,4 @@
+import type { Lane } from "./agent.ts";
 import { accountsOf, lineOf } from "./budget.ts";
 import type { Account } from "./budget.ts";
 import { keyOf, kinds, plus, shownAmount } from "./budget-types.ts";
@@ -27,6 +28,14 @@ export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>)
   draft.state = { ...draft.state, funds: { ...funds, spent: plus(funds.spent, amounts), tenant } };
   for (const account of accountsOf(draft, threadId)) warned(draft, account);
 };
+
+/** Books the model time of an attempt without a reply: no more than its lane gives it, however long nobody was there to end it (EF-37); nothing if the deployment lost the lane. */
+export const timeLost = (
+  draft: Draft,
+  threadId: string,
+  startedAt: number,
+  { timeout }: Pick<Lane, "timeout"> = { timeout: 0 },
+): void => spent(draft, threadId, { time: Math.min(timeout, Math.max(0, draft.moment.now - startedAt)) });
 
 const figuresOf = (scope: Reached["scope"], kind: LimitKind, limit: number, used: number): BudgetFigures => ({
   scope,

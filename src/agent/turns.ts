@@ -18,7 +18,7 @@ import {
   preparingOf,
 } from "./preparing.ts";
 import { roomForTurn } from "./room.ts";
-import { spent, unpricedSaid } from "./spending.ts";
+import { timeLost, unpricedSaid } from "./spending.ts";
 import { usd, utilizationOf } from "./result.ts";
 import { overrideFor, sightUnderWay } from "./request.ts";
 import { laneAt } from "./agent.ts";
@@ -222,7 +222,8 @@ export const attemptAborted = (
   const place = { attempt: phase.attempt };
   emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
   if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
-  spent(draft, threadId, { time: Math.max(0, draft.moment.now - phase.startedAt) });
+  const { lanes } = agentOf(draft, threadId);
+  timeLost(draft, threadId, phase.startedAt, lanes[phase.lanes.current] ?? lanes[0]);
 };
 
 /** What an attempt cost whose reply nobody saw: at least its prompt (MO-32). */

@@ -74,6 +74,7 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
       baseDelay: provider.rate_limit.base_delay,
       maxWait: provider.retry.max_wait,
     },
+    timeout: provider.timeouts.total,
     sampling,
     cache: provider.cache,
     gate: isLimited(limits)
