@@ -10,7 +10,6 @@ import type { RunLine } from "../src/agent/middleware.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
-import { childrenOf } from "./children.ts";
 import type { Clock } from "./clock.ts";
 import { agentOf, createDoor } from "./door.ts";
 import { entriesOf } from "./entries.ts";
@@ -84,7 +83,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
   const rows = rowsOf(storage.sql);
-  const momentOf = momentsOf(parts, epoch, rows.media, rows.entries, childrenOf(storage.sql));
+  const momentOf = momentsOf(parts, epoch, rows, storage.sql);
   const door = createDoor(parts, momentOf, stored, initial);
   const { read, close } = door;
   let stopped = false;

@@ -1,6 +1,8 @@
 import type { Draft, Moment } from "../src/agent/draft.ts";
-import type { EntryReader } from "../src/agent/entries.ts";
+import type { Host } from "../src/agent/host.ts";
+import type { Input } from "../src/agent/state.ts";
 import { randomBits } from "../src/engine/access/names.ts";
+import { childrenOf } from "./children.ts";
 import type { LiveParts } from "./live.ts";
 
 /** Base64 of stored bytes. */
@@ -10,10 +12,14 @@ type Media = (blob: string) => string;
 export const momentsOf = (
   { engine, items, gates, grants, now }: Pick<LiveParts, "engine" | "items" | "gates" | "grants" | "now">,
   epoch: number,
-  media: Media,
-  entries: EntryReader,
-  children: Moment["children"],
+  { media, entries }: Pick<Host, "media" | "entries">,
+  sql: SqlStorage,
 ) => {
+  const children = childrenOf(sql);
+  const input: Moment["input"] = (id) => {
+    const [row] = sql.exec<{ json: string }>("SELECT json FROM inputs WHERE id = ?", id).toArray();
+    return row === undefined ? null : (JSON.parse(row.json) as Input);
+  };
   /** Bytes of a blob, also one that this transition is about to store. */
   const mediaOf =
     (draft: Draft): Media =>
@@ -31,6 +37,7 @@ export const momentsOf = (
     maxRunningThreads: engine.maxRunningThreads,
     grants: grants.known(),
     children,
+    input,
     entries,
     storeRules: engine.storeRules,
     briefing: engine.briefing,

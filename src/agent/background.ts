@@ -7,7 +7,7 @@ import type { Draft } from "./draft.ts";
 import { inputAccepted } from "./inputs.ts";
 import type { RunRecord } from "./records.ts";
 import { announcementRetried, runStarted } from "./runs.ts";
-import type { Input, Thread } from "./state.ts";
+import type { Input } from "./state.ts";
 
 /** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person (AG-30, AG-31). */
 
@@ -40,34 +40,28 @@ export const endTold = (
   messageTold(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };
 
-const textsOf = ({ chat }: Thread, runs: readonly string[]): string =>
-  chat
-    .filter(({ run, origin, role }) => role === "user" && origin === "agent" && runs.includes(run ?? ""))
-    .map(({ parts }) => textOf(parts))
+/** What agents told in some inputs; the chat may have shrunk since. */
+const toldIn = (draft: Draft, inputs: readonly string[]): string =>
+  inputs
+    .map((id) => draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id))
+    .flatMap((input) => (input?.origin === "agent" ? [textOf(input.content)] : []))
     .join("\n\n");
 
-/** What becomes of an announcement when a run of `main` ended: done, tried again later, or left in the chat as it is. */
+/** What becomes of an announcement that has not told the person when its run ended: tried again later, or left in the chat as it is. */
 export const announcementFollowed = (draft: Draft, ended: RunRecord): void => {
   const threadId = ended.thread;
-  const thread = threadOf(draft, threadId);
-  const { announce } = thread;
-  if (announce === null) return;
-  const isOwn = announce.runs.at(-1) === ended.id;
-  if (ended.state === "completed" || (isOwn && ended.state === "cancelled")) {
-    changeThread(draft, threadId, { announce: null });
-    return;
-  }
-  if (!isOwn) return;
+  const { announce } = threadOf(draft, threadId);
+  if (announce === null || announce.runs.at(-1) !== ended.id) return;
   const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
   const failures = announce.runs.length;
-  if (failures <= retries) {
+  const inputs = [...new Set([...announce.inputs, ...ended.inputs])];
+  if (ended.state !== "cancelled" && failures <= retries) {
     const at = draft.moment.now + backoff * 2 ** (failures - 1);
-    const inputs = [...new Set([...announce.inputs, ...ended.inputs])];
     changeThread(draft, threadId, { announce: { ...announce, inputs, at } });
     return;
   }
   changeThread(draft, threadId, { announce: null });
-  const text = textsOf(thread, announce.runs);
+  const text = ended.state === "cancelled" ? "" : toldIn(draft, inputs);
   if (text !== "")
     append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
 };

@@ -38,6 +38,8 @@ export interface Moment {
     readonly record: (id: string) => ChildRecord | null;
     readonly of: (caller: string) => readonly ChildRecord[];
   };
+  /** A stored input, without what this draft writes; null if unknown. */
+  readonly input: (id: string) => Input | null;
   /** Stored entries, without what this draft writes. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;

@@ -202,12 +202,17 @@ export const runFinished = (
     ended_at: draft.moment.now,
     result,
   });
-  changeThread(draft, threadId, { run: null, lastRun: run.id });
+  const announce = hasTold(run, end.state) ? null : thread.announce;
+  changeThread(draft, threadId, { run: null, lastRun: run.id, announce });
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
   nextStarted(draft, threadId, run);
   compactionKept(draft, threadId, run);
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
 };
+
+/** Whether a run leaves nothing to announce (AG-31): it answered a person or told of it; a light run and one that compacts do neither. */
+const hasTold = ({ light, inputs }: Run, state: RunState): boolean =>
+  state === "completed" && !light && inputs.length > 0;
 
 /** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back (SE-27). */
 const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/invariants.ts";
+import { chatOf, crew, delegate, endings, eventsAs, replies, said } from "../support/crew.ts";
+import type { Crew, Member } from "../support/crew.ts";
+import { textsOf } from "./play.ts";
+
+/** An announcement outlives whatever else ends or shrinks the chat between its tries, and within them (AG-30, AG-31). */
+
+const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+const announcing = (retries: number, iterations: number): string =>
+  `delegation: { async: true, announce: { timeout: 60s, retries: ${retries}, backoff: 2s } }
+options: { max_iterations: ${iterations} }`;
+const look = said(["look", {}]);
+const long = "A long answer. ".repeat(400);
+const many = (reply: string, times: number): readonly string[] => Array.from({ length: times }, () => reply);
+
+const toRest = async ({ bench }: Crew): Promise<void> => {
+  for (let round = 0; round < 20; round++) {
+    await bench.idle();
+    const at = bench.alarm();
+    if (at === null) return;
+    await bench.pass(Math.max(1, at - bench.now()));
+  }
+};
+
+/** Texts of results that stand in the chat as they came. */
+const rawIn = (made: Crew): readonly string[] =>
+  chatOf(made, "main")
+    .filter(({ role }) => role === "assistant")
+    .map(textsOf)
+    .filter((text) => text.startsWith("An agent that worked in the background has ended"));
+
+const leadEnds = (made: Crew): readonly string[] => endings(made).filter((end) => end.startsWith("lead"));
+const failed = "lead failed:max_iterations";
+
+test("AG-30 AG-31: a result that comes in the commit in which its caller's run completes has all its tries", async () => {
+  const made = await crew([
+    member(
+      "lead",
+      [
+        said(["shared_tasks_create", { title: "x" }]),
+        said(delegate("coder", { async: true, task_id: "task_1" })),
+        said(["submit", {}], ["shared_tasks_cancel", { id: "task_1" }]),
+        ...many(look, 8),
+      ],
+      `permissions: { preset: open, rules: [{ tool: shared_tasks_cancel, action: ask }] }
+toolboxes: [probe, tasks]
+${announcing(1, 4)}`,
+    ),
+    member("coder", [said(["ask_user", { question: "Well?" }]), said("Coded.")]),
+  ]);
+  made.bench.send("Go");
+  await made.bench.idle();
+  const approval = Object.values(made.bench.state().asks).find(({ kind }) => kind === "approval");
+  made.bench.ok("answer", { ask: approval?.id, decision: "approve" });
+  await toRest(made);
+  expect(leadEnds(made)).toEqual(["lead completed:terminal_tool", failed, failed]);
+  expect(rawIn(made)).toEqual([expect.stringContaining('"agent":"coder"')]);
+  checkInvariants(made.bench, ["in_1"]);
+});
+
+describe("AG-31: between two tries", () => {
+  /** Two runs of long answers, then a run whose result two tries do not tell. */
+  const untold = async (...between: readonly string[]): Promise<Crew> => {
+    const made = await crew([
+      member(
+        "lead",
+        [
+          said(long),
+          said(long),
+          said(delegate("coder", { async: true })),
+          said("Started."),
+          look,
+          look,
+          ...between,
+          ...many(look, 8),
+        ],
+        `${announcing(2, 2)}
+middleware: [{ kind: output_guardrail, params: { must_not_contain: [A summary] } }]`,
+      ),
+      member("coder", [look, said("Coded.")]),
+    ]);
+    for (const text of ["One", "Two", "Go"]) {
+      made.bench.send(text);
+      await made.bench.idle();
+    }
+    expect(leadEnds(made).at(-1)).toBe(failed);
+    return made;
+  };
+
+  test("AG-31 EF-27: a compaction by hand tells nobody: the tries go on, then the result is there once", async () => {
+    const made = await untold(said("A summary of all that."));
+    made.bench.ok("compact", {});
+    await made.bench.idle();
+    expect(eventsAs(made, "compaction")).toHaveLength(1);
+    await toRest(made);
+    expect(leadEnds(made).filter((end) => end.startsWith("lead failed"))).toHaveLength(3);
+    expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
+  });
+
+  test("AG-31 AP-18: a light run tells nobody: the tries go on, then the result is there once", async () => {
+    const made = await untold(said("Heartbeat fine."));
+    made.bench.send("Beat", { light: true });
+    await made.bench.idle();
+    expect(leadEnds(made).at(-1)).toBe("lead completed:end_turn");
+    await toRest(made);
+    expect(leadEnds(made).filter((end) => end === failed)).toHaveLength(3);
+    expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
+  });
+});
+
+test("AG-31 EF-27: a result that was compacted within the run that was to announce it is there once", async () => {
+  const made = await crew([
+    member(
+      "lead",
+      [
+        said(delegate("coder", { async: true })),
+        said("Started."),
+        ...many(said(long, ["look", {}]), 4),
+        ...many(look, 8),
+      ],
+      announcing(0, 8),
+    ),
+    member("coder", [look, said("Coded.")]),
+  ]);
+  made.bench.send("Go");
+  made.bench.hold = true;
+  for (let round = 0; round < 60; round++) {
+    await made.bench.steps();
+    const { run } = made.bench.state().threads["main"] ?? {};
+    if (
+      run?.announces === true &&
+      run.turn === 4 &&
+      run.compact === null &&
+      eventsAs(made, "compaction").length === 0
+    )
+      made.bench.ok("compact", {});
+    made.bench.release();
+    made.bench.hold = true;
+  }
+  made.bench.release();
+  await toRest(made);
+  expect(eventsAs(made, "compaction").length).toBeGreaterThan(0);
+  expect(leadEnds(made)).toEqual(["lead completed:end_turn", failed]);
+  expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
+});
