@@ -1,5 +1,17 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ExtensionModule } from "./extensions.ts";
 import type { TeamFiles } from "./files-map.ts";
@@ -43,23 +55,55 @@ export const loadExtensions = async (root: string, team: string): Promise<Extens
   }
 };
 
+const isSame = (folder: string, files: ReadonlyMap<string, string>): boolean =>
+  [...files].every(([name, content]) => {
+    const path = join(folder, name);
+    return existsSync(path) && readFileSync(path, "utf8") === content;
+  });
+
+/** Whether another process of this id runs. */
+const isAlive = (id: number): boolean => {
+  if (id === process.pid) return false;
+  try {
+    return process.kill(id, 0);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+};
+
+/** Removes the folders of earlier builds of a team, also of killed ones, but not those of builds under way. */
+const sweep = (builds: string, team: string, current: string): void => {
+  const pattern = new RegExp(String.raw`^\.${team}-(\d+)-\w{6}$`);
+  for (const name of readdirSync(builds)) {
+    const [, owner] = pattern.exec(name) ?? [];
+    if (owner === undefined || name === current || isAlive(Number(owner))) continue;
+    rmSync(join(builds, name), { recursive: true, force: true });
+  }
+};
+
+/** Makes `link` point to a folder beside it: in one step, but on Windows, which replaces no link. */
+const pointTo = (link: string, folder: string): void => {
+  const next = join(folder, ".link");
+  const windows = process.platform === "win32";
+  symlinkSync(windows ? folder : basename(folder), next, "junction");
+  const isFolder = lstatSync(link, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isFolder || windows) rmSync(link, { recursive: true, force: true });
+  renameSync(next, link);
+};
+
 /**
- * Writes a build: all files are complete beside the old ones before the first is put in place, and a file that did
- * not change is left alone. A kill before that moment leaves the previous build as it was.
+ * Writes a build. `.limpet/<team>` is a link to a folder that is written whole before one rename puts it in place: a
+ * kill at any moment leaves the previous build or the new one (CF-2). A build that changes nothing writes nothing.
  */
 export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): void => {
-  const folder = join(root, ".limpet", team);
-  mkdirSync(folder, { recursive: true });
-  const staging = join(root, ".limpet", `.${team}-${process.pid}`);
-  mkdirSync(staging, { recursive: true });
-  try {
-    const changed = [...files].filter(([name, content]) => {
-      const path = join(folder, name);
-      return !existsSync(path) || readFileSync(path, "utf8") !== content;
-    });
-    for (const [name, content] of changed) writeFileSync(join(staging, name), content);
-    for (const [name] of changed) renameSync(join(staging, name), join(folder, name));
-  } finally {
-    rmSync(staging, { recursive: true, force: true });
+  const builds = join(root, ".limpet");
+  const link = join(builds, team);
+  mkdirSync(builds, { recursive: true });
+  if (!isSame(link, files)) {
+    const folder = mkdtempSync(join(builds, `.${team}-${process.pid}-`));
+    for (const [name, content] of files) writeFileSync(join(folder, name), content);
+    pointTo(link, folder);
   }
+  const current = lstatSync(link).isSymbolicLink() ? basename(readlinkSync(link)) : "";
+  sweep(builds, team, current);
 };

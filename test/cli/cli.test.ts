@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -144,7 +144,8 @@ test("CF-2: build writes four files, the same bytes each time", async () => {
   const { call, root } = place();
   expect((await call("build", "--all")).code).toBe(0);
   const first = snapshot(join(root, ".limpet"));
-  expect(Object.keys(first).map((path) => path.slice(root.length + 9))).toEqual(
+  const paths = Object.keys(first).map((path) => path.slice(root.length + 9));
+  expect(paths.filter((path) => !path.startsWith("."))).toEqual(
     ["assistant", "default", "dev-team"].flatMap((name) =>
       ["secrets.json", "team.js", "team.schema.json", "worker.js"].map((file) => `${name}/${file}`),
     ),
@@ -180,13 +181,55 @@ test("CF-3: under wrangler dev a team with errors fails only if there is no last
   expect((await call("build", "acme")).code).toBe(1);
 });
 
-test("CF-2: the folder of a build that was killed half-way is not in the way", async () => {
+test("CF-2: the folder of a build that was killed half-way is swept, that of one under way is not", async () => {
   const { call, root, write } = place();
   await call("build", "default");
   const before = snapshot(join(root, ".limpet"));
-  write(`.limpet/.default-${process.pid}/team.js`, "half");
+  write(`.limpet/.default-${process.pid}-abcdef/team.js`, "half");
+  write(`.limpet/.default-${process.ppid}-abcdef/team.js`, "under way");
+  write(`.limpet/.default-two-${process.pid}-abcdef/team.js`, "another team's");
   expect((await call("build", "default")).code).toBe(0);
-  expect(snapshot(join(root, ".limpet"))).toEqual(before);
+  const left = Object.values(snapshot(join(root, ".limpet")));
+  expect(left.toSorted()).toEqual([...Object.values(before), "under way", "another team's"].toSorted());
+});
+
+test("CF-2 ★: a build that is killed at any step leaves the previous build or the new one, never a mix", () => {
+  const { root } = place();
+  const names = ["secrets.json", "team.js", "worker.js"];
+  const version = (text: string): Map<string, string> =>
+    new Map(names.map((name) => [name, `${name} ${text}`]));
+  const found = (): string[] => names.map((name) => readFileSync(join(root, ".limpet/acme", name), "utf8"));
+  const killedAt = (step: number, text: string): boolean => {
+    const script = `
+      import fs from "node:fs";
+      import { syncBuiltinESMExports } from "node:module";
+      let left = ${step};
+      for (const name of ["mkdirSync", "mkdtempSync", "writeFileSync", "symlinkSync", "renameSync", "rmSync"]) {
+        const real = fs[name];
+        fs[name] = (...given) => {
+          if (left-- === 0) process.kill(process.pid, "SIGKILL");
+          return real(...given);
+        };
+      }
+      syncBuiltinESMExports();
+      const { writeBuild } = await import(${JSON.stringify(join(project, "src/config/files.ts"))});
+      writeBuild(${JSON.stringify(root)}, "acme", new Map(${JSON.stringify([...version(text)])}));
+    `;
+    const { signal, status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);
+    if (signal === null && status !== 0) throw new Error(String(stderr));
+    return signal === "SIGKILL";
+  };
+  expect(killedAt(1_000, "0")).toBe(false);
+  let [before, step] = ["0", 0];
+  while (killedAt(step, `${step + 1}`)) {
+    const now = `${step + 1}`;
+    expect([[...version(before).values()], [...version(now).values()]]).toContainEqual(found());
+    if (found()[0]?.endsWith(` ${now}`) === true) before = now;
+    step += 1;
+  }
+  expect(step).toBeGreaterThan(5);
+  expect(found()).toEqual([...version(`${step + 1}`).values()]);
+  expect(readdirSync(join(root, ".limpet"))).toHaveLength(2);
 });
 
 test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async () => {
