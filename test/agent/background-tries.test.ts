@@ -14,6 +14,8 @@ const member = (name: string, each: readonly string[], yaml = ""): Member => ({
 const announcing = (retries: number, iterations: number): string =>
   `delegation: { async: true, announce: { timeout: 60s, retries: ${retries}, backoff: 2s } }
 options: { max_iterations: ${iterations} }`;
+/** The words of the summary are no answer. */
+const unsaid = "middleware: [{ kind: output_guardrail, params: { must_not_contain: [A summary] } }]";
 const look = said(["look", {}]);
 const long = "A long answer. ".repeat(400);
 const many = (reply: string, times: number): readonly string[] => Array.from({ length: times }, () => reply);
@@ -79,8 +81,7 @@ describe("AG-31: between two tries", () => {
           ...between,
           ...many(look, 8),
         ],
-        `${announcing(2, 2)}
-middleware: [{ kind: output_guardrail, params: { must_not_contain: [A summary] } }]`,
+        `${announcing(2, 2)}\n${unsaid}`,
       ),
       member("coder", [look, said("Coded.")]),
     ]);
@@ -121,9 +122,10 @@ test("AG-31 EF-27: a result that was compacted within the run that was to announ
         said(delegate("coder", { async: true })),
         said("Started."),
         ...many(said(long, ["look", {}]), 4),
+        said("A summary of all that."),
         ...many(look, 8),
       ],
-      announcing(0, 8),
+      `${announcing(0, 8)}\n${unsaid}`,
     ),
     member("coder", [look, said("Coded.")]),
   ]);
@@ -144,7 +146,9 @@ test("AG-31 EF-27: a result that was compacted within the run that was to announ
   }
   made.bench.release();
   await toRest(made);
-  expect(eventsAs(made, "compaction").length).toBeGreaterThan(0);
-  expect(leadEnds(made)).toEqual(["lead completed:end_turn", failed]);
+  const { from, count } = eventsAs(made, "compaction")[0]?.data.retired ?? { from: "", count: 0 };
+  expect(from).toBe("msg_main_0");
+  expect(count).toBeGreaterThan(4);
+  expect(leadEnds(made)).toEqual(["lead completed:end_turn", "lead failed:output_invalid"]);
   expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
 });
