@@ -9,6 +9,7 @@ import { edited } from "./edits.ts";
 import { checkedResult } from "./effect-result.ts";
 import type { BoundEffect, Effect, EffectContext, EffectPhase, EffectResult, Force } from "./effect.ts";
 import { compacted } from "./guard-state.ts";
+import { filesKept } from "./run-files.ts";
 import { contextLeft, toolTokens } from "./request-size.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
@@ -37,11 +38,13 @@ const runningChildren = ({ threads }: Session, threadId: string): readonly strin
     parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
   );
 
-const isTaskOf = (run: Run, { run: by, role, origin, summary }: Message): boolean =>
-  by === run.id && role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
+const isInput = ({ role, origin, summary }: Message): boolean =>
+  role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
+const isTaskOf = (run: Run, message: Message): boolean => message.run === run.id && isInput(message);
 
+/** The input that began a run; the newest of all for a run that only compacts (EF-27). */
 const taskOf = ({ chat, firstInput }: Thread, run: Run): Message | null =>
-  chat.find((message) => isTaskOf(run, message)) ??
+  (run.inputs.length === 0 ? chat.findLast(isInput) : chat.find((message) => isTaskOf(run, message))) ??
   (firstInput !== null && isTaskOf(run, firstInput) ? firstInput : null);
 
 /** What an effect needs that is not stored. */
@@ -79,7 +82,7 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
     },
     get records() {
       return {
-        files: run.counters.files,
+        files: filesKept(thread.files, run.counters.files),
         children: runningChildren(session, threadId),
         tasks: openTaskLines(session.tasks),
       };

@@ -40,3 +40,26 @@ const after = (files: Files, { op, path, from }: FileChange): Files => {
 /** The lists after some changes, in their order. */
 export const filesAfter = (files: Files, changes: readonly FileChange[]): Files =>
   changes.reduce(after, files);
+
+export const noFiles: Files = { modified: [], created: [], deleted: [] };
+
+/** Newest files of each kind that a thread remembers. */
+const mostKept = 200;
+
+const changesOf = ({ created, modified, deleted }: Files): readonly FileChange[] => [
+  ...created.map((path) => ({ op: "create", path }) as const),
+  ...modified.map((path) => ({ op: "modify", path }) as const),
+  ...deleted.map((path) => ({ op: "delete", path }) as const),
+];
+
+/** What a thread remembers after a run: summaries tell of more than one run (EF-22). The same lists if the run touched none. */
+export const filesKept = (before: Files, run: Files): Files => {
+  const changes = changesOf(run);
+  if (changes.length === 0) return before;
+  const { created, modified, deleted } = filesAfter(before, changes);
+  return {
+    created: created.slice(-mostKept),
+    modified: modified.slice(-mostKept),
+    deleted: deleted.slice(-mostKept),
+  };
+};

@@ -22,6 +22,7 @@ import { noBudget } from "./limits.ts";
 import { runRemembered } from "./remembering.ts";
 import { answerOf, isUnanswered, resultOf } from "./result.ts";
 import { clockStarted } from "./run-clock.ts";
+import { filesKept, noFiles } from "./run-files.ts";
 import { runProblem } from "./run-problem.ts";
 import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
@@ -49,7 +50,7 @@ const noCounters: Counters = {
   toolRan: false,
   truncated: false,
   timings: {},
-  files: { modified: [], created: [], deleted: [] },
+  files: noFiles,
 };
 
 /** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person (AG-31). */
@@ -202,8 +203,9 @@ export const runFinished = (
     ended_at: draft.moment.now,
     result,
   });
+  const files = filesKept(thread.files, run.counters.files);
   const announce = hasTold(run, end.state) ? null : thread.announce;
-  changeThread(draft, threadId, { run: null, lastRun: run.id, announce });
+  changeThread(draft, threadId, { run: null, lastRun: run.id, announce, files });
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
   nextStarted(draft, threadId, run);
   compactionKept(draft, threadId, run);

@@ -205,6 +205,8 @@ export interface Thread {
   };
   /** State of the guards by their kinds (EF-34). */
   readonly guards: Readonly<Record<string, Json>>;
+  /** What its ended runs changed, since the chat was cleared (EF-22). */
+  readonly files: Counters["files"];
   readonly parent: { readonly thread: string; readonly call: string } | null;
   /** Of a called agent; null in `main`. */
   readonly child: Child | null;

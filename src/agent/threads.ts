@@ -1,3 +1,4 @@
+import { noFiles } from "./run-files.ts";
 import type { Session, Thread } from "./state.ts";
 
 /** Threads of a session, and who is below whom. */
@@ -26,6 +27,7 @@ export const newThread = (
   history: [],
   recordMarks: { next: 1, input: 1, compaction: null },
   guards: {},
+  files: noFiles,
   announce: null,
   lastRun: null,
   ...called,

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { noRunBudget } from "../../src/agent/budget-types.ts";
 import type { Reached } from "../../src/agent/budget-types.ts";
 import { next } from "../../src/agent/next.ts";
+import { noFiles } from "../../src/agent/run-files.ts";
 import type { Facts } from "../../src/agent/next.ts";
 import type { Phase, Run, Thread } from "../../src/agent/state.ts";
 import type { Call } from "../../src/agent/call.ts";
@@ -123,6 +124,7 @@ const threadOf = (run: Run | null): Thread => ({
   history: [],
   recordMarks: { next: 1, input: 1, compaction: null },
   guards: {},
+  files: noFiles,
   parent: null,
   child: null,
   announce: null,

@@ -4,6 +4,7 @@ import { agentOf, changeThread, emit, retiredBy, threadOf } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { clockTicked } from "../advance.ts";
 import { refuse } from "../problem.ts";
+import { noFiles } from "../run-files.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import { noFunds } from "../budget-types.ts";
 import { noTotals } from "../usage.ts";
@@ -259,6 +260,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
       effects: {},
       history: [],
       guards: {},
+      files: noFiles,
       announce: null,
     });
   }
