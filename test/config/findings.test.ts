@@ -136,3 +136,18 @@ test("CF-25: the other entries of a list of sections are checked, at their own p
     ]),
   );
 });
+
+test("CF-14: a compaction_threshold that nothing uses is said to be ignored", async () => {
+  const threshold = "options: { compaction_threshold: 0.5 }";
+  expect(await complaints(team({ agent: `    ${threshold}` }))).toEqual([
+    "config/acme/team.yaml:9:16 warning key_ignored agents[0].options.compaction_threshold: " +
+      "it acts only with context_compaction: auto\n  add context_compaction: auto, or remove it",
+  ]);
+  expect(
+    await complaints(team({ top: `defaults: { ${threshold} }`, agent: "  - name: scout" })),
+  ).toHaveLength(1);
+  const auto = "  - name: scout\n    options: { context_compaction: auto }";
+  expect(await complaints(team({ top: `defaults: { ${threshold} }`, agent: auto }))).toEqual([]);
+  const typo = "    options: { compaction_threshold: 0.5, context_compaction: atuo }";
+  expect(await complaints(team({ agent: typo }))).toEqual([expect.stringContaining("invalid_value")]);
+});

@@ -2,7 +2,7 @@ import { isOf } from "../../effects/schema.ts";
 import type { EffectKind } from "../../effects/schema.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft, Listed } from "../draft.ts";
-import { at } from "../located.ts";
+import { at, textOf } from "../located.ts";
 
 /** Settings that are made twice, can never act, or mean nothing here (CF-14, CF-18, CF-25). */
 
@@ -105,9 +105,26 @@ const checkIgnored = (draft: Draft): void => {
   }
 };
 
+/** A threshold of a compaction that is off; one in `defaults` may be meant for those agents that switch it on. */
+const checkCompaction = (draft: Draft): void => {
+  const used = draft.agents.some(({ value }) => value.options.context_compaction === "auto");
+  for (const { index, value } of draft.agents) {
+    const base: Path = ["agents", index, "options"];
+    const mode = textOf(at(draft.root, [...base, "context_compaction"])) ?? "none";
+    if (value.options.compaction_threshold === undefined || mode !== "none") continue;
+    const path = [...base, "compaction_threshold"];
+    if (used && at(draft.written, path) === undefined) continue;
+    draft.report("key_ignored", path, "it acts only with context_compaction: auto", {
+      which: "key",
+      hint: "add context_compaction: auto, or remove it",
+    });
+  }
+};
+
 /** Settings that contradict each other or have no effect. */
 export const checkSettings = (draft: Draft): void => {
   checkIgnored(draft);
+  checkCompaction(draft);
   for (const agent of draft.agents) {
     checkTwice(draft, agent);
     checkThresholds(draft, agent);
