@@ -13,6 +13,9 @@ import type { Thread } from "./state.ts";
 /** What a called agent's end says, and how its caller reads it (AG-10, AG-24, AG-25). */
 
 const longestSummary = 2_000;
+/** Characters of each list of a report, and of the files of an item. */
+const longestList = 2_000;
+const longestFiles = 8_000;
 const longestLastText = 200;
 /** Characters of all results of a list together. */
 const listLength = 32_000;
@@ -52,9 +55,16 @@ export const completionOf = (
   return { status: "failed", summary, caveats: [end.error ?? end.reason] };
 };
 
+const listed = (title: string, entries: readonly string[]): string =>
+  entries.length === 0 ? "" : `\n\n${title}:\n${entries.map((each) => `- ${each}`).join("\n")}`;
+
 /** A report as its caller reads it. */
 export const withCaveats = ({ summary, caveats = [] }: Completion): string =>
-  caveats.length === 0 ? summary : `${summary}\n\nCaveats:\n${caveats.map((each) => `- ${each}`).join("\n")}`;
+  `${summary}${listed("Caveats", caveats)}`;
+
+/** All that is said of an end, for `recall`. */
+const wholeOf = (text: string, completion: Completion | null, files: readonly string[]): string =>
+  `${text}${listed("Tests run", completion?.tests_run ?? [])}${listed("Files modified", files)}`;
 
 /** Keeps a text for `recall`; answers its id. */
 export const keptForRecall = (draft: Draft, text: string): string => {
@@ -92,7 +102,9 @@ export const childEnd = (
   const completion = completionOf(draft, thread, { state, reason, error });
   const work = workOf(child, run);
   const whole = completion === null ? (run.result?.text ?? "") : withCaveats(completion);
-  const recall = isLonger(whole, maxLength) ? keptForRecall(draft, whole) : null;
+  const files = filesOf(work, completion);
+  const isCut = isLonger(whole, maxLength) || isShortened(completion, files);
+  const recall = isCut ? keptForRecall(draft, wholeOf(whole, completion, files)) : null;
   return {
     state,
     reason,
@@ -100,7 +112,7 @@ export const childEnd = (
     result: headAndTail(whole, maxLength, recall),
     recall,
     completion,
-    files_modified: filesOf(work, completion),
+    files_modified: files,
     usage: work.usage,
     turns: run.turns,
     last_text: firstCharacters(saidAtLast(draft, thread), longestLastText),
@@ -115,8 +127,8 @@ export const childEnd = (
 /** A child that has ended, as its caller reads it. */
 export const itemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
   if (end === null) return { agent, child: id, state: "running" };
-  const { completion, error, result } = end;
-  const shown = completion === null ? {} : { completion: shortCompletion(completion) };
+  const { completion, error, result, recall, files_modified } = end;
+  const shown = completion === null ? {} : { completion: shortCompletion(completion, longestList, recall) };
   return {
     agent,
     child: id,
@@ -124,18 +136,52 @@ export const itemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
     reason: end.reason,
     ...(end.state === "completed" ? { result: result ?? "" } : { error: error ?? end.reason }),
     ...shown,
-    files_modified: end.files_modified,
+    files_modified: shortList(files_modified, longestFiles, recall),
     usage: end.usage,
     ...(end.handoffs === 0 ? {} : { handoffs: end.handoffs }),
     ...(end.warning === null ? {} : { warning: end.warning }),
   };
 };
 
+const lengthOf = (texts: readonly string[] = []): number =>
+  texts.reduce((sum, { length }) => sum + length, 0);
+
+const listsOf = ({ caveats, tests_run, files_modified }: Completion) => [caveats, tests_run, files_modified];
+
+const isShortened = (completion: Completion | null, files: readonly string[]): boolean =>
+  lengthOf(files) > longestFiles ||
+  (completion !== null && listsOf(completion).some((list) => lengthOf(list) > longestList));
+
+/** As many entries as fit in `most` characters, and how many follow. */
+const shortList = (
+  entries: readonly string[] = [],
+  most: number,
+  recall: string | null,
+): readonly string[] => {
+  if (lengthOf(entries) <= most) return entries;
+  const more = (count: number): string =>
+    `… ${count} more${recall === null ? "" : `; recall("${recall}") has them`}`;
+  let left = most - more(entries.length).length;
+  const rest = entries.findIndex(({ length }) => (left -= length) < 0);
+  return [...entries.slice(0, rest), more(entries.length - rest)];
+};
+
 /** The summary stands in the result already. */
-const shortCompletion = (completion: Completion): Completion => ({
+const shortCompletion = (completion: Completion, most: number, recall: string | null): Completion => ({
   ...completion,
-  summary: headAndTail(completion.summary, longestSummary),
+  summary: headAndTail(completion.summary, Math.min(longestSummary, most)),
+  caveats: completion.caveats && shortList(completion.caveats, most, recall),
+  tests_run: completion.tests_run && shortList(completion.tests_run, most, recall),
+  files_modified: completion.files_modified && shortList(completion.files_modified, most, recall),
 });
+
+/** Characters of an item that its child determines. */
+const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number =>
+  [...result].length +
+  lengthOf(files_modified) +
+  (completion === undefined
+    ? 0
+    : lengthOf([completion.summary, ...listsOf(completion).flatMap((list) => list ?? [])]));
 
 /** A share of the list's length for each result: what short ones leave over goes to the long ones. */
 const shareOf = (lengths: readonly number[]): number => {
@@ -150,17 +196,31 @@ const shareOf = (lengths: readonly number[]): number => {
   return listLength;
 };
 
-/** Items whose results are together no longer than a list may be; the whole of what is cut stays readable (AG-24). */
+/** An item within its share: what its report repeats gets at most an eighth each, the result the rest. */
+const fittedItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
+  const { completion, files_modified } = end;
+  const part = Math.floor(share / 8);
+  const recall = end.recall ?? keptForRecall(draft, wholeOf(end.result ?? "", completion, files_modified));
+  const short: ChildItem = {
+    ...item,
+    ...(completion === null ? {} : { completion: shortCompletion(completion, part, recall) }),
+    files_modified: shortList(files_modified, part, recall),
+  };
+  const { result, ...rest } = short;
+  return result === undefined
+    ? short
+    : { ...short, result: headAndTail(result, share - sizeOf(rest), recall) };
+};
+
+/** Items that are together no longer than a list may be; the whole of what is cut stays readable (AG-24). */
 export const fittedItems = (
   draft: Draft,
-  items: readonly { readonly item: ChildItem; readonly recall: string | null }[],
+  items: readonly { readonly item: ChildItem; readonly end: ChildEnd | null }[],
 ): readonly ChildItem[] => {
-  const share = shareOf(items.map(({ item }) => [...(item.result ?? "")].length));
-  return items.map(({ item, recall }) => {
-    const { result = "" } = item;
-    if (!isLonger(result, share)) return item;
-    return { ...item, result: headAndTail(result, share, recall ?? keptForRecall(draft, result)) };
-  });
+  const share = shareOf(items.map(({ item }) => sizeOf(item)));
+  return items.map(({ item, end }) =>
+    end === null || sizeOf(item) <= share ? item : fittedItem(draft, item, end, share),
+  );
 };
 
 /** A child as prompts name it (AG-15). */

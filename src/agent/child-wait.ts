@@ -83,7 +83,7 @@ const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly Slot[]):
   if (answer === "text" && first?.item.error !== undefined) return first.item.error;
   const items = fittedItems(
     draft,
-    slots.map(({ item, record }) => ({ item, recall: record?.end?.recall ?? null })),
+    slots.map(({ item, record }) => ({ item, end: record?.end ?? null })),
   );
   return JSON.stringify(answer === "items" ? items : items[0]);
 };
