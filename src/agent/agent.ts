@@ -137,6 +137,14 @@ export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "mo
   return { provider, model, window };
 };
 
+/** Where an effect's model calls go: to its own lane, or to that of the run. */
+export const callLane = (
+  { lanes }: Agent,
+  { lane: { provider, model } }: { readonly lane: Pick<Lane, "provider" | "model"> },
+  own: Lane | null,
+): Lane | undefined =>
+  own ?? lanes.find((lane) => lane.provider === provider && lane.model === model) ?? lanes[0];
+
 /** The agent of a thread, as it stands there; one that this deployment lacks is `missing` (CF-34). */
 export type Agents = (thread: {
   readonly agent: string;

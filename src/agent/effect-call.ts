@@ -3,6 +3,7 @@ import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
 import { estimateText } from "../chat/tokens.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
+import { callLane } from "./agent.ts";
 import type { Agent, Lane } from "./agent.ts";
 import type { Draft } from "./draft.ts";
 import { emit } from "./draft.ts";
@@ -62,11 +63,7 @@ export const memoOf = ({ host }: Outside, { thread }: Work, key: string): Effect
 
 export const digest = (...parts: readonly Json[]): string => sha256Hex(JSON.stringify(parts)).slice(0, 32);
 
-/** Where an effect's calls go: to its own lane, or to that of the run. */
-const laneOf = ({ bound, agent, run }: Work): Lane | undefined =>
-  bound.lane ??
-  agent.lanes.find(({ provider, model }) => provider === run.lane.provider && model === run.lane.model) ??
-  agent.lanes[0];
+const laneOf = ({ bound, agent, run }: Work): Lane | undefined => callLane(agent, run, bound.lane);
 
 const requestOf = (
   { host }: Outside,

@@ -121,6 +121,8 @@ export interface EffectContext {
   readonly window: number;
   /** Tokens the reply may have. */
   readonly maxOutput: number;
+  /** Tokens of the context window that its own model calls have; 0 = unknown. */
+  readonly callWindow: number;
   readonly lastUsage: Usage | null;
   /** Names of the run's tools. */
   readonly tools: readonly string[];

@@ -1,7 +1,7 @@
 import { estimateText } from "../chat/tokens.ts";
 import type { Json, Message } from "../chat/message.ts";
-import { laneAt } from "./agent.ts";
-import type { Agent } from "./agent.ts";
+import { callLane, laneAt } from "./agent.ts";
+import type { Agent, Lane } from "./agent.ts";
 import { openTaskLines } from "./board.ts";
 import { agentOf, changeCounters, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -54,7 +54,12 @@ export type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & 
 };
 
 /** All that an effect sees (EF-1). */
-export const contextOf = (session: Session, threadId: string, agent: Agent, live: Live): EffectContext => {
+export const contextOf = (
+  session: Session,
+  threadId: string,
+  { agent, lane }: { readonly agent: Agent; readonly lane: Lane | null },
+  live: Live,
+): EffectContext => {
   const thread = session.threads[threadId] as Thread;
   const run = thread.run as Run;
   const estimate = requestTokens(agent, thread, run);
@@ -71,6 +76,9 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
     window: laneAt(agent, 0).window,
     maxOutput: agent.lanes[0]?.maxOutput ?? 0,
     lastUsage: thread.lastUsage,
+    get callWindow() {
+      return callLane(agent, run, lane)?.window ?? 0;
+    },
     get tools() {
       return agent.specs.flatMap(({ name }) => (run.hidden.includes(name) ? [] : [name]));
     },
@@ -94,15 +102,24 @@ export const contextOf = (session: Session, threadId: string, agent: Agent, live
 const never = async (): Promise<never> => new Promise(() => {});
 const idle = new AbortController().signal;
 
-const syncContext = (draft: Draft, threadId: string, phase: EffectPhase): EffectContext =>
-  contextOf(draft.state, threadId, agentOf(draft, threadId), {
-    phase,
-    force: null,
-    now: draft.moment.now,
-    signal: idle,
-    complete: never,
-    ask: never,
-  });
+/** What effects whose calls go to a lane see, until one of them changes something. */
+interface Sight {
+  readonly lane: Lane | null;
+  readonly context: EffectContext;
+}
+
+const sightOf = (
+  draft: Draft,
+  threadId: string,
+  phase: EffectPhase,
+  lane: Lane | null,
+  last: Sight | null,
+): Sight => {
+  if (last?.lane === lane) return last;
+  const agent = agentOf(draft, threadId);
+  const live = { phase, force: null, now: draft.moment.now, signal: idle, complete: never, ask: never };
+  return { lane, context: contextOf(draft.state, threadId, { agent, lane }, live) };
+};
 
 /** What an effect remembers (EF-3). */
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
@@ -232,12 +249,13 @@ const phaseRun = (
   effects: readonly BoundEffect[],
   from: number,
 ): PhaseEnd => {
-  let context: EffectContext | null = null;
+  let sight: Sight | null = null;
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
     // One ladder per turn (EF-26).
     if (runOf(draft, threadId).climbed === true && isLadder(draft, threadId, bound.effect)) continue;
-    context ??= syncContext(draft, threadId, phase);
+    sight = sightOf(draft, threadId, phase, bound.lane, sight);
+    const { context } = sight;
     const outcome = ran(context, bound, effectState(threadOf(draft, threadId), bound));
     if (!outcome.ok) {
       if (effectFailed(draft, threadId, bound, outcome.error)) return "ended";
@@ -246,7 +264,7 @@ const phaseRun = (
     if (outcome.result === null) return { pending: at };
     if (isEmpty(outcome.result)) continue;
     if (!effectApplied(draft, threadId, bound, context, outcome.result)) return "ended";
-    context = null;
+    sight = null;
   }
   return runOf(draft, threadId).stop === null ? "done" : "ended";
 };

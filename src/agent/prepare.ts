@@ -70,7 +70,8 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
     end.resolve({ kind: "paused" });
     return new Promise<T>(() => {});
   };
-  const context = contextOf(host.read(), thread.id, agent, {
+  const asking = { agent, lane: bound.lane };
+  const context = contextOf(host.read(), thread.id, asking, {
     phase: "before_complete",
     force: phase.force,
     now: host.now(),

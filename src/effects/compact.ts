@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { EffectContext, EffectResult } from "../agent/effect.ts";
 import { count, name } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
+import { unknownWindow } from "./compaction/chunks.ts";
 import { climbed } from "./compaction/ladder.ts";
 import type { Aim, Climb } from "./compaction/ladder.ts";
 import { paceAfter, paced, presumedLimit, requestLimit, steady } from "./compaction/pace.ts";
@@ -20,8 +21,6 @@ const params = z.strictObject({
 });
 type Params = z.output<typeof params>;
 
-/** The window that is reckoned with where none is known (EF-29). */
-const unknownWindow = 128_000;
 /** Overflows of one turn that the ladder meets from its first rung; the next is met with the last (EF-25). */
 const mostOverflows = 3;
 const leastTarget = 0.1;

@@ -5,6 +5,7 @@ import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
+import { summaryWindow } from "./compaction/chunks.ts";
 import { rangeBefore, tailStart } from "./compaction/range.ts";
 import type { Range } from "./compaction/range.ts";
 import { editsOf, shadowOf, tokensIn, withRetired, withTexts } from "./compaction/shadow.ts";
@@ -112,12 +113,13 @@ const unchanged = (
 });
 
 const slid = (context: EffectContext, given: Params): EffectResult<null> | Promise<EffectResult<null>> => {
-  const { view, size, window } = context;
+  const { view, size } = context;
   const { medium, recent } = zonesOf(context, given);
   const start = shadowOf(context, size);
   const range = rangeBefore(view, medium);
   const plan: Plan = { given, start, range, medium: view.slice(medium, recent) };
   const shown = range.gone.reduce((sum, message) => sum + tokensIn(start, message), 0);
+  const window = summaryWindow(context.window, context);
   const job: Job = { context, form: "window", range, shown, window, instructions: null, round: 1 };
   if (!isWorthwhile(job)) return moved(plan, null);
   return full(job, new Map()).then((written) =>

@@ -1,3 +1,4 @@
+import type { EffectContext } from "../../agent/effect.ts";
 import { cutMiddle } from "../texts.ts";
 import type { Piece } from "./transcript.ts";
 
@@ -8,6 +9,13 @@ const safetyMargin = 1.2;
 const baseRatio = 0.4;
 const leastRatio = 0.15;
 const leastChunk = 500;
+
+/** The window that is reckoned with where none is known (EF-29). */
+export const unknownWindow = 128_000;
+
+/** The window that a summary is made for: the run's or, if that is smaller, the one of the model that writes it. */
+export const summaryWindow = (window: number, { callWindow }: Pick<EffectContext, "callWindow">): number =>
+  Math.min(window, callWindow === 0 ? unknownWindow : callWindow);
 
 /** Tokens of transcript that one call may be given. */
 export const budgetOf = (window: number): number => Math.floor(window / safetyMargin) - overhead;

@@ -1,5 +1,5 @@
 import type { EffectContext, Notice } from "../../agent/effect.ts";
-import { budgetOf, leastBudget } from "./chunks.ts";
+import { budgetOf, leastBudget, summaryWindow } from "./chunks.ts";
 import { hardCleared } from "./hard-clear.ts";
 import { noteMessage } from "./note.ts";
 import { sendLimit } from "./pace.ts";
@@ -170,7 +170,7 @@ const deeper = async (aim: Aim, job: Job, start: Climb): Promise<Climb> => {
 
 /** Climbs until the request has its target, or fits and nothing gentler is left. A promise only where a model is asked. */
 export const climbed = (aim: Aim): Climb | Promise<Climb> => {
-  const { context, window, size, target, only, instructions } = aim;
+  const { context, size, target, only, instructions } = aim;
   let climb: Climb = { shadow: shadowOf(context, size), notices: [], failed: false, hopeless: false };
   if (only === "clear") return cleared(aim, climb);
   if (only === null) {
@@ -179,8 +179,9 @@ export const climbed = (aim: Aim): Climb | Promise<Climb> => {
     if (climb.shadow.size <= target) return climb;
     climb = stepped(climb, "trim", trimmed(climb.shadow, edge));
     if (climb.shadow.size <= target) return climb;
-    if (budgetOf(window) <= leastBudget && !isKept(aim)) return lastRungs(aim, climb);
   }
+  const window = summaryWindow(aim.window, context);
+  if (only === null && budgetOf(window) <= leastBudget && !isKept(aim)) return lastRungs(aim, climb);
   const range = rangeOf(aim);
   const shown = tokensOf(climb.shadow, range);
   const job: Job = { context, form: "compact", range, shown, window, instructions, round: 1 };

@@ -163,6 +163,7 @@ export const worldOf = (
     size,
     window: 100_000,
     maxOutput: 8_000,
+    callWindow: given.window ?? 100_000,
     lastUsage: null,
     tools: [],
     now: 0,
