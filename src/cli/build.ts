@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildFiles } from "../config/emit.ts";
-import { listTeams, readTeamFiles, writeBuild } from "../config/files.ts";
+import { listTeams, misnamedTeams, readTeamFiles, writeBuild } from "../config/files.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
@@ -12,7 +12,9 @@ import { exitCodes } from "./usage.ts";
  */
 export const build = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;
-  let failed = false;
+  const misnamed = flags.all === true ? misnamedTeams(terminal.root) : [];
+  printDiagnostics(terminal, misnamed, flags.json === true);
+  let failed = misnamed.length > 0;
   for (const name of teams) {
     const compiled = await compileFolder(terminal.root, name);
     printDiagnostics(terminal, compiled.diagnostics, flags.json === true);

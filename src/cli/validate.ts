@@ -1,13 +1,16 @@
 import { hasErrors } from "../config/diagnostics.ts";
-import { listTeams } from "../config/files.ts";
+import { listTeams, misnamedTeams } from "../config/files.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /** `limpet validate`: checks teams and writes nothing. */
 export const validate = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
-  const teams = names.length === 0 ? listTeams(terminal.root) : names;
-  let failed = false;
+  const all = names.length === 0;
+  const teams = all ? listTeams(terminal.root) : names;
+  const misnamed = all ? misnamedTeams(terminal.root) : [];
+  printDiagnostics(terminal, misnamed, flags.json === true);
+  let failed = misnamed.length > 0;
   for (const team of teams) {
     const { diagnostics } = await compileFolder(terminal.root, team);
     printDiagnostics(terminal, diagnostics, flags.json === true);

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Diagnostic } from "./diagnostics.ts";
 import type { ExtensionModule } from "./extensions.ts";
 import type { TeamFiles } from "./files-map.ts";
 
@@ -22,15 +23,33 @@ export const teamNamePattern = /^[a-z][a-z0-9-]{0,30}$/;
 
 export const teamFolder = (root: string, team: string): string => join(root, "config", team);
 
-/** Names of the folders under `config/`, sorted. */
-export const listTeams = (root: string): string[] => {
+const foldersOf = (root: string): string[] => {
   const folder = join(root, "config");
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && teamNamePattern.test(entry.name))
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
     .map(({ name }) => name)
     .toSorted();
 };
+
+/** Names of the teams under `config/`, sorted. */
+export const listTeams = (root: string): string[] =>
+  foldersOf(root).filter((name) => teamNamePattern.test(name));
+
+/** What is said of folders under `config/` that cannot be teams by their names (CF-1). */
+export const misnamedTeams = (root: string): Diagnostic[] =>
+  foldersOf(root)
+    .filter((name) => !teamNamePattern.test(name))
+    .map((name) => ({
+      file: `config/${name}`,
+      line: 1,
+      column: 1,
+      severity: "error",
+      code: "invalid_value",
+      path: "",
+      message: `"${name}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`,
+      hint: "rename the folder, or move it out of config/",
+    }));
 
 /** All files of a team folder by their path in it, sorted; empty if there is no such folder. */
 export const readTeamFiles = (root: string, team: string): TeamFiles => {

@@ -134,6 +134,27 @@ test("CF-37: a team that does not exist is a diagnostic", async () => {
   });
 });
 
+test("CF-1: a folder whose name no team can have is an error where all teams are meant", async () => {
+  const { call, write } = place();
+  write("config/Bad_Name/team.yaml", team());
+  write("config/.idea/team.yaml", team());
+  const said = [
+    'config/Bad_Name:1:1 error invalid_value: "Bad_Name" is no team name: ' +
+      "up to 31 lower-case letters, digits and -, beginning with a letter",
+    "  rename the folder, or move it out of config/",
+  ];
+  const shipped = ["assistant", "default", "dev-team"];
+  expect(await call("validate")).toEqual({
+    code: 1,
+    lines: [...said, ...shipped.map((name) => `${name} is valid`)],
+  });
+  expect(await call("build", "--all")).toEqual({
+    code: 1,
+    lines: [...said, ...shipped.map((name) => `built ${name} into .limpet/${name}/`)],
+  });
+  expect((await call("validate", "default")).code).toBe(0);
+});
+
 test("CF-37: files that cannot be written end with 3", async () => {
   const { call, write } = place();
   write(".limpet", "a file where a folder should be");
