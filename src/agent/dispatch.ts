@@ -231,6 +231,9 @@ const graphEnded = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], ha
   messageTold(draft, run.thread, `in_${run.id}`, escapeTags(said));
 };
 
+/** A report as loop detectors compare it (EF-31). */
+const withoutSeconds = (report: string): string => report.replace(/^(## .*) [\d.]+s$/gm, "$1");
+
 const callReported = (
   draft: Draft,
   { thread, call: id }: GraphRun,
@@ -244,7 +247,7 @@ const callReported = (
     run?.cancel === null
       ? callResult(draft, thread, call, isError ? "error" : "ok", text)
       : textResult(call.call, "cancelled", synthesised.cancelledRunning);
-  callEnded(draft, thread, id, { result, durationMs, cached: false });
+  callEnded(draft, thread, id, { result, durationMs, cached: false, compared: withoutSeconds(text) });
 };
 
 /** The thread of a task has ended: what waited for it starts, or the graph is over. */

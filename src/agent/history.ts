@@ -55,7 +55,8 @@ const withoutId = (text: string, recall: string | undefined): string =>
 const outcomeDigest = (
   { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
   compared: string | undefined,
-): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content), recall)}`);
+  volatile: readonly string[] | undefined,
+): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content, volatile), recall)}`);
 
 /** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
 export const numbered = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
@@ -83,14 +84,14 @@ export const recorded = (
     readonly stored?: boolean;
   },
 ): CallRecord | null => {
-  const { historySize } = agentOf(draft, threadId);
+  const { historySize, tools } = agentOf(draft, threadId);
   if (historySize === 0 || known === undefined || plan.vetoed === true) return null;
   const { history } = threadOf(draft, threadId);
   const { id: run, turn } = runOf(draft, threadId);
   const record: CallRecord = {
     ...known,
     tool: recordedName(call.name),
-    outcome: outcomeDigest(settlement.result, settlement.compared),
+    outcome: outcomeDigest(settlement.result, settlement.compared, tools.get(call.name)?.tool.volatile),
     status: settlement.result.status,
     run,
     turn,

@@ -1,5 +1,5 @@
 import { defineTool } from "../../tools/define-tool.ts";
-import { listLimit, taskSchema } from "./parameters.ts";
+import { childVolatile, listLimit, taskSchema } from "./parameters.ts";
 
 export const delegateToAgent = defineTool({
   name: "delegate_to_agent",
@@ -8,6 +8,7 @@ export const delegateToAgent = defineTool({
   params: taskSchema,
   safety: "idempotent",
   workspace: "none",
+  volatile: childVolatile,
   limit: listLimit,
   request: (task) => ({ do: "start_children", tasks: [task], on_error: "cancel", answer: "text" }),
 });

@@ -53,6 +53,9 @@ export const taskSchema = z.strictObject({
 /** Characters of a result: what children say is cut before, so that lists stay whole (AG-24). */
 export const listLimit = 400_000;
 
+/** Of an item: what is another for each child, whatever it comes to (EF-31). */
+export const childVolatile = ["child", "usage"] as const;
+
 export const childParameter = z.string().min(1).max(64).describe("Id of the child, as its item gives it.");
 export const textParameter = (what: string, description: string) =>
   filled(what).max(32_000).describe(description);

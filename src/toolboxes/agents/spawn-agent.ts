@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { listLimit, textParameter } from "./parameters.ts";
+import { childVolatile, listLimit, textParameter } from "./parameters.ts";
 
 export const spawnAgent = defineTool({
   name: "spawn_agent",
@@ -13,6 +13,7 @@ export const spawnAgent = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  volatile: childVolatile,
   limit: listLimit,
   request: ({ task, system_prompt, max_turns }) => ({
     do: "start_children",

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import type { ChildTask, SessionRequest } from "../../tools/session-request.ts";
-import { listLimit, taskSchema } from "./parameters.ts";
+import { childVolatile, listLimit, taskSchema } from "./parameters.ts";
 
 const onErrorSchema = (standard: "cancel" | "collect") =>
   z
@@ -56,6 +56,7 @@ const declaredSpawn = defineTool({
   params: params("cancel"),
   safety: "idempotent",
   workspace: "none",
+  volatile: childVolatile,
   limit: listLimit,
   request,
 });
@@ -68,6 +69,7 @@ const declaredDelegate = defineTool({
   params: params("collect"),
   safety: "idempotent",
   workspace: "none",
+  volatile: childVolatile,
   limit: listLimit,
   aliasOf: "spawn_agents",
   request,

@@ -19,6 +19,7 @@ export const execRun = defineTool({
   }),
   safety: "reattach",
   workspace: "write",
+  volatile: ["exec_id"],
   limit: 30_000,
   timeout: ({ timeout }, bounds) => commandDeadline(timeout, bounds),
   subject: ({ command, args }) => [[command, ...args].join(" ")],

@@ -12,6 +12,7 @@ export const execShell = defineTool({
   }),
   safety: "reattach",
   workspace: "write",
+  volatile: ["exec_id"],
   limit: 30_000,
   timeout: ({ timeout }, bounds) => commandDeadline(timeout, bounds),
   subject: () => ["*"],

@@ -14,5 +14,6 @@ export const sharedStateSet = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  volatile: ["revision"],
   run: (change) => ({ content: "", stores: [{ store: "state", op: "set", ...change }] }),
 });

@@ -7,5 +7,6 @@ export const sharedTasksCancel = defineTool({
   params: onlyId,
   safety: "idempotent",
   workspace: "none",
+  volatile: ["updated_at"],
   run: ({ id }) => ({ content: "", stores: [{ store: "tasks", op: "cancel", id }] }),
 });

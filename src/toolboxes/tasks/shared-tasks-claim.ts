@@ -8,5 +8,6 @@ export const sharedTasksClaim = defineTool({
   params: onlyId,
   safety: "idempotent",
   workspace: "none",
+  volatile: ["updated_at"],
   run: ({ id }) => ({ content: "", stores: [{ store: "tasks", op: "claim", id }] }),
 });

@@ -9,5 +9,6 @@ export const sharedTasksCreate = defineTool({
   params: z.strictObject({ title: titleParameter, ...optionalParameters }),
   safety: "idempotent",
   workspace: "none",
+  volatile: ["id", "created_at", "updated_at"],
   run: (task) => ({ content: "", stores: [{ store: "tasks", op: "create", ...task }] }),
 });

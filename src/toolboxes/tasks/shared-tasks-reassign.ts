@@ -11,5 +11,6 @@ export const sharedTasksReassign = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  volatile: ["updated_at"],
   run: ({ id, assignee }) => ({ content: "", stores: [{ store: "tasks", op: "reassign", id, assignee }] }),
 });

@@ -14,5 +14,6 @@ export const sharedTasksUpdate = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  volatile: ["updated_at"],
   run: (change) => ({ content: "", stores: [{ store: "tasks", op: "update", ...change }] }),
 });
