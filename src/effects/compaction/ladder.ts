@@ -155,7 +155,8 @@ const told = async (aim: Aim, job: Job, start: Climb): Promise<Climb> => {
     const rest = await partial({ ...job, round }, replies);
     climb = summarised(climb, "partial", job.range, rest);
     if (rest.ok) return climb;
-    if (aim.onFailure !== "ask" || !(await wantsRetry(aim, round))) return climb;
+    // Nobody is asked while nothing has to be given up (EF-24).
+    if (aim.onFailure !== "ask" || fits(aim, climb) || !(await wantsRetry(aim, round))) return climb;
   }
   return climb;
 };

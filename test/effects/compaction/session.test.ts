@@ -162,6 +162,16 @@ describe("EF-15: compact from YAML", () => {
     });
   }
 
+  test("★ EF-24: on_failure ask asks nobody while the request fits", async () => {
+    const asking = full.replace("} }]", ", on_failure: ask } }]");
+    const bench = await ran(working(9, 2_000, down), asking, "max_tokens: 1000");
+    expect(dataOf(bench, "ask_user")).toEqual([]);
+    expect(stages(bench).filter((stage) => stage === "failed").length).toBeGreaterThan(2);
+    expect(bench.chat().every(({ summary }) => summary === undefined)).toBe(true);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+
   test("EF-24: a request does not fit where the whole max output is not left beside it", async () => {
     const prose = talkative(working(6, 10, down));
     const roomy = await ran(prose, full, "max_tokens: 1000");
@@ -180,11 +190,11 @@ describe("EF-15: compact from YAML", () => {
     checkInvariants(bench, []);
   });
 
-  test("EF-24: on_failure ask puts the question to a person, and a retry may succeed", async () => {
+  test("EF-24: on_failure ask puts what does not fit to a person, and a retry may succeed", async () => {
     const again =
       '- { name: again, when: { purpose: compaction, last: { text: { contains: "try 2" } } }, reply: [{ text: Told. }] }';
     const ask = "[{ kind: compact, params: { threshold: 0.6, target: 0.1, on_failure: ask } }]";
-    const { bench } = await playing(working(7, 2_000, again, down), ask);
+    const { bench } = await playing(talkative(working(6, 10, again, down)), ask, "max_tokens: 9000");
     bench.send("Do it.");
     await bench.idle();
     for (
