@@ -6,7 +6,7 @@ import { keysAt } from "./json-schema.ts";
 import { plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 import { at } from "./located.ts";
-import { suggestion } from "./suggest.ts";
+import { suggester, suggestion } from "./suggest.ts";
 
 /** What the schema found, in the loader's codes and words. */
 export interface ShapeIssue {
@@ -103,13 +103,13 @@ const unknownKeys = (
   { root, schemas }: Checked,
 ): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const known = keysAt(root, path, schemas);
+  const suggest = suggester(keysAt(root, path, schemas));
   return issue.keys.map((key) => ({
     code: guards ? "unknown_guard" : "unknown_key",
     path: [...path, key],
     which: "key",
     message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-    hint: suggestion(key, known),
+    hint: suggest(key),
   }));
 };
 

@@ -2,10 +2,10 @@ import * as z from "zod";
 import { providerKinds, providerSchema } from "../providers/schema.ts";
 import { mcpServerSchema } from "../tools/schema.ts";
 import type { Path } from "./diagnostics.ts";
-import { pathText } from "./diagnostics.ts";
+import { maximumShown, pathText } from "./diagnostics.ts";
 import type { Located, ReadDocument } from "./document.ts";
 import type { Catalogue, Draft, Listed, Report } from "./draft.ts";
-import { withAgents } from "./extension-agents.ts";
+import { extensionOffset, withAgents } from "./extension-agents.ts";
 import type { ExtensionNames } from "./extensions.ts";
 import type { FolderReport } from "./files-map.ts";
 import type { ShapeIssue } from "./issues.ts";
@@ -42,13 +42,23 @@ const wrapperSchema = z.strictObject({
   embedded_skills: z.array(z.strictObject({ name: z.string() })).default([]),
 });
 
-/** Makes reports about paths of `node` point into the file. */
-const reporter =
-  (folder: FolderReport, place: ReadDocument["place"], node: Located, prefix: Path): Report =>
-  (code, path, message, options = {}) => {
+/** Makes reports about paths of `node` point into the file; what is said of a value merged into many agents is said once. */
+const reporter = (
+  folder: FolderReport,
+  place: ReadDocument["place"],
+  node: Located,
+  prefix: Path,
+): Report => {
+  const told = new Set<string>();
+  return (code, path, message, options = {}) => {
     const offset = offsetOf(node, path, options.which ?? "value");
+    const key = [offset, code, message, ...path.slice(2)].join("\n");
+    const mergeable = path[0] === "agents" && offset !== extensionOffset;
+    if (mergeable && told.has(key)) return;
+    if (mergeable) told.add(key);
     folder.add(code, place(offset), pathText([...prefix, ...path]), message, options.hint);
   };
+};
 
 const shapeReport =
   (report: Report) =>
@@ -117,9 +127,15 @@ export const readTeam = (
   const plain = effects.length + guards.length === 0;
   const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
   const removed: Removed = new Map();
-  const sections = parseLeniently(schemas.sections, rest, [], onWritten, { schemas, removed });
+  let wrongDefaults = 0;
+  const onSection = (issue: ShapeIssue): void => {
+    if (issue.path[0] === "defaults") wrongDefaults += 1;
+    onWritten(issue);
+  };
+  const sections = parseLeniently(schemas.sections, rest, [], onSection, { schemas, removed });
   if (sections === null) return null;
-  const merged = applyDefaults(written);
+  // Defaults with more mistakes than are shown are not gone through again in every agent (CF-9).
+  const merged = wrongDefaults > maximumShown ? written : applyDefaults(written);
   const report = reporter(folder, place, merged, prefix);
   const onMerged = shapeReport(report);
   const asWritten = (path: Path): Path => writtenPath(removed, path);

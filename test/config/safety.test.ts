@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { compileTeam } from "../../src/config/compile.ts";
 import { readDocument } from "../../src/config/document.ts";
 import { plain } from "../../src/config/located.ts";
+import { suggester } from "../../src/config/suggest.ts";
 import { complaints, compile, team } from "./support.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -179,6 +180,58 @@ test.each(costly)("CF-9: %s: done within two seconds", async (_, yaml, message) 
   const [first = ""] = await complaints(yaml);
   expect(performance.now() - began).toBeLessThan(2_000);
   expect(first).toContain(message);
+});
+
+const namesLike = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${name}_${String(at).padStart(4, "0")}`);
+
+const inDefaults: readonly (readonly [name: string, defaults: string, code: string])[] = [
+  [
+    "tools",
+    `options: { tool_output_limits: { ${namesLike("a_tool_of_no_toolbox", 4_500).join(": 1, ")}: 1 } }`,
+    "unknown_tool agents[0]",
+  ],
+  [
+    "wrong values",
+    `options: { tool_output_limits: { ${namesLike("a_tool_of_no_toolbox", 4_500).join(": -1, ")}: -1 } }`,
+    "out_of_range defaults",
+  ],
+  ["keys", `options: { ${namesLike("max_iteration", 4_500).join(": 1, ")}: 1 }`, "unknown_key defaults"],
+  ["skills", `skills: [${namesLike("a-skill-of-this-name", 4_500).join(", ")}]`, "unknown_skill agents[0]"],
+];
+
+test.each(inDefaults)(
+  "CF-9: thousands of wrong %s in the defaults of 64 agents are done within two seconds",
+  async (_, defaults, code) => {
+    const agents = Array.from({ length: 63 }, (__, at) => `  - { name: agent-${at} }`).join("\n");
+    const skills = namesLike("skills/a-skill-of-that-name", 30).map((name) => [`${name}/SKILL.md`, "Text."]);
+    const files = {
+      ...Object.fromEntries(skills),
+      "team.yaml": team({ agent: agents, top: `defaults: { ${defaults} }` }),
+    };
+    const began = performance.now();
+    const { diagnostics } = await compile(files);
+    expect(performance.now() - began).toBeLessThan(2_000);
+    const found = diagnostics.filter((each) => `${each.code} ${each.path}`.startsWith(code));
+    expect(found).toHaveLength(4_500);
+  },
+);
+
+test("CF-9, CF-29: no more names are compared with a list than are shown, each once", () => {
+  let comparisons = 0;
+  const known = new Proxy(["fs_read"], {
+    get: (target, key, receiver) => {
+      if (key === "filter") comparisons += 1;
+      return Reflect.get(target, key, receiver) as unknown;
+    },
+  });
+  const suggest = suggester(known);
+  for (let round = 0; round < 3; round++) {
+    for (const name of namesLike("x", 1_000)) suggest(name);
+    expect(suggest("x_0000")).toBe("known: fs_read");
+  }
+  expect(comparisons).toBe(100);
+  expect(suggester(known)("fs_raed")).toBe('did you mean "fs_read"? known: fs_read');
 });
 
 test("CF-9, CF-25: a response_schema of 3 000 levels is a diagnostic, as JSON text and as an object", async () => {

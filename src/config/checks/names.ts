@@ -4,7 +4,8 @@ import type { Draft } from "../draft.ts";
 import { at, child, itemsOf, textOf } from "../located.ts";
 import { hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles } from "../../providers/index.ts";
-import { suggestion } from "../suggest.ts";
+import { suggester, suggestion } from "../suggest.ts";
+import type { Suggest } from "../suggest.ts";
 
 /** Names are unique, and every name that is used is known (CF-25). */
 
@@ -41,23 +42,33 @@ const checkAliases = (draft: Draft): void => {
   }
 };
 
+interface Known {
+  readonly names: readonly string[];
+  readonly suggest: Suggest;
+}
+
+const knownIn = (draft: Draft, list: List): Known => {
+  const names = namesOf(draft, list);
+  return { names, suggest: suggester(names) };
+};
+
 const checkKnown = (
   draft: Draft,
   code: "unknown_provider" | "unknown_agent",
   path: Path,
   name: string | undefined,
-  known: readonly string[],
+  { names, suggest }: Known,
 ): void => {
-  if (name === undefined || known.includes(name)) return;
+  if (name === undefined || names.includes(name)) return;
   const what = code === "unknown_provider" ? "provider" : "agent";
-  draft.report(code, path, `there is no ${what} "${name}"`, { hint: suggestion(name, known) });
+  draft.report(code, path, `there is no ${what} "${name}"`, { hint: suggest(name) });
 };
 
 const fallbackPath = (draft: Draft, path: Path): Path =>
   at(draft.root, draft.writtenPath([...path, "provider"])) === undefined ? path : [...path, "provider"];
 
 const checkProviderNames = (draft: Draft): void => {
-  const known = namesOf(draft, "providers");
+  const known = knownIn(draft, "providers");
   const check = (path: Path, name: string | undefined): void =>
     checkKnown(draft, "unknown_provider", path, name, known);
   for (const { index, value } of draft.providers) {
@@ -99,7 +110,7 @@ const checkEmbeddings = (draft: Draft): void => {
 };
 
 const checkAgentNames = (draft: Draft): void => {
-  const known = namesOf(draft, "agents");
+  const known = knownIn(draft, "agents");
   const check = (path: Path, name: string | undefined): void =>
     checkKnown(draft, "unknown_agent", path, name, known);
   check(["entry_agent"], draft.sections.entry_agent);

@@ -1,27 +1,48 @@
 import { globMatch } from "../../sandbox/glob.ts";
-import { nearest } from "../../tools/suggest.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft } from "../draft.ts";
 import { builtInToolboxes } from "../known.ts";
 import { at } from "../located.ts";
-import { suggestion } from "../suggest.ts";
+import { nearestOf, suggester } from "../suggest.ts";
+import type { Suggest } from "../suggest.ts";
 import { namesOf } from "./names.ts";
 
 /** Toolboxes, their tools, and what is said about single tools (TB-4, CF-25). */
 
 type ToolboxEntry = AgentShape["toolboxes"][number];
 
-const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, servers: readonly string[]): void => {
+/** Names that the checks compare with. */
+interface Known {
+  readonly servers: readonly string[];
+  readonly suggestToolbox: Suggest;
+  readonly suggestTool: Suggest;
+  /** Suggestions from the tools of a toolbox. */
+  readonly suggestIn: ReadonlyMap<string, Suggest>;
+  readonly nearestTool: (name: string) => string | null;
+}
+
+const knownTo = (draft: Draft): Known => {
+  const servers = namesOf(draft, "mcp_servers");
+  const tools = [...draft.tools];
+  return {
+    servers,
+    suggestToolbox: suggester([...draft.toolboxes.keys(), ...servers]),
+    suggestTool: suggester(tools),
+    suggestIn: new Map([...draft.toolboxes].map(([name, own]) => [name, suggester(own)])),
+    nearestTool: nearestOf(tools),
+  };
+};
+
+const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, known: Known): void => {
   const object = at(draft.root, draft.writtenPath([...path, "name"])) !== undefined;
   const tools = draft.toolboxes.get(entry.name);
-  if (tools === undefined && !servers.includes(entry.name)) {
-    const known = [...draft.toolboxes.keys(), ...servers];
+  if (tools === undefined && !known.servers.includes(entry.name)) {
     draft.report(
       "unknown_toolbox",
       object ? [...path, "name"] : path,
       `there is no toolbox "${entry.name}"`,
       {
-        hint: suggestion(entry.name, known),
+        hint: known.suggestToolbox(entry.name),
       },
     );
   }
@@ -32,7 +53,7 @@ const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, servers: read
       "unknown_tool",
       [...path, "tools", index],
       `the toolbox ${entry.name} has no tool "${tool}"`,
-      { hint: suggestion(tool, tools) },
+      { hint: known.suggestIn.get(entry.name)?.(tool) },
     );
   });
 };
@@ -43,12 +64,12 @@ const toolsOf = (draft: Draft, entry: ToolboxEntry): readonly string[] =>
 /** A tool of an extension that bears a built-in's name either replaces it or was reported with its toolbox (TB-37). */
 const isBuiltIn = (toolbox: string): boolean => Object.hasOwn(builtInToolboxes, toolbox);
 
-const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, servers: readonly string[]): void => {
+const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, known: Known): void => {
   const boxes = new Set<string>();
   const owner = new Map<string, string>();
   agent.toolboxes.forEach((entry, place) => {
     const path: Path = ["agents", index, "toolboxes", place];
-    checkEntry(draft, path, entry, servers);
+    checkEntry(draft, path, entry, known);
     if (boxes.has(entry.name)) {
       draft.report("duplicate_name", path, `the toolbox "${entry.name}" stands here twice`);
       return;
@@ -66,14 +87,13 @@ const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, servers:
   });
 };
 
-const checkToolKeys = (draft: Draft, index: number, agent: AgentShape): void => {
-  const known = [...draft.tools];
+const checkToolKeys = (draft: Draft, index: number, agent: AgentShape, known: Known): void => {
   for (const option of ["tool_output_limits", "on_interrupt"] as const) {
     for (const tool of Object.keys(agent.options[option])) {
-      if (known.includes(tool) || tool.includes("__")) continue;
+      if (draft.tools.has(tool) || tool.includes("__")) continue;
       draft.report("unknown_tool", ["agents", index, "options", option, tool], `there is no tool "${tool}"`, {
         which: "key",
-        hint: suggestion(tool, known),
+        hint: known.suggestTool(tool),
       });
     }
   }
@@ -114,10 +134,10 @@ const fileToolboxes = ["filesystem", "search"];
 const leadsOut = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)/.test(pattern);
 
 /** A name near a tool's is a slip; any other may be a tool that a client brings along (TB-38). */
-const checkRule = (draft: Draft, path: Path, { tool, match }: Rule): void => {
+const checkRule = (draft: Draft, path: Path, { tool, match }: Rule, known: Known): void => {
   const isNamed = (name: string): boolean => globMatch(tool, name, { segments: false });
   const named = [...draft.tools].filter(isNamed);
-  const near = named.length === 0 && !/[*?[]|__/.test(tool) ? nearest(tool, [...draft.tools]) : null;
+  const near = named.length === 0 && !/[*?[]|__/.test(tool) ? known.nearestTool(tool) : null;
   if (near !== null) {
     const hint = `did you mean "${near}"?`;
     draft.report("unknown_tool", [...path, "tool"], `there is no tool "${tool}"`, { hint });
@@ -129,18 +149,18 @@ const checkRule = (draft: Draft, path: Path, { tool, match }: Rule): void => {
   draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
 };
 
-const checkRules = (draft: Draft, path: Path, rules: readonly Rule[] = []): void =>
-  rules.forEach((rule, index) => checkRule(draft, [...path, "permissions", "rules", index], rule));
+const checkRules = (draft: Draft, path: Path, known: Known, rules: readonly Rule[] = []): void =>
+  rules.forEach((rule, index) => checkRule(draft, [...path, "permissions", "rules", index], rule, known));
 
 /** Toolboxes and tools of every agent, permission rules, and MCP servers. */
 export const checkTools = (draft: Draft): void => {
-  const servers = namesOf(draft, "mcp_servers");
+  const known = knownTo(draft);
   checkServers(draft);
-  checkRules(draft, [], draft.sections.permissions.rules);
+  checkRules(draft, [], known, draft.sections.permissions.rules);
   for (const { index, value } of draft.agents) {
-    checkToolboxes(draft, index, value, servers);
-    checkToolKeys(draft, index, value);
+    checkToolboxes(draft, index, value, known);
+    checkToolKeys(draft, index, value, known);
     checkToolAccess(draft, index, value);
-    checkRules(draft, ["agents", index], value.permissions?.rules);
+    checkRules(draft, ["agents", index], known, value.permissions?.rules);
   }
 };

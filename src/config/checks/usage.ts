@@ -3,7 +3,7 @@ import { globMatch } from "../../sandbox/glob.ts";
 import type { Draft } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
 import { at, child, itemsOf } from "../located.ts";
-import { suggestion } from "../suggest.ts";
+import { suggester } from "../suggest.ts";
 import { namesOf } from "./names.ts";
 
 /** Skills and providers: known where they are used, used where they are given (CF-25). */
@@ -16,6 +16,7 @@ export const skillsOf = (skills: "none" | readonly string[], all: readonly strin
 
 const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
   const all = draft.skills.map(({ name }) => name);
+  const suggest = suggester(all);
   const used = new Set<string>();
   for (const { index, value } of draft.agents) {
     for (const name of skillsOf(value.skills, all)) used.add(name);
@@ -23,7 +24,7 @@ const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
     value.skills.forEach((name, place) => {
       if (all.includes(name)) return;
       draft.report("unknown_skill", ["agents", index, "skills", place], `there is no skill "${name}"`, {
-        hint: suggestion(name, all) ?? `add skills/${name}/SKILL.md`,
+        hint: suggest(name) ?? `add skills/${name}/SKILL.md`,
       });
     });
   }
