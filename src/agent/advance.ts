@@ -7,7 +7,7 @@ import { childEnded, isEnded } from "./child-ends.ts";
 import { questionExpired, questionsDropped } from "./child-questions.ts";
 import { changeChild } from "./child-start.ts";
 import { workingOf } from "./child-wait.ts";
-import { callsOfRun, changeRun, runOf, threadOf } from "./draft.ts";
+import { callsOfRun, changeCounters, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { concluded } from "./follows.ts";
 import { heldBy, limitOf, roomAwaited } from "./limits.ts";
@@ -83,8 +83,10 @@ const turnBegun = (draft: Draft, threadId: string): void => {
   const { phase, lingers } = runOf(draft, threadId);
   const { child } = threadOf(draft, threadId);
   if (lingers !== null) changeRun(draft, threadId, { lingers: null });
-  if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null))
+  if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
+    changeCounters(draft, threadId, { withheld: false });
+  }
   thinkingStarted(draft, threadId);
 };
 

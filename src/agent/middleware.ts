@@ -5,7 +5,7 @@ import { agentOf, append, changeCounters, changeThread, emit, retiredBy, runOf, 
 import type { Draft } from "./draft.ts";
 import { takenOut } from "./edits.ts";
 import type { SessionEvent } from "./events.ts";
-import { judgedBy } from "./guardrail.ts";
+import { judgedBy, withoutLeaks } from "./guardrail.ts";
 import { answerOf, isUnanswered } from "./result.ts";
 
 /** Middleware of an agent's runs (AG-37): what guards its answers, and what its log says. */
@@ -112,7 +112,16 @@ const answerNow = (draft: Draft, threadId: string, reason: "end_turn" | "termina
   };
 };
 
-/** The answer as the guardrails leave it: the innermost checks first (AG-37). */
+/** Words beside a report or a hand-over are no answer: if they tell what must not be told, there are none. */
+const asideGuarded = (draft: Draft, threadId: string): void => {
+  const { child } = threadOf(draft, threadId);
+  if (child === null || (child.completion === null && child.handover === null)) return;
+  const aside = lastAnswer(draft, threadId);
+  if (withoutLeaks(agentOf(draft, threadId).guardrails, aside) !== aside)
+    answerWithheld(draft, threadId, null);
+};
+
+/** What a run ends with as the guardrails leave it (AG-37). */
 export const answerGuarded = (
   draft: Draft,
   threadId: string,
@@ -121,6 +130,14 @@ export const answerGuarded = (
   const { guardrails } = agentOf(draft, threadId);
   if (guardrails.length === 0) return { do: "accept" };
   if (runOf(draft, threadId).counters.withheld === true) changeCounters(draft, threadId, { withheld: false });
+  const accepted = answerChecked(draft, threadId, reason);
+  if (accepted.do === "accept") asideGuarded(draft, threadId);
+  return accepted;
+};
+
+/** The innermost checks first. */
+const answerChecked = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): Accepted => {
+  const { guardrails } = agentOf(draft, threadId);
   for (const [place, guardrail] of [...guardrails.entries()].toReversed()) {
     const { onFail, maxRetries, text } = guardrail;
     const answer = answerNow(draft, threadId, reason);

@@ -51,7 +51,7 @@ const remembered = (draft: Draft, threadId: string, given: Parameters<typeof row
   return row !== null;
 };
 
-/** A run ends: if it completed, its inputs and its answer, the first that there is, are remembered. */
+/** A run ends: if it completed its task, its inputs and its answer, the first that there is, are remembered. */
 export const runRemembered = (
   draft: Draft,
   threadId: string,
@@ -64,7 +64,8 @@ export const runRemembered = (
   if (typeof input !== "string") return;
   entryWritten(draft, "inputs", run.id, undefined);
   const text = exchange(input, answers.find((answer) => answer !== null && answer !== "") ?? "");
-  if (completed) remembered(draft, threadId, { key: "", text, tags: [] });
+  const handsOver = threadOf(draft, threadId).child?.handover != null;
+  if (completed && !handsOver) remembered(draft, threadId, { key: "", text, tags: [] });
 };
 
 /** A tool remembers a text. Answers whether its agent has a memory. */

@@ -179,7 +179,7 @@ export const runFinished = (
   if (end.reason === "rolled_back") rolledBack(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
   const summary = thread.child === null ? null : (completionOf(draft, thread, end)?.summary ?? null);
-  runRemembered(draft, threadId, end.state === "completed", [result.text, summary]);
+  runRemembered(draft, threadId, end.state === "completed", [summary, result.text]);
   emit(draft, threadId, "agent_end", {
     prefix,
     parent: thread.parent,

@@ -78,6 +78,40 @@ describe("AG-37 AG-23: reports", () => {
   });
 });
 
+describe("AG-37: words beside a report or a hand-over", () => {
+  const handing = ["handoff", { agent: "writer", reason: "It fits", context: "The plan" }] as const;
+  const reported = (summary: string) => ["task_complete", { status: "completed", summary }] as const;
+  const textOfRun = (made: Crew): string | undefined => dataOf(made.bench, "run_end")[0]?.result.text;
+
+  test.each([
+    ["a report", said(key, reported("Coded.")), noKey],
+    [
+      "a report that another takes the place of",
+      said(key, reported(key)),
+      `${noKey}, on_fail: replace, text: Held.`,
+    ],
+    ["a report whose next try counts", said(key, reported("Coded.")), `${noKey}, on_fail: retry`],
+    ["a hand-over", said(key, handing), noKey],
+  ])("AG-37: what must not be told is told beside %s no more", async (_, reply, params) => {
+    const made = await mission([
+      { name: "lead", script: replies(said(delegate("coder")), said("Done.")) },
+      { name: "coder", script: replies(reply), yaml: `options: { max_handoffs: 1 }\n${guardrail(params)}` },
+      { name: "writer", script: replies(said("Written.")) },
+    ]);
+    expect(endings(made)[0]).toBe("coder completed:terminal_tool");
+    const [end] = dataOf(made.bench, "run_end");
+    expect(end).toMatchObject({ message: null, result: { text: "" } });
+    expect(JSON.stringify(chatOf(made, "main"))).not.toContain(key);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-37: other words stay, also those that are no finished answer", async () => {
+    const made = await called([said("Hm.", reported("Coded."))], guardrail(`${noKey}, min_length: 5`));
+    expect(textOfRun(made)).toBe("Hm.");
+    expect(resultsOf(made)).toEqual(["ok: Coded."]);
+  });
+});
+
 test("AG-37: each guardrail has retries of its own, also after a crash", async () => {
   const texts = [
     "long enough, but rude",

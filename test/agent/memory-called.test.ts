@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { memoryTables } from "../engine/access/tables.ts";
+import { openBench } from "../support/bench.ts";
+import type { Bench } from "../support/bench.ts";
+import { crewYaml, delegate, endings, replies, said } from "../support/crew.ts";
+import type { Member } from "../support/crew.ts";
+import { createProbe } from "../support/probe.ts";
+import type { Probe } from "../support/probe.ts";
+import { engineOf } from "../support/teams.ts";
+
+/** What is remembered of agents that call each other (AG-41): what was reported and asked, by whom it was. */
+
+interface Opened {
+  readonly bench: Bench;
+  readonly probe: Probe;
+  readonly remembered: () => readonly unknown[];
+}
+
+const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+
+const opened = async (members: readonly Member[], instant = true): Promise<Opened> => {
+  const { tables } = memoryTables();
+  const probe = createProbe(instant);
+  const engine = await engineOf(crewYaml(members), { toolboxes: [probe.toolbox] });
+  const bench = openBench({ engine, id: `s_${"a".repeat(26)}`, tables });
+  bench.ok("create", { metadata: { subject: "ada" } });
+  const remembered = (): readonly unknown[] =>
+    tables.read("SELECT text FROM memories ORDER BY n").map(({ text }) => text);
+  return { bench, probe, remembered };
+};
+
+const lead = member("lead", [said(delegate("coder", { task: "Paint the boat red" })), said("Done.")]);
+const painted = ["task_complete", { status: "completed", summary: "Painted the boat." }] as const;
+
+test("AG-41 AG-23: of a called agent its report is remembered, not the words beside it", async () => {
+  const { bench, remembered } = await opened([
+    lead,
+    member("coder", [said("I will report now.", painted)], "memory: {}"),
+  ]);
+  bench.send("Go");
+  await bench.idle();
+  expect(remembered()).toEqual([expect.stringMatching(/Paint the boat red\nAnswered: Painted the boat\.$/)]);
+});
+
+test("AG-41 AG-26: of a run that hands its task over nothing is remembered; the peer's answer is", async () => {
+  const { bench, remembered } = await opened([
+    lead,
+    member(
+      "coder",
+      [said("Not mine.", ["handoff", { agent: "writer", reason: "It fits", context: "The plan" }])],
+      "memory: {}\noptions: { max_handoffs: 1 }",
+    ),
+    member("writer", [said("Painted.")], "memory: {}"),
+  ]);
+  bench.send("Go");
+  await bench.idle();
+  expect(endings({ bench })).toHaveLength(3);
+  expect(remembered()).toEqual([expect.stringMatching(/Answered: Painted\.$/)]);
+});
