@@ -394,6 +394,25 @@ describe("AG-32: looking after children", () => {
     checkInvariants(made.bench, ["in_1"]);
   });
 
+  test.each([
+    ["nobody else is there", "delegation: { async: true }", []],
+    ["nobody else is there to ask", "options: { interaction_mode: interactive }", []],
+    ["nobody may be called", "delegation: { async: true, may_call: [] }", [member("coder", [done])]],
+  ])("AG-20 AG-32: where %s, there is no tool to look after children", async (_, yaml, others) => {
+    const made = await crew([member("lead", [done], yaml), ...others]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    const names = made.bench.requests[0]?.tools.map(({ name }) => name) ?? [];
+    expect(names.filter((name) => name.endsWith("_child") || name.endsWith("_children"))).toEqual([]);
+  });
+
+  test("AG-14 AG-32: nameless agents in the background are looked after, too", async () => {
+    const made = await crew([member("lead", [done], "delegation: { async: true, ad_hoc: true }")]);
+    made.bench.send("Go");
+    await made.bench.idle();
+    expect(made.bench.requests[0]?.tools.map(({ name }) => name)).toContain("check_children");
+  });
+
   test("AG-32: the tools exist only where background work or questions are configured", async () => {
     const names = async (yaml: string, coder = ""): Promise<readonly string[]> => {
       const made = await crew([member("lead", [done], yaml), member("coder", [done], coder)]);

@@ -53,7 +53,7 @@ export interface AgentsToolboxParts {
   readonly calls: boolean;
   /** It may start nameless agents (AG-14). */
   readonly adHoc: boolean;
-  /** It may have children that it does not wait for, or that ask it. */
+  /** Its children may be such that it does not wait for, or that ask it. */
   readonly manages: boolean;
   readonly nameOf: NameOf;
 }
@@ -65,6 +65,6 @@ export const createAgentsToolbox = ({ calls, adHoc, manages, nameOf }: AgentsToo
   tools: [
     ...(calls ? [listAgents, delegateToAgent, spawnAgents, delegate, dispatchTasks] : []),
     ...(adHoc ? [spawnAgent] : []),
-    ...(manages ? [checkChildren, steerChild, cancelChild, answerChild] : []),
+    ...(manages && (calls || adHoc) ? [checkChildren, steerChild, cancelChild, answerChild] : []),
   ].map((tool) => judgedByAgent(tool, nameOf)),
 });
