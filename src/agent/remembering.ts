@@ -10,9 +10,9 @@ import type { Input, Run } from "./state.ts";
 
 /** What is remembered of a run (AG-41): its inputs are kept as they come, and leave with the answer in the commit of its end. */
 
-/** Whether an agent's run is one to be remembered: neither a light one, nor one that only tells of another's result. */
-const isRemembered = (draft: Draft, threadId: string, { light, announces }: Run): boolean =>
-  !light && !announces && agentOf(draft, threadId).memory?.write === true;
+/** Whether an agent's run is one to be remembered; one that only tells of another's result has no input that is heard. */
+const isRemembered = (draft: Draft, threadId: string, { light }: Run): boolean =>
+  !light && agentOf(draft, threadId).memory?.write === true;
 
 /** An input of a run is kept for its end, since the chat may have shrunk by then. */
 export const inputHeard = (draft: Draft, { thread: threadId, content, origin }: Input): void => {

@@ -61,3 +61,33 @@ test("AG-41 AG-26: of a run that hands its task over nothing is remembered; the 
   expect(endings({ bench })).toHaveLength(3);
   expect(remembered()).toEqual([expect.stringMatching(/Answered: Painted\.$/)]);
 });
+
+test("AG-41 AG-31: what a person asks during an announcing run is remembered with its answer, the announcement is not", async () => {
+  const look = (name: string): string => said(["look", { name }]);
+  const { bench, probe, remembered } = await opened(
+    [
+      member(
+        "lead",
+        [said(delegate("coder", { async: true })), said("Started."), look("l"), said("It lies in Kiel.")],
+        "memory: {}\ndelegation: { async: true }",
+      ),
+      member("coder", [look("c"), said("Coded.")]),
+    ],
+    false,
+  );
+  const finished = async (name: string): Promise<void> => {
+    probe.calls.find((call) => call.name === name)?.finish();
+    for (let round = 0; round < 3; round++) await bench.steps();
+  };
+  bench.send("Go");
+  for (let round = 0; round < 3; round++) await bench.steps();
+  await finished("c");
+  bench.send("Where is the boat?", { on_busy: "steer" });
+  await finished("l");
+  await bench.idle();
+  expect(endings({ bench })).toHaveLength(3);
+  expect(remembered()).toEqual([
+    "Asked: Go\nAnswered: Started.",
+    "Asked: Where is the boat?\nAnswered: It lies in Kiel.",
+  ]);
+});
