@@ -21,6 +21,23 @@ const without = (value: object, keys: readonly string[]): object =>
 
 type Definable = Omit<Team, "revision" | "name" | "secrets">;
 
+/** What is said of models beside their prices; an id alone only says what may be chosen, as `sessions` does. */
+const definedModels = (models: Team["models"]): object =>
+  Object.fromEntries(
+    Object.entries(models)
+      .map(([id, model]) => [id, without(model, ["price"])] as const)
+      .filter(([, rest]) => Object.values(rest).some((value) => value !== undefined)),
+  );
+
+/** The models of a pin with the deployed ids and prices. */
+const pricedModels = (pinned: Team["models"], deployed: Team["models"]): Team["models"] => {
+  const current = Object.entries(deployed).map(([id, { price }]) => {
+    const model = Object.hasOwn(pinned, id) ? pinned[id] : {};
+    return [id, price === undefined ? { ...model } : { ...model, price }] as const;
+  });
+  return { ...pinned, ...Object.fromEntries(current) };
+};
+
 /** The part of a team that a session keeps for life; the rest always comes from the deployed Worker. */
 export const definitionOf = (team: Definable): Json => {
   const definition = {
@@ -31,9 +48,7 @@ export const definitionOf = (team: Definable): Json => {
     mcp_servers: team.mcp_servers.map((server) =>
       without(server, ["url", "command", "args", "env", "headers"]),
     ),
-    models: Object.fromEntries(
-      Object.entries(team.models).map(([id, model]) => [id, without(model, ["price"])]),
-    ),
+    models: definedModels(team.models),
     default_context_windows: team.default_context_windows,
     permissions: team.permissions,
     filesystem: team.filesystem,
@@ -86,12 +101,7 @@ export const withDefinition = (deployed: Team, revision: string, definition: Jso
     return { ...current, ...server };
   });
   if (missing.length > 0) return { ok: false, missing };
-  const models = Object.fromEntries(
-    Object.entries(pinned.models).map(([id, model]) => {
-      const price = deployed.models[id]?.price;
-      return [id, price === undefined ? model : { ...model, price }];
-    }),
-  );
+  const models = pricedModels(pinned.models, deployed.models);
   return {
     ok: true,
     team: { ...deployed, ...pinned, http: deployed.http, providers, mcp_servers: servers, models, revision },

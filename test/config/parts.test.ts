@@ -380,6 +380,26 @@ test("CF-32: a pinned definition takes its connections from the deployed team", 
   expect(pinned.team.revision).toBe(old.revision);
 });
 
+test("CF-31, CF-32: a price is a connection, also the first of a model and one that is taken away", async () => {
+  const priced = (models: string): Promise<Team> => built(team({ top: `models: { ${models} }` }));
+  const none = await built(team());
+  const first = await priced("far: { price: { input: 1, output: 2 } }");
+  const other = await priced("far: { price: { input: 3, output: 4 } }, near: { alias: n }");
+  expect(first.revision).toBe(none.revision);
+  expect(other.revision).not.toBe(none.revision);
+  const models = (deployed: Team, old: Team): unknown => {
+    const pinned = withDefinition(deployed, old.revision, definitionOf(old));
+    return pinned.ok ? pinned.team.models : pinned.missing;
+  };
+  expect(models(first, none)).toEqual({ far: { price: { input: 1, output: 2 } } });
+  expect(models(other, first)).toEqual({ far: { price: { input: 3, output: 4 } }, near: {} });
+  expect(models(first, other)).toEqual({ far: { price: { input: 1, output: 2 } }, near: { alias: "n" } });
+  expect(models(none, first)).toEqual({});
+  const open = await priced("open: {}");
+  expect(open.revision).toBe(none.revision);
+  expect(models(open, open)).toEqual({ open: {} });
+});
+
 test("CF-34: a pinned definition whose provider is gone names it", async () => {
   const old = await built(team());
   const deployed = await built(team().replace("name: main", "name: other"));
