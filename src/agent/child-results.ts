@@ -110,6 +110,7 @@ export const childEnd = (
     reason,
     error: state === "cancelled" ? (child.stopped?.why ?? "it was cancelled") : error,
     result: headAndTail(whole, maxLength, recall),
+    ...(isLonger(whole, maxLength) ? { length: [...whole].length } : {}),
     recall,
     completion,
     files_modified: files,
@@ -209,7 +210,7 @@ const fittedItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number)
   const { result, ...rest } = short;
   return result === undefined
     ? short
-    : { ...short, result: headAndTail(result, share - sizeOf(rest), recall) };
+    : { ...short, result: headAndTail(result, share - sizeOf(rest), recall, end.length) };
 };
 
 /** Items that are together no longer than a list may be; the whole of what is cut stays readable (AG-24). */

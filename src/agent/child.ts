@@ -61,7 +61,9 @@ export interface ChildEnd {
   readonly error: string | null;
   /** Result text, at most `max_result_length` characters. */
   readonly result: string | null;
-  /** The whole of a result that was cut. */
+  /** How long it was before it was cut; absent: it is whole. */
+  readonly length?: number;
+  /** The whole of a result, or of a report, that was cut. */
   readonly recall: string | null;
   readonly completion: Completion | null;
   readonly files_modified: readonly string[];

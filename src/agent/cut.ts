@@ -7,14 +7,20 @@ const marker = (shown: number, total: number, recall: string | null): string =>
 export const isLonger = (text: string, most: number): boolean =>
   text.length > most && (text.length > 2 * most || [...text].length > most);
 
-/** At most `most` characters, the marker included; `recall` names the stored whole. */
-export const headAndTail = (text: string, most: number, recall: string | null = null): string => {
+/** At most `most` characters, the marker included; `recall` names the stored whole, `total` its length if `text` was cut before. */
+export const headAndTail = (
+  text: string,
+  most: number,
+  recall: string | null = null,
+  total?: number,
+): string => {
   if (!isLonger(text, most)) return text;
   const points = [...text];
-  const room = Math.max(0, most - marker(points.length, points.length, recall).length);
+  const whole = total ?? points.length;
+  const room = Math.max(0, most - marker(whole, whole, recall).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
   const end = tail === 0 ? "" : points.slice(-tail).join("");
-  const cut = `${points.slice(0, head).join("")}${marker(room, points.length, recall)}${end}`;
+  const cut = `${points.slice(0, head).join("")}${marker(room, whole, recall)}${end}`;
   return [...cut].slice(0, most).join("");
 };

@@ -101,3 +101,17 @@ describe("AG-24: long lists of a report", () => {
     expect(end).toMatch(/- f99 f+ \(claimed\)$/);
   });
 });
+
+test("AG-24: a result that is cut to its length, and again to its share of a list, names how long it was", async () => {
+  const made = await mission([
+    member("lead", [said(spawn(["coder", "writer", "tester"].map((name) => task(name)))), done]),
+    ...["coder", "writer", "tester"].map((name) => member(name, [said(name.repeat(5_000))])),
+  ]);
+  const [one = "", ...rest] = itemsOf(made).map(({ result }) => result ?? "");
+  const [, head = "", shown = "", total = "", tail = ""] =
+    /^(\w+) … \[(\d+) of (\d+) characters shown; recall\("b\d+"\) has the full text\] … (\w+)$/.exec(one) ??
+    [];
+  expect(total).toBe(`${"coder".length * 5_000}`);
+  expect(head.length + tail.length).toBe(Number(shown));
+  expect([one, ...rest].join("").length).toBeLessThanOrEqual(32_000);
+});
