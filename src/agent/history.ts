@@ -58,15 +58,19 @@ const outcomeDigest = (
   volatile: readonly string[] | undefined,
 ): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content, volatile), recall)}`);
 
+/** Calls of a reply that may run; those behind them are refused, and have no record (SE-13). */
+export const mostCalls = 64;
+
 /** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
 export const numbered = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
   const { historySize, isPoll } = agentOf(draft, threadId);
   if (historySize === 0) return calls;
   const { recordMarks } = threadOf(draft, threadId);
   changeThread(draft, threadId, {
-    recordMarks: { ...recordMarks, next: recordMarks.next + calls.length },
+    recordMarks: { ...recordMarks, next: recordMarks.next + Math.min(calls.length, mostCalls) },
   });
   return calls.map((call, at) => {
+    if (at >= mostCalls) return call;
     const { name, args } = call.call;
     return { ...call, record: { n: recordMarks.next + at, args: argsDigest(args), poll: isPoll(name) } };
   });

@@ -14,7 +14,7 @@ import {
   seenBy,
   windowOf,
 } from "./guard-state.ts";
-import { recordedName } from "./history.ts";
+import { argsDigest, recordedName } from "./history.ts";
 import { parseJson } from "./json.ts";
 import { callEnded } from "./outcomes.ts";
 
@@ -31,7 +31,7 @@ interface Remarks {
 const judgedCall = ({ call, record }: Call): JudgedCall => ({
   id: call.id,
   tool: recordedName(call.name),
-  args: record?.args ?? "",
+  args: record?.args ?? argsDigest(call.args),
   poll: record?.poll ?? false,
   get input() {
     return parseJson(call.args) ?? call.args;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { CallRecord } from "../agent/effect.ts";
 import { defineGuard } from "../agent/guard.ts";
+import { mostCalls } from "../agent/history.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
 import { keyOf } from "./detectors.ts";
 
@@ -14,14 +15,11 @@ type State = {
   readonly count: number;
   /** Number of its last record. */
   readonly last: number;
-  /** The reply under way. */
+  /** The reply under way, and how many of its calls will have records. */
   readonly open?: { readonly calls: string; readonly size: number };
 };
 
 const initial: State = { calls: "", outcomes: "", count: 0, last: 0 };
-
-/** Calls of a reply at most (SE-13). */
-const mostCalls = 64;
 
 /** The state before a reply; records that are no reply of this row, or are gone with a person's input, break it. */
 const unbroken = (state: State, history: readonly CallRecord[]): State => {
@@ -51,7 +49,8 @@ export const equalReplies = defineGuard({
     if (later > 0) return { do: "allow" };
     const all = [...earlier, call];
     const calls = shortDigest(all.map(keyOf).join("\n"));
-    return { do: "allow", state: { ...unbroken(state, history), open: { calls, size: all.length } } };
+    const size = Math.min(all.length, mostCalls);
+    return { do: "allow", state: { ...unbroken(state, history), open: { calls, size } } };
   },
   after: (record, history, { params, state }) => {
     const next = closed(state, [...history.filter(({ n }) => n > state.last), record]);

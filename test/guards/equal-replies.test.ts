@@ -41,6 +41,35 @@ describe("EF-36: options.loop_detection_threshold", () => {
     expect(ends(short.bench)).toEqual(["completed:end_turn"]);
   });
 
+  const many = (last: string): string => calls(...times(69, "same {a: 1}"), last);
+
+  test("EF-36 SE-13: replies of more than 64 calls count by those that may run, whichever are refused", async () => {
+    const tool = same();
+    const { bench } = await run(script(...times(4, many("same {a: 1}"))), {
+      agent: after(3, "guards: { tool_loops: false }"),
+      tools: [tool.tool],
+    });
+    expect(ends(bench)).toEqual(["failed:tool_loop"]);
+    expect(tool.ran()).toBe(3 * 64);
+    expect(results(bench)).toHaveLength(3 * 70);
+    expect(lastResult(bench)).toMatchObject({ loop_detected: true, turns: 3 });
+    checkInvariants(bench, []);
+  });
+
+  test("EF-36 SE-13: one outcome of 64 that differs, or another call among those refused, makes another reply", async () => {
+    const tool = saying("same", (count) => (count === 64 + 64 ? "different" : "always this"));
+    const { bench } = await run(script(...times(4, many("same {a: 1}")), done), {
+      agent: after(3, "guards: { tool_loops: false }"),
+      tools: [tool.tool],
+    });
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    const other = await run(script(many("same {a: 1}"), many("same {a: 2}"), done), {
+      agent: after(2, "guards: { tool_loops: false }"),
+      tools: [same().tool],
+    });
+    expect(ends(other.bench)).toEqual(["completed:end_turn"]);
+  });
+
   test("a different reply between begins the count anew", async () => {
     const [tool, other] = [same(), changing("other")];
     const two = times(2, calls("same"));
