@@ -61,7 +61,7 @@ const askedBy = ({ child }: Thread): object => {
   return { question: { id, text, options } };
 };
 
-const liveView = (thread: Thread): object => {
+const liveView = (draft: Draft, thread: Thread): object => {
   const { id, agent, child, run } = thread;
   const { label, task } = child ?? { label: "", task: "" };
   const { turn: turns, usage } = run ?? { turn: 0, usage: noUsage };
@@ -74,7 +74,7 @@ const liveView = (thread: Thread): object => {
     task,
     turns,
     usage,
-    last_text: shownText(thread),
+    last_text: shownText(draft, thread),
     ...askedBy(thread),
   };
 };
@@ -102,7 +102,7 @@ export const childrenChecked = (draft: Draft, threadId: string, call: Call, name
     .filter((record): record is ChildRecord => record !== null)
     .filter(({ id, end }) => end !== null && !live.some((thread) => thread.id === id));
   const views = [
-    ...live.filter(({ id }) => only === null || id === only).map(liveView),
+    ...live.filter(({ id }) => only === null || id === only).map((thread) => liveView(draft, thread)),
     ...ended.filter(({ id }) => only === null || id === only).map(endedView),
   ];
   if (named === null || views.length > 0) callAnswered(draft, threadId, call, JSON.stringify(views));

@@ -40,8 +40,9 @@ const lastText = ({ chat, run: active, lastRun }: Thread): string => {
 const saidAtLast = (draft: Draft, thread: Thread): string =>
   withoutLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
 
-/** First characters of the last thing an agent said. */
-export const shownText = (thread: Thread): string => firstCharacters(lastText(thread), longestLastText);
+/** First characters of the last thing an agent said, as far as it may be told. */
+export const shownText = (draft: Draft, thread: Thread): string =>
+  firstCharacters(saidAtLast(draft, thread), longestLastText);
 
 /** Its own report, or the runtime's where a limit ended it (AG-25). */
 export const completionOf = (
@@ -116,7 +117,7 @@ export const childEnd = (
     files_modified: files,
     usage: work.usage,
     turns: run.turns,
-    last_text: firstCharacters(saidAtLast(draft, thread), longestLastText),
+    last_text: shownText(draft, thread),
     handoffs: child.handoffs,
     ...(child.before === undefined ? {} : { first: child.before.first }),
     warning: child.warning,

@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { chatOf, childIds, delegate, endings, mission, replies, resultsOf, said } from "../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  mission,
+  replies,
+  resultsOf,
+  said,
+} from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
 import { dataOf, ends, lastResult, play, run, textsOf } from "./play.ts";
 
@@ -76,6 +86,35 @@ describe("AG-37 AG-23: reports", () => {
     ]);
     expect(resultsOf(made)).toEqual(["ok: Well written."]);
   });
+});
+
+test("AG-37 AG-32: what must not be told is not shown of a child at work, either", async () => {
+  const made = await crew(
+    [
+      {
+        name: "lead",
+        script: replies(
+          said(delegate("coder", { async: true }), ["look", { name: "l" }]),
+          said(["check_children", {}]),
+          said("Done."),
+        ),
+        yaml: "delegation: { async: true }",
+      },
+      {
+        name: "coder",
+        script: replies(said(`I found ${key}`, ["look", { name: "c" }]), said("Coded.")),
+        yaml: guardrail(`${noKey}, text: "Not shown."`),
+      },
+    ],
+    { instant: false },
+  );
+  made.bench.send("Go");
+  for (let round = 0; round < 3; round++) await made.bench.steps();
+  made.probe.calls.find(({ name }) => name === "l")?.finish();
+  for (let round = 0; round < 3; round++) await made.bench.steps();
+  const checked = resultsOf(made).find((text) => text.includes("last_text"));
+  expect(checked).toContain('"state":"running"');
+  expect(checked).toContain('"last_text":"Not shown."');
 });
 
 describe("AG-37: words beside a report or a hand-over", () => {
