@@ -15,7 +15,7 @@ const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema
 export const environment = (name: string): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
-build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config", "src/config"] }
+build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config", "src"] }
 vars = {}
 services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
 `;

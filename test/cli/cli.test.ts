@@ -316,6 +316,13 @@ test("CF-37: new-team refuses what exists, and nothing changes", async () => {
   expect(made["wrangler.toml"]).toBe(snapshot(root)["wrangler.toml"]);
 });
 
+test("CF-3: every environment is built anew when its config or the code changes", async () => {
+  const { call, read } = place();
+  await call("new-team", "acme");
+  const watched = read("wrangler.toml").match(/watch_dir = .*?\]/g);
+  expect(watched).toEqual(Array(4).fill('watch_dir = ["config", "src"]'));
+});
+
 test("CF-37: an environment is found in every notation", () => {
   expect(
     [
