@@ -189,7 +189,7 @@ export const effectApplied = (
   const { effects } = threadOf(draft, threadId);
   if (state !== undefined) changeThread(draft, threadId, { effects: { ...effects, [key]: state } });
   const hides = tools !== undefined && phase === "before_complete";
-  const hidden = hides ? toolsHidden(draft, threadId, tools.hide) : 0;
+  const hidden = hides ? toolsHidden(draft, threadId, effect.kind, tools.hide) : 0;
   const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
   if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
     emit(draft, threadId, "effect_applied", {
@@ -210,11 +210,12 @@ const tokensOf = (draft: Draft, thread: Thread): number =>
   requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
 
 /** Takes tools out of the turn (EF-7); how many of those that it declared so far. */
-const toolsHidden = (draft: Draft, threadId: string, hide: readonly string[]): number => {
-  const { hidden: known } = runOf(draft, threadId);
-  const hidden = [...new Set([...known, ...hide])];
-  changeRun(draft, threadId, { hidden });
-  const fresh = new Set(hidden.slice(known.length));
+const toolsHidden = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
+  const { hidden: known, hiders } = runOf(draft, threadId);
+  const fresh = new Set(hide.filter((name) => !known.includes(name)));
+  if (fresh.size === 0) return 0;
+  const hidden = [...known, ...fresh];
+  changeRun(draft, threadId, { hidden, hiders: [...(hiders ?? []), ...[...fresh].map(() => kind)] });
   return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
 };
 

@@ -22,6 +22,8 @@ export interface Sight {
   /** The session's model override, if it was the thread's, too. */
   readonly override: string | null;
   readonly hidden: readonly string[];
+  /** Kinds of the effects that hid them, one for each; absent: none is hidden. */
+  readonly hiders?: readonly string[];
   /** Newest message of the call before. */
   readonly previous: string | null;
   readonly schema: Json | null;

@@ -61,7 +61,7 @@ export const sightOf = (
   }: { readonly edit: number; readonly override: string | null; readonly held: number },
 ): Sight => {
   const { depth, nextPos, previousNewest } = thread;
-  const { light, hidden, outputSchema, lane } = run;
+  const { light, hidden, hiders = [], outputSchema, lane } = run;
   const { provider, model, window } = lane;
   const size = requestTokens(agent, thread, run);
   return {
@@ -75,6 +75,7 @@ export const sightOf = (
     light,
     override,
     hidden,
+    ...(hidden.length === 0 ? {} : { hiders }),
     previous: previousNewest,
     schema: outputSchema,
     hash: null,

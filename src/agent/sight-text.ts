@@ -52,11 +52,14 @@ const checks: Readonly<Record<string, string>> = {
   false: "the bytes differ from those that were sent: the definition has changed since",
 };
 
+const hiddenTool = ({ name, by }: Fields): string =>
+  by === null ? text(name) : `${text(name)} by ${text(by)}`;
+
 /** Renders what `sightView` gives. */
 export const sightText = (view: Fields): string => {
   const hidden = fieldsOf(view["hidden"]);
   const outcome = text(view["outcome"]);
-  const removed = Array.isArray(view["hidden_tools"]) ? view["hidden_tools"].map(text).join(", ") : "";
+  const removed = fieldsOf(view["hidden_tools"]).map(hiddenTool).join(", ");
   return [
     `${text(view["run"])}, turn ${text(view["turn"])}: ${text(view["agent"])} on ${text(view["provider"])}/${text(view["model"])}${outcome === "ok" ? "" : `, ${outcome}`}`,
     ...callLines(view),

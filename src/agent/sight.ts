@@ -192,6 +192,10 @@ const changesOf = (before: Seen | null, now: Seen): readonly Change[] => {
   ];
 };
 
+/** Tools that the call did not have, and the effect that took each away. */
+const hiddenTools = (saw: Sight | undefined): readonly Json[] =>
+  (saw?.hidden ?? []).map((name, at) => ({ name, by: saw?.hiders?.[at] ?? null }));
+
 /** Tokens of a request beside its messages. */
 const restOf = ({ row, chat }: Seen): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
 
@@ -258,7 +262,7 @@ export const sightView = (
     tools: tools.map(({ name, description }) => ({ name, description })),
     messages: chat.shown.map(messageView),
     hidden: hiddenView(chat),
-    hidden_tools: row.saw?.hidden ?? [],
+    hidden_tools: hiddenTools(row.saw),
     changes: changesOf(before, now) as unknown as Json,
     verified,
   };

@@ -154,6 +154,8 @@ export interface Run {
   readonly outputSchema: Json | null;
   /** Tools that effects took out of this turn (EF-7). */
   readonly hidden: readonly string[];
+  /** Kinds of the effects that did, one for each; absent: none did yet. */
+  readonly hiders?: readonly string[];
   /** Notes of effects that wait for the results of the open calls (EF-2). */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** Times that the provider refused this turn's request as too long (EF-25). */

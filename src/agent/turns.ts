@@ -78,7 +78,7 @@ const turnOpened = (draft: Draft, threadId: string): void => {
 
 /** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit (SE-9 row 10, EF-4). */
 export const thinkingStarted = (draft: Draft, threadId: string): void => {
-  const { phase, repair, climbed } = runOf(draft, threadId);
+  const { phase, repair, climbed, hiders } = runOf(draft, threadId);
   if (phase.at !== "ready") {
     attemptStarted(draft, threadId);
     return;
@@ -94,7 +94,12 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
     wrapUpNoted(draft, threadId);
     turnOpened(draft, threadId);
   }
-  changeRun(draft, threadId, { hidden: [], overflows: 0, ...(climbed === true ? { climbed: false } : {}) });
+  changeRun(draft, threadId, {
+    hidden: [],
+    overflows: 0,
+    ...(hiders === undefined || hiders.length === 0 ? {} : { hiders: [] }),
+    ...(climbed === true ? { climbed: false } : {}),
+  });
   if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
 };
 

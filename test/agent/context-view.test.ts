@@ -104,6 +104,7 @@ describe("EF-42: the context view", () => {
     expect(overlaid?.tokens).toBeLessThan(overlaid?.original_tokens ?? 0);
     expect(view.hidden[0]).toMatchObject({ id: "msg_main_0", why: expect.stringContaining("summarised in") });
     expect(view.tools.map(({ name }) => name)).not.toContain("fire");
+    expect(view).toMatchObject({ hidden_tools: [{ name: "fire", by: "retirer" }] });
     expect(viewOf(await twenty(), 1).tools.map(({ name }) => name)).toContain("fire");
   });
 
