@@ -44,13 +44,14 @@ const saidAtLast = (draft: Draft, thread: Thread): string =>
 export const shownText = (draft: Draft, thread: Thread): string =>
   firstCharacters(saidAtLast(draft, thread), longestLastText);
 
-/** Its own report, or the runtime's where a limit ended it (AG-25). */
+/** Its own report, unless it hands its task over (AG-26), or the runtime's where a limit ended it (AG-25). */
 export const completionOf = (
   draft: Draft,
   thread: Thread,
   end: { readonly state: RunState; readonly reason: EndReason; readonly error: string | null },
 ): Completion | null => {
-  if (end.state === "completed") return thread.child?.completion ?? null;
+  const { completion = null, handover = null } = thread.child ?? {};
+  if (end.state === "completed") return handover === null ? completion : null;
   if (end.state !== "failed" || !limits.includes(end.reason)) return null;
   const summary = headAndTail(saidAtLast(draft, thread), longestSummary);
   return { status: "failed", summary, caveats: [end.error ?? end.reason] };

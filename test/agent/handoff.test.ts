@@ -71,6 +71,29 @@ test("AG-26: it beats task_complete in one batch, whichever comes first", async 
   }
 });
 
+test("AG-26 AG-37 AG-39: a report that a handoff beats is told to nobody, and leaves no lesson", async () => {
+  const report = ["task_complete", { status: "failed", summary: "SECRET no paint" }] as const;
+  const yaml = `options: { max_handoffs: 1 }
+middleware: [{ kind: output_guardrail, params: { must_not_contain: [SECRET] } }]`;
+  for (const batch of [said(hand("writer"), report), said(report, hand("writer"))]) {
+    const made = await mission(
+      [
+        member("lead", [said(delegate("coder")), done]),
+        member("coder", [batch], yaml),
+        member("writer", [said("Written.")]),
+      ],
+      { team: "reflections: { scope: session }" },
+    );
+    expect(resultsOf(made)).toEqual(["ok: Written."]);
+    expect(eventsAs(made, "agent_end").map(({ data }) => data.summary)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(made.bench.rows("entries").filter(({ store }) => store === "reflections")).toEqual([]);
+  }
+});
+
 test("AG-26: self, unknown, forbidden and empty fields are error results, and the run goes on", async () => {
   const made = await mission([
     member("lead", [said(delegate("coder")), done]),
