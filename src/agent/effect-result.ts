@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
-import type { EffectResult, Inject, Overlay, Retire } from "./effect.ts";
+import type { ChatEdit, EffectResult, Inject, Overlay, Retire } from "./effect.ts";
 import type { EndReason } from "./events.ts";
 
 /** Results of effects that anybody may have written. */
@@ -13,9 +13,7 @@ const editLimit = 50;
 const isText = (value: unknown): value is string => typeof value === "string";
 
 const isOverlay = ({ message, part, text }: Overlay["overlay"]): boolean =>
-  isText(message) &&
-  Number.isInteger(part) &&
-  isText(typeof text === "function" ? (text as (recall: string) => unknown)("b0") : text);
+  isText(message) && Number.isInteger(part) && (isText(text) || typeof text === "function");
 
 const isRetire = ({ from, to, summary }: Retire["retire"]): boolean =>
   isText(from) && isText(to) && (summary === undefined || isText(summary));
@@ -27,6 +25,17 @@ const isEdit = (edit: unknown): boolean => {
   if (retire != null) return isRetire(retire);
   return overlay != null && isOverlay(overlay);
 };
+
+const sampleId = "b0000";
+
+/** The same edits, a text that names where the whole is kept made here once: what a function does later, it would do in the commit. */
+const settled = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
+  edits.map((edit) => {
+    if (!("overlay" in edit) || typeof edit.overlay.text !== "function") return edit;
+    const sample: unknown = edit.overlay.text(sampleId);
+    if (!isText(sample)) throw new Error("the text of an overlay is none");
+    return { overlay: { ...edit.overlay, text: (id) => sample.replaceAll(sampleId, id) } };
+  });
 
 /** Whether a text has more characters than a note may have. */
 const isLong = (text: string): boolean => text.length > noteLimit && [...text].length > noteLimit;
@@ -66,9 +75,10 @@ const checkNotices = (notices: unknown): void => {
   throw new Error(`notify${path}: ${issue.message}`);
 };
 
-const endReasons: Readonly<Record<EndReason, true>> = {
-  end_turn: true,
-  terminal_tool: true,
+type Failure = Exclude<EndReason, "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back">;
+
+/** Reasons for which a run fails: other ends are not an effect's to bring. */
+const failures: Readonly<Record<Failure, true>> = {
   max_iterations: true,
   tool_loop: true,
   no_progress: true,
@@ -88,15 +98,12 @@ const endReasons: Readonly<Record<EndReason, true>> = {
   storage_error: true,
   poisoned: true,
   internal: true,
-  cancelled: true,
-  interrupted: true,
-  rolled_back: true,
 };
 
 const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
   if (stop === undefined) return;
-  if (!isText(stop?.reason) || !Object.hasOwn(endReasons, stop.reason))
-    throw new Error("stop.reason is no reason to end a run, like no_progress");
+  if (!isText(stop?.reason) || !Object.hasOwn(failures, stop.reason))
+    throw new Error("stop.reason is no reason for which a run fails, like no_progress");
   if (!isText(stop.message)) throw new Error("stop.message is no text");
 };
 
@@ -114,11 +121,12 @@ const jsonOf = (state: unknown): string | undefined => {
   }
 };
 
-/** Why a state cannot be remembered (EF-3); null if it can. */
-export const stateProblem = (state: unknown): string | null => {
+/** A state as it is remembered, the same now and after a restart (EF-3); or why it cannot be. */
+export const rememberedState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
   const text = jsonOf(state);
-  if (text === undefined) return "its state is no JSON";
-  return utf8Length(text) > stateLimit ? "its state is larger than 64 KiB" : null;
+  if (text === undefined) return { problem: "its state is no JSON" };
+  if (utf8Length(text) > stateLimit) return { problem: "its state is larger than 64 KiB" };
+  return { state: JSON.parse(text) as Json };
 };
 
 /** What an effect gave back, if it is what effects may give; throws what is wrong with it (EF-2, EF-3, EF-6, EF-44). */
@@ -130,7 +138,9 @@ export const checkedResult = (result: EffectResult<Json>, custom: boolean): Effe
   if (notify !== undefined) checkNotices(notify);
   checkTools(tools);
   checkStop(stop);
-  const problem = state === undefined ? null : stateProblem(state);
-  if (problem !== null) throw new Error(problem);
-  return result;
+  const checked = custom && edits !== undefined ? { ...result, edits: settled(edits) } : result;
+  if (state === undefined) return checked;
+  const remembered = rememberedState(state);
+  if ("problem" in remembered) throw new Error(remembered.problem);
+  return { ...checked, ...remembered };
 };

@@ -2,7 +2,7 @@ import type { Json } from "../chat/message.ts";
 import { agentOf, changeRun, changeThread, emit, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
-import { stateProblem } from "./effect-result.ts";
+import { rememberedState } from "./effect-result.ts";
 import type { BoundGuard, Loop, Stop } from "./guard.ts";
 import type { Thread } from "./state.ts";
 
@@ -48,12 +48,12 @@ export const guardStatePut = (
   if (state === undefined) return true;
   const { guards } = threadOf(draft, threadId);
   if (guards[bound.guard.kind] === state) return true;
-  const problem = stateProblem(state);
-  if (problem !== null) {
-    guardFailed(draft, threadId, bound, problem);
+  const remembered = rememberedState(state);
+  if ("problem" in remembered) {
+    guardFailed(draft, threadId, bound, remembered.problem);
     return false;
   }
-  changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: state } });
+  changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: remembered.state } });
   return true;
 };
 

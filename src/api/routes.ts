@@ -62,7 +62,11 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/readyz", scope: "open", handle: ready },
   ...consoleRoutes,
   description("/v1/capabilities", ({ router }) => describeTeam(router)),
-  listing("/v1/agents", ({ router }) => router.team.agents.map((agent) => describeAgent(router, agent))),
+  listing("/v1/agents", ({ router }) =>
+    router.team.agents
+      .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+      .map((agent) => describeAgent(router, agent)),
+  ),
   description("/v1/agents/:agent", ({ router, path }) => {
     const agent = router.team.agents.find(({ name }) => name === path["agent"]);
     const known = router.team.agents.map(({ name }) => name);

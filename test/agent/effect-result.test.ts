@@ -47,6 +47,13 @@ const stage = {
 
 const wrong: readonly (readonly [string, unknown, string])[] = [
   ["a notice that is none", { notify: [null] }, "notify[0]"],
+  ["an end that is no failure", { stop: { reason: "rolled_back", message: "Back." } }, "stop.reason"],
+  ["an answer's end", { stop: { reason: "end_turn", message: "Done." } }, "stop.reason"],
+  [
+    "an overlay whose function gives no text",
+    { edits: [{ overlay: { message: "msg_main_0", part: 0, text: () => 5 } }] },
+    "the text of an overlay is none",
+  ],
   ["a notice of another event", { notify: [{ event: "x" }] }, "notify[0].event"],
   ["a status without data", { notify: [{ event: "status_update" }] }, "notify[0].data"],
   [
@@ -102,4 +109,47 @@ describe("EF-6 EF-44: what an effect may not give back ends the run effect_faile
     expect(dataOf(bench, "status_update")).toEqual([{ text: "at work" }]);
     expect(dataOf(bench, "compaction")).toMatchObject([{ stage: "mask", effect: "odd" }]);
   });
+});
+
+test("EF-3: what an effect remembers is the same before and after a restart: what JSON makes of it", async () => {
+  const seen: unknown[] = [];
+  const odd = defineEffect({
+    kind: "odd",
+    phase: "before_complete",
+    order: "inject",
+    params: z.strictObject({}),
+    state: { initial: { n: 0 }, reset: "never" },
+    run: (_, __, state) => {
+      seen.push(state);
+      return { state: { n: new Date(0), more: undefined } as never };
+    },
+  });
+  const bench = await ran(odd);
+  bench.crash();
+  bench.send("Again");
+  await bench.idle();
+  const kept = { n: "1970-01-01T00:00:00.000Z" };
+  expect(seen).toEqual([{ n: 0 }, kept, kept]);
+});
+
+test("EF-6, EF-44: the function of an overlay is asked once, before the commit", async () => {
+  let asked = 0;
+  const odd = giving("after_complete", () => ({
+    edits: [
+      {
+        overlay: {
+          message: "msg_main_2",
+          part: 0,
+          text: (id: string) => {
+            asked += 1;
+            if (asked > 1) throw new Error("odd");
+            return `[${id}]`;
+          },
+        },
+      },
+    ],
+  }));
+  const bench = await ran(odd);
+  expect(ends(bench)).not.toEqual(["completed:end_turn"]);
+  expect(lastResult(bench).error).toContain("odd");
 });

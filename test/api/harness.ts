@@ -49,7 +49,7 @@ const team = (access: unknown = {}): Team =>
       { name: "scripted", kind: "scripted", model: "scripted-1", fallbacks: [{ provider: "backup" }] },
       { name: "backup", kind: "openai", model: "gpt-6.1-sol", fallbacks: [] },
     ],
-    agents: [agent("guide"), agent("scout")],
+    agents: [agent("scout"), agent("guide")],
     skills: [],
     secrets: ["MODEL_KEY"],
   }) as unknown as Team;

@@ -400,7 +400,7 @@ test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing sec
   expect(unset.headers.get("Retry-After")).toMatch(/^\d+$/);
 });
 
-test("CF-26: agents are listed with their effective tools, models with their windows", async () => {
+test("AG-1, CF-26: agents are listed by name, with their effective tools, models with their windows", async () => {
   const { call } = setUp();
   const listed = await (await call("GET", "/v1/agents")).json<{ data: { name: string }[] }>();
   expect(listed.data.map(({ name }) => name)).toEqual(["guide", "scout"]);
@@ -422,7 +422,7 @@ test("CF-26: agents are listed with their effective tools, models with their win
   expect(unknown.status).toBe(404);
   expect(await problemOf(unknown)).toMatchObject({
     code: "unknown_agent",
-    meta: { agents: ["guide", "scout"] },
+    meta: { agents: ["scout", "guide"] },
   });
   expect(await (await call("GET", "/v1/models")).json()).toMatchObject({
     data: [

@@ -164,3 +164,18 @@ test("★ AG-38: a loaded skill is whole after 20 turns of trimming, masking and
   );
   expect(whole.length).toBeLessThan(5);
 });
+
+test("★ AG-38 CF-4: the longest skill and the longest file of one come whole", async () => {
+  const body = `Begin. ${"Keep this rule. ".repeat(4_000)} End.`;
+  const file = `Head. ${"row ".repeat(60_000)} Tail.`;
+  const bench = await benchOf(
+    team(
+      [call("load_skill", { name: "maps" }), call("load_skill", { name: "maps", file: "all.txt" }), done],
+      "",
+    ),
+    { files: { "skills/maps/SKILL.md": `---\ndescription: d\n---\n${body}`, "skills/maps/all.txt": file } },
+    {},
+  );
+  await say(bench);
+  expect(resultsOf(bench)).toEqual([`${body}\n\nFiles: all.txt`, file]);
+});

@@ -10,6 +10,9 @@ export interface LoadableSkill {
   readonly files: Readonly<Record<string, string>>;
 }
 
+/** Characters of the longest skill or file of one (CF-4), with the list of its files: nothing of them is cut. */
+const wholeSkill = 300_000;
+
 const hint = (name: string, known: readonly string[]): string => {
   const near = nearest(name, known);
   return near === null ? `there are: ${known.join(", ")}` : `did you mean "${near}"?`;
@@ -32,6 +35,7 @@ export function createLoadSkill(skills: readonly LoadableSkill[], inWorkspace: b
     safety: "read",
     workspace: "none",
     pinned: true,
+    limit: wholeSkill,
     run: ({ name, file }) => {
       const skill = skills.find((candidate) => candidate.name === name);
       if (skill === undefined) {
