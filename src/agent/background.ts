@@ -4,7 +4,7 @@ import type { ChildEnd, ChildRecord } from "./child.ts";
 import { itemOf } from "./child-results.ts";
 import { agentOf, append, changeThread, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { inputAccepted } from "./inputs.ts";
+import { inputAccepted, inputOf } from "./inputs.ts";
 import type { RunRecord } from "./records.ts";
 import { announcementRetried, runStarted } from "./runs.ts";
 import type { Input } from "./state.ts";
@@ -43,7 +43,7 @@ export const endTold = (
 /** What agents told in some inputs; the chat may have shrunk since. */
 const toldIn = (draft: Draft, inputs: readonly string[]): string =>
   inputs
-    .map((id) => draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id))
+    .map((id) => inputOf(draft, id))
     .flatMap((input) => (input?.origin === "agent" ? [textOf(input.content)] : []))
     .join("\n\n");
 

@@ -15,6 +15,10 @@ const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void =
   draft.inputs.push({ ...input, status });
 };
 
+/** A stored input; undefined if there is none of that id. */
+export const inputOf = (draft: Draft, id: string): Input | undefined =>
+  draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id) ?? undefined;
+
 /** An input is stored; what it does to an active run is its mode's business. */
 export const inputAccepted = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);

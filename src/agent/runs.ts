@@ -15,11 +15,11 @@ import { headAndTail } from "./cut.ts";
 import { takenOut } from "./edits.ts";
 import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
-import { inputApplied, inputReturned, inputSaid, inputsReturned, isTold } from "./inputs.ts";
+import { inputApplied, inputOf, inputReturned, inputSaid, inputsReturned, isTold } from "./inputs.ts";
 import { leaseClosed } from "./lease.ts";
 import { commandsInherited, commandsStopped } from "./left-commands.ts";
 import { noBudget } from "./limits.ts";
-import { runRemembered } from "./remembering.ts";
+import { inputHeard, runRemembered } from "./remembering.ts";
 import { answerOf, isUnanswered, resultOf } from "./result.ts";
 import { clockStarted } from "./run-clock.ts";
 import { filesKept, noFiles } from "./run-files.ts";
@@ -62,16 +62,14 @@ export const runStarted = (draft: Draft, input: Input): void => {
   windowGuarded(draft, input.thread);
 };
 
-/** An announcement that failed is tried once more; what it is about stands in the chat. */
+/** An announcement that failed is tried once more; what it is about stands in the chat, and so does what a person asked meanwhile (AG-41). */
 export const announcementRetried = (draft: Draft, threadId: string): void => {
-  const { announce } = threadOf(draft, threadId);
-  if (announce !== null)
-    runOpened(draft, threadId, {
-      inputs: announce.inputs,
-      light: false,
-      outputSchema: null,
-      announces: true,
-    });
+  const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
+  runOpened(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
+  for (const id of inputs) {
+    const input = inputOf(draft, id);
+    if (input !== undefined) inputHeard(draft, input);
+  }
 };
 
 /** The run of a called agent: what it is told comes before its task (AG-16). */

@@ -91,3 +91,43 @@ test("AG-41 AG-31: what a person asks during an announcing run is remembered wit
     "Asked: Where is the boat?\nAnswered: It lies in Kiel.",
   ]);
 });
+
+test("AG-41 AG-31: what a person asks during an announcing run that fails is remembered with the answer of the next try", async () => {
+  const look = (name: string): string => said(["look", { name }]);
+  const { bench, probe, remembered } = await opened(
+    [
+      member(
+        "lead",
+        [
+          said(delegate("coder", { async: true })),
+          said("Started."),
+          look("l"),
+          look("m"),
+          said("It lies in Kiel."),
+        ],
+        "memory: {}\noptions: { max_iterations: 2 }\ndelegation: { async: true, announce: { backoff: 2s } }",
+      ),
+      member("coder", [look("c"), said("Coded.")]),
+    ],
+    false,
+  );
+  const finished = async (name: string): Promise<void> => {
+    probe.calls.find((call) => call.name === name)?.finish();
+    for (let round = 0; round < 3; round++) await bench.steps();
+  };
+  bench.send("Go");
+  for (let round = 0; round < 3; round++) await bench.steps();
+  await finished("c");
+  bench.send("Where is the boat?", { on_busy: "steer" });
+  await finished("l");
+  await finished("m");
+  expect(endings({ bench }).at(-1)).toBe("lead failed:max_iterations");
+  bench.crash();
+  await bench.pass(2_000);
+  await bench.idle();
+  expect(endings({ bench }).at(-1)).toBe("lead completed:end_turn");
+  expect(remembered()).toEqual([
+    "Asked: Go\nAnswered: Started.",
+    "Asked: Where is the boat?\nAnswered: It lies in Kiel.",
+  ]);
+});
