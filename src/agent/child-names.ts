@@ -15,3 +15,7 @@ const slugOf = (task: string): string => {
 
 /** `<agent>-<slug>-<n>`: for people, never in a prompt. */
 export const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
+
+/** A text of called agents as loop detectors compare it: ids of threads and of texts kept for `recall` are others each time (EF-31). */
+export const withoutIds = (text: string): string =>
+  text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

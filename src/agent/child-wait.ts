@@ -3,11 +3,13 @@ import { synthesised, textResult } from "../chat/results.ts";
 import type { Call } from "./call.ts";
 import { callResult } from "./call-result.ts";
 import type { ChildItem, ChildRecord, ChildWait } from "./child.ts";
+import { withoutIds } from "./child-names.ts";
 import { answerText, calledBy, fittedItems, itemOf } from "./child-results.ts";
 import { changeChild, recordOf } from "./child-start.ts";
 import { childStopped } from "./cancel.ts";
-import { changeCall, changeCounters, emit, runOf } from "./draft.ts";
+import { agentOf, changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { comparable } from "./history.ts";
 import { callEnded, findCall } from "./outcomes.ts";
 import type { Thread } from "./state.ts";
 import { isOpen } from "./threads.ts";
@@ -111,8 +113,11 @@ export const waitAnswered = (draft: Draft, threadId: string, callId: string): vo
     slots.map(({ item }) => item),
     call.waits.on_error,
   );
-  const result = callResult(draft, threadId, call, status, contentOf(draft, call.waits, slots));
-  callEnded(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });
+  const content = contentOf(draft, call.waits, slots);
+  const result = callResult(draft, threadId, call, status, content);
+  const { volatile } = agentOf(draft, threadId).tools.get(call.call.name)?.tool ?? {};
+  const compared = withoutIds(comparable(content, volatile));
+  callEnded(draft, threadId, callId, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
 };
 
 const union = (one: readonly string[], other: readonly string[]): readonly string[] => [

@@ -3,6 +3,9 @@
 const marker = (shown: number, total: number, recall: string | null): string =>
   ` … [${shown} of ${total} characters shown${recall === null ? "" : `; recall("${recall}") has the full text`}] … `;
 
+/** Characters kept free for an id: what is shown of equal texts does not depend on how long theirs are (EF-31). */
+const idWidth = 6;
+
 /** Whether a text has more than `most` characters. */
 export const isLonger = (text: string, most: number): boolean =>
   text.length > most && (text.length > 2 * most || [...text].length > most);
@@ -17,7 +20,8 @@ export const headAndTail = (
   if (!isLonger(text, most)) return text;
   const points = [...text];
   const whole = total ?? points.length;
-  const room = Math.max(0, most - marker(whole, whole, recall).length);
+  const widest = recall === null ? null : recall.padEnd(idWidth);
+  const room = Math.max(0, most - marker(whole, whole, widest).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
   const end = tail === 0 ? "" : points.slice(-tail).join("");

@@ -7,7 +7,7 @@ import type { Call } from "./call.ts";
 import { callResult } from "./call-result.ts";
 import { matchCapabilities } from "./capabilities.ts";
 import type { ChildEnd, ChildRecord } from "./child.ts";
-import { childId } from "./child-names.ts";
+import { childId, withoutIds } from "./child-names.ts";
 import { budgetRefusal, calledName, callRefusal, rootOf, standingOf } from "./child-plan.ts";
 import { keptForRecall } from "./child-results.ts";
 import { childStarted, recordOf } from "./child-start.ts";
@@ -247,7 +247,12 @@ const callReported = (
     run?.cancel === null
       ? callResult(draft, thread, call, isError ? "error" : "ok", text)
       : textResult(call.call, "cancelled", synthesised.cancelledRunning);
-  callEnded(draft, thread, id, { result, durationMs, cached: false, compared: withoutSeconds(text) });
+  callEnded(draft, thread, id, {
+    result,
+    durationMs,
+    cached: false,
+    compared: withoutIds(withoutSeconds(text)),
+  });
 };
 
 /** The thread of a task has ended: what waited for it starts, or the graph is over. */

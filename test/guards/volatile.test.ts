@@ -82,6 +82,60 @@ describe("EF-31 EF-32: what an output only numbers makes no other outcome", () =
       expect(ends(bench)).toContain("failed:tool_loop");
     });
 
+  const long = "Word ".repeat(100);
+  const lists = ["caveats", "tests_run"].map((list) => `${list}: ${JSON.stringify(Array(30).fill(long))}`);
+  const children = [
+    ["that fails", `{ fail: [{ status: 400 }], reply: [{ text: Never. }] }`],
+    ["whose result is too long", said(long)],
+    [
+      "whose lists are too long",
+      `{ reply: [{ call: task_complete, args: { summary: Done, ${lists.join(", ")} } }] }`,
+    ],
+  ] as const;
+  const cuts = "max_result_length: 200";
+  const many = (piece: readonly [string, object]): readonly string[] =>
+    Array.from({ length: 12 }, () => said(piece));
+  const twelve = "guards: { tool_loops: { warning_threshold: 10, critical_threshold: 11 } }";
+  for (const [what, reply] of children) {
+    for (const piece of [
+      delegate("coder"),
+      spawn([task("coder"), task("coder")]),
+      ["delegate", { tasks: [task("coder"), task("coder")] }],
+      graph({}),
+    ] as const)
+      test(`EF-31: ${piece[0]} of a child ${what}`, async () => {
+        const lead = {
+          name: "lead",
+          script: replies(...many(piece)),
+          yaml: `${twelve}\ndelegation: { ${cuts} }`,
+        };
+        const { bench } = await mission([lead, coder(reply)]);
+        expect(judged(bench)).toEqual(loop);
+      });
+
+    test(`EF-31: spawn_agent of a child ${what}`, async () => {
+      const piece = said(["spawn_agent", { task: "Try" }]);
+      const scenes = `scenes: [${piece.replace("{ ", "{ name: spawns, when: { input: { equals: Go } }, ")}, ${reply.replace("{ ", "{ name: helps, ")}]`;
+      const lead = {
+        name: "lead",
+        script: scenes,
+        yaml: `${twelve}\ndelegation: { ad_hoc: true, ${cuts} }`,
+      };
+      expect(judged((await mission([lead])).bench)).toEqual(loop);
+    });
+  }
+
+  test("EF-31: two long results that differ in what is shown are two outcomes", async () => {
+    const again = said(delegate("coder", { persistent: true }));
+    const lead = {
+      name: "lead",
+      script: replies(again, again, said("Done.")),
+      yaml: `${guards}\ndelegation: { ${cuts} }`,
+    };
+    const { bench } = await mission([lead, coder(said(`One ${long}`), said(`Two ${long}`))]);
+    expect(judged(bench)).toEqual([2, "completed:end_turn"]);
+  });
+
   test("EF-31: the seconds in a graph's report", async () => {
     const lead = {
       name: "lead",
