@@ -1,7 +1,7 @@
 import { firstCharacters, textOf } from "../chat/text.ts";
 import type { Completion } from "../tools/session-request.ts";
 import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "./child.ts";
-import { headAndTail, isLonger } from "./cut.ts";
+import { headAndTail, isLonger, widestId } from "./cut.ts";
 import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason, RunState } from "./events.ts";
@@ -162,9 +162,9 @@ const shortList = (
   recall: string | null,
 ): readonly string[] => {
   if (lengthOf(entries) <= most) return entries;
-  const more = (count: number): string =>
-    `… ${count} more${recall === null ? "" : `; recall("${recall}") has them`}`;
-  let left = most - more(entries.length).length;
+  const more = (count: number, id = recall): string =>
+    `… ${count} more${id === null ? "" : `; recall("${id}") has them`}`;
+  let left = most - more(entries.length, widestId(recall)).length;
   const rest = entries.findIndex(({ length }) => (left -= length) < 0);
   return [...entries.slice(0, rest), more(entries.length - rest)];
 };

@@ -3,8 +3,8 @@
 const marker = (shown: number, total: number, recall: string | null): string =>
   ` … [${shown} of ${total} characters shown${recall === null ? "" : `; recall("${recall}") has the full text`}] … `;
 
-/** Characters kept free for an id: what is shown of equal texts does not depend on how long theirs are (EF-31). */
-const idWidth = 6;
+/** An id as wide as room is kept for: what is shown of equal texts does not depend on how long theirs are (EF-31). */
+export const widestId = (recall: string | null): string | null => recall?.padEnd(6) ?? null;
 
 /** Whether a text has more than `most` characters. */
 export const isLonger = (text: string, most: number): boolean =>
@@ -20,8 +20,7 @@ export const headAndTail = (
   if (!isLonger(text, most)) return text;
   const points = [...text];
   const whole = total ?? points.length;
-  const widest = recall === null ? null : recall.padEnd(idWidth);
-  const room = Math.max(0, most - marker(whole, whole, widest).length);
+  const room = Math.max(0, most - marker(whole, whole, widestId(recall)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
   const end = tail === 0 ? "" : points.slice(-tail).join("");

@@ -83,13 +83,15 @@ describe("EF-31 EF-32: what an output only numbers makes no other outcome", () =
     });
 
   const long = "Word ".repeat(100);
-  const lists = ["caveats", "tests_run"].map((list) => `${list}: ${JSON.stringify(Array(30).fill(long))}`);
+  const lists = ["caveats", "tests_run"].map(
+    (list) => `${list}: ${JSON.stringify(Array(30).fill("x".repeat(123)))}`,
+  );
   const children = [
     ["that fails", `{ fail: [{ status: 400 }], reply: [{ text: Never. }] }`],
     ["whose result is too long", said(long)],
     [
       "whose lists are too long",
-      `{ reply: [{ call: task_complete, args: { summary: Done, ${lists.join(", ")} } }] }`,
+      `{ reply: [{ call: task_complete, args: { status: completed, summary: Done, ${lists.join(", ")} } }] }`,
     ],
   ] as const;
   const cuts = "max_result_length: 200";
