@@ -52,16 +52,21 @@ export const announcementFollowed = (draft: Draft, ended: RunRecord): void => {
   const threadId = ended.thread;
   const { announce } = threadOf(draft, threadId);
   if (announce === null || announce.runs.at(-1) !== ended.id) return;
+  if (ended.reason === "cancelled") return changeThread(draft, threadId, { announce: null });
   const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
-  const failures = announce.runs.length;
-  const inputs = [...new Set([...announce.inputs, ...ended.inputs])];
-  if (ended.state !== "cancelled" && failures <= retries) {
-    const at = draft.moment.now + backoff * 2 ** (failures - 1);
-    changeThread(draft, threadId, { announce: { ...announce, inputs, at } });
-    return;
+  const taken = ended.inputs.filter((id) => !announce.inputs.includes(id));
+  const told = taken.filter((id) => inputOf(draft, id)?.origin === "agent");
+  const tries = told.length > 0 ? [ended.id] : announce.runs;
+  const inputs = [...announce.inputs, ...(ended.reason === "rolled_back" ? told : taken)];
+  // A run that a person's own takes the place of is no failed try; if that one completes, the matter is over.
+  const replaced = ended.state === "cancelled";
+  if (replaced || tries.length <= retries) {
+    const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
+    const runs = replaced ? tries.slice(0, -1) : tries;
+    return changeThread(draft, threadId, { announce: { runs, inputs, at } });
   }
   changeThread(draft, threadId, { announce: null });
-  const text = ended.state === "cancelled" ? "" : toldIn(draft, inputs);
+  const text = toldIn(draft, inputs);
   if (text !== "")
     append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
 };

@@ -92,6 +92,13 @@ const deadlineOf = ({ limits, delegation }: Agent, now: number, announces: boole
   return now + Math.min(delegation.announce.timeout, timeoutMs ?? Infinity);
 };
 
+/** What a run announces: what was not told yet, and what is new, with which the tries begin anew. */
+const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] => {
+  const { runs = [], inputs = [] } = announce ?? {};
+  const fresh = run.inputs.filter((id) => !inputs.includes(id));
+  return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], at: null };
+};
+
 const runOpened = (
   draft: Draft,
   threadId: string,
@@ -135,9 +142,7 @@ const runOpened = (
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
   if (thread.child !== null)
     draft.blobs.push({ id: standingBlob(run.id), text: JSON.stringify(thread.child.standing) });
-  const { runs = [], inputs = [] } = thread.announce ?? {};
-  const announced = { runs: [...runs, run.id], inputs: [...new Set([...inputs, ...run.inputs])], at: null };
-  changeThread(draft, thread.id, { run, ...(announces ? { announce: announced } : {}) });
+  changeThread(draft, thread.id, { run, ...(announces ? { announce: announcedBy(thread, run) } : {}) });
   effectsReset(draft, thread.id);
   guardsReset(draft, thread.id, "run");
   emit(draft, thread.id, "run_start", {

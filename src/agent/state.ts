@@ -213,7 +213,7 @@ export interface Thread {
   /** Of a called agent; null in `main`. */
   readonly child: Child | null;
   readonly depth: number;
-  /** Results that are being told to the person: the runs that tried, the inputs, and when the next one does (AG-31). */
+  /** Results that are being told to the person: the runs that tried since the newest came, the inputs, and when the next one does (AG-31). */
   readonly announce: {
     readonly runs: readonly string[];
     readonly inputs: readonly string[];

@@ -173,3 +173,53 @@ describe("AG-31 SE-24: a rollback", () => {
     expect(resultIn(made)).toEqual(["user agent"]);
   });
 });
+
+describe("AG-31: a person whose own run fails in the announcing one's place", () => {
+  const failing = (lead: readonly string[], retries: number): readonly Member[] => [
+    member(
+      "lead",
+      [said(later), said("Started."), look("l"), ...lead],
+      `delegation: { async: true, announce: { timeout: 60s, retries: ${retries}, backoff: 2s } }
+options: { max_iterations: 2 }`,
+    ),
+    member("coder", [look("c"), said("Coded.")]),
+  ];
+  const broken = async (mode: string, lead: readonly string[], retries: number): Promise<Crew> => {
+    const made = await crew(failing(lead, retries), { instant: false });
+    made.bench.send("Go");
+    for (let round = 0; round < 3; round++) await made.bench.steps();
+    made.probe.calls.find(({ name }) => name === "c")?.finish();
+    for (let round = 0; round < 3; round++) await made.bench.steps();
+    made.probe.instant = true;
+    made.bench.send("Stop that", { on_busy: mode });
+    await made.bench.pass(5_000);
+    await toRest(made);
+    return made;
+  };
+  const leadEnds = (made: Crew): readonly string[] =>
+    endings(made).flatMap((end) => (end.startsWith("lead ") ? [end.slice(5)] : []));
+  const failed = "failed:max_iterations";
+
+  test.each([
+    ["interrupt", "cancelled:interrupted"],
+    ["rollback", "cancelled:rolled_back"],
+  ])("AG-31 SE-24: after %s the result is announced all the same", async (mode, ended) => {
+    const made = await broken(mode, [look("p"), look("q"), said("It coded.")], 0);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", ended, failed, "completed:end_turn"]);
+    expect(made.bench.state().threads["main"]?.announce).toBeNull();
+    expect(resultIn(made)).toEqual(["user agent"]);
+    checkInvariants(made.bench, ["in_1", "in_2"]);
+  });
+
+  test.each(["interrupt", "rollback"])(
+    "AG-31 SE-24: a run ended by %s is no failed try; then the raw result is there once",
+    async (mode) => {
+      const lead = ["p", "q", "r", "s", "t", "u"].map(look);
+      const made = await broken(mode, lead, 1);
+      expect(leadEnds(made).slice(2)).toEqual([failed, failed, failed]);
+      expect(resultIn(made)).toEqual(["user agent", "assistant agent"]);
+      expect(made.bench.alarm()).toBeNull();
+      checkInvariants(made.bench, ["in_1", "in_2"]);
+    },
+  );
+});

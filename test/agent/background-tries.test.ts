@@ -152,3 +152,42 @@ test("AG-31 EF-27: a result that was compacted within the run that was to announ
   expect(leadEnds(made)).toEqual(["lead completed:end_turn", "lead failed:output_invalid"]);
   expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
 });
+
+test.each([
+  ["between two tries of the first", false],
+  ["in the last try of the first", true],
+])("AG-31: a second result that comes %s has all its own", async (_, within) => {
+  const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  const made = await crew([
+    member(
+      "lead",
+      [
+        said(delegate("coder", { async: true }), delegate("writer", { async: true })),
+        said("Started."),
+        ...names.map((name) => said(["look", { name }])),
+      ],
+      announcing(1, 2),
+    ),
+    member("coder", [look, said("Coded.")]),
+    member("writer", [said(["ask_user", { question: "Well?" }]), said("Written.")]),
+  ]);
+  const { bench, probe } = made;
+  bench.send("Go");
+  await bench.idle();
+  expect(leadEnds(made)).toEqual(["lead completed:end_turn", failed]);
+  if (within) {
+    probe.instant = false;
+    await bench.tick(2_000);
+    await bench.steps();
+    expect(bench.state().threads["main"]?.run?.announces).toBe(true);
+  }
+  const [ask] = Object.values(bench.state().asks);
+  bench.ok("answer", { ask: ask?.id, decision: "answer", text: "Well." });
+  for (let round = 0; round < 3; round++) await bench.steps();
+  probe.instant = true;
+  for (const call of probe.calls) call.finish();
+  await toRest(made);
+  expect(leadEnds(made)).toEqual(["lead completed:end_turn", failed, failed, failed]);
+  expect(rawIn(made)).toEqual([expect.stringMatching(/"result":"Coded."[^]*"result":"Written."/)]);
+  checkInvariants(bench, ["in_1"]);
+});

@@ -34,6 +34,7 @@ const opened = async (members: readonly Member[], instant = true): Promise<Opene
 };
 
 const lead = member("lead", [said(delegate("coder", { task: "Paint the boat red" })), said("Done.")]);
+const look = (name: string): string => said(["look", { name }]);
 const painted = ["task_complete", { status: "completed", summary: "Painted the boat." }] as const;
 
 test("AG-41 AG-23: of a called agent its report is remembered, not the words beside it", async () => {
@@ -62,14 +63,17 @@ test("AG-41 AG-26: of a run that hands its task over nothing is remembered; the 
   expect(remembered()).toEqual([expect.stringMatching(/Answered: Painted\.$/)]);
 });
 
-test("AG-41 AG-31: what a person asks during an announcing run is remembered with its answer, the announcement is not", async () => {
-  const look = (name: string): string => said(["look", { name }]);
+/** The lead announces the coder's result, was asked something, and is at its next turn. */
+const asked = async (
+  after: readonly string[],
+  yaml: string,
+): Promise<Opened & { readonly finished: (name: string) => Promise<void> }> => {
   const { bench, probe, remembered } = await opened(
     [
       member(
         "lead",
-        [said(delegate("coder", { async: true })), said("Started."), look("l"), said("It lies in Kiel.")],
-        "memory: {}\ndelegation: { async: true }",
+        [said(delegate("coder", { async: true })), said("Started."), look("l"), ...after],
+        `memory: {}\n${yaml}`,
       ),
       member("coder", [look("c"), said("Coded.")]),
     ],
@@ -84,6 +88,12 @@ test("AG-41 AG-31: what a person asks during an announcing run is remembered wit
   await finished("c");
   bench.send("Where is the boat?", { on_busy: "steer" });
   await finished("l");
+  return { bench, probe, remembered, finished };
+};
+const twoTurns = "options: { max_iterations: 2 }\ndelegation: { async: true, announce: { backoff: 2s } }";
+
+test("AG-41 AG-31: what a person asks during an announcing run is remembered with its answer, the announcement is not", async () => {
+  const { bench, remembered } = await asked([said("It lies in Kiel.")], "delegation: { async: true }");
   await bench.idle();
   expect(endings({ bench })).toHaveLength(3);
   expect(remembered()).toEqual([
@@ -93,41 +103,28 @@ test("AG-41 AG-31: what a person asks during an announcing run is remembered wit
 });
 
 test("AG-41 AG-31: what a person asks during an announcing run that fails is remembered with the answer of the next try", async () => {
-  const look = (name: string): string => said(["look", { name }]);
-  const { bench, probe, remembered } = await opened(
-    [
-      member(
-        "lead",
-        [
-          said(delegate("coder", { async: true })),
-          said("Started."),
-          look("l"),
-          look("m"),
-          said("It lies in Kiel."),
-        ],
-        "memory: {}\noptions: { max_iterations: 2 }\ndelegation: { async: true, announce: { backoff: 2s } }",
-      ),
-      member("coder", [look("c"), said("Coded.")]),
-    ],
-    false,
-  );
-  const finished = async (name: string): Promise<void> => {
-    probe.calls.find((call) => call.name === name)?.finish();
-    for (let round = 0; round < 3; round++) await bench.steps();
-  };
-  bench.send("Go");
-  for (let round = 0; round < 3; round++) await bench.steps();
-  await finished("c");
-  bench.send("Where is the boat?", { on_busy: "steer" });
-  await finished("l");
+  const { bench, remembered, finished } = await asked([look("m"), said("It lies in Kiel.")], twoTurns);
   await finished("m");
   expect(endings({ bench }).at(-1)).toBe("lead failed:max_iterations");
   bench.crash();
   await bench.pass(2_000);
-  await bench.idle();
   expect(endings({ bench }).at(-1)).toBe("lead completed:end_turn");
   expect(remembered()).toEqual([
     "Asked: Go\nAnswered: Started.",
     "Asked: Where is the boat?\nAnswered: It lies in Kiel.",
   ]);
+});
+
+test("AG-41 AG-31: what a person asks during an announcing run that is rolled back is remembered no more", async () => {
+  const { bench, probe, remembered } = await asked(
+    [look("m"), look("n"), look("o"), said("The coder is done.")],
+    twoTurns,
+  );
+  probe.instant = true;
+  bench.send("Start over", { on_busy: "rollback" });
+  await bench.pass(5_000);
+  expect(endings({ bench }).at(-1)).toBe("lead failed:max_iterations");
+  await bench.pass(2_000);
+  expect(endings({ bench }).at(-1)).toBe("lead completed:end_turn");
+  expect(remembered()).toEqual(["Asked: Go\nAnswered: Started."]);
 });
