@@ -139,6 +139,8 @@ export const openLine = async (port: number, session: string, after: number): Pr
     seen.deltas += countOf(text, '"type":"delta"');
     if (text.includes('"type":"live"')) live.resolve();
     if (/"type":"(error|bye|lag)"/.test(text)) console.error(text.slice(0, 2_000));
+    // A refused order has no end that anybody could wait for.
+    if (text.startsWith('{"type":"error"')) for (const { fail } of waits) fail(new Error(text));
     const ends = countOf(text, '"type":"run_end"');
     if (ends === 0) return;
     seen.ends += ends;
