@@ -25,7 +25,8 @@ export const limitOutput = (text: string, limit: number, id: string): LimitedOut
   if (text.length <= limit) return { text, omitted: 0, full: text };
   const points = [...text];
   if (points.length <= limit) return { text, omitted: 0, full: text };
-  const room = Math.max(0, limit - marker(points.length, id).length);
+  // As wide as ids get: what is shown of equal texts does not depend on the id of theirs (EF-31).
+  const room = Math.max(0, limit - marker(points.length, id.padEnd(6)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
   const omitted = points.length - head - tail;
