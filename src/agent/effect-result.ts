@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import type { ChatEdit, EffectResult, Inject, Overlay, Retire } from "./effect.ts";
-import type { EndReason } from "./events.ts";
+import { isFailure } from "./run-problem.ts";
 
 /** Results of effects that anybody may have written. */
 
@@ -75,34 +75,9 @@ const checkNotices = (notices: unknown): void => {
   throw new Error(`notify${path}: ${issue.message}`);
 };
 
-type Failure = Exclude<EndReason, "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back">;
-
-/** Reasons for which a run fails: other ends are not an effect's to bring. */
-const failures: Readonly<Record<Failure, true>> = {
-  max_iterations: true,
-  tool_loop: true,
-  no_progress: true,
-  budget_exceeded: true,
-  deadline_exceeded: true,
-  refusal: true,
-  output_invalid: true,
-  context_window_too_small: true,
-  context_length_exceeded: true,
-  provider_auth: true,
-  provider_rate_limited: true,
-  provider_overloaded: true,
-  provider_timeout: true,
-  provider_error: true,
-  effect_failed: true,
-  config_changed: true,
-  storage_error: true,
-  poisoned: true,
-  internal: true,
-};
-
 const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
   if (stop === undefined) return;
-  if (!isText(stop?.reason) || !Object.hasOwn(failures, stop.reason))
+  if (!isText(stop?.reason) || !isFailure(stop.reason))
     throw new Error("stop.reason is no reason for which a run fails, like no_progress");
   if (!isText(stop.message)) throw new Error("stop.message is no text");
 };

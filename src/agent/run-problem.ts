@@ -36,6 +36,9 @@ const kinds: Readonly<Record<Failure, Kind>> = {
   internal: problemKinds.internal,
 };
 
+/** Whether a run may fail for a reason; other ends are not for effects to bring. */
+export const isFailure = (reason: string): boolean => Object.hasOwn(kinds, reason);
+
 /** The problem of a run that failed; `error` null: the reason says all that is known. */
 export const runProblem = (reason: EndReason, error: string | null): RunProblem => {
   const known: Partial<Record<EndReason, Kind>> = kinds;
