@@ -1,5 +1,5 @@
 import { askExpired } from "./asks.ts";
-import { announcementDue, announcementFollowed } from "./background.ts";
+import { announcementDue } from "./background.ts";
 import { exceeded } from "./budget-ask.ts";
 import { callsStarted, callsWoken } from "./calls.ts";
 import { childStopped } from "./cancel.ts";
@@ -16,7 +16,6 @@ import { endingAt } from "./left-commands.ts";
 import { next } from "./next.ts";
 import type { Facts, Step } from "./next.ts";
 import { preparingResumed } from "./preparing.ts";
-import type { RunRecord } from "./records.ts";
 import { recovered } from "./recovery.ts";
 import { runFinished } from "./runs.ts";
 import { clocksSet, dueOf } from "./run-clock.ts";
@@ -160,11 +159,6 @@ const threadTicked = (draft: Draft, threadId: string, by: string, slots: Slots):
   return (lingers && questionsDropped(draft, threadId)) || moved;
 };
 
-const mainEnded = (draft: Draft, ended: RunRecord): void => {
-  draft.state = treePruned(draft.state, ended.id);
-  announcementFollowed(draft, ended);
-};
-
 /** Applies every deadline that is due, then runs all threads on. */
 export const clockTicked = (draft: Draft, by = "time"): void => {
   for (const ask of Object.values(draft.state.asks)) {
@@ -174,7 +168,8 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
   let moved = true;
   while (moved) {
     moved = false;
-    for (const ended of draft.runs) if (ended.thread === "main") mainEnded(draft, ended);
+    for (const ended of draft.runs)
+      if (ended.thread === "main") draft.state = treePruned(draft.state, ended.id);
     for (const id of Object.keys(draft.state.threads)) {
       if (threadTicked(draft, id, by, slots)) moved = true;
     }

@@ -115,6 +115,8 @@ export const inputChanged = (
   return changed;
 };
 
-/** Steered inputs that wait for the next turn boundary. */
-export const steersOf = (draft: Draft, threadId: string): readonly Input[] =>
-  threadOf(draft, threadId).inbox.filter(({ on_busy }) => on_busy === "steer");
+/** Steered inputs that wait for the next turn boundary; a light run leaves what is told to one that tells (AG-31). */
+export const steersOf = (draft: Draft, threadId: string): readonly Input[] => {
+  const { inbox, run } = threadOf(draft, threadId);
+  return inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isTold(input)));
+};

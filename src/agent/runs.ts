@@ -1,5 +1,6 @@
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
+import { announcedBy, announcementFollowed, hasTold } from "./announcements.ts";
 import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
@@ -56,8 +57,12 @@ const noCounters: Counters = {
 /** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person (AG-31). */
 export const runStarted = (draft: Draft, input: Input): void => {
   const { light = false, output_schema: schema = null } = input;
-  const announces = input.origin === "agent" && input.thread === "main";
-  runOpened(draft, input.thread, { inputs: [input.id], light, outputSchema: schema, announces });
+  runOpened(draft, input.thread, {
+    inputs: [input.id],
+    light,
+    outputSchema: schema,
+    announces: isTold(input),
+  });
   inputApplied(draft, input, false);
   windowGuarded(draft, input.thread);
 };
@@ -90,13 +95,6 @@ const deadlineOf = ({ limits, delegation }: Agent, now: number, announces: boole
   const { timeoutMs } = limits;
   if (!announces) return timeoutMs === null ? null : now + timeoutMs;
   return now + Math.min(delegation.announce.timeout, timeoutMs ?? Infinity);
-};
-
-/** What a run announces: what was not told yet, and what is new, with which the tries begin anew. */
-const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] => {
-  const { runs = [], inputs = [] } = announce ?? {};
-  const fresh = run.inputs.filter((id) => !inputs.includes(id));
-  return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], at: null };
 };
 
 const runOpened = (
@@ -207,17 +205,14 @@ export const runFinished = (
     result,
   });
   const files = filesKept(thread.files, run.counters.files);
-  const announce = hasTold(run, end.state) ? null : thread.announce;
-  changeThread(draft, threadId, { run: null, lastRun: run.id, announce, files });
+  const told = hasTold(run, end.state);
+  changeThread(draft, threadId, { run: null, lastRun: run.id, ...(told ? { announce: null } : {}), files });
+  if (!told) announcementFollowed(draft, threadId, run, end);
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
   nextStarted(draft, threadId, run);
   compactionKept(draft, threadId, run);
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
 };
-
-/** Whether a run leaves nothing to announce (AG-31): it answered a person or told of it; a light run and one that compacts do neither. */
-const hasTold = ({ light, inputs }: Run, state: RunState): boolean =>
-  state === "completed" && !light && inputs.length > 0;
 
 /** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back (SE-27). */
 const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {

@@ -191,3 +191,119 @@ test.each([
   expect(rawIn(made)).toEqual([expect.stringMatching(/"result":"Coded."[^]*"result":"Written."/)]);
   checkInvariants(bench, ["in_1"]);
 });
+
+describe("AG-30 AG-31: a result that a run at work could take", () => {
+  const asked = member("coder", [said(["ask_user", { question: "Well?" }]), said("Coded.")]);
+  const answered = ({ bench }: Crew): void => {
+    const [ask] = Object.values(bench.state().asks);
+    bench.ok("answer", { ask: ask?.id, decision: "answer", text: "Well." });
+  };
+  const finished = async ({ bench, probe }: Crew, calls: number): Promise<void> => {
+    for (let round = 0; round < 3; round++) await bench.steps();
+    expect(probe.calls).toHaveLength(calls);
+    probe.instant = true;
+    for (const call of probe.calls) call.finish();
+  };
+
+  test("★ AG-31 AP-18: is left by a light run to one that tells the person", async () => {
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [
+            said(delegate("coder", { async: true })),
+            said("Started."),
+            look,
+            said("Heartbeat fine."),
+            said("The coder is done."),
+          ],
+          announcing(1, 4),
+        ),
+        asked,
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    for (let round = 0; round < 4; round++) await made.bench.steps();
+    made.bench.send("Beat", { light: true });
+    for (let round = 0; round < 3; round++) await made.bench.steps();
+    answered(made);
+    await finished(made, 1);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(Array.from({ length: 3 }, () => "lead completed:end_turn"));
+    const seen = made.bench.requests.map(({ messages }) =>
+      messages.some((each) => textsOf(each).includes('"result":"Coded."')),
+    );
+    expect(seen.filter(Boolean)).toHaveLength(1);
+    expect(seen.at(-1)).toBe(true);
+    expect(chatOf(made, "main").map(textsOf).at(-1)).toBe("The coder is done.");
+    expect(rawIn(made)).toEqual([]);
+    checkInvariants(made.bench, ["in_1", "in_2"]);
+  });
+
+  test("AG-31: and did, but then failed, is told by a run of its own, or is there once", async () => {
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [said(delegate("coder", { async: true })), look, look, ...many(look, 4)],
+          announcing(1, 3),
+        ),
+        asked,
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    for (let round = 0; round < 4; round++) await made.bench.steps();
+    answered(made);
+    await finished(made, 1);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual([failed, failed]);
+    expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-31: and did, but failed while a third waited, is among what is there at last", async () => {
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [
+            said(
+              delegate("coder", { async: true }),
+              delegate("writer", { async: true }),
+              delegate("editor", { async: true }),
+            ),
+            said("Started."),
+            look,
+            look,
+            ...many(look, 8),
+          ],
+          announcing(0, 2),
+        ),
+        member("coder", [look, said("Coded.")]),
+        member("writer", [look, said("Written.")]),
+        member("editor", [look, said("Edited.")]),
+      ],
+      { instant: false },
+    );
+    const { bench, probe } = made;
+    bench.send("Go");
+    for (let round = 0; round < 4; round++) await bench.steps();
+    const [coder, writer, editor] = probe.calls;
+    expect(probe.calls).toHaveLength(3);
+    for (const call of [coder, writer, editor]) {
+      call?.finish();
+      for (let round = 0; round < 4; round++) await bench.steps();
+      for (const each of probe.calls.slice(3, call === coder ? 3 : 4)) each.finish();
+      for (let round = 0; round < 4; round++) await bench.steps();
+    }
+    await finished(made, probe.calls.length);
+    await toRest(made);
+    const raw = rawIn(made).join("\n");
+    expect(
+      ["Coded.", "Written.", "Edited."].map((text) => raw.split(`"result":"${text}"`).length - 1),
+    ).toEqual([1, 1, 1]);
+    checkInvariants(bench, ["in_1"]);
+  });
+});

@@ -1,0 +1,56 @@
+import { textOf } from "../chat/text.ts";
+import { agentOf, append, changeThread, threadOf } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { EndReason, RunState } from "./events.ts";
+import { inputOf, isTold } from "./inputs.ts";
+import type { Input, Run, Thread } from "./state.ts";
+
+/** Background results until the person has got them (AG-31). */
+
+/** Whether a run leaves nothing to announce: it answered a person or told of it; a light run and one that compacts do neither. */
+export const hasTold = ({ light, inputs }: Run, state: RunState): boolean =>
+  state === "completed" && !light && inputs.length > 0;
+
+const nothing: NonNullable<Thread["announce"]> = { runs: [], inputs: [], at: null };
+
+/** What a run announces: what was not told yet, and what is new, with which the tries begin anew. */
+export const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] => {
+  const { runs, inputs } = announce ?? nothing;
+  const fresh = run.inputs.filter((id) => !inputs.includes(id));
+  return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], at: null };
+};
+
+const toldAmong = (draft: Draft, ids: readonly string[]): readonly Input[] =>
+  ids.flatMap((id) => inputOf(draft, id) ?? []).filter(isTold);
+
+/** What agents told stands in the chat as it is; the chat may have shrunk since it came. */
+const saidRaw = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
+  const text = toldAmong(draft, inputs)
+    .map(({ content }) => textOf(content))
+    .join("\n\n");
+  if (text !== "")
+    append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
+};
+
+/** What becomes of the results that a run took without telling the person: told later, or left in the chat as they are. */
+export const announcementFollowed = (
+  draft: Draft,
+  threadId: string,
+  run: Run,
+  { state, reason }: { readonly state: RunState; readonly reason: EndReason },
+): void => {
+  const { runs, inputs: known } = threadOf(draft, threadId).announce ?? nothing;
+  const taken = run.inputs.filter((id) => !known.includes(id));
+  const told = toldAmong(draft, taken).map(({ id }) => id);
+  if (told.length === 0 && runs.at(-1) !== run.id) return;
+  if (reason === "cancelled") return changeThread(draft, threadId, { announce: null });
+  const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
+  const tries = told.length > 0 ? [run.id] : runs;
+  const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : told)];
+  // A run that a person's own takes the place of is no failed try; if that one completes, the matter is over.
+  const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
+  const later = counted.length <= retries;
+  const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
+  changeThread(draft, threadId, { announce: later ? { runs: counted, inputs, at } : null });
+  if (!later) saidRaw(draft, threadId, inputs);
+};
