@@ -15,7 +15,7 @@ const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema
 export const environment = (name: string): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
-build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config", "src"] }
+build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config"] }
 vars = {}
 services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
 `;

@@ -316,11 +316,11 @@ test("CF-37: new-team refuses what exists, and nothing changes", async () => {
   expect(made["wrangler.toml"]).toBe(snapshot(root)["wrangler.toml"]);
 });
 
-test("CF-3: every environment is built anew when its config or the code changes", async () => {
+test("CF-3 AP-70: every environment is built anew when its config changes, and not when wrangler writes files of its own", async () => {
   const { call, read } = place();
   await call("new-team", "acme");
   const watched = read("wrangler.toml").match(/watch_dir = .*?\]/g);
-  expect(watched).toEqual(Array(4).fill('watch_dir = ["config", "src"]'));
+  expect(watched).toEqual(Array(4).fill('watch_dir = ["config"]'));
 });
 
 test("CF-37: an environment is found in every notation", () => {
