@@ -42,6 +42,12 @@ const lists = ["effects", "guards", "toolboxes", "providers", "protocols", "midd
 const field = (value: unknown, key: string): unknown =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 
+/** What `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
+const isTool = (tool: unknown): boolean =>
+  field(tool, "params") instanceof z.ZodObject &&
+  typeof field(tool, "schema") === "object" &&
+  typeof field(tool, "run") === "function";
+
 const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] => {
   const tools = field(toolbox, "tools");
   if (!Array.isArray(tools)) {
@@ -51,11 +57,7 @@ const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] =
   return tools.flatMap((tool: unknown, index) => {
     const name = field(tool, "name");
     const at = `${path}.tools[${index}]`;
-    if (
-      typeof name !== "string" ||
-      !/^[A-Za-z][\w-]{0,63}$/.test(name) ||
-      typeof field(tool, "run") !== "function"
-    ) {
+    if (typeof name !== "string" || !/^[A-Za-z][\w-]{0,63}$/.test(name) || !isTool(tool)) {
       problem("extension_invalid", at, "this is no tool; make it with defineTool");
       return [];
     }
@@ -89,17 +91,37 @@ const readToolboxes = (value: readonly unknown[], problem: Problem): Map<string,
   return found;
 };
 
-const readProviders = (value: readonly unknown[], known: readonly string[], problem: Problem): string[] =>
-  value.flatMap((provider, index) => {
+const isProfile = (provider: unknown): boolean => {
+  const baseUrl = field(provider, "baseUrl");
+  return (
+    ["anthropic-messages", "openai-chat"].includes(String(field(provider, "protocol"))) &&
+    (baseUrl === null || typeof baseUrl === "string") &&
+    ["bearer", "x-api-key"].includes(String(field(provider, "auth"))) &&
+    typeof field(provider, "traits") === "function"
+  );
+};
+
+const readProviders = (value: readonly unknown[], known: readonly string[], problem: Problem): string[] => {
+  const kinds = new Set(known);
+  return value.flatMap((provider, index) => {
     const path = `providers[${index}]`;
     const kind = field(provider, "kind");
     if (typeof kind !== "string" || !/^[a-z][a-z0-9-]{0,63}$/.test(kind)) {
       problem("extension_invalid", path, "a provider needs a kind of lower-case letters, digits and -");
       return [];
     }
-    if (known.includes(kind)) problem("name_conflict", path, `there is a provider kind "${kind}" already`);
+    if (!isProfile(provider))
+      problem(
+        "extension_invalid",
+        path,
+        `the provider ${kind} needs protocol, baseUrl, auth and traits`,
+        "write it as a Profile of src/providers/profile.ts",
+      );
+    if (kinds.has(kind)) problem("name_conflict", path, `there is a provider kind "${kind}" already`);
+    kinds.add(kind);
     return [kind];
   });
+};
 
 /** Why a value is no strict object schema that editors can be told of; null if it is one. */
 const paramsProblem = (params: unknown): string | null => {

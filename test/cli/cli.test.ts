@@ -255,11 +255,16 @@ test("CF-2 ★: a build that is killed at any step leaves the previous build or 
 
 test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async () => {
   const { call, read, write } = place();
-  const tool = "{ name: 'tide_table', description: 'Tides.', run: () => ({ content: 'low' }) }";
+  const tool =
+    "defineTool({ name: 'tide_table', description: 'Tides.', params: z.strictObject({}), run: () => ({ content: 'low' }) })";
+  const imports = [
+    `import * as z from ${JSON.stringify(join(project, "node_modules/zod/index.js"))};`,
+    `import { defineTool } from ${JSON.stringify(join(project, "src/tools/define-tool.ts"))};`,
+  ].join("\n");
   write("config/acme/team.yaml", team().replace("[filesystem]", "[{ name: tides, tools: [tide_table] }]"));
   write(
     "config/acme/extensions.ts",
-    `export const toolboxes = [{ name: "tides" as string, description: "", tools: [${tool}] }];\n`,
+    `${imports}\nexport const toolboxes = [{ name: "tides" as string, description: "", tools: [${tool}] }];\n`,
   );
   expect(await call("build", "acme")).toEqual({ code: 0, lines: ["built acme into .limpet/acme/"] });
   expect(read(".limpet/acme/worker.js")).toContain("../../config/acme/extensions.ts");

@@ -1,4 +1,6 @@
+import * as z from "zod";
 import { expect, test } from "vitest";
+import { defineTool } from "../../src/tools/define-tool.ts";
 import { complaints, team } from "./support.ts";
 
 /** All findings are reported, each at its own place and none that only follows from another (CF-25, CF-28). */
@@ -26,7 +28,8 @@ test("CF-25 ★ CF-28: every missing key of a map is reported, though all share 
 });
 
 test("CF-25 ★: everything wrong in extensions.ts is reported, though all of it has one place", async () => {
-  const tool = (name: string) => ({ name, description: "", run: () => ({ content: "" }) });
+  const tool = (name: string) =>
+    defineTool({ name, description: "Own.", params: z.strictObject({}), run: () => ({ content: "" }) });
   const tools = [tool("fs_read"), tool("fs_write")];
   const own = [{ name: "own", description: "", tools }];
   expect(await said(team(), { extensions: { exports: { toolboxes: own } } })).toEqual([

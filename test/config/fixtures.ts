@@ -1,5 +1,7 @@
+import * as z from "zod";
 import type { ErrorCode, WarningCode } from "../../src/config/diagnostics.ts";
 import type { CompileOptions } from "../../src/config/compile.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Files } from "./support.ts";
 import { team } from "./support.ts";
 
@@ -44,7 +46,14 @@ const backup = (fallbacks: string): string =>
 const toolbox = (name: string, tools: readonly object[]): Partial<CompileOptions> => ({
   extensions: { exports: { toolboxes: [{ name, description: "", tools }] } },
 });
-const run = (): string => "";
+const tool = (name: string, replaces = false): object =>
+  defineTool({
+    name,
+    description: "Reads.",
+    params: z.strictObject({}),
+    run: () => ({ content: "" }),
+    ...(replaces ? { replaces } : {}),
+  });
 const budget = (limits: string): string => `    guards: { budget: { ${limits} } }`;
 const second = "  - name: helper";
 
@@ -258,8 +267,8 @@ export const fixtures: readonly Fixture[] = [
       'extensions.ts:1:1 error name_conflict toolboxes[0].tools[0]: "fs_read" is a built-in tool\n  set replaces: true if it is meant to win',
     ],
     good: team(),
-    badOptions: toolbox("mine", [{ name: "fs_read", run }]),
-    goodOptions: toolbox("mine", [{ name: "fs_read", run, replaces: true }]),
+    badOptions: toolbox("mine", [tool("fs_read")]),
+    goodOptions: toolbox("mine", [tool("fs_read", true)]),
   },
   {
     code: "unknown_provider",
@@ -422,7 +431,7 @@ export const fixtures: readonly Fixture[] = [
     ],
     good: team(),
     badOptions: toolbox("mine", [{ name: "mine_read" }]),
-    goodOptions: toolbox("mine", [{ name: "mine_read", run }]),
+    goodOptions: toolbox("mine", [tool("mine_read")]),
   },
   {
     code: "not_available",

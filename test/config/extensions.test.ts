@@ -1,0 +1,50 @@
+import * as z from "zod";
+import { expect, test } from "vitest";
+import { openaiCompatible } from "../../src/providers/openai-compatible.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import { complaints, team } from "./support.ts";
+
+/** Tools and providers of extensions.ts are checked before anything is built with them (CF-6). */
+
+const said = async (exports: Readonly<Record<string, unknown>>, yaml = team()): Promise<readonly string[]> =>
+  (await complaints(yaml, { extensions: { exports } })).map((line) =>
+    line.replace("config/acme/extensions.ts:1:1 error ", ""),
+  );
+const tides = defineTool({
+  name: "tides",
+  description: "Tides.",
+  params: z.strictObject({}),
+  run: () => ({ content: "low" }),
+});
+const box = (...tools: readonly unknown[]) => ({ name: "sea", description: "", tools });
+const lagoon = { ...openaiCompatible, kind: "lagoon" };
+
+test("CF-6: a tool that was not made with defineTool is refused, since nothing would check its arguments", async () => {
+  const noTool = (index: number): string =>
+    `extension_invalid toolboxes[0].tools[${index}]: this is no tool; make it with defineTool`;
+  const plain = { name: "tides", description: "Tides.", run: () => ({ content: "low" }) };
+  expect(await said({ toolboxes: [box(plain, { ...tides, params: {} }, tides)] })).toEqual([
+    noTool(0),
+    noTool(1),
+  ]);
+  expect(await said({ toolboxes: [box({ ...tides, schema: undefined })] })).toEqual([noTool(0)]);
+  expect(await said({ toolboxes: [box(tides)] })).toEqual([]);
+});
+
+test("CF-6: a provider that says neither protocol nor traits is refused; one of each kind", async () => {
+  const used = team().replace("anthropic", "lagoon\n    base_url: https://lagoon.example/v1");
+  const wrong =
+    "extension_invalid providers[0]: the provider lagoon needs protocol, baseUrl, auth and traits";
+  for (const each of [
+    { kind: "lagoon" },
+    { ...lagoon, protocol: "soap" },
+    { ...lagoon, baseUrl: 5 },
+    { ...lagoon, auth: "basic" },
+    { ...lagoon, traits: {} },
+  ])
+    expect([each, (await said({ providers: [each] }, used))[0]?.split("\n")[0]]).toEqual([each, wrong]);
+  expect(await said({ providers: [lagoon] }, used)).toEqual([]);
+  expect(await said({ providers: [lagoon, lagoon] }, used)).toEqual([
+    'name_conflict providers[1]: there is a provider kind "lagoon" already',
+  ]);
+});
