@@ -79,13 +79,24 @@ const merge = (own: Located, base: Located, depth: number): Located => {
   return { ...own, entries };
 };
 
+/** Two ways to say how much a model thinks: who writes one of them wants none of the other. */
+const efforts: ReadonlySet<string> = new Set(["effort", "budget_tokens"]);
+
+const baseFor = (key: string, own: Located, base: Located): Located =>
+  key === "reasoning" && [...efforts].some((each) => entryOf(own, each) !== undefined)
+    ? withoutKeys(base, efforts)
+    : base;
+
 const withDefaults = (agent: Located, defaults: Located): Located => {
   if (agent.kind !== "map" || defaults.kind !== "map") return agent;
   const entries = new Map(agent.entries);
   for (const [key, entry] of defaults.entries) {
     const own = agent.entries.get(key);
     if (own === undefined) entries.set(key, entry);
-    else entries.set(key, { ...own, node: merge(own.node, entry.node, mergedKeys[key] ?? 0) });
+    else {
+      const base = baseFor(key, own.node, entry.node);
+      entries.set(key, { ...own, node: merge(own.node, base, mergedKeys[key] ?? 0) });
+    }
   }
   return { ...agent, entries };
 };

@@ -214,6 +214,22 @@ test("CF-17: defaults fill what an agent leaves out; options, reasoning and guar
   expect(helper?.options.max_iterations).toBe(3);
 });
 
+test("CF-17: of reasoning's two ways to say how much, an agent's own takes the place of the other in defaults", async () => {
+  const reasoning = async (own: string, shared: string): Promise<unknown> =>
+    (await agentOf(team({ agent: `    reasoning: ${own}`, top: `defaults: { reasoning: ${shared} }` })))
+      .reasoning;
+  const effort = "{ effort: high, summary: none }";
+  const tokens = "{ budget_tokens: 4000, summary: none }";
+  expect(await reasoning("{ budget_tokens: 2000 }", effort)).toEqual({
+    budget_tokens: 2_000,
+    summary: "none",
+  });
+  expect(await reasoning("{ effort: low }", tokens)).toEqual({ effort: "low", summary: "none" });
+  expect(await reasoning("{ summary: auto }", tokens)).toEqual({ budget_tokens: 4_000, summary: "auto" });
+  const both = team({ agent: "    reasoning: { effort: low, budget_tokens: 2000 }" });
+  expect((await complaints(both))[0]).toContain("exclusive_keys agents[0].reasoning");
+});
+
 test("CF-17: a mistake in defaults is reported once, where it was written", async () => {
   const yaml = team({
     agent: "  - name: helper",
