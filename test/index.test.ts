@@ -14,9 +14,9 @@ const env = { LIMPET_DEV: "1", KEY: "sk-canary", MODEL: "gpt-4o" };
 const gates = { getByName: () => ({ health: () => Promise.resolve([]) }) };
 const context = { waitUntil: () => undefined, exports: { ProviderGate: gates } } as never;
 
-const open = async (variables: object = env) => {
+const open = async (variables: object = env, text = yaml) => {
   const { toolbox } = createProbe();
-  const limpet = createLimpet(await teamOf(yaml, { toolboxes: [toolbox] }), { toolboxes: [toolbox] });
+  const limpet = createLimpet(await teamOf(text, { toolboxes: [toolbox] }), { toolboxes: [toolbox] });
   return {
     limpet,
     get: async (path: string) => {
@@ -39,6 +39,16 @@ test("CF-26, TB-37: the API lists an agent's effective tools, those of the exten
   const tools = body["tools"] as { name: string; toolbox: string; safety: string }[];
   expect(tools.find(({ name }) => name === "fire")).toMatchObject({ toolbox: "probe", safety: "unsafe" });
   expect(tools.map(({ name }) => name)).toContain("ask_user");
+});
+
+test("CF-22 CF-26: an agent is listed with the window that its turns have, its own where nothing else says one", async () => {
+  const own = `
+providers: [{ name: p, kind: openai-compatible, base_url: "https://a.example/v1", model: m }]
+agents: [{ name: helper, options: { context_window: 64000 } }, { name: other }]`;
+  const { get } = await open(env, own);
+  const windowOf = async (agent: string): Promise<unknown> =>
+    (await get(`/v1/agents/${agent}`)).body["context_window"];
+  expect([await windowOf("helper"), await windowOf("other")]).toEqual([64_000, 128_000]);
 });
 
 test("CF-19: models are listed as they are called, with their window, and no secret is shown", async () => {

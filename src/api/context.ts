@@ -64,8 +64,8 @@ export interface RouterDependencies {
   readonly toolsOf: (agent: string) => readonly ToolListing[];
   /** Whom an agent may call. */
   readonly callsOf: (agent: string) => readonly CallListing[];
-  /** Context window of a provider's model in tokens (CF-22). */
-  readonly windowOf: (provider: string, model: string) => number;
+  /** Context window of a provider's model in tokens, as this agent's turns have it (CF-22). */
+  readonly windowOf: (provider: string, model: string, agent?: string) => number;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   /** Takes one JSON line (RE-12). */

@@ -31,7 +31,7 @@ export function describeAgent(router: Router, agent: Agent): AgentListing {
     prefix: agent.prefix,
     provider: agent.provider,
     model,
-    context_window: router.windowOf(agent.provider, model),
+    context_window: router.windowOf(agent.provider, model, agent.name),
     tools: router.toolsOf(agent.name),
     calls: router.callsOf(agent.name),
     skills: agent.skills,

@@ -10,7 +10,9 @@ import { exitCodes } from "./usage.ts";
 
 /** `limpet explain`: what a team comes to, each value with its origin. */
 
-const valueText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** One line, whatever the value. */
+const valueText = (value: unknown): string =>
+  typeof value === "string" && !/[\r\n]/.test(value) ? value : JSON.stringify(value);
 
 /** Rows under their sections, keys and origins in columns. */
 const table = (rows: readonly Explained[]): string[] => {

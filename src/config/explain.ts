@@ -118,8 +118,14 @@ const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explaine
 };
 
 const plainKeys = [
+  "description",
+  "instructions",
   "prefix",
   "skills",
+  "skills_tags",
+  "capabilities",
+  "estimated_cost",
+  "middleware",
   "max_tokens",
   "temperature",
   "top_p",
@@ -171,6 +177,7 @@ export const explainAgent = (
     ...sectionRows(draft, [...base, "delegation"], "delegation", agent.delegation),
     ...sectionRows(draft, [...base, "permissions"], "permissions", agent.permissions ?? {}),
     ...sectionRows(draft, [...base, "reasoning"], "reasoning", agent.reasoning ?? {}),
+    ...sectionRows(draft, [...base, "memory"], "memory", agent.memory ?? {}),
   ].filter(({ key }) => key !== "");
 };
 
@@ -192,6 +199,7 @@ const teamSections = [
   "browser",
   "tasks",
   "notes",
+  "reflections",
   "debug",
   "models",
   "default_context_windows",
@@ -212,7 +220,7 @@ export const explainTeam = (draft: Draft, team: Team): Explained[] =>
       const { script: _, name, ...provider } = value;
       return sectionRows(draft, ["providers", index], `provider ${name}`, provider);
     }),
-    ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section])),
+    ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section] ?? "off")),
   ].map((row) =>
     hidden.test(row.key) || /headers|env/.test(row.section) ? { ...row, value: "(not shown)" } : row,
   );

@@ -174,9 +174,9 @@ export const createEngine = (options: EngineOptions): Engine => {
       const agent = configOf(name);
       return agent === undefined ? [] : callsOf(parts, agent);
     },
-    windowOf: (name, model) => {
+    windowOf: (name, model, agent = "") => {
       const provider = providerOf(team, name);
-      return provider === undefined ? 0 : windowOf(team, { provider, model });
+      return provider === undefined ? 0 : windowOf(team, { provider, model }, configOf(agent));
     },
   };
 };

@@ -46,5 +46,6 @@ export interface Engine {
   }[];
   /** Whom an agent may call, and with which tools (AG-19). */
   readonly callsOf: (agent: string) => readonly CallEdge[];
-  readonly windowOf: (provider: string, model: string) => number;
+  /** Context window of a provider's model in tokens, as this agent's turns have it (CF-22). */
+  readonly windowOf: (provider: string, model: string, agent?: string) => number;
 }
