@@ -19,10 +19,11 @@ interface TeamParts {
   readonly team: () => TeamDirectory;
 }
 
-/** The engine that runs a session: the deployed one, or that of the revision it pins. */
+/** The engine that runs a session: the deployed one, or that of the revision it pins, which is loaded once. */
 export const engineOf = async ({ engines, team }: TeamParts, session: Session | null): Promise<Engine> => {
-  const deployed = engines().deployed();
-  if (session === null || session.revision === deployed.revision) return deployed;
+  if (session === null) return engines().deployed();
+  const known = engines().known(session.revision);
+  if (known !== null) return known;
   const definition = await team().definition(session.revision);
   return engines().pinned(session.revision, definition ?? "");
 };

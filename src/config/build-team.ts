@@ -134,7 +134,7 @@ export const buildTeam = async (draft: Draft, parts: Parts): Promise<Team> => {
     cost_limited: limitsTeamCost(draft),
     ...parts.context,
   };
-  const revision = await revisionOf(definitionOf(definable));
+  const revision = revisionOf(definitionOf(definable));
   const secrets = [...reachableSecrets(draft).keys()];
   return freeze({ ...definable, name: parts.name, revision, secrets });
 };

@@ -1,4 +1,5 @@
 import type { Json } from "../chat/message.ts";
+import { sha256 } from "../sandbox/sha256.ts";
 import type { Provider, Team } from "./team.ts";
 
 /** What a session pins, and its name (CF-31). */
@@ -67,11 +68,9 @@ export const definitionOf = (team: Definable): Json => {
 };
 
 /** `r_` and 20 hex digits of SHA-256 over the canonical definition. */
-export const revisionOf = async (definition: Json): Promise<string> => {
-  const bytes = new TextEncoder().encode(canonicalJson(definition));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  const hex = Array.from(digest.subarray(0, 10), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return `r_${hex}`;
+export const revisionOf = (definition: Json): string => {
+  const digest = sha256(canonicalJson(definition)).subarray(0, 10);
+  return `r_${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 };
 
 export type Pinned =
@@ -79,10 +78,20 @@ export type Pinned =
   /** What the deployment lacks for this revision, like `provider backup`. */
   | { readonly ok: false; readonly missing: readonly string[] };
 
-/** A pinned definition with the connections of the deployed team (CF-32, CF-34). */
+/** Of a definition that is not what a build made. */
+export const unreadable = (revision: string): Pinned => ({
+  ok: false,
+  missing: [`a readable revision ${revision}`],
+});
+
+/**
+ * A pinned definition with the connections of the deployed team (CF-32, CF-34). Its digest says that it is, to the
+ * letter, what a build of this format made and checked (CF-33).
+ */
 export const withDefinition = (deployed: Team, revision: string, definition: Json): Pinned => {
   const pinned = definition as unknown as Definable;
   if (pinned.format !== deployed.format) return { ok: false, missing: [`format ${String(pinned.format)}`] };
+  if (revisionOf(definition) !== revision) return unreadable(revision);
   const missing: string[] = [];
   const providers = pinned.providers.flatMap((provider): Provider[] => {
     const current = deployed.providers.find(({ name }) => name === provider.name);

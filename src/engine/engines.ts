@@ -1,6 +1,6 @@
 import { missingAgent } from "../agent/agent.ts";
 import type { Json } from "../chat/message.ts";
-import { withDefinition } from "../config/revision.ts";
+import { unreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
 import { keptMs } from "./access/definitions.ts";
@@ -11,6 +11,8 @@ import type { Engine } from "./engine.ts";
 /** The engine of the deployed team, and those of the revisions that older sessions pin (CF-32, CF-33). */
 export interface Engines {
   readonly deployed: () => Engine;
+  /** The engine of a revision whose definition was loaded already; null: not yet. */
+  readonly known: (revision: string) => Engine | null;
   /** `definition` is what the session's creation stored. */
   readonly pinned: (revision: string, definition: string) => Engine;
   /** Whether the team has the deployed definition for sure, as far as this isolate knows (CF-33). */
@@ -32,7 +34,7 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
   try {
     return withDefinition(deployed, revision, JSON.parse(definition) as Json);
   } catch {
-    return { ok: false, missing: [`a readable revision ${revision}`] };
+    return unreadable(revision);
   }
 };
 
@@ -51,6 +53,7 @@ export const createEngines = (given: EngineOptions): Engines => {
   };
   return {
     deployed: () => deployed,
+    known: (revision) => (revision === deployed.revision ? deployed : (known.get(revision) ?? null)),
     pinned: (revision, definition) => {
       const engine = known.get(revision) ?? build(revision, definition);
       known.set(revision, engine);

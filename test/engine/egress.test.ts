@@ -33,8 +33,10 @@ test("★ TB-18: a deployment does not call itself: not at a host that it was ca
   };
   const team = await teamOf(yaml);
   const engines = createEngines(engineOptions(team, { env: wireEnv(fake), fetch: answer }));
-  const { revision, definition } = engines.deployed();
-  const old = engines.pinned(`${revision}x`, definition);
+  const before = await teamOf(yaml.replace("agents:", "context: { max_chars: 31000 }\nagents:"));
+  const { revision, definition } = createEngines(engineOptions(before)).deployed();
+  expect(revision).not.toBe(team.revision);
+  const old = engines.pinned(revision, definition);
   await ended(engines.deployed());
   expect(called).toEqual(["https://agents.example.com/v1/chat/completions"]);
   engines.calledAt("agents.example.com");

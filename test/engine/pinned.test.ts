@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { engineOf } from "../../durable-objects/team-parts.ts";
+import type { Session } from "../../src/agent/state.ts";
+import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { createEngines } from "../../src/engine/engines.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { openBench } from "../support/bench.ts";
@@ -164,6 +167,47 @@ test("CF-33: a definition that cannot be read, or is of a format this release do
     const session = { tools: null, clientTools: [], model: null } as never;
     expect(engine.agent("helper", session).missing, definition).not.toBeNull();
   }
+});
+
+test("★ CF-33: a definition that is not the one its revision names is not run, as none that fails its build is", async () => {
+  const engines = createEngines(engineOptions(await teamOf(team("Now"), probes()), probes()));
+  const old = await deployedOf(team("Old"), probes());
+  const session = { tools: null, clientTools: [], model: null } as never;
+  const missing = (from: string, to: string): string | null => {
+    const definition = old.definition.replace(from, to);
+    expect(definition === old.definition).toBe(from === to);
+    const revision = createEngines(engineOptions(engines.deployed().team, probes()));
+    return revision.pinned(old.revision, definition).agent("helper", session).missing;
+  };
+  expect(missing("Old", "Old")).toBeNull();
+  for (const [from, to] of [
+    ['"max_iterations":100', '"max_iterations":"many"'],
+    ['"guards":', '"gards":'],
+    ['"skills":[]', '"skills":null'],
+    ["Old", "Any"],
+  ] as const)
+    expect([from, missing(from, to)]).toEqual([from, `a readable revision ${old.revision}`]);
+});
+
+test("CF-33: a session with another pin loads its definition once, however often it is called", async () => {
+  const old = await deployedOf(team("Old"), probes());
+  const engines = createEngines(engineOptions(await teamOf(team("Now"), probes()), probes()));
+  let loads = 0;
+  const directory = {
+    definition: async () => {
+      loads += 1;
+      return old.definition;
+    },
+  };
+  const parts = { engines: () => engines, team: () => directory as unknown as TeamDirectory };
+  const session = { revision: old.revision } as Session;
+  const found = [await engineOf(parts, session), await engineOf(parts, session), await engineOf(parts, null)];
+  expect(found.map(({ revision }) => revision)).toEqual([
+    old.revision,
+    old.revision,
+    engines.deployed().revision,
+  ]);
+  expect(loads).toBe(1);
 });
 
 test("CF-33: an engine of a revision is built once, and the deployed one is always the same", async () => {

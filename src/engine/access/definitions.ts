@@ -11,12 +11,21 @@ export const keptMs = 24 * 3_600_000;
 
 const unpinned = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
 
+/** Parts of at most a row's size; no surrogate pair is split, since halves of one cannot be stored. */
+const partsOf = (json: string): readonly string[] => {
+  const parts: string[] = [];
+  for (let at = 0; at < json.length; at += parts.at(-1)?.length ?? 0) {
+    const end = at + partSize;
+    parts.push(json.slice(at, /[\uD800-\uDBFF]/.test(json.charAt(end - 1)) ? end - 1 : end));
+  }
+  return parts;
+};
+
 /** Stores a revision's definition before a session pins it; what nobody needs any more goes. */
 export function keepDefinition(tables: Tables, revision: string, json: string, now: number): void {
   tables.write((all) => {
     const known = all("UPDATE definitions SET kept_at = ? WHERE revision = ? RETURNING part", now, revision);
-    for (let part = 0; known.length === 0 && part * partSize < json.length; part += 1) {
-      const text = json.slice(part * partSize, (part + 1) * partSize);
+    for (const [part, text] of known.length > 0 ? [] : partsOf(json).entries())
       all(
         "INSERT INTO definitions (revision, part, text, kept_at) VALUES (?, ?, ?, ?)",
         revision,
@@ -24,7 +33,6 @@ export function keepDefinition(tables: Tables, revision: string, json: string, n
         text,
         now,
       );
-    }
     all(`DELETE FROM definitions WHERE ${unpinned}`, now - keptMs);
   });
 }

@@ -164,6 +164,13 @@ test("CF-33: a definition is kept for as long as an undeleted session pins it", 
   expect(readDefinition(tables, "r_2")).toBe("{}");
 });
 
+test("CF-33: a long definition comes back sign by sign, wherever it was cut", () => {
+  const { tables } = memoryTables();
+  const json = JSON.stringify({ odd: "🐚".repeat(200_000), even: `x${"🐚".repeat(200_000)}` });
+  keepDefinition(tables, "r_1", json, 1000);
+  expect(readDefinition(tables, "r_1") === json).toBe(true);
+});
+
 test("CF-33: a definition outlives its last session for a day, since sessions may be about to pin it", () => {
   const { tables } = memoryTables();
   keepDefinition(tables, "r_1", "{}", 1000);
