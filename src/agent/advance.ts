@@ -6,7 +6,7 @@ import { childStopped } from "./cancel.ts";
 import { childEnded, isEnded } from "./child-ends.ts";
 import { questionExpired, questionsDropped } from "./child-questions.ts";
 import { changeChild } from "./child-start.ts";
-import { workingOf } from "./child-wait.ts";
+import { waitAnswered, workingOf } from "./child-wait.ts";
 import { callsOfRun, changeCounters, changeRun, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { concluded } from "./follows.ts";
@@ -30,12 +30,16 @@ import { agentPresent, missingCheck, missingLimit, resumed, waited, waitsForPeop
 /** Takes every step that needs no outside, so that it shares the commit of what made it possible. */
 
 /** Children that have to end before a thread's run may: those of its open calls, or all if it only waits for them. */
+const awaitedOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
+  run.lingers !== null
+    ? openChildren(draft.state, id)
+    : callsOfRun(run).flatMap(({ waits, status }) =>
+        waits === undefined || status === "done" ? [] : workingOf(draft, waits),
+      );
+
 const childrenState = (draft: Draft, { id, run }: Thread): Facts["children"] => {
   if (run === null) return "none";
-  const waited = callsOfRun(run).flatMap(({ waits, status }) =>
-    waits === undefined || status === "done" ? [] : workingOf(draft, waits),
-  );
-  const working = run.lingers === null ? waited : openChildren(draft.state, id);
+  const working = awaitedOf(draft, id, run);
   if (working.length === 0) return "none";
   return working.every(({ run: own }) => own === null || own.cancel !== null) ? "stopping" : "working";
 };
@@ -67,11 +71,21 @@ const blockClosed = (draft: Draft, threadId: string): void => {
   if (run?.phase.at === "acting") changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
-/** The run's children are asked to end, so that it can. */
+/** Calls that wait for a child which an earlier one began give up: it goes on by itself (AG-28). */
+const waitsGivenUp = (draft: Draft, threadId: string): void => {
+  for (const { parent, child } of awaitedOf(draft, threadId, runOf(draft, threadId)))
+    if (child?.awaitedBy != null && child.awaitedBy !== parent?.call)
+      waitAnswered(draft, threadId, child.awaitedBy);
+};
+
+/** The run's children are asked to end, so that it can; others only if its budget is over (AG-22, AG-30). */
 const childrenStopped = (draft: Draft, threadId: string): void => {
-  const { stop } = runOf(draft, threadId);
-  const why = `stopped, since its caller ended: ${stop?.reason ?? "deadline_exceeded"}`;
-  for (const { id, child } of openChildren(draft.state, threadId)) {
+  const { reason } = runOf(draft, threadId).stop ?? { reason: "deadline_exceeded" };
+  const all = reason === "budget_exceeded";
+  if (!all) waitsGivenUp(draft, threadId);
+  const run = runOf(draft, threadId);
+  const why = `stopped, since its caller ended: ${reason}`;
+  for (const { id, child } of all ? openChildren(draft.state, threadId) : awaitedOf(draft, threadId, run)) {
     if (child?.node != null) graphStopped(draft, child.node.dispatch);
     childStopped(draft, id, why, true);
   }

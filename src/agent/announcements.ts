@@ -3,13 +3,14 @@ import { agentOf, append, changeThread, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { inputOf, isTold } from "./inputs.ts";
+import { isUnanswered } from "./result.ts";
 import type { Input, Run, Thread } from "./state.ts";
 
 /** Background results until the person has got them (AG-31). */
 
-/** Whether a run leaves nothing to announce: it answered a person or told of it; a light run and one that compacts do neither. */
-export const hasTold = ({ light, inputs }: Run, state: RunState): boolean =>
-  state === "completed" && !light && inputs.length > 0;
+/** Whether a run leaves nothing to announce: it answered a person or told of it; a light run, one that compacts and one that said nothing do neither. */
+export const hasTold = (run: Run, state: RunState): boolean =>
+  state === "completed" && !run.light && run.inputs.length > 0 && !isUnanswered(run);
 
 const nothing: NonNullable<Thread["announce"]> = { runs: [], inputs: [], at: null };
 
@@ -23,14 +24,19 @@ export const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] 
 const toldAmong = (draft: Draft, ids: readonly string[]): readonly Input[] =>
   ids.flatMap((id) => inputOf(draft, id) ?? []).filter(isTold);
 
-/** What agents told stands in the chat as it is; the chat may have shrunk since it came. */
+/** The matter is over: what agents told stands in the chat as it is; the chat may have shrunk since it came. */
 const saidRaw = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
+  changeThread(draft, threadId, { announce: null });
   const text = toldAmong(draft, inputs)
     .map(({ content }) => textOf(content))
     .join("\n\n");
   if (text !== "")
     append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
 };
+
+/** A person stopped a thread that rests: nothing starts by itself any more (SE-27). */
+export const announcementStopped = (draft: Draft, threadId: string): void =>
+  saidRaw(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
 
 /** What becomes of the results that a run took without telling the person: told later, or left in the chat as they are. */
 export const announcementFollowed = (
@@ -42,15 +48,14 @@ export const announcementFollowed = (
   const { runs, inputs: known } = threadOf(draft, threadId).announce ?? nothing;
   const taken = run.inputs.filter((id) => !known.includes(id));
   const told = toldAmong(draft, taken).map(({ id }) => id);
+  if (run.cancel?.reason === "cancelled") return saidRaw(draft, threadId, [...known, ...told]);
   if (told.length === 0 && runs.at(-1) !== run.id) return;
-  if (reason === "cancelled") return changeThread(draft, threadId, { announce: null });
   const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
   const tries = told.length > 0 ? [run.id] : runs;
   const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : told)];
   // A run that a person's own takes the place of is no failed try; if that one completes, the matter is over.
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
-  const later = counted.length <= retries;
+  if (counted.length > retries) return saidRaw(draft, threadId, inputs);
   const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
-  changeThread(draft, threadId, { announce: later ? { runs: counted, inputs, at } : null });
-  if (!later) saidRaw(draft, threadId, inputs);
+  changeThread(draft, threadId, { announce: { runs: counted, inputs, at } });
 };

@@ -25,13 +25,21 @@ export const runCancelled = (draft: Draft, threadId: string, cancel: Cancel): vo
   subtreeCancelled(draft, threadId, cancel.mode, "its caller was cancelled");
 };
 
+/** Why a called thread ends: the first reason holds; whom anybody told needs no message. */
+const stopNoted = (draft: Draft, threadId: string, why: string, told: boolean): void => {
+  const { child } = threadOf(draft, threadId);
+  if (child === null) return;
+  const { stopped } = child;
+  const noted = { why: stopped?.why ?? why, told: told || stopped?.told === true };
+  changeThread(draft, threadId, { child: { ...child, stopped: noted } });
+};
+
 /** Cancels what a thread started, whether or not it still runs itself. */
 export const subtreeCancelled = (draft: Draft, threadId: string, mode: Cancel["mode"], why: string): void => {
   for (const { id, child, run } of openChildren(draft.state, threadId)) {
     if (child?.node != null) graphStopped(draft, child.node.dispatch);
     if (run === null) continue;
-    if (child !== null && child.stopped === null)
-      changeThread(draft, id, { child: { ...child, stopped: { why, told: true } } });
+    stopNoted(draft, id, why, true);
     runCancelled(draft, id, { mode, reason: "cancelled", keep: false });
   }
 };
@@ -40,7 +48,7 @@ export const subtreeCancelled = (draft: Draft, threadId: string, mode: Cancel["m
 export const childStopped = (draft: Draft, threadId: string, why: string, told: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   if (child === null || run === null) return;
-  if (child.stopped === null) changeThread(draft, threadId, { child: { ...child, stopped: { why, told } } });
+  stopNoted(draft, threadId, why, told);
   runCancelled(draft, threadId, { mode: "now", reason: "cancelled", keep: false });
 };
 

@@ -254,8 +254,10 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
 
 const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
   // A summary stands for messages of earlier runs, too; what other agents told the person is told only once (AG-30).
-  const isOwn = ({ run: of, summary, role, origin }: Message): boolean =>
-    of === run.id && summary === undefined && !(role === "user" && origin === "agent");
+  const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
+    of === run.id &&
+    summary === undefined &&
+    (role !== "user" || origin !== "agent" || memories !== undefined);
   const retired = thread.chat.filter(isOwn);
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
   takenOut(draft, thread.id, retired);

@@ -174,6 +174,28 @@ describe("AG-31 SE-24: a rollback", () => {
   });
 });
 
+test("SE-24 AG-41: a rollback takes what was remembered for the run along, and the next is told of it", async () => {
+  const made = await crew([member("lead", [said("Noted."), look("l"), said("Anew.")], "memory: {}")], {
+    instant: false,
+  });
+  made.bench.send("The tide is high at noon");
+  await made.bench.idle();
+  made.bench.ok("clear", {});
+  made.bench.send("When is the tide high?");
+  for (let round = 0; round < 3; round++) await made.bench.steps();
+  const note = made.bench.chat().find(({ memories }) => memories !== undefined);
+  made.bench.send("When is it high?", { on_busy: "rollback" });
+  await made.bench.pass(5_000);
+  await toRest(made);
+  expect(eventsAs(made, "messages_retired").at(-1)?.data.messages).toContain(note?.id);
+  const shown = made.bench.chat().map(({ memories, role, run }) => [memories !== undefined, role, run]);
+  expect(shown).toEqual([
+    [true, "user", "run_3"],
+    [false, "user", "run_3"],
+    [false, "assistant", "run_3"],
+  ]);
+});
+
 describe("AG-31: a person whose own run fails in the announcing one's place", () => {
   const failing = (lead: readonly string[], retries: number): readonly Member[] => [
     member(

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { clockTicked } from "../advance.ts";
+import { announcementStopped } from "../announcements.ts";
 import { threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import type { OnBusy } from "../events.ts";
@@ -222,6 +223,7 @@ export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) 
   if (thread.run === null) {
     // What it left at work in the background is below it, too.
     subtreeCancelled(draft, thread.id, params.mode, "a person cancelled it");
+    announcementStopped(draft, thread.id);
     clockTicked(draft, "cancel");
     return done(draft, { run: null });
   }

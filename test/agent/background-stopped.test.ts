@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import { checkInvariants } from "../support/invariants.ts";
+import { chatOf, childIds, crew, delegate, endings, replies, said } from "../support/crew.ts";
+import type { Crew, Member } from "../support/crew.ts";
+import { textsOf } from "./play.ts";
+
+/** After a stop nothing starts by itself, and a run's own end stops only what it waits for; no result is lost by either (AG-28 to AG-31, SE-27). */
+
+const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+const announcing = (retries: number, more = ""): string =>
+  `delegation: { async: true, announce: { timeout: 30s, retries: ${retries}, backoff: 2s } }\n${more}`;
+const later = (agent: string) => delegate(agent, { async: true });
+const look = (name = "") => said(["look", { name }]);
+const coder = member("coder", [look("c"), said("Coded.")]);
+const silent = "{ reply: [{ reasoning: Hm. }] }";
+const failed = "failed:max_iterations";
+
+const steps = async ({ bench }: Crew): Promise<void> => {
+  for (let round = 0; round < 4; round++) await bench.steps();
+};
+
+const finished = async (made: Crew, name: string): Promise<void> => {
+  made.probe.calls.find((call) => call.name === name)?.finish();
+  await steps(made);
+};
+
+const toRest = async ({ bench, probe }: Crew): Promise<void> => {
+  probe.instant = true;
+  for (const call of probe.calls) call.finish();
+  for (let round = 0; round < 20; round++) {
+    await bench.idle();
+    const at = bench.alarm();
+    if (at === null) return;
+    await bench.pass(Math.max(1, at - bench.now()));
+  }
+};
+
+/** Texts of results that stand in the chat as they came. */
+const rawIn = (made: Crew): readonly string[] =>
+  chatOf(made, "main")
+    .filter(({ role }) => role === "assistant")
+    .map(textsOf)
+    .filter((text) => text.startsWith("An agent that worked in the background has ended"));
+const coded = [expect.stringContaining('"result":"Coded."') as string];
+
+const leadEnds = (made: Crew): readonly string[] =>
+  endings(made).flatMap((end) => (end.startsWith("lead ") ? [end.slice(5)] : []));
+
+/** The lead announces the coder's result, and has got as far as `look(l)`. */
+const telling = async (after: readonly string[], yaml: string): Promise<Crew> => {
+  const made = await crew(
+    [member("lead", [said(later("coder")), said("Started."), look("l"), ...after], yaml), coder],
+    {
+      instant: false,
+    },
+  );
+  made.bench.send("Go");
+  await steps(made);
+  await finished(made, "c");
+  expect(made.bench.state().threads["main"]?.run?.announces).toBe(true);
+  return made;
+};
+
+/** An announcement has failed, and is to be tried again. */
+const untold = async (...after: readonly string[]): Promise<Crew> => {
+  const yaml = announcing(2, "options: { max_iterations: 2 }");
+  const made = await crew([
+    member("lead", [said(later("coder")), said("Started."), look(), look(), ...after], yaml),
+    coder,
+  ]);
+  made.bench.send("Go");
+  await made.bench.idle();
+  expect(leadEnds(made)).toEqual(["completed:end_turn", failed]);
+  return made;
+};
+
+describe("AG-31 SE-27: a person who cancels gets the result as it is, once, and nothing starts by itself", () => {
+  test("AG-31 SE-27: the announcing run", async () => {
+    const made = await telling([said("The coder is done.")], announcing(2));
+    made.bench.ok("cancel", {});
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", "cancelled:cancelled"]);
+    expect(rawIn(made)).toEqual(coded);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-31 SE-27: a run of their own that has taken it", async () => {
+    const lead = member("lead", [said(later("coder")), look("l"), look("m"), said("Done.")], announcing(2));
+    const made = await crew([lead, coder], { instant: false });
+    made.bench.send("Go");
+    await steps(made);
+    await finished(made, "c");
+    await finished(made, "l");
+    expect(made.probe.names()).toContain("look(m)");
+    made.bench.ok("cancel", {});
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(["cancelled:cancelled"]);
+    expect(rawIn(made)).toEqual(coded);
+  });
+
+  test("AG-31 SE-27: between two tries, at rest", async () => {
+    const made = await untold(said("The coder is done."));
+    made.bench.ok("cancel", {});
+    expect(made.bench.alarm()).toBeNull();
+    await toRest(made);
+    expect(leadEnds(made)).toHaveLength(2);
+    expect(rawIn(made)).toEqual(coded);
+    made.bench.ok("cancel", {});
+    expect(rawIn(made)).toHaveLength(1);
+  });
+
+  test.each([{}, { light: true }])(
+    "AG-31 SE-27: between two tries, a run of their own: %o",
+    async (input) => {
+      const made = await untold(look("p"), said("The coder is done."));
+      made.probe.instant = false;
+      made.bench.send("Hm", input);
+      await steps(made);
+      made.bench.ok("cancel", {});
+      await made.bench.pass(5_000);
+      await toRest(made);
+      expect(leadEnds(made).slice(2)).toEqual(["cancelled:cancelled"]);
+      expect(rawIn(made)).toEqual(coded);
+    },
+  );
+
+  test("AG-31 SE-27 SE-31: after_turn, the announcing run, whose last turn fails", async () => {
+    const guard = "middleware: [{ kind: output_guardrail, params: { must_not_contain: [bad] } }]";
+    const made = await telling([said("bad"), said("The coder is done.")], announcing(2, guard));
+    made.bench.hold = true;
+    await finished(made, "l");
+    made.bench.ok("cancel", { mode: "after_turn" });
+    made.bench.release();
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", "failed:output_invalid"]);
+    expect(rawIn(made)).toEqual(coded);
+  });
+
+  test("AG-18 SE-27: an agent, then everything above it: its end is told to nobody", async () => {
+    const lead = member(
+      "lead",
+      [said(later("coder")), said("Started."), said("It was stopped.")],
+      announcing(2),
+    );
+    const made = await crew([lead, member("coder", [said(["fire", {}]), said("Coded.")])], {
+      instant: false,
+    });
+    made.bench.send("Go");
+    await steps(made);
+    made.bench.ok("cancel", { thread: childIds(made)[0] });
+    await steps(made);
+    made.bench.ok("cancel", {});
+    await made.bench.tick(5_000);
+    await toRest(made);
+    expect(endings(made)).toEqual(["lead completed:end_turn", "coder cancelled:cancelled"]);
+  });
+});
+
+test("AG-31 SE-13: a run that completes without a word tells nobody: it is tried again", async () => {
+  const made = await telling([silent, silent, silent, said("The coder is done.")], announcing(2));
+  await toRest(made);
+  expect(leadEnds(made)).toEqual(["completed:end_turn", "completed:end_turn", "completed:end_turn"]);
+  expect(chatOf(made, "main").map(textsOf).at(-1)).toBe("The coder is done.");
+  expect(rawIn(made)).toEqual([]);
+  checkInvariants(made.bench, ["in_1"]);
+});
+
+describe("AG-30: an announcing run whose time is over", () => {
+  test("AG-30 AG-31: ends the agent that it waits for, and none that nobody waits for", async () => {
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [
+            said(later("coder"), later("writer")),
+            said("Started."),
+            said(delegate("editor")),
+            said("Written, too."),
+          ],
+          announcing(0),
+        ),
+        coder,
+        member("writer", [look("w"), said("Written.")]),
+        member("editor", [look("e"), said("Edited.")]),
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await steps(made);
+    await finished(made, "c");
+    await made.bench.tick(30_000);
+    await made.bench.tick(5_000);
+    await toRest(made);
+    expect(endings(made)).toEqual([
+      "lead completed:end_turn",
+      "coder completed:end_turn",
+      "editor cancelled:cancelled",
+      "lead failed:deadline_exceeded",
+      "writer completed:end_turn",
+      "lead completed:end_turn",
+    ]);
+    expect(rawIn(made)).toEqual(coded);
+    const told = made.bench.requests.at(-1)?.messages.map(textsOf) ?? [];
+    expect(told.filter((text) => text.includes('"result":"Written."'))).toHaveLength(1);
+  });
+
+  test("AG-28 AG-30: leaves the agent whose question it answered at work; its result is told when it comes", async () => {
+    const question = "{{results.check_children.0.question.id}}";
+    const answer = { child: "{{results.check_children.0.child}}", question, answer: "Blue" };
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [
+            said(delegate("coder", { async: true, mode: "interactive" })),
+            said("Started."),
+            said(["check_children", {}]),
+            said(["answer_child", answer]),
+            said("It has its colour."),
+            said("The coder is done."),
+          ],
+          announcing(1),
+        ),
+        member("coder", [
+          look("c"),
+          said(["request_input", { question: "Colour?" }]),
+          look("d"),
+          said("Coded."),
+        ]),
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await steps(made);
+    await finished(made, "c");
+    expect(made.probe.names()).toEqual(["look(c)", "look(d)"]);
+    await made.bench.tick(30_000);
+    await steps(made);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", "failed:deadline_exceeded"]);
+    expect(made.bench.state().threads[childIds(made)[0] ?? ""]?.run?.cancel).toBeNull();
+    await made.bench.tick(2_000);
+    await steps(made);
+    await toRest(made);
+    expect(endings(made).slice(2)).toEqual([
+      "lead completed:end_turn",
+      "coder completed:end_turn",
+      "lead completed:end_turn",
+    ]);
+    expect(chatOf(made, "main").map(textsOf).at(-1)).toBe("The coder is done.");
+    checkInvariants(made.bench, ["in_1"]);
+  });
+});
