@@ -20,15 +20,22 @@ export interface Choice {
   readonly position?: Position;
 }
 
-const isPosition = (data: Json): boolean =>
-  typeof data === "object" && data !== null && "scene" in data && "played" in data;
+const isPositionIn = ({ scenes }: Script, data: Json): boolean =>
+  typeof data === "object" &&
+  data !== null &&
+  "played" in data &&
+  "scene" in data &&
+  scenes.some(({ name }) => name === data["scene"]);
 
-/** The position after the thread's previous reply: read from it, so that a shortened history changes nothing. */
-const positionOf = ({ request }: ScriptFacts, provider: string): Position | undefined => {
+/**
+ * The position after the thread's previous reply: read from it, so that a shortened history changes nothing. Whichever
+ * provider plays the script gave it: a turn may begin with one, and the next with its fallback.
+ */
+const positionOf = (script: Script, { request }: ScriptFacts): Position | undefined => {
   for (let index = request.messages.length - 1; index >= 0; index--) {
     for (const part of request.messages[index]?.parts ?? []) {
-      const opaque = "opaque" in part ? part.opaque : undefined;
-      if (opaque?.provider === provider && isPosition(opaque.data)) return opaque.data as unknown as Position;
+      const data = "opaque" in part ? part.opaque?.data : undefined;
+      if (data !== undefined && isPositionIn(script, data)) return data as unknown as Position;
     }
   }
   return undefined;
@@ -76,12 +83,12 @@ const matches = ({ name, when }: Scene, facts: ScriptFacts, position: Position |
 };
 
 /** Finds the reply to a request: the n-th of form A, else the first scene that matches, else `start`; undefined if none. */
-export const chooseReply = (script: Script, facts: ScriptFacts, provider: string): Choice | undefined => {
+export const chooseReply = (script: Script, facts: ScriptFacts): Choice | undefined => {
   if (script.scenes.length === 0) {
     const reply = script.replies[facts.request.context.call];
     return reply === undefined ? undefined : { reply };
   }
-  const position = positionOf(facts, provider);
+  const position = positionOf(script, facts);
   const scene =
     script.scenes.find((candidate) => matches(candidate, facts, position)) ??
     script.scenes.find(({ name }) => name === script.start);

@@ -175,7 +175,7 @@ const isDelta = ([event]: readonly ModelEvent[]): boolean =>
 const prepare = (script: Script, request: ModelRequest, provider: string): Play => {
   const facts = factsOf(request);
   const origin = { provider, model: request.model };
-  const choice = chooseReply(script, facts, provider);
+  const choice = chooseReply(script, facts);
   if (choice === undefined) {
     const { agent, turn, call } = request.context;
     const where = `agent ${agent}, turn ${turn}, call ${call}`;

@@ -98,6 +98,27 @@ test("MO-39: after follows the thread's previous reply, also when older history 
   expect(textOf(await play(tour, asked))).toBe("Wrote it: 12 bytes");
 });
 
+test("MO-39, MO-27: after also follows a reply that another provider gave from the same script, and no other script", async () => {
+  const first = await play(tour, request({ messages: [userMessage("files")] }));
+  const messages = [userMessage("files"), assistant(first.parts), result("fs_write", "12 bytes")];
+  const tools = [{ name: "fs_write", description: "", schema: {} }];
+  const asked = request({ messages, tools, ...context({ turn: 2, call: 1 }) });
+  const signal = new AbortController().signal;
+  const spare = completer(tour, { provider: "spare" });
+  expect(textOf(await spare.complete(asked, { signal }))).toBe("Wrote it: 12 bytes");
+  const other = {
+    start: "menu",
+    scenes: [
+      { name: "again", when: { times: 1 }, reply: [{ text: "Again." }] },
+      { name: "menu", reply: [{ text: "Say files." }] },
+    ],
+  };
+  const elsewhere = await completer(other, { provider: "other" }).complete(asked, { signal });
+  expect(textOf(elsewhere)).toBe("Again.");
+  const position = elsewhere.parts.flatMap((part) => ("opaque" in part ? [part.opaque?.data] : []));
+  expect(position).toEqual([{ scene: "again", played: { again: 1 } }]);
+});
+
 test("MO-39: no match plays start; without start the call fails script_exhausted and is not retried", async () => {
   expect(textOf(await play(tour))).toBe("Say files.");
   const { start: _, ...rest } = tour;
