@@ -1,48 +1,92 @@
 import { expect, test } from "vitest";
-import { readTeamFiles } from "../../src/config/files.ts";
-import { resolve } from "node:path";
+import { emptySession } from "../../src/agent/commands/session.ts";
 import { compileTeam } from "../../src/config/compile.ts";
-import type { Team } from "../../src/config/team.ts";
+import type { Agent, Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
 import { openBench } from "../support/bench.ts";
+import { shippedTeam, shippedYaml } from "../support/shipped.ts";
 import { engineOptions } from "../support/teams.ts";
 
-const root = resolve(import.meta.dirname, "../..");
-const shipped = async (name: string): Promise<Team> => {
-  const { team, diagnostics } = await compileTeam(readTeamFiles(root, name), { name });
-  expect(diagnostics).toEqual([]);
-  if (team === null) throw new Error("the team was not built");
-  return team;
-};
-
 test("CF-39: default needs no secret and no network, has prices, a window of 16 000 and a budget of 1 USD", async () => {
-  const team = await shipped("default");
+  const team = await shippedTeam("default");
   expect(team.secrets).toEqual([]);
   expect(team.providers.map(({ name, kind, context_window }) => [name, kind, context_window])).toEqual([
     ["tour", "scripted", 16_000],
     ["spare", "scripted", 16_000],
+    ["crew", "scripted", 16_000],
   ]);
   expect(team.models["tour-1"]?.price).toEqual({ input: 3, output: 15 });
   expect(team.models["spare-1"]?.price).toEqual({ input: 1, output: 5 });
-  expect(team.agents.map(({ name, guards }) => [name, guards.budget.max_cost_usd])).toEqual([["guide", 1]]);
+  expect(team.entry_agent).toBe("guide");
+  expect(team.agents[0]?.guards.budget.max_cost_usd).toBe(1);
 });
 
-test("CF-39: every call of the guide's script is one that its tools accept", async () => {
-  const { providers, agents } = await shipped("default");
-  const listed = new Set(agents[0]?.toolboxes.map(({ name }) => name));
-  const tools = toolboxes.filter(({ name }) => listed.has(name)).flatMap((box) => box.tools);
-  const scenes = providers[0]?.script?.scenes ?? [];
-  const calls = scenes.flatMap(({ reply }) => reply.flatMap((piece) => ("call" in piece ? [piece] : [])));
-  expect(calls.length).toBeGreaterThan(6);
-  for (const { call, args } of calls) {
-    const tool = tools.find(({ name }) => name === call);
-    expect([call, tool?.params.safeParse({ ...args }).success]).toEqual([call, true]);
-  }
+const toolboxesOf = ({ toolboxes: entries }: Agent): readonly string[] => entries.map(({ name }) => name);
+
+test("CF-39: guide has every toolbox that needs no network, a builder, and a scout that cannot write", async () => {
+  const { agents } = await shippedTeam("default");
+  expect(agents.map(({ name, delegation }) => [name, delegation.may_call])).toEqual([
+    ["guide", ["*"]],
+    ["scout", []],
+    ["builder", []],
+  ]);
+  const [guide, scout, builder] = agents as [Agent, Agent, Agent];
+  expect(toolboxesOf(guide).toSorted()).toEqual([
+    "ask",
+    "exec",
+    "filesystem",
+    "notes",
+    "search",
+    "state",
+    "tasks",
+  ]);
+  expect(toolboxesOf(builder)).toContain("exec");
+  expect(toolboxesOf(scout)).not.toContain("exec");
+  const files = toolboxes.find(({ name }) => name === "filesystem")?.tools ?? [];
+  const listed = scout.toolboxes.find(({ name }) => name === "filesystem")?.tools ?? [];
+  expect(listed.map((name) => [name, files.find((tool) => tool.name === name)?.workspace])).toEqual(
+    listed.map((name) => [name, "read"]),
+  );
+  expect(scout.options.writable_paths).toEqual([]);
 });
+
+/** Calls of a team's scripts, each with the agents that it may come from. */
+const scriptedCalls = ({ providers, agents }: Team) =>
+  providers.flatMap(({ name: provider, script }) =>
+    (script?.scenes ?? []).flatMap(({ when, reply }) => {
+      const own = agents.filter((agent) => agent.provider === provider);
+      const callers = own.filter(({ name }) => when.agent === undefined || when.agent === name);
+      return reply.flatMap((piece) => ("call" in piece ? [{ ...piece, callers }] : []));
+    }),
+  );
+
+test.each(["default", "dev-team"])(
+  "CF-39, CF-40: every call of the scripts of %s is one that its agents have, and whose arguments it accepts",
+  async (name) => {
+    const team = await shippedTeam(name);
+    const engine = createEngine(engineOptions(team));
+    const session = emptySession("s_aaaaaaaaaaaaaaaaaaaaaaaaaa", "t1", engine.rules, 0);
+    // Only where it is called an agent has this one.
+    const calls = scriptedCalls(team).filter(({ call }) => call !== "task_complete");
+    expect(calls.length).toBeGreaterThan(12);
+    for (const { call, args, callers } of calls) {
+      const filled = JSON.parse(JSON.stringify({ ...args }).replaceAll(/\{\{.*?\}\}/g, "task_1")) as object;
+      for (const caller of callers) {
+        const found = engine.agent(caller.name, session).tools.get(call)?.tool.params.safeParse(filled);
+        expect([caller.name, call, found?.success, found?.error?.issues]).toEqual([
+          caller.name,
+          call,
+          true,
+          undefined,
+        ]);
+      }
+    }
+  },
+);
 
 const played = async (...inputs: readonly string[]) => {
-  const bench = openBench({ engine: createEngine(engineOptions(await shipped("default"))) });
+  const bench = openBench({ engine: createEngine(engineOptions(await shippedTeam("default"))) });
   bench.ok("create");
   for (const input of inputs) {
     bench.send(input);
@@ -79,31 +123,8 @@ test("CF-39, MO-26: the scene retry stays with its model, though there is a spar
   });
 });
 
-test("CF-39: the menu names every scene that a word begins, and every other scene follows one", async () => {
-  const script = (await shipped("default")).providers[0]?.script;
-  const scenes = script?.scenes ?? [];
-  const menu = scenes.find(({ name }) => name === script?.start)?.reply[0];
-  const text = menu !== undefined && "text" in menu ? JSON.stringify(menu.text) : "";
-  const words = scenes.flatMap(({ when }) => when.input?.words ?? []);
-  expect(words).toEqual([
-    "hello",
-    "files",
-    "run",
-    "ask",
-    "approve",
-    "retry",
-    "fallback",
-    "budget",
-    "json",
-    "slow",
-  ]);
-  expect(words.filter((word) => !text.includes(`**${word}**`))).toEqual([]);
-  const later = scenes.filter(({ when, name }) => when.input === undefined && name !== script?.start);
-  expect(later.filter(({ when }) => when.after === undefined || when.last?.tool === undefined)).toEqual([]);
-});
-
 test("CF-41: assistant has one agent on a real model, ten turns and the generated effects", async () => {
-  const team = await shipped("assistant");
+  const team = await shippedTeam("assistant");
   expect(team.secrets).toEqual(["ANTHROPIC_API_KEY"]);
   expect(team.agents).toHaveLength(1);
   const [agent] = team.agents;
@@ -113,8 +134,7 @@ test("CF-41: assistant has one agent on a real model, ten turns and the generate
 });
 
 test("CF-41: each commented provider of assistant is right once it is swapped in", async () => {
-  const files = readTeamFiles(root, "assistant");
-  const yaml = new TextDecoder().decode(files.get("team.yaml") as Uint8Array);
+  const yaml = shippedYaml("assistant");
   const blocks = [...yaml.matchAll(/^ {2}# - name: default\n(?: {2}# {3}.*\n)+/gm)].map(([block]) => block);
   expect(blocks).toHaveLength(4);
   const current = /^ {2}- name: default\n(?: {4}.*\n)+/m;
@@ -127,7 +147,7 @@ test("CF-41: each commented provider of assistant is right once it is swapped in
 });
 
 test("AG-19: each agent of dev-team has its own skill, and only the lead may call others", async () => {
-  const team = await shipped("dev-team");
+  const team = await shippedTeam("dev-team");
   expect(team.secrets).toEqual([]);
   expect(team.agents.map(({ name, skills, delegation }) => [name, skills, delegation.may_call])).toEqual([
     ["lead", ["lead-workflow"], ["explorer", "planner", "coder", "reviewer"]],

@@ -38,7 +38,7 @@ const agentsOf = async (server: DevServer, key: string): Promise<unknown> => {
 };
 
 test("CF-3 AP-71: two teams served at once answer with their own agents", async () => {
-  expect(await agentsOf(tour, keys.default)).toEqual(["guide"]);
+  expect(await agentsOf(tour, keys.default)).toEqual(["builder", "guide", "scout"]);
   expect(await agentsOf(assistant, keys.assistant)).toEqual(["assistant"]);
 });
 
@@ -59,10 +59,10 @@ test("CF-3: a file broken in dev leaves the last good build serving; mended, the
   const good = readFileSync(file, "utf8");
   writeFileSync(file, good.replace("toolboxes:", "toolboxs:"));
   await until("the mistake is reported", () => /unknown_key .*toolboxs/.test(tour.output()) || null);
-  expect(await agentsOf(tour, keys.default)).toEqual(["guide"]);
+  expect(await agentsOf(tour, keys.default)).toEqual(["builder", "guide", "scout"]);
   writeFileSync(file, good.replace("name: guide", "name: keeper"));
   await until("the new build serves", async () => {
     const agents = await agentsOf(tour, keys.default).catch(() => null);
-    return JSON.stringify(agents) === '["keeper"]' ? true : null;
+    return JSON.stringify(agents) === '["builder","keeper","scout"]' ? true : null;
   });
 });

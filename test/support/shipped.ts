@@ -1,0 +1,33 @@
+import { resolve } from "node:path";
+import { compileTeam } from "../../src/config/compile.ts";
+import { formatDiagnostic } from "../../src/config/diagnostics.ts";
+import { readTeamFiles } from "../../src/config/files.ts";
+import type { Team } from "../../src/config/team.ts";
+
+/** The teams under `config/`, as a reader of the repository has them. */
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** `team.yaml` of a shipped team as text. */
+export const shippedYaml = (name: string): string =>
+  new TextDecoder().decode(readTeamFiles(root, name).get("team.yaml") as Uint8Array);
+
+/** Compiles a shipped team, with another `team.yaml` if one is given; any diagnostic fails the test. */
+export const shippedTeam = async (name: string, yaml?: string): Promise<Team> => {
+  const files = new Map(readTeamFiles(root, name));
+  if (yaml !== undefined) files.set("team.yaml", yaml);
+  const { team, diagnostics } = await compileTeam(files, { name });
+  if (team === null || diagnostics.length > 0) throw new Error(diagnostics.map(formatDiagnostic).join("\n"));
+  return team;
+};
+
+/** The same team, its scripted models without the pauses that are made for readers. */
+export const withoutPauses = (team: Team): Team => ({
+  ...team,
+  providers: team.providers.map((provider) => {
+    const { script } = provider;
+    if (script === undefined) return provider;
+    const scenes = script.scenes.map((scene) => ({ ...scene, stall_ms: 0 }));
+    return { ...provider, script: { ...script, pace: { ...script.pace, delay_ms: 0 }, scenes } };
+  }),
+});
