@@ -76,14 +76,14 @@ const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
       provider: row.provider,
       model: row.model,
       calls: 0,
-      usage: { ...noUsage },
+      usage: noUsage,
       cost: 0,
       estimated: false,
     };
     groups.set(key, {
       ...known,
       calls: known.calls + 1,
-      usage: { ...addUsage(known.usage as never, row.usage) },
+      usage: addUsage(known.usage, row.usage),
       cost: known.cost === null || row.cost === null ? null : known.cost + row.cost,
       estimated: known.estimated || row.estimated,
     });

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ContentPart, Json } from "../../chat/message.ts";
+import type { Usage } from "../../model/completer.ts";
 import type { Agent } from "../agent.ts";
 import type { OnDependencyFailure } from "../board.ts";
 import { headAfter } from "../draft.ts";
@@ -61,7 +62,7 @@ export interface Archive {
     model: string;
     provider: string;
     calls: number;
-    usage: Json;
+    usage: Usage;
     cost: number | null;
     estimated: boolean;
   }[];

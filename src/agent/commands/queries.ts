@@ -2,9 +2,12 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
+import { usd } from "../result.ts";
 import { statusOf } from "../runs.ts";
+import { addUsage, noTotals } from "../usage.ts";
+import type { Totals } from "../usage.ts";
 import { json, limit, list, read } from "./command.ts";
-import type { Command, ReadContext } from "./command.ts";
+import type { Archive, Command, ReadContext } from "./command.ts";
 import { activeRuns, newestRuns, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
@@ -98,16 +101,29 @@ export const snapshotOf = (
   return `${JSON.stringify(parts).slice(0, -1)},"messages":${list(shown)}}`;
 };
 
+/** What was used since the session was created, whatever was cleared. */
+const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
+  const { cumulative, cost, ...counts } = by.reduce<Totals>(
+    (sum, row) => ({
+      cumulative: addUsage(sum.cumulative, row.usage),
+      cost: sum.cost === null || row.cost === null ? null : sum.cost + row.cost,
+      calls: sum.calls + row.calls,
+      estimated: sum.estimated || row.estimated,
+    }),
+    noTotals,
+  );
+  return { ...cumulative, cost_usd: usd(cost), ...counts };
+};
+
+/** What a session used: since it was cleared, in all, and by agent and model (MO-33, AP-40). */
 export const usage: Command = read(z.strictObject({}), ({ state, archive }) => {
   const { cumulative, cost, calls, estimated } = state.usage;
   const by = archive.usage();
-  const total = by.reduce((sum, row) => sum + row.calls, 0);
-  const shown = by.map(({ cost: nano, ...row }) => ({ ...row, cost_usd: nano === null ? null : nano / 1e9 }));
   const value = {
-    cumulative: { ...cumulative, cost_usd: cost === null ? null : cost / 1e9, estimated },
+    cumulative: { ...cumulative, cost_usd: usd(cost), estimated },
     calls,
-    lifetime: { calls: total },
-    by: shown,
+    lifetime: lifetimeOf(by),
+    by: by.map(({ cost: nano, ...row }) => ({ ...row, cost_usd: usd(nano) })),
     status: statusOf(state),
   };
   return json(JSON.stringify(value));
