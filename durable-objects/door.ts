@@ -16,6 +16,9 @@ const isUnchanged = (draft: Draft, state: Session): boolean =>
   draft.answers.length === 0 &&
   draft.entries.length === 0;
 
+const hasRows = (draft: Draft): boolean =>
+  Object.values(draft).some((rows: unknown) => Array.isArray(rows) && rows.length > 0);
+
 /** Items that an event made void or whole. */
 const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
   events.flatMap((event) => {
@@ -56,6 +59,10 @@ export const createDoor = (
       );
       const result = change(draft);
       if (closed || isUnchanged(draft, state)) return result;
+      if (draft.mayWait && !hasRows(draft)) {
+        state = draft.state;
+        return result;
+      }
       const told = tellable(draft, engine);
       const { head: headBefore } = state;
       const next = { ...draft.state, head: state.head + told.texts.length };

@@ -95,6 +95,8 @@ export interface Transition {
 /** A transition in the making: transitions replace `state` and push rows; nothing else sees it before the commit. */
 export interface Draft {
   state: Session;
+  /** Nothing of it is missed after a crash, which asks for it again: it may wait for the next commit, unless there are rows to store. */
+  mayWait: boolean;
   readonly moment: Moment;
   readonly events: SessionEvent[];
   readonly ledger: LedgerRow[];
@@ -111,6 +113,7 @@ export interface Draft {
 
 export const draftOf = (state: Session, moment: Moment): Draft => ({
   state,
+  mayWait: false,
   moment,
   events: [],
   ledger: [],

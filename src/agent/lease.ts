@@ -201,6 +201,7 @@ const leaseAnswered = (
       : minus(share.lease.used, request.settles.used);
   const lease: Lease = { id: request.id, until, granted, used: plus(since, share.owed), closed: false };
   shareChanged(draft, { lease, next: share.next + 1, owed: nothing, out: null });
+  draft.mayWait = true;
   paid(draft, threadId, lease, wanted);
   warned(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
   return null;

@@ -337,6 +337,19 @@ describe("RE-2: a team that does not answer", () => {
     expect(stage.bench.requests).toEqual([]);
   });
 
+  test("RE-4: a lease is stored with what follows: it costs a run no write", async () => {
+    const writes = await Promise.all(
+      ["max_tokens: 640000", "max_tokens: 'off', max_cost_usd: 'off'"].map(async (keys) => {
+        const stage = await open(scripted(listed(claims(900), final(900)), "max_tokens: 500", perDay(keys)));
+        const before = stage.bench.writes();
+        await go(stage);
+        return { leases: stage.requests.length, writes: stage.bench.writes() - before };
+      }),
+    );
+    expect(writes[0]?.leases).toBeGreaterThan(0);
+    expect(writes[1]).toEqual({ leases: 0, writes: writes[0]?.writes });
+  });
+
   test("RE-4: a crash between a lease and its commit takes the same lease again", async () => {
     const stage = await open(yamlOf(640_000, final(900)));
     const { bench } = stage;
