@@ -198,16 +198,18 @@ const endLine = ({ run, thread, data }: Extract<SessionEvent, { type: "run_end" 
       thread,
       state,
       reason,
-      error: error?.detail ?? null,
       turns,
       duration_ms,
       cost_usd,
-      ...(content ? { text } : {}),
+      ...(content ? { error: error?.detail ?? null, text } : {}),
     },
   };
 };
 
-/** What the loggers of a thread's agent say of a commit: the outer one begins first and ends last. */
+/**
+ * What the loggers of a thread's agent say of a commit: the outer one begins first and ends last. The text of an error
+ * may quote an answer, so it stands only where texts are logged (MO-41).
+ */
 export const runLines = (
   events: readonly SessionEvent[],
   loggersOf: (thread: string) => readonly RunLogger[],
@@ -223,7 +225,7 @@ export const runLines = (
       return {
         level: "error",
         msg: "run_error",
-        fields: { run: event.run, thread: event.thread, code, message },
+        fields: { run: event.run, thread: event.thread, code, ...(content ? { message } : {}) },
       };
     });
   });

@@ -1,5 +1,6 @@
 import { digestOf, randomBytes, toBase32, toHex } from "../engine/access/encoding.ts";
 import type { RequestContext, Router } from "./context.ts";
+import { faultOf } from "../tools/log-line.ts";
 import { problemKinds } from "../agent/problem-body.ts";
 import type { ProblemCode } from "../agent/problem.ts";
 
@@ -25,14 +26,6 @@ const levelOf = (status: number, code: string | null): Level => {
   return code !== null && problemKinds[code as ProblemCode]?.retryable ? "warn" : "error";
 };
 
-/** Where a fault of ours was thrown: its name and frames, not its message, which may quote content. */
-const faultOf = (fault: unknown): Readonly<Record<string, unknown>> => {
-  if (fault === null) return {};
-  if (!(fault instanceof Error)) return { fault: typeof fault };
-  const frames = (fault.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
-  return { fault: fault.name, frames: frames.slice(0, 4).map((line) => line.trim()) };
-};
-
 const wanted = (router: Router, level: Level): boolean =>
   levels.indexOf(level) >= levels.indexOf(router.team.observability.log_level);
 
@@ -55,9 +48,9 @@ export async function logRequest(context: RequestContext, status: number, starte
       method: request.method,
       route: notes.route,
       status,
-      code: notes.code,
       duration_ms: at - started,
-      ...faultOf(notes.fault),
+      ...(notes.fault === null ? {} : faultOf(notes.fault)),
+      code: notes.code,
     }),
   );
 }

@@ -5,6 +5,22 @@ import type { Redactor } from "./redaction.ts";
 /** The line of some fields. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
 
+/** Where a fault was thrown and what its code is; its message may quote what somebody wrote (MO-41). */
+export const faultOf = (fault: unknown): Readonly<Record<string, unknown>> => {
+  if (!(fault instanceof Error)) return { fault: typeof fault };
+  const frames = (fault.stack ?? "")
+    .replace(fault.message, "")
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line));
+  const [database] = /\bSQLITE_[A-Z_]+/.exec(fault.message) ?? [];
+  const code = "code" in fault && typeof fault.code === "string" ? fault.code : database;
+  return {
+    fault: fault.name,
+    ...(code === undefined ? {} : { code }),
+    frames: frames.slice(0, 4).map((line) => line.trim()),
+  };
+};
+
 const mask = "[masked]";
 
 /** A name as a pattern: case, and whether its words are joined by `-` or `_`, do not matter. */

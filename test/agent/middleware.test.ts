@@ -165,6 +165,22 @@ describe("AG-37: logger and recovery", () => {
     expect(JSON.stringify(bench.logs.filter(({ level }) => level === "debug"))).toContain("Secret text.");
   });
 
+  test("MO-41: what is wrong with an answer may quote it, so without content no line has the text of an error", async () => {
+    const schema = "schema: { type: object, additionalProperties: false }";
+    const { bench } = await run(`replies: [${say('{"canary":1}')}]`, {
+      agent: guardrail(schema, `, ${loggers.replace(/^middleware: \[(.*)\]$/, "$1")}`),
+    });
+    expect(lastResult(bench).error).toContain("canary");
+    const plain = bench.logs.filter((line) => !JSON.stringify(line).includes("canary"));
+    expect(plain.map(({ level, msg, code, reason }) => [level, msg, code ?? reason])).toEqual([
+      ["info", "run_start", undefined],
+      ["debug", "run_start", undefined],
+      ["error", "run_error", "output_invalid"],
+      ["info", "run_end", "output_invalid"],
+    ]);
+    expect(bench.logs).toHaveLength(6);
+  });
+
   test("AG-37: an error is one line of level error", async () => {
     const { bench } = await run("replies: [{ fail: [{ status: 401 }], reply: [{ text: x }] }]", {
       agent: loggers,

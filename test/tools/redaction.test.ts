@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { createLogLine } from "../../src/tools/log-line.ts";
+import { createLogLine, faultOf } from "../../src/tools/log-line.ts";
 import { createRedactor } from "../../src/tools/redaction.ts";
 
 const secret = `s3cr/t+"key"=\u00e4 1`;
@@ -162,4 +162,24 @@ test("RE-12: a log line masks what stands under the named keys and headers, and 
     error: 'POST failed: authorization: [masked], access_token="[masked]" ([secret:KEY])',
   });
   expect(JSON.parse(createLogLine(redactor, [])({ token: "abc" }))).toEqual({ token: "abc" });
+});
+
+test("MO-41: a fault is logged by its name, code and place, never by its message, which may quote content", () => {
+  const quoting = ((): unknown => {
+    try {
+      return JSON.parse("canary-prompt");
+    } catch (error) {
+      return error;
+    }
+  })();
+  expect(String(quoting)).toContain("canary");
+  const said = faultOf(quoting);
+  expect(said).toMatchObject({ fault: "SyntaxError" });
+  expect(said["frames"]).not.toEqual([]);
+  expect(JSON.stringify(said)).not.toContain("canary");
+  expect(faultOf(new Error("database or disk is full: SQLITE_FULL"))).toMatchObject({ code: "SQLITE_FULL" });
+  const refused = Object.assign(new Error("canary"), { code: "exec_transport_error" });
+  expect(faultOf(refused)).toMatchObject({ fault: "Error", code: "exec_transport_error" });
+  expect(JSON.stringify(faultOf(new Error("no\n    at canary")))).not.toContain("canary");
+  expect(faultOf("canary")).toEqual({ fault: "string" });
 });
