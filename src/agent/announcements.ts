@@ -24,6 +24,14 @@ export const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] 
 const toldAmong = (draft: Draft, ids: readonly string[]): readonly Input[] =>
   ids.flatMap((id) => inputOf(draft, id) ?? []).filter(isTold);
 
+/** A run that is to tell what agents told is told it again if the chat has shrunk since it came. */
+export const toldAgain = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
+  const { chat } = threadOf(draft, threadId);
+  for (const { content } of toldAmong(draft, inputs))
+    if (!chat.some(({ parts }) => textOf(parts).includes(textOf(content))))
+      append(draft, threadId, { role: "user", origin: "agent", parts: content });
+};
+
 /** The matter is over: what agents told stands in the chat as it is; the chat may have shrunk since it came. */
 const saidRaw = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   changeThread(draft, threadId, { announce: null });

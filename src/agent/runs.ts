@@ -1,6 +1,6 @@
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
-import { announcedBy, announcementFollowed, hasTold } from "./announcements.ts";
+import { announcedBy, announcementFollowed, hasTold, toldAgain } from "./announcements.ts";
 import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
@@ -67,7 +67,7 @@ export const runStarted = (draft: Draft, input: Input): void => {
   windowGuarded(draft, input.thread);
 };
 
-/** An announcement that failed is tried once more; what it is about stands in the chat, and so does what a person asked meanwhile (AG-41). */
+/** An announcement that failed is tried once more; what a person asked meanwhile stands in the chat (AG-41). */
 export const announcementRetried = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
   runOpened(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
@@ -154,6 +154,7 @@ const runOpened = (
     parent: thread.parent,
     ...(thread.child === null ? {} : { label: thread.child.label, task: thread.child.task }),
   });
+  if (!run.light && run.inputs.length > 0) toldAgain(draft, thread.id, thread.announce?.inputs ?? []);
 };
 
 /** The run's end, with everything that belongs to it, and the start of the next queued input (SE-24, C27). */

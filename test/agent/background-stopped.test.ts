@@ -171,6 +171,58 @@ test("AG-31 SE-13: a run that completes without a word tells nobody: it is tried
   checkInvariants(made.bench, ["in_1"]);
 });
 
+describe("AG-31 EF-27: a result that was compacted between two tries is told again", () => {
+  const beat = said("Heartbeat fine.");
+  const long = said("A long answer. ".repeat(400));
+  const compacted = async (...after: readonly string[]): Promise<Crew> => {
+    const lead = [
+      long,
+      long,
+      said(later("coder")),
+      said("Started."),
+      said("bad"),
+      said("A summary."),
+      ...after,
+    ];
+    const guard = "middleware: [{ kind: output_guardrail, params: { must_not_contain: [bad] } }]";
+    const made = await crew([member("lead", lead, announcing(2, guard)), coder]);
+    for (const text of ["One", "Two", "Go"]) {
+      made.bench.send(text);
+      await made.bench.idle();
+    }
+    expect(leadEnds(made).at(-1)).toBe("failed:output_invalid");
+    made.bench.send("Beat. ".repeat(400), { light: true });
+    await made.bench.idle();
+    made.bench.ok("compact", {});
+    await made.bench.idle();
+    expect(made.bench.chat().map(textsOf).join("\n")).not.toContain("Coded.");
+    return made;
+  };
+  const seen = ({ bench }: Crew): number =>
+    bench.requests.at(-1)?.messages.filter((each) => textsOf(each).includes('"result":"Coded."')).length ?? 0;
+
+  test("AG-31 EF-27: to the next try", async () => {
+    const made = await compacted(said("bad"), said("The coder is done."));
+    await made.bench.pass(2_000);
+    expect([leadEnds(made).at(-1), seen(made)]).toEqual(["failed:output_invalid", 1]);
+    await toRest(made);
+    expect([leadEnds(made).at(-1), seen(made)]).toEqual(["completed:end_turn", 1]);
+    expect(rawIn(made)).toEqual([]);
+    checkInvariants(made.bench, ["in_1"]);
+  });
+
+  test("AG-31 EF-27: to a person's own run, which ends the matter, and to no light one", async () => {
+    const made = await compacted(beat, said("The coder is done."));
+    made.bench.send("Beat", { light: true });
+    await made.bench.idle();
+    expect(seen(made)).toBe(0);
+    made.bench.send("And?");
+    await made.bench.idle();
+    expect(seen(made)).toBe(1);
+    expect(made.bench.alarm()).toBeNull();
+  });
+});
+
 describe("AG-30: an announcing run whose time is over", () => {
   test("AG-30 AG-31: ends the agent that it waits for, and none that nobody waits for", async () => {
     const made = await crew(
