@@ -6,7 +6,9 @@ import { linesOf, toldOf } from "../src/agent/lines.ts";
 import type { Told } from "../src/agent/lines.ts";
 import { runLines } from "../src/agent/middleware.ts";
 import type { Session } from "../src/agent/state.ts";
+import { stepLines } from "../src/agent/step-lines.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import { tenantHash } from "../src/tools/log-line.ts";
 import type { Live, LiveParts } from "./live.ts";
 import { writeTransition } from "./store.ts";
 
@@ -37,6 +39,20 @@ const loggersIn =
   (threadId: string): Agent["loggers"] =>
     agentOf(engine, session, threadId).loggers;
 
+/** What the log says of a commit: its runs where an agent has a logger, and its finished steps. */
+const logged = (
+  { engine, log }: Pick<LiveParts, "engine" | "log">,
+  { events, moment }: Draft,
+  before: Session,
+  after: Session,
+): void => {
+  for (const { msg, fields, level } of runLines(events, loggersIn(engine, after)))
+    log(msg, { session: after.id, ...fields }, level);
+  const { log_level: least } = engine.team.observability;
+  for (const { msg, fields, level } of stepLines(events, before, moment.now, least))
+    log(msg, { tenant: tenantHash(after.tenant), session: after.id, ...fields }, level);
+};
+
 /** The newest state, and the one door for writes: a transition of it, in one transaction, published after it. */
 export const createDoor = (
   { storage, watchers, items, committing, engine, log }: LiveParts,
@@ -64,7 +80,7 @@ export const createDoor = (
         return result;
       }
       const told = tellable(draft, engine);
-      const { head: headBefore } = state;
+      const found = state;
       const next = { ...draft.state, head: state.head + told.texts.length };
       storage.transactionSync(() => {
         committing();
@@ -73,9 +89,8 @@ export const createDoor = (
       });
       state = next;
       before = next;
-      watchers.publish(linesOf(told.texts, next.id, headBefore + 1, draft.moment.now), next.head);
-      for (const { msg, fields, level } of runLines(draft.events, loggersIn(engine, next)))
-        log(msg, { session: next.id, ...fields }, level);
+      watchers.publish(linesOf(told.texts, next.id, found.head + 1, draft.moment.now), next.head);
+      logged({ engine, log }, draft, found, next);
       return result;
     },
   };

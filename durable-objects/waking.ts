@@ -77,7 +77,7 @@ const createIn =
   (parts: WakingParts, own: Own): Create =>
   (engine, stored, initial) => {
     const storage = safeStorage(parts.storage, engine.logLine);
-    const log = logTo(engine.logLine);
+    const log = logTo(engine.logLine, engine.team.observability.log_level);
     return createLive(
       { ...parts, storage, log, now: Date.now, engine, ...ofTeam(parts), ...own },
       stored,

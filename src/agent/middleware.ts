@@ -1,4 +1,5 @@
 import { textOf } from "../chat/text.ts";
+import type { LogLevel } from "../tools/log-line.ts";
 import type { Completion } from "../tools/session-request.ts";
 import { withCaveats } from "./child-results.ts";
 import { agentOf, append, changeCounters, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
@@ -11,7 +12,7 @@ import { answerOf, isUnanswered } from "./result.ts";
 /** Middleware of an agent's runs (AG-37): what guards its answers, and what its log says. */
 
 export interface RunLogger {
-  readonly level: "error" | "warn" | "info" | "debug";
+  readonly level: LogLevel;
   /** Whether texts are logged. */
   readonly content: boolean;
 }

@@ -148,7 +148,7 @@ async function serve(app: ReturnType<typeof createApp>, context: RequestContext)
     if (!(thrown instanceof ProblemError)) context.notes.fault = thrown;
     response = problemResponse(problem, context.requestId);
   }
-  await logRequest(context, response.status, started);
+  logRequest(context, response.status, started);
   return finish(context, response);
 }
 

@@ -1,13 +1,11 @@
-import { digestOf, randomBytes, toBase32, toHex } from "../engine/access/encoding.ts";
-import type { RequestContext, Router } from "./context.ts";
-import { faultOf } from "../tools/log-line.ts";
+import { randomBytes, toBase32, toHex } from "../engine/access/encoding.ts";
+import type { RequestContext } from "./context.ts";
+import { faultOf, isLogged, tenantHash } from "../tools/log-line.ts";
+import type { LogLevel } from "../tools/log-line.ts";
 import { problemKinds } from "../agent/problem-body.ts";
 import type { ProblemCode } from "../agent/problem.ts";
 
 /** One JSON line per request (RE-12), without content: no query, no texts, the tenant as a hash (RE-14). */
-
-const levels = ["debug", "info", "warn", "error"] as const;
-type Level = (typeof levels)[number];
 
 export const newRequestId = (): string => `req_${toBase32(randomBytes(16))}`;
 
@@ -20,21 +18,16 @@ export function traceOf(request: Request): string {
   return `00-${valid ? trace : toHex(randomBytes(16))}-${toHex(randomBytes(8))}-${valid ? flags : "01"}`;
 }
 
-/** `error`: someone must act; `warn`: it will pass. */
-const levelOf = (status: number, code: string | null): Level => {
+const levelOf = (status: number, code: string | null): LogLevel => {
   if (status < 500) return "info";
   return code !== null && problemKinds[code as ProblemCode]?.retryable ? "warn" : "error";
 };
 
-const wanted = (router: Router, level: Level): boolean =>
-  levels.indexOf(level) >= levels.indexOf(router.team.observability.log_level);
-
 /** Writes the line of a request that was answered. */
-export async function logRequest(context: RequestContext, status: number, started: number): Promise<void> {
+export function logRequest(context: RequestContext, status: number, started: number): void {
   const { router, request, requestId, traceparent, notes } = context;
   const level = levelOf(status, notes.code);
-  if (!wanted(router, level)) return;
-  const tenant = notes.tenant === null ? null : toHex(await digestOf("tenant", notes.tenant)).slice(0, 16);
+  if (!isLogged(level, router.team.observability.log_level)) return;
   const at = router.now();
   router.log(
     router.logLine({
@@ -43,7 +36,7 @@ export async function logRequest(context: RequestContext, status: number, starte
       msg: "request",
       request_id: requestId,
       trace_id: traceparent.split("-")[1],
-      tenant,
+      tenant: notes.tenant === null ? null : tenantHash(notes.tenant),
       session: notes.session,
       method: request.method,
       route: notes.route,

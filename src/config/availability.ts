@@ -80,7 +80,8 @@ const team: readonly Unavailable[] = [
   { path: "sandbox.credentials", used: filled, cannot: "let commands reach the network" },
   { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
   { path: "retention.event_days", used: not("off"), cannot: "delete old events" },
-  { path: "observability", used: filled, cannot: "configure logs, traces and metrics" },
+  { path: "observability.content", used: not("none"), cannot: "log texts; a middleware logger can" },
+  { path: "observability.metrics", used: not(false), cannot: "write metrics" },
   { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
 ];
 

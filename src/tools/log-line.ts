@@ -1,6 +1,21 @@
+import { sha256 } from "../sandbox/sha256.ts";
 import type { Redactor } from "./redaction.ts";
 
 /** Lines of the log (RE-12): one JSON object each, without known secrets and without what stands under masked names. */
+
+const levels = ["debug", "info", "warn", "error"] as const;
+/** `error`: someone must act; `warn`: it will pass. */
+export type LogLevel = (typeof levels)[number];
+
+/** Whether a line of a level is written where `least` is the least one (`observability.log_level`). */
+export const isLogged = (level: LogLevel, least: LogLevel): boolean =>
+  levels.indexOf(level) >= levels.indexOf(least);
+
+/** A tenant as logs name it. */
+export const tenantHash = (tenant: string): string =>
+  Array.from(sha256(`tenant ${tenant}`).subarray(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join(
+    "",
+  );
 
 /** The line of some fields. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;

@@ -177,8 +177,9 @@ describe("AG-37: logger and recovery", () => {
       ["debug", "run_start", undefined],
       ["error", "run_error", "output_invalid"],
       ["info", "run_end", "output_invalid"],
+      ["error", "error", "output_invalid"],
     ]);
-    expect(bench.logs).toHaveLength(6);
+    expect(bench.logs).toHaveLength(7);
   });
 
   test("AG-37: an error is one line of level error", async () => {

@@ -32,7 +32,8 @@ const uses: Readonly<Record<string, readonly string[]>> = {
   ],
   "sessions.revision": [team({ top: "sessions: { revision: follow }" })],
   "retention.event_days": [team({ top: "retention: { event_days: 3 }" })],
-  observability: [team({ top: "observability: { log_level: debug }" })],
+  "observability.content": [team({ top: "observability: { content: redacted }" })],
+  "observability.metrics": [team({ top: "observability: { metrics: true }" })],
   "debug.raw": [team({ top: "debug: { raw: events }" })],
   "agent.toolboxes.*": ["git", "http", "browser"].map((name) =>
     team().replace("[filesystem]", `[filesystem, ${name}]`),
@@ -94,7 +95,7 @@ test("CF-30: what only a default implies, and what says that a part is off, is n
       "    guards: { tool_loops: { enabled: false } }",
       "    options: { max_handoffs: 0, max_delegation_depth: 0, reflect_on_error: false, localize: false, checkpoints: [] }",
     ].join("\n"),
-    top: "mcp_servers: []\nwebhooks: []\nschedules: []\ngit: {}\ncontext: { external: false }\nretention: { session_days: off }",
+    top: "mcp_servers: []\nwebhooks: []\nschedules: []\ngit: {}\ncontext: { external: false }\nretention: { session_days: off }\nobservability: { log_level: debug, content: none, metrics: false }",
   });
   for (const yaml of [off, team()]) {
     const { diagnostics } = await compile(yaml);
