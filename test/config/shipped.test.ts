@@ -128,7 +128,14 @@ test("CF-41: assistant has one agent on a real model, ten turns and the generate
   expect(team.secrets).toEqual(["ANTHROPIC_API_KEY"]);
   expect(team.agents).toHaveLength(1);
   const [agent] = team.agents;
-  expect(agent?.toolboxes.map(({ name }) => name)).toEqual(["ask", "filesystem", "exec", "search"]);
+  expect(agent?.toolboxes.map(({ name }) => name)).toEqual([
+    "ask",
+    "filesystem",
+    "exec",
+    "search",
+    "state",
+    "tasks",
+  ]);
   expect(agent?.options.max_iterations).toBe(10);
   expect(agent?.effects.map(({ kind }) => kind)).toEqual(["trim_tool_results", "compact"]);
 });
@@ -146,14 +153,80 @@ test("CF-41: each commented provider of assistant is right once it is swapped in
   }
 });
 
-test("AG-19: each agent of dev-team has its own skill, and only the lead may call others", async () => {
+test("CF-40: each agent of dev-team has its own skill, and only the lead may call others", async () => {
   const team = await shippedTeam("dev-team");
-  expect(team.secrets).toEqual([]);
+  expect([team.secrets, team.entry_agent]).toEqual([[], "lead"]);
   expect(team.agents.map(({ name, skills, delegation }) => [name, skills, delegation.may_call])).toEqual([
     ["lead", ["lead-workflow"], ["explorer", "planner", "coder", "reviewer"]],
     ...["explorer", "planner", "coder", "reviewer"].map((name) => [name, [`${name}-workflow`], []]),
   ]);
   expect(team.skills.map(({ description }) => description !== null)).toEqual(Array(5).fill(true));
-  const writable = team.agents.map(({ name, options }) => [name, options.writable_paths]);
-  expect(Object.fromEntries(writable)).toMatchObject({ explorer: [], planner: ["PLAN.md"], reviewer: [] });
+});
+
+const minutes = 60_000;
+const reading = ["fs_read", "fs_read_lines", "fs_list", "fs_stat"];
+const short = {
+  observation_mask: { threshold: 0.6, recent_window: 10 },
+  trim_tool_results: { max_result_length: 400, preserve_recent: 3 },
+  compact: { threshold: 0.8 },
+  stall_detect: {},
+  time_budget: { max_duration: 5 * minutes },
+};
+const long = {
+  observation_mask: { threshold: 0.5, recent_window: 8 },
+  compact: { threshold: 0.75 },
+  stall_detect: {},
+  time_budget: { max_duration: 10 * minutes },
+};
+
+/** The spec's table, without the toolboxes that this release lacks: `filesystem` by its tools, null = all. */
+const table = [
+  {
+    name: "lead",
+    files: reading,
+    others: ["search", "tasks", "notes"],
+    effects: { ...long, trim_tool_results: { max_result_length: 300, preserve_recent: 3 } },
+    turns: 20,
+    writes: undefined,
+  },
+  { name: "explorer", files: reading, others: ["search", "notes"], effects: short, turns: 10, writes: [] },
+  {
+    name: "planner",
+    files: reading,
+    others: ["search", "notes", "tasks"],
+    effects: short,
+    turns: 10,
+    writes: [],
+  },
+  {
+    name: "coder",
+    files: undefined,
+    others: ["exec", "search", "tasks", "notes"],
+    effects: { ...long, loop_detect: {}, reflection: {}, progress: {}, trim_tool_results: {} },
+    turns: 20,
+    writes: ["bin/**", "src/**", "test/**"],
+  },
+  {
+    name: "reviewer",
+    files: [...reading, "fs_diff"],
+    others: ["search", "exec", "notes"],
+    effects: short,
+    turns: 10,
+    writes: [],
+  },
+];
+
+test.each(table)("CF-40: $name has the toolboxes, effects and options of the table", async (row) => {
+  const team = await shippedTeam("dev-team");
+  const agent = team.agents.find(({ name }) => name === row.name) as Agent;
+  const boxes = new Map(agent.toolboxes.map(({ name, tools }) => [name, tools]));
+  expect([...boxes.keys()].toSorted()).toEqual(["ask", "filesystem", ...row.others].toSorted());
+  expect(boxes.get("filesystem")).toEqual(row.files);
+  expect(row.others.map((name) => boxes.get(name))).toEqual(row.others.map(() => undefined));
+  const effects = Object.fromEntries(agent.effects.map(({ kind, params }) => [kind, params]));
+  expect(Object.keys(effects).toSorted()).toEqual(Object.keys(row.effects).toSorted());
+  expect(effects).toMatchObject(row.effects);
+  const { max_iterations, max_delegation_depth, writable_paths } = agent.options;
+  expect([max_iterations, writable_paths]).toEqual([row.turns, row.writes]);
+  if (row.name === "lead") expect(max_delegation_depth).toBe(2);
 });

@@ -47,15 +47,15 @@ interface Played {
   readonly socket: Watcher;
 }
 
-/** Sends the request; resolves when the plan waits for a person. */
-const toThePlan = async (): Promise<Played & { readonly ask: string }> => {
+/** Sends the request; resolves when the call of the coders waits for a person. */
+const toTheCoders = async (): Promise<Played & { readonly ask: string }> => {
   const session = await api.create();
   const socket = watchSession(server.url, session);
   await socket.frame("live");
   const receipt = await api.post(`/v1/sessions/${session}/messages`, { content: request, wait: 60 });
   expect(receipt.status, "only a person can go on").toBe(202);
-  const asks = await listOf<{ id: string; agent: string; kind: string }>(`/v1/sessions/${session}/asks`);
-  expect(asks).toMatchObject([{ agent: "planner", kind: "approval" }]);
+  const asks = await listOf<{ id: string }>(`/v1/sessions/${session}/asks`);
+  expect(asks).toMatchObject([{ kind: "approval", approval: { tool: "spawn_agents" } }]);
   return { session, socket, ask: asks[0]?.id ?? "" };
 };
 
@@ -69,25 +69,30 @@ const decided = async ({ session, socket }: Played, ask: string, decision: objec
 let approved: Promise<Played> | null = null;
 const approvedRun = (): Promise<Played> =>
   (approved ??= (async () => {
-    const { ask, ...played } = await toThePlan();
+    const { ask, ...played } = await toTheCoders();
     await decided(played, ask, { decision: "approve" });
     return played;
   })());
 
-test("AG-27 TB-6: the plan is no file before a person agrees, and the session rests meanwhile", async () => {
-  const { session, socket, ask } = await toThePlan();
+test("CF-40 TB-6: no coder begins before a person agrees, and the session rests meanwhile", async () => {
+  const { session, socket, ask } = await toTheCoders();
   expect(only(socket.events, "file_change")).toEqual([]);
   const threads = await listOf<Listed>(`/v1/sessions/${session}/threads`);
   expect(threads.map(({ agent, status }) => `${agent} ${status}`)).toEqual([
     "lead waiting",
-    "planner waiting",
+    "planner ended",
     "explorer ended",
   ]);
+  const notes = await listOf<{ name: string; content: string }>(`/v1/sessions/${session}/notes`);
+  const plan = notes.find(({ name }) => name === "plan");
+  expect(plan?.content, "what the person is to agree to").toContain("bin/tides.sh");
   await decided({ session, socket }, ask, { decision: "deny", message: "Not before the spring tide." });
   const [answer] = only(socket.events, "message_added")
     .filter(({ data }) => data.final)
     .slice(-1);
-  expect(JSON.stringify(answer?.data.message.parts)).toContain("was not approved");
+  expect(JSON.stringify(answer?.data.message.parts)).toMatch(
+    /nothing was built: .*Not before the spring tide/,
+  );
   expect(only(socket.events, "file_change"), "nothing was built").toEqual([]);
   expect(only(socket.events, "agent_start").map(({ agent }) => agent.name)).toEqual([
     "lead",
@@ -97,16 +102,16 @@ test("AG-27 TB-6: the plan is no file before a person agrees, and the session re
   socket.close();
 });
 
-test("AG-18: a person cancels one called agent; its open question is closed, and the lead says what came of it", async () => {
-  const { session, socket } = await toThePlan();
-  const threads = await listOf<Listed>(`/v1/sessions/${session}/threads`);
-  const planner = threads.find(({ agent }) => agent === "planner")?.id;
-  const { status } = await api.post(`/v1/sessions/${session}/cancel`, { thread: planner });
+test("AG-18: a person cancels one called agent, and the lead says what came of it", async () => {
+  const { session, socket, ask } = await toTheCoders();
+  await api.post(`/v1/sessions/${session}/asks/${ask}`, { decision: "approve" });
+  const { thread } = await socket.event("agent_start", ({ agent }) => agent.name === "coder");
+  const { status } = await api.post(`/v1/sessions/${session}/cancel`, { thread });
   expect(status).toBe(200);
-  await socket.event("run_end", ({ thread }) => thread === "main");
-  const ends = only(socket.events, "agent_end").map(({ agent, data }) => `${agent.name} ${data.state}`);
-  expect(ends).toEqual(["explorer completed", "planner cancelled", "lead completed"]);
-  expect(only(socket.events, "ask_cancelled")).toHaveLength(1);
+  await socket.event("run_end", (event) => event.thread === "main");
+  const end = only(socket.events, "agent_end").find((event) => event.thread === thread);
+  expect(end?.data.state).toBe("cancelled");
+  expect(only(socket.events, "agent_start").map(({ agent }) => agent.name)).not.toContain("reviewer");
   const [answer] = only(socket.events, "message_added")
     .filter(({ data }) => data.final)
     .slice(-1);
@@ -207,37 +212,27 @@ test("AG-12 AG-45 AG-47: the board and the hand-over notes tell who did what", a
     "findings",
     "handover-program",
     "handover-test",
+    "plan",
     "review",
   ]);
   expect(notes[0]?.content).toBe(request);
-  expect(notes[4]?.content).toContain("2 passed\nempty table: refused");
+  expect(notes[5]?.content).toContain("2 passed\nempty table: refused");
 });
 
 test("AG-13 TB-28: the files are in the workspace, each written by who may write it", async () => {
   const { session, socket } = await approvedRun();
   const changes = only(socket.events, "file_change").map(({ agent, data }) => `${agent.name} ${data.path}`);
-  expect(changes.toSorted()).toEqual([
-    "coder bin/tides.sh",
-    "coder test/run.sh",
-    "coder test/table.txt",
-    "planner PLAN.md",
-  ]);
-  const { body } = await api.post(`/v1/sessions/${session}/messages`, { content: "the files", wait: 60 });
+  expect(changes.toSorted()).toEqual(["coder bin/tides.sh", "coder test/run.sh", "coder test/table.txt"]);
+  const { body } = await api.post(`/v1/sessions/${session}/messages`, { content: "the program", wait: 60 });
   const { text = "" } = body["result"] as { text?: string };
-  expect(text.match(/^== .*$/gm)?.toSorted()).toEqual([
-    "== PLAN.md",
-    "== bin/tides.sh",
-    "== test/run.sh",
-    "== test/table.txt",
-  ]);
-  expect(text).toContain("monday 03:10 15:40\ntuesday 04:00 16:25");
+  for (const path of ["bin/tides.sh", "test/run.sh", "test/table.txt"]) expect(text).toContain(`"${path}"`);
   expect(text).toContain("times=$(awk -v day=");
 });
 
 test("EF-42: the lead's context view shows the explorer's report shortened by its effect", async () => {
   const { session } = await approvedRun();
-  const path = `/v1/sessions/${session}/runs/run_1/turns/5/context?format=text`;
+  const path = `/v1/sessions/${session}/runs/run_1/turns/6/context?format=text`;
   const text = await (await fetch(`${server.url}${path}`)).text();
-  expect(text).toMatch(/^run_1, turn 5: lead on lead\/dev-1\n.*these are the bytes that were sent\n/);
+  expect(text).toMatch(/^run_1, turn 6: lead on lead\/dev-1\n.*these are the bytes that were sent\n/);
   expect(text).toMatch(/tool, \w+ by trim_tool_results, \d+ of \d+ tokens\n +\[ok\] The workspace is empty/);
 });
