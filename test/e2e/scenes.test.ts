@@ -135,11 +135,11 @@ test("CF-39: ask puts a question that stands under asks, and goes on with its an
 });
 
 test.each([
-  [{ decision: "approve" }, "Dear sea, please be gentle.", "you agreed"],
+  [{ decision: "approve" }, "Dear sea, please be gentle.", "you agreed, and"],
   [
     { decision: "edit", input: { path: "drafts/letter.md", content: "Dear sea." } },
     "Dear sea.",
-    "Had you edited",
+    "you changed what I write",
   ],
   [{ decision: "deny", message: "Not today." }, null, "was not written"],
 ])("CF-39: approve takes %j", async (approval, written, said) => {
