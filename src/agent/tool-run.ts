@@ -3,6 +3,8 @@ import { synthesised } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { thrownError, toolError } from "../tools/errors.ts";
+import { createCallTime } from "./call-time.ts";
+import type { CallTime } from "./call-time.ts";
 import { changeCall } from "./draft.ts";
 import { createEnding } from "./ending.ts";
 import { parkOf } from "../tools/park-check.ts";
@@ -61,7 +63,7 @@ const contextOf = (
   { host }: Outside,
   threadId: string,
   call: Call,
-  deadline: number,
+  time: CallTime,
   live: { readonly signal: AbortSignal; readonly ended: boolean },
   keeper: Keeper,
 ): ToolContext => {
@@ -76,8 +78,11 @@ const contextOf = (
     get signal() {
       return live.signal;
     },
-    deadline,
+    get deadline() {
+      return time.deadline();
+    },
     now: () => host.now(),
+    pause: time.pause,
     agent: agent.name,
     thread: threadId,
     session: session.id,
@@ -125,7 +130,7 @@ export const runBounded = async (
     abort.ask();
     given.resolve(outcome);
   };
-  const timer = host.after(ms, () => end(timedOut(tool, ms)));
+  const time = createCallTime(host, ms, () => end(timedOut(tool, ms)), abort);
   stop.whenAsked(abort.ask);
   gone.whenAsked(() => end(cancelled));
   const live = {
@@ -136,7 +141,7 @@ export const runBounded = async (
   };
   const runId = host.read().threads[threadId]?.run?.id ?? "";
   const keeper = createKeeper(`${runId}.${call.call.id}.${call.attempts}`);
-  const context = contextOf(outside, threadId, call, host.now() + ms, live, keeper);
+  const context = contextOf(outside, threadId, call, time, live, keeper);
   void Promise.try(() => tool.run(args, context))
     .then((result) => withKept(keeper, host.redactor.value(outcomeOf(result))))
     .then((outcome) => (live.ended ? outcome : withSharedNotes(host, context, outcome)))
@@ -150,7 +155,7 @@ export const runBounded = async (
     return stop.asked() && !isSuccess(outcome) ? cancelled : outcome;
   } finally {
     live.ended = true;
-    timer.cancel();
+    time.cancel();
   }
 };
 

@@ -120,12 +120,17 @@ interface Connection {
   readonly start: Start | null;
 }
 
-/** After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. */
+/**
+ * After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. Without
+ * capacity nothing was begun: the caller knows how long to wait for that (TB-34).
+ */
 function reconnection(
   error: unknown,
   sent: { readonly start: Start | null; readonly first: boolean; readonly sameMemory: boolean },
 ): Connection | null {
-  if (!(error instanceof SandboxError) || isTransport(error)) return { start: null };
+  if (!(error instanceof SandboxError)) return { start: null };
+  if (error.code === "capacity_exceeded" && sent.first) throw error;
+  if (isTransport(error)) return { start: null };
   if (error.code !== "exec_unknown" || sent.first || sent.start === null) throw error;
   return sent.sameMemory ? { start: sent.start } : null;
 }

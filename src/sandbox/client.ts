@@ -67,14 +67,15 @@ async function write(
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
   viewOf(fetcher, id, options, { instance: null, configured: null });
 
-/** A sandbox without a place for them, or without room, does without: `load_skill` reads them, too. */
+/** A sandbox without a place for them, or without room for them, does without: `load_skill` reads them, too. */
 async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
   try {
     const { digest } = await json<{ digest: string | null }>(wire.send({ method: "GET", path: "/skills" }));
     if (digest !== skills.digest)
       await wire.send({ method: "PUT", path: "/skills", body: JSON.stringify(skills) });
   } catch (error) {
-    if (!(error instanceof SandboxError) || error.code === "exec_transport_error") throw error;
+    const passes = ["exec_transport_error", "capacity_exceeded"];
+    if (!(error instanceof SandboxError) || passes.includes(error.code)) throw error;
   }
 }
 

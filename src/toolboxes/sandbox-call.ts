@@ -30,13 +30,27 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   capacity_exceeded: "unavailable",
 };
 
-/** Runs a call of the sandbox; what it refuses is an error result with its sentence. */
-export async function sandboxed(run: () => Promise<ToolOutput>): Promise<ToolOutput> {
-  try {
-    return await run();
-  } catch (error) {
-    if (error instanceof SandboxError) return toolError(codes[error.code], error.message);
-    throw error;
+/** Milliseconds for which a sandbox without capacity is asked again (TB-34), and the pauses between. */
+const patience = 120_000;
+const firstPause = 500;
+const longestPause = 10_000;
+
+/**
+ * Runs a call of the sandbox; what it refuses is an error result with its sentence. Without capacity it did nothing, so
+ * the call is run again.
+ */
+export async function sandboxed(context: ToolContext, run: () => Promise<ToolOutput>): Promise<ToolOutput> {
+  const until = context.now() + patience;
+  for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error;
+      const mayWait = error.code === "capacity_exceeded" && context.now() + pause <= until;
+      if (!mayWait) return toolError(codes[error.code], error.message);
+    }
+    await context.pause(pause);
+    context.signal.throwIfAborted();
   }
 }
 
@@ -64,10 +78,11 @@ async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answ
 
 /** The result of a change: its sentence, and its events. */
 export async function changed(
+  context: ToolContext,
   request: () => Promise<ChangeOutcome>,
   sentence: (outcome: ChangeOutcome) => string,
 ): Promise<ToolOutput> {
-  return sandboxed(async () => {
+  return sandboxed(context, async () => {
     const outcome = await insistently(request);
     return { content: sentence(outcome), changes: outcome.changes };
   });
@@ -79,7 +94,8 @@ export const change = <O extends ChangeOperation>(
   op: O,
   args: ChangeArguments[O],
   sentence: (outcome: ChangeOutcome) => string,
-): Promise<ToolOutput> => changed(() => sandboxOf(context).change(op, args, writeOptions(context)), sentence);
+): Promise<ToolOutput> =>
+  changed(context, () => sandboxOf(context).change(op, args, writeOptions(context)), sentence);
 
 /** A path as permission patterns see it; one that leads out stays as it was written, and the sandbox refuses it. */
 export function subjectPath(raw: string): string {

@@ -61,9 +61,11 @@ export interface ToolContext extends Reach {
   readonly key: string;
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; a pause moves it. */
   readonly deadline: number;
   readonly now: () => number;
+  /** Waits for what is not ready yet, without that being time of the call (TB-34): 2 minutes in all. It ends with the call. */
+  readonly pause: (ms: number) => Promise<void>;
   readonly agent: string;
   readonly thread: string;
   readonly session: string;

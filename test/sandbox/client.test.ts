@@ -220,3 +220,20 @@ test("TB-28 TB-32 TB-33: the team's settings reach the sandbox once, before anyt
   await sandbox.destroy();
   expect(asked.at(-1)).toBe("DELETE /v1/sandbox/a");
 });
+
+test("TB-34: skills that meet no capacity are placed with the next request", async () => {
+  const workspace = createLocalWorkspace();
+  let crowded = true;
+  const fetcher: Fetcher = {
+    fetch: async (request) => {
+      if (!crowded || !request.url.endsWith("/skills")) return workspace.fetch(request);
+      crowded = false;
+      return Response.json({ error: "no room", code: "capacity_exceeded" }, { status: 503 });
+    },
+  };
+  const limits = { wall: 60_000, output: 1024, processes: 4, disk: 100_000, file: 1000 };
+  const skills = () => ({ digest: "d1", files: { "maps/legend.txt": "Blue." } });
+  const sandbox = createSandbox(fetcher, "a", { settings: { limits, env: {} }, skills });
+  await expect(sandbox.stat(".")).rejects.toMatchObject({ code: "capacity_exceeded" });
+  expect(new TextDecoder().decode(await sandbox.read(".skills/maps/legend.txt"))).toBe("Blue.");
+});

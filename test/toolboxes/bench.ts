@@ -64,6 +64,7 @@ export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fet
       stores: emptyStores,
       ...noReach,
       sees: { images: true, documents: true },
+      pause: async () => undefined,
       keep: createKeeper(key).keep,
       recall: (id) => stored.get(id) ?? null,
       memo: { get: () => memos.get(key) ?? null, set: (value) => void memos.set(key, value) },

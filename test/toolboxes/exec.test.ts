@@ -20,6 +20,26 @@ test("TB-16: stdout, then [stderr], then [exit N]; a code outside ok_codes is an
   });
 });
 
+test.each([
+  ["the command is sent", /\/exec$/],
+  ["anything is asked", /./],
+])("TB-34: without capacity when %s, it is sent again after pauses, and runs once", async (_, route) => {
+  let crowded = 3;
+  const { text } = toolBench((workspace) => ({
+    fetch: async (request) => {
+      const full = route.test(new URL(request.url).pathname) && crowded > 0;
+      crowded -= full ? 1 : 0;
+      if (!full) return workspace.fetch(request);
+      return Response.json({ error: "no room", code: "capacity_exceeded" }, { status: 503 });
+    },
+  }));
+  const pauses: number[] = [];
+  const pause = async (ms: number): Promise<void> => void pauses.push(ms);
+  const script = "echo begun >> log; cat log";
+  expect(await text("exec_shell", { script }, { pause })).toBe("begun\n[exit 0]");
+  expect(pauses).toEqual([500, 1_000, 2_000]);
+});
+
 test("TB-16: a time-out says so, with the output so far; the model's value is clamped", async () => {
   const { text } = toolBench();
   const script = "echo before; sleep 1000";

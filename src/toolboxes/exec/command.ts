@@ -165,7 +165,7 @@ async function foreground(
 
 /** Runs the command of a call: once, whatever interrupts the call, with its whole outcome (TB-16, TB-29). */
 export function runCommand(command: Command, context: ToolContext): Promise<ToolOutput> {
-  return sandboxed(async () => {
+  return sandboxed(context, async () => {
     const sandbox = sandboxOf(context);
     const found = await whereabouts(sandbox, context);
     if (found === "unknown") return unknownOutcome;

@@ -16,7 +16,7 @@ export const execKill = defineTool({
   workspace: "none",
   subject: ({ exec_id }) => [exec_id],
   run: ({ exec_id }, context) =>
-    sandboxed(async () => {
+    sandboxed(context, async () => {
       const sandbox = sandboxOf(context);
       await sandbox.kill(exec_id);
       const events: ExecEvent[] = [];

@@ -33,7 +33,7 @@ export const execPoll = defineTool({
   subject: ({ exec_id }) => [exec_id],
   run: async ({ exec_id, wait }, context): Promise<ToolOutput | Parked> => {
     let until: number | null = null;
-    const output = await sandboxed(async () => {
+    const output = await sandboxed(context, async () => {
       const state = stateOf(await sandboxOf(context).poll(exec_id, context.key));
       const quiet = state.state === "running" && state.stdout === "" && state.stderr === "";
       if (quiet && wait > 0 && context.now() < waitEnd(wait, context)) {

@@ -12,5 +12,5 @@ export const fsDiff = defineTool({
   cache: true,
   subject: ({ file_a, file_b }) => [subjectPath(file_a), subjectPath(file_b)],
   run: ({ file_a, file_b }, context) =>
-    sandboxed(async () => ({ content: await sandboxOf(context).diff(file_a, file_b) })),
+    sandboxed(context, async () => ({ content: await sandboxOf(context).diff(file_a, file_b) })),
 });

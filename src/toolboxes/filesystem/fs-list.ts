@@ -14,7 +14,7 @@ export const fsList = defineTool({
   cache: true,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path }, context) =>
-    sandboxed(async () => {
+    sandboxed(context, async () => {
       const entries = await sandboxOf(context).list(path);
       const shown = entries.slice(0, most).map(({ name, type, size }) => ({ name, type, size }));
       const rest = entries.length > most ? `\n${entries.length - most} more entries are not shown.` : "";

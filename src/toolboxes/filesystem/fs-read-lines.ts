@@ -19,7 +19,7 @@ export const fsReadLines = defineTool({
   limit: 50_000,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path, offset, limit }, context) =>
-    sandboxed(async () => {
+    sandboxed(context, async () => {
       if (offset < 0) return toolError("invalid_arguments", "offset: lines count from 1");
       const file = await readText(sandboxOf(context), path);
       if (file.kind === "error") return file.error;

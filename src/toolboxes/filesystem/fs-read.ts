@@ -47,7 +47,7 @@ export const fsRead = defineTool({
   limit: 50_000,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path }, context) =>
-    sandboxed(async () => {
+    sandboxed(context, async () => {
       const file = await readText(sandboxOf(context), path);
       if (file.kind === "error") return file.error;
       return file.kind === "text" ? { content: file.text } : shown(path, file, context);

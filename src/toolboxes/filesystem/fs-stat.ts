@@ -12,7 +12,7 @@ export const fsStat = defineTool({
   cache: true,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path }, context) =>
-    sandboxed(async () => {
+    sandboxed(context, async () => {
       const stat = await sandboxOf(context).stat(path);
       const told = {
         name: stat.name,

@@ -15,6 +15,7 @@ export const fsWrite = defineTool({
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path, content }, context) =>
     changed(
+      context,
       () => sandboxOf(context).write(path, content, writeOptions(context)),
       () => `Wrote ${new TextEncoder().encode(content).length} bytes to ${path}.`,
     ),

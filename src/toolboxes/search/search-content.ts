@@ -21,7 +21,7 @@ export const searchContent = defineTool({
   limit: 20_000,
   subject: ({ directory }) => [subjectPath(directory)],
   run: ({ glob, ...query }, context) =>
-    sandboxed(async () => {
+    sandboxed(context, async () => {
       const hits = await sandboxOf(context).searchContent({
         ...query,
         ...(glob === undefined ? {} : { glob }),

@@ -17,5 +17,7 @@ export const searchFiles = defineTool({
   limit: 8_000,
   subject: ({ directory }) => [subjectPath(directory)],
   run: (query, context) =>
-    sandboxed(async () => ({ content: JSON.stringify(await sandboxOf(context).searchFiles(query)) })),
+    sandboxed(context, async () => ({
+      content: JSON.stringify(await sandboxOf(context).searchFiles(query)),
+    })),
 });
