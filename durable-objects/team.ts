@@ -18,11 +18,15 @@ import { keepDefinition, readDefinition } from "../src/engine/access/definitions
 import { indexSession } from "../src/engine/access/session-index.ts";
 import { drawLease } from "../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
+import { createTogether } from "./together.ts";
 
 /** The secret that is the first admin key (AP-12). */
 export interface TeamEnv {
   readonly LIMPET_ADMIN_KEY?: string;
 }
+
+/** How long a session's report waits for others: the index may be seconds behind (AP-5). */
+const reportsMs = 25;
 
 const databaseOf = (storage: DurableObjectStorage): Database => ({
   all: (query, ...values) => storage.sql.exec<Row>(query, ...values).toArray(),
@@ -33,6 +37,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
   readonly #runs = createActiveRuns(this.#tables);
+  readonly #together = createTogether(reportsMs);
 
   authenticate(credential: string): ReturnType<TeamDirectory["authenticate"]> {
     return authenticate(this.#tables, credential, { adminKey: this.env.LIMPET_ADMIN_KEY, now: Date.now() });
@@ -43,8 +48,9 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
   }
 
   async index(summary: SessionSummary): Promise<void> {
-    indexSession(this.#tables, summary);
     this.#runs.reported(summary);
+    if (summary.status !== "deleted") await this.#together();
+    indexSession(this.#tables, summary);
   }
 
   async admitRun(admission: RunAdmission): Promise<boolean> {

@@ -110,40 +110,51 @@ function bury(all: All, summary: SessionSummary): void {
   for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
 }
 
-/** Whether a stored row or tombstone already knows better than `summary`. */
-function outdated(all: All, summary: SessionSummary): boolean {
-  const { tenant, id, created_at, head_seq } = summary;
+/** Whether the stored row or a tombstone knows better than `summary`. */
+function outdated(
+  all: All,
+  { tenant, id, created_at, head_seq }: SessionSummary,
+  row: Row | undefined,
+): boolean {
   const [grave] = all("SELECT at FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
   if (grave !== undefined && created_at < Number(grave["at"])) return true;
-  const [row] = all("SELECT created_at, head_seq FROM sessions WHERE tenant = ? AND id = ?", tenant, id);
   if (row === undefined) return false;
   const stored = Number(row["created_at"]);
   return created_at < stored || (created_at === stored && head_seq < Number(row["head_seq"]));
 }
 
-function upsert(all: All, summary: SessionSummary): void {
-  const { tenant, id, revision } = summary;
-  const [before] = all("SELECT revision FROM sessions WHERE tenant = ? AND id = ?", tenant, id);
-  all(
-    `INSERT INTO sessions (tenant, id, ref, agent, title, metadata, status, revision, head_seq, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (tenant, id) DO UPDATE SET ref = excluded.ref, agent = excluded.agent, title = excluded.title,
-       metadata = excluded.metadata, status = excluded.status, revision = excluded.revision,
-       head_seq = excluded.head_seq, created_at = excluded.created_at, updated_at = excluded.updated_at`,
-    tenant,
-    id,
+/** A row with what changes in it, or a new one: each column that is set costs its index a write, be it the same. */
+function upsert(all: All, summary: SessionSummary, row: Row | undefined): void {
+  const { tenant, id, revision, created_at } = summary;
+  const changing = [
     summary.ref,
     summary.agent,
     summary.title,
     JSON.stringify(summary.metadata),
     summary.status,
-    revision,
     summary.head_seq,
-    summary.created_at,
     summary.updated_at,
-  );
+  ];
+  const old = row?.["revision"];
+  if (old === revision && row?.["created_at"] === created_at)
+    all(
+      `UPDATE sessions SET ref = ?, agent = ?, title = ?, metadata = ?, status = ?, head_seq = ?, updated_at = ?
+       WHERE tenant = ? AND id = ?`,
+      ...changing,
+      tenant,
+      id,
+    );
+  else
+    all(
+      `INSERT OR REPLACE INTO sessions (ref, agent, title, metadata, status, head_seq, updated_at, tenant, id, revision, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...changing,
+      tenant,
+      id,
+      revision,
+      created_at,
+    );
   all("DELETE FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
-  const old = before?.["revision"];
   if (old !== undefined && old !== revision) releaseDefinition(all, String(old), summary.updated_at);
 }
 
@@ -155,11 +166,13 @@ export function indexSession(tables: Tables, summary: SessionSummary): void {
   tables.write((all) => {
     const { tenant, id: session, lease } = summary;
     if (lease !== undefined) settleLease(all, { tenant, session }, lease);
-    if (outdated(all, summary)) return;
-    if (summary.status === "deleted") {
-      bury(all, summary);
-      return;
-    }
-    upsert(all, summary);
+    const [row] = all(
+      "SELECT created_at, head_seq, revision FROM sessions WHERE tenant = ? AND id = ?",
+      tenant,
+      session,
+    );
+    if (outdated(all, summary, row)) return;
+    if (summary.status === "deleted") bury(all, summary);
+    else upsert(all, summary, row);
   });
 }
