@@ -232,7 +232,8 @@ export function createRoutes(workspace: Workspace): Hono {
     if (error instanceof SandboxError) {
       return Response.json({ error: error.message, code: error.code }, { status: error.status });
     }
-    console.error("sandbox request failed", error.name);
+    const line = { at: new Date().toISOString(), level: "error", msg: "sandbox_failed", fault: error.name };
+    console.error(JSON.stringify(line));
     return Response.json({ error: "the sandbox failed", code: "exec_transport_error" }, { status: 502 });
   });
   app.notFound(() => Response.json({ error: "no such route", code: "invalid_request" }, { status: 404 }));
