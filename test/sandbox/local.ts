@@ -56,4 +56,5 @@ function serve(sqlite: DatabaseSync, clock: { offset: number }): LocalWorkspace 
   };
 }
 
-export const createLocalWorkspace = (): LocalWorkspace => serve(new DatabaseSync(":memory:"), { offset: 0 });
+export const createLocalWorkspace = (sqlite = new DatabaseSync(":memory:")): LocalWorkspace =>
+  serve(sqlite, { offset: 0 });
