@@ -1,6 +1,7 @@
 import { textOf } from "../chat/text.ts";
 import type { Message } from "../chat/message.ts";
-import type { EndReason } from "./events.ts";
+import { episodesOf } from "./episodes.ts";
+import type { EndReason, RunState } from "./events.ts";
 import type { RunResult } from "./run-result.ts";
 import { contextTokens } from "./usage.ts";
 import type { Run, Session, Thread } from "./state.ts";
@@ -37,6 +38,7 @@ export const resultOf = (
   thread: Thread,
   run: Run,
   end: {
+    readonly state: RunState;
     readonly reason: EndReason;
     readonly error: string | null;
     readonly now: number;
@@ -69,7 +71,8 @@ export const resultOf = (
   tool_timings: run.counters.timings,
   compactions_applied: run.counters.compactions ?? 0,
   longest_turn_ms: run.counters.longestTurnMs,
-  episode_summary: "",
+  // Read by a retry alone, so that a run which completed does not pay for it.
+  episode_summary: end.state === "completed" ? "" : episodesOf(thread.chat, run.id),
   error: end.error,
   text: finalText(thread, run),
 });

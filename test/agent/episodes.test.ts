@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { play, refused, roles, textsOf } from "./play.ts";
+import { ends, lastResult, play, refused, roles, run, textsOf } from "./play.ts";
 import type { Play } from "./play.ts";
 
 /** Summaries of earlier attempts, from an input to the request (SE-42). */
@@ -73,4 +73,60 @@ test("SE-42 AP-16: the input of a create has them, too", async () => {
   });
   await played.bench.idle();
   expect(shown(played)[0]).toContain("1. A.");
+});
+
+const look = (name: string, fails = false): string =>
+  `{ call: look, args: { name: ${name}, fail: ${fails} } }`;
+const failing = (calls: string): string =>
+  `replies: [{ reply: [${calls}] }, { fail: [{ status: 401 }], reply: [{ text: x }] }, { reply: [{ text: Two. }] }, { reply: [{ text: Three. }] }]`;
+const summaryOf = ({ bench }: Play): string => lastResult(bench).episode_summary;
+
+/** A run that failed, and what the next request shows of an input behind it. */
+const retried = async (given: object): Promise<readonly string[]> => {
+  const { bench } = await run(failing(`${look("a")}, ${look("b", true)}`));
+  expect(ends(bench)).toEqual(["failed:provider_auth"]);
+  bench.send("Again", given);
+  await bench.idle();
+  return (bench.requests.at(-1)?.messages ?? []).map(textsOf).slice(-2);
+};
+
+test("★ SE-42 AP-18: an input with prior_episode_summaries after a run that failed adds that run's own", async () => {
+  const own =
+    'look({"name":"a","fail":false}) ok: look(a) done\nlook({"name":"b","fail":true}) failed: failed: the probe was told to fail';
+  const note = (lines: string): string =>
+    `<note from="episodes">What earlier attempts came to:\n${lines}</note>`;
+  expect(await retried({ prior_episode_summaries: [] })).toEqual([note(`1. ${own}`), "Again"]);
+  expect(await retried({ prior_episode_summaries: "Tried A." })).toEqual([
+    note(`1. Tried A.\n2. ${own}`),
+    "Again",
+  ]);
+  expect(await retried({ prior_episode_summaries: [own] })).toEqual([note(`1. ${own}`), "Again"]);
+  expect((await retried({}))[0]).not.toContain("earlier attempts");
+});
+
+test("SE-42: a run that completed, or failed without a call, adds nothing, and never a bare header", async () => {
+  const completed = await run(twice);
+  completed.bench.send("Again", { prior_episode_summaries: [] });
+  await completed.bench.idle();
+  expect(completed.bench.requests.at(-1)?.messages.map(textsOf)).toEqual(["Go", "One.", "Again"]);
+  const idle = await run(
+    "replies: [{ fail: [{ status: 401 }], reply: [{ text: x }] }, { reply: [{ text: y }] }]",
+  );
+  expect(summaryOf(idle)).toBe("");
+  idle.bench.send("Again", { prior_episode_summaries: "[]" });
+  await idle.bench.idle();
+  expect(idle.bench.requests.at(-1)?.messages.map(textsOf).join()).not.toContain("earlier attempts");
+});
+
+test("★ SE-42: a summary has the newest 24 calls in at most 2 000 characters, the oldest dropped", async () => {
+  const many = Array.from({ length: 30 }, (_, index) => look(`n${index}`)).join(", ");
+  const lines = summaryOf(await run(failing(many))).split("\n");
+  expect(lines).toHaveLength(24);
+  expect(lines[0]).toContain('"n6"');
+  expect(lines.at(-1)).toContain('"n29"');
+  const long = Array.from({ length: 12 }, (_, index) => look(`${index}${"x".repeat(900)}`)).join(", ");
+  const text = summaryOf(await run(failing(long)));
+  expect(text.length).toBeLessThanOrEqual(2_000);
+  expect(text.split("\n").at(-1)).toMatch(/^look\(\{"name":"11x{150,}…?\) ok: look\(11x+$/);
+  expect(text).not.toContain('"name":"0x');
 });

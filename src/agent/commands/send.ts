@@ -53,7 +53,9 @@ export const inputSchema = z.strictObject({
   prior_episode_summaries: z
     .union([wellFormed(1_048_576), z.array(wellFormed(65_536)).max(256)])
     .optional()
-    .describe("What earlier attempts came to: texts, or a JSON array of them as text."),
+    .describe(
+      "What earlier attempts came to: texts, or a JSON array of them as text. That of a run which just failed here is added, also to [].",
+    ),
   wait: z.number().min(0).max(300).optional(),
 });
 
@@ -109,8 +111,15 @@ const admitted = (context: WriteContext, params: Params, mode: OnBusy): Thread =
   return thread;
 };
 
-const priorOf = ({ prior_episode_summaries: given = "" }: Params): Pick<Input, "prior_episode_summaries"> => {
-  const told = toldEpisodes(given);
+/** Who sends summaries tries something again: if the newest run failed, it is what is tried again. */
+const priorOf = (
+  { archive }: WriteContext,
+  { run, lastRun }: Thread,
+  { prior_episode_summaries: given }: Params,
+): Pick<Input, "prior_episode_summaries"> => {
+  if (given === undefined) return {};
+  const last = run !== null || lastRun === null ? null : archive.run(lastRun);
+  const told = toldEpisodes(given, last?.state === "failed" ? last.result?.episode_summary : "");
   return told.length === 0 ? {} : { prior_episode_summaries: told };
 };
 
@@ -134,7 +143,7 @@ export const accept = (
     version: 1,
     ...(params.output_schema === undefined ? {} : { output_schema: params.output_schema }),
     ...(params.light === true ? { light: true } : {}),
-    ...priorOf(params),
+    ...priorOf(context, thread, params),
   };
   draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1, updatedAt: draft.moment.now };
   inputAccepted(draft, input);
