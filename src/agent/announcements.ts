@@ -21,8 +21,14 @@ export const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] 
   return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], at: null };
 };
 
+const isOpen = ({ state }: Draft, question: string): boolean =>
+  Object.values(state.threads).some(({ child }) => child?.question?.id === question);
+
+/** What agents told, and what they ask as long as nobody has answered it. */
 const toldAmong = (draft: Draft, ids: readonly string[]): readonly Input[] =>
-  ids.flatMap((id) => inputOf(draft, id) ?? []).filter(isTold);
+  ids
+    .flatMap((id) => inputOf(draft, id) ?? [])
+    .filter((input) => isTold(input) && (input.question === undefined || isOpen(draft, input.question)));
 
 /** A run that is to tell what agents told is told it again if the chat has shrunk since it came. */
 export const toldAgain = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
@@ -32,10 +38,11 @@ export const toldAgain = (draft: Draft, threadId: string, inputs: readonly strin
       append(draft, threadId, { role: "user", origin: "agent", parts: content });
 };
 
-/** The matter is over: what agents told stands in the chat as it is; the chat may have shrunk since it came. */
+/** The matter is over: what agents told stands in the chat as it is, since that may have shrunk; their questions are none for a person. */
 const saidRaw = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   changeThread(draft, threadId, { announce: null });
   const text = toldAmong(draft, inputs)
+    .filter(({ question }) => question === undefined)
     .map(({ content }) => textOf(content))
     .join("\n\n");
   if (text !== "")
@@ -63,7 +70,8 @@ export const announcementFollowed = (
   const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : told)];
   // A run that a person's own takes the place of is no failed try; if that one completes, the matter is over.
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
-  if (counted.length > retries) return saidRaw(draft, threadId, inputs);
+  if (counted.length > retries || toldAmong(draft, inputs).length === 0)
+    return saidRaw(draft, threadId, inputs);
   const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
   changeThread(draft, threadId, { announce: { runs: counted, inputs, at } });
 };

@@ -10,7 +10,13 @@ import type { Input } from "./state.ts";
 /** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person (AG-30, AG-31). */
 
 /** A message of the runtime to a thread, joined at its next turn boundary; it starts a run of a resting `main`. */
-export const messageTold = (draft: Draft, threadId: string, id: string, text: string): void => {
+export const messageTold = (
+  draft: Draft,
+  threadId: string,
+  id: string,
+  text: string,
+  more: Pick<Input, "question"> = {},
+): void => {
   const input: Input = {
     id,
     thread: threadId,
@@ -21,6 +27,7 @@ export const messageTold = (draft: Draft, threadId: string, id: string, text: st
     status: "accepted",
     at: draft.moment.now,
     version: 1,
+    ...more,
   };
   inputAccepted(draft, input);
   if (threadOf(draft, threadId).run === null) runStarted(draft, input);

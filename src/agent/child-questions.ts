@@ -52,7 +52,7 @@ const questionTold = (
   const { agent } = threadOf(draft, threadId);
   const item = { agent, child: threadId, state: "waiting", question: { id, text, options } };
   const said = `A child of yours asks a question. Answer it with answer_child.\n${JSON.stringify(item)}`;
-  messageTold(draft, parentId, `in_${id}`, escapeTags(said));
+  messageTold(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
 };
 
 /** The question is over; its call gets what came of it. */

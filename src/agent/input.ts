@@ -14,6 +14,8 @@ export interface Input {
   readonly output_schema?: Json;
   readonly light?: boolean;
   readonly prior_episode_summaries?: readonly string[];
+  /** The question of a called agent that it puts (AG-28). */
+  readonly question?: string;
   /** Changed on each edit: the `If-Match` of PATCH. */
   readonly version: number;
 }

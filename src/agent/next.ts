@@ -114,7 +114,8 @@ const endAsked = (run: Run, facts: Facts): Step | null => {
     if (over) return finish("cancelled", run.cancel.reason);
   }
   if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
-  if (isOverdue(run, facts.now))
+  // What is being stopped now has a moment of its own, and an end of its own.
+  if (isOverdue(run, facts.now) && run.cancel?.mode !== "now")
     return finish("failed", "deadline_exceeded", "the run's deadline has passed");
   return run.cancel === null && run.stop === null ? null : rest;
 };

@@ -1,3 +1,4 @@
+import type { Agent } from "./agent.ts";
 import { changeRun, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Run, Session } from "./state.ts";
@@ -9,6 +10,16 @@ export interface RunClock {
   readonly at: number | null;
   readonly left: number;
 }
+
+/** The earlier of the agent's own timeout and, if the run announces, that of announcements; counted from `since`. */
+export const deadlineOf = (
+  { limits: { timeoutMs }, delegation: { announce } }: Agent,
+  since: number,
+  announces: boolean,
+): number | null => {
+  const ms = announces ? Math.min(announce.timeout, timeoutMs ?? Infinity) : timeoutMs;
+  return ms === null ? null : since + ms;
+};
 
 /** When a run is over by the clock: its deadline, or its active time; null = never. */
 export const dueOf = ({ deadline, clock }: Run): number | null => {

@@ -4,7 +4,6 @@ import { announcedBy, announcementFollowed, hasTold, toldAgain } from "./announc
 import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
-import type { Agent } from "./agent.ts";
 import { costExceeded, runBounds } from "./budget.ts";
 import { noRunBudget, shownLimits } from "./budget-types.ts";
 import type { EndReason, RunState } from "./events.ts";
@@ -22,7 +21,7 @@ import { commandsInherited, commandsStopped } from "./left-commands.ts";
 import { noBudget } from "./limits.ts";
 import { inputHeard, runRemembered } from "./remembering.ts";
 import { answerOf, isUnanswered, resultOf } from "./result.ts";
-import { clockStarted } from "./run-clock.ts";
+import { clockStarted, deadlineOf } from "./run-clock.ts";
 import { filesKept, noFiles } from "./run-files.ts";
 import { runProblem } from "./run-problem.ts";
 import { noUsage } from "./usage.ts";
@@ -89,13 +88,6 @@ export const calledRunStarted = (draft: Draft, input: Input, before: readonly st
 /** A run without input compacts the chat of an idle thread, and ends (EF-27). */
 export const compactionRunStarted = (draft: Draft, threadId: string, instructions: string | null): void =>
   runOpened(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
-
-/** The earlier of the agent's own timeout and, if it announces, that of announcements. */
-const deadlineOf = ({ limits, delegation }: Agent, now: number, announces: boolean): number | null => {
-  const { timeoutMs } = limits;
-  if (!announces) return timeoutMs === null ? null : now + timeoutMs;
-  return now + Math.min(delegation.announce.timeout, timeoutMs ?? Infinity);
-};
 
 const runOpened = (
   draft: Draft,

@@ -26,6 +26,7 @@ import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { purposeOf } from "./purpose.ts";
+import { deadlineOf } from "./run-clock.ts";
 import { noUsage } from "./usage.ts";
 import { wrapUpNoted } from "./wrap-up.ts";
 import type { Phase, Run } from "./state.ts";
@@ -58,9 +59,13 @@ export const attemptOf = (
   return { attempt, lanes: turnLanes(draft, threadId), booked: false };
 };
 
+/** A person who joins an announcement is given the time of a run of their own (AG-31). */
 const steersJoined = (draft: Draft, threadId: string): void => {
   for (const input of steersOf(draft, threadId)) {
-    changeRun(draft, threadId, { inputs: [...runOf(draft, threadId).inputs, input.id] });
+    const { inputs, announces, startedAt } = runOf(draft, threadId);
+    changeRun(draft, threadId, { inputs: [...inputs, input.id] });
+    if (announces && input.origin === "human")
+      changeRun(draft, threadId, { deadline: deadlineOf(agentOf(draft, threadId), startedAt, false) });
     inputApplied(draft, input, true);
   }
 };

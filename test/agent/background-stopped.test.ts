@@ -274,7 +274,6 @@ describe("AG-30: an announcing run whose time is over", () => {
             said("Started."),
             said(["check_children", {}]),
             said(["answer_child", answer]),
-            said("It has its colour."),
             said("The coder is done."),
           ],
           announcing(1),
@@ -299,12 +298,68 @@ describe("AG-30: an announcing run whose time is over", () => {
     await made.bench.tick(2_000);
     await steps(made);
     await toRest(made);
-    expect(endings(made).slice(2)).toEqual([
-      "lead completed:end_turn",
-      "coder completed:end_turn",
-      "lead completed:end_turn",
-    ]);
+    expect(endings(made).slice(2)).toEqual(["coder completed:end_turn", "lead completed:end_turn"]);
     expect(chatOf(made, "main").map(textsOf).at(-1)).toBe("The coder is done.");
     checkInvariants(made.bench, ["in_1"]);
   });
+});
+
+describe("AG-28 AG-31: a question of an agent that works in the background", () => {
+  const asks = member("coder", [look("c"), said(["request_input", { question: "Colour?" }]), said("Coded.")]);
+  const asked = async (retries: number, ...after: readonly string[]): Promise<Crew> => {
+    const made = await crew(
+      [
+        member(
+          "lead",
+          [said(delegate("coder", { async: true, mode: "interactive" })), said("Started."), ...after],
+          announcing(retries, "options: { max_iterations: 2 }"),
+        ),
+        asks,
+      ],
+      { instant: false },
+    );
+    made.bench.send("Go");
+    await steps(made);
+    await finished(made, "c");
+    return made;
+  };
+
+  test("AG-28 AG-31: that every run left open is asked again, and is no text for a person at last", async () => {
+    const made = await asked(1, look("l"), look(), look(), look());
+    await toRest(made);
+    expect(leadEnds(made).slice(0, 3)).toEqual(["completed:end_turn", failed, failed]);
+    expect(
+      chatOf(made, "main")
+        .filter(({ role, origin }) => role === "assistant" && origin === "agent")
+        .map(textsOf)
+        .join(),
+    ).not.toContain("answer_child");
+    expect(chatOf(made, "main").map(textsOf).join("\n")).toContain('"result":"Coded."');
+  });
+
+  test("AG-28 SE-27: is no text for a person who stops the run that took it", async () => {
+    const made = await asked(1, look("l"));
+    made.bench.ok("cancel", {});
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", "cancelled:cancelled"]);
+    expect(
+      chatOf(made, "main")
+        .filter(({ role }) => role === "assistant")
+        .map(textsOf)
+        .join("\n"),
+    ).not.toContain("Colour?");
+  });
+});
+
+test("AG-31 SE-25: a person who joins an announcement has the time of a run of their own", async () => {
+  const made = await telling([look("m"), said("Both.")], announcing(1));
+  made.bench.send("And the rest?", { on_busy: "steer" });
+  await finished(made, "l");
+  expect(made.probe.names()).toContain("look(m)");
+  await made.bench.tick(60_000);
+  await steps(made);
+  await toRest(made);
+  expect(leadEnds(made)).toEqual(["completed:end_turn", "completed:end_turn"]);
+  expect(chatOf(made, "main").map(textsOf).at(-1)).toBe("Both.");
 });

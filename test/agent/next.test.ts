@@ -239,6 +239,12 @@ describe("SE-9: row by row", () => {
       {},
       { do: "finish", reason: "deadline_exceeded" },
     ],
+    [
+      "3: the deadline has passed, but it is stopped by an interrupt",
+      runOf(thinking(), { ...cancel("now"), deadline: now }),
+      {},
+      { do: "rest" },
+    ],
     ["3: not yet", runOf(thinking(), { deadline: now + 1 }), {}, { do: "rest" }],
     ["4: an attempt of an older epoch", runOf(thinking(2)), {}, { do: "recover" }],
     ["4: a call of an older epoch", runOf(acting(running("a", 2), callOf("b"))), {}, { do: "recover" }],
