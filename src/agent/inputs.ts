@@ -1,10 +1,11 @@
 import type { Json } from "../chat/message.ts";
-import { append, changeThread, emit, threadOf } from "./draft.ts";
+import { agentOf, append, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { openCallsEnded } from "./calls.ts";
 import { episodesNoted } from "./episodes.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputHeard } from "./remembering.ts";
+import { deadlineOf } from "./run-clock.ts";
 import type { Input } from "./state.ts";
 
 /** Transitions of inputs: accepted → applied, withdrawn or returned (SE-23 to SE-27). */
@@ -119,4 +120,15 @@ export const inputChanged = (
 export const steersOf = (draft: Draft, threadId: string): readonly Input[] => {
   const { inbox, run } = threadOf(draft, threadId);
   return inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isTold(input)));
+};
+
+/** Steered inputs join the run; a person who joins an announcement has the time of a run of their own (AG-31). */
+export const steersJoined = (draft: Draft, threadId: string): void => {
+  for (const input of steersOf(draft, threadId)) {
+    const { inputs, announces, startedAt } = runOf(draft, threadId);
+    changeRun(draft, threadId, { inputs: [...inputs, input.id] });
+    if (announces && input.origin === "human")
+      changeRun(draft, threadId, { deadline: deadlineOf(agentOf(draft, threadId), startedAt, false) });
+    inputApplied(draft, input, true);
+  }
 };

@@ -105,17 +105,22 @@ const childrenFirst = (run: Run, { now, children }: Facts): Step | null => {
   return children === "working" ? { do: "stop_children" } : { do: "wait", until: null };
 };
 
+/** Row 2: what is stopped at once has a moment of its own, whatever the clock says; null where the turn goes on. */
+const cancelled = ({ cancel }: Run, now: number, live: boolean): Step | null => {
+  if (cancel === null) return null;
+  const atOnce = cancel.mode === "now";
+  if (!live || (atOnce && now >= cancel.until)) return finish("cancelled", cancel.reason);
+  return atOnce ? rest : null;
+};
+
 /** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
 const endAsked = (run: Run, facts: Facts): Step | null => {
   if (facts.children !== "none") return childrenFirst(run, facts);
   const live = isLive(run, facts.epoch);
-  if (run.cancel !== null) {
-    const over = !live || (run.cancel.mode === "now" && facts.now >= run.cancel.until);
-    if (over) return finish("cancelled", run.cancel.reason);
-  }
+  const stopped = cancelled(run, facts.now, live);
+  if (stopped !== null) return stopped;
   if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
-  // What is being stopped now has a moment of its own, and an end of its own.
-  if (isOverdue(run, facts.now) && run.cancel?.mode !== "now")
+  if (isOverdue(run, facts.now))
     return finish("failed", "deadline_exceeded", "the run's deadline has passed");
   return run.cancel === null && run.stop === null ? null : rest;
 };

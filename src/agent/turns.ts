@@ -5,7 +5,7 @@ import type { Draft } from "./draft.ts";
 import type { BoundEffect, EffectResult } from "./effect.ts";
 import { beforeEffects, requestTokens } from "./effects.ts";
 import { notesAppended } from "./edits.ts";
-import { inputApplied, steersOf } from "./inputs.ts";
+import { steersJoined } from "./inputs.ts";
 import { withLease } from "./lease.ts";
 import { ledgered } from "./ledger.ts";
 import {
@@ -26,7 +26,6 @@ import type { Agent } from "./agent.ts";
 import { startLanes } from "../model/retry.ts";
 import type { Lanes } from "../model/retry.ts";
 import { purposeOf } from "./purpose.ts";
-import { deadlineOf } from "./run-clock.ts";
 import { noUsage } from "./usage.ts";
 import { wrapUpNoted } from "./wrap-up.ts";
 import type { Phase, Run } from "./state.ts";
@@ -57,17 +56,6 @@ export const attemptOf = (
   if (phase.at === "waiting" && sameLanes(phase.lanes, agentOf(draft, threadId).lanes)) return phase;
   const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : 1;
   return { attempt, lanes: turnLanes(draft, threadId), booked: false };
-};
-
-/** A person who joins an announcement is given the time of a run of their own (AG-31). */
-const steersJoined = (draft: Draft, threadId: string): void => {
-  for (const input of steersOf(draft, threadId)) {
-    const { inputs, announces, startedAt } = runOf(draft, threadId);
-    changeRun(draft, threadId, { inputs: [...inputs, input.id] });
-    if (announces && input.origin === "human")
-      changeRun(draft, threadId, { deadline: deadlineOf(agentOf(draft, threadId), startedAt, false) });
-    inputApplied(draft, input, true);
-  }
 };
 
 const turnOpened = (draft: Draft, threadId: string): void => {
