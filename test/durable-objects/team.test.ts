@@ -48,7 +48,8 @@ test("AP-12 AP-13: keys and tokens survive an eviction", async () => {
   await evictDurableObject(stub);
   expect(await stub.authenticate(key)).toEqual(verified);
   expect(await stub.authenticate(token)).toMatchObject({ ok: true, principal: { session: "s_1" } });
-  expect(await stub.authenticate(`${token.slice(0, -1)}A`)).toMatchObject({ ok: false });
+  const forged = `${token.slice(0, -1)}${token.endsWith("A") ? "E" : "A"}`;
+  expect(await stub.authenticate(forged)).toMatchObject({ ok: false });
 });
 
 test("AP-5 AP-7 CF-33: index and definitions survive an eviction, filters run on the platform's SQLite", async () => {
@@ -101,4 +102,38 @@ test("AP-6: a rollback leaves no trace of a refused key", async () => {
   await runInDurableObject(stub, (_, state) => {
     expect(state.storage.sql.exec("SELECT count(*) AS n FROM keys").one()).toEqual({ n: 1 });
   });
+});
+
+test("AP-5: reports that come together are stored together; one that fails takes none along, and none brings a deleted session back", async () => {
+  const stub = TEAM.getByName("together");
+  const listed = async (): Promise<readonly string[]> => {
+    const reply = await stub.perform({ principal: operator, op: "list_sessions", params: {} });
+    const { data } = JSON.parse(reply.ok ? reply.json : "{}") as { data: { id: string; status: string }[] };
+    return data.map(({ id, status }) => `${id} ${status}`).toSorted();
+  };
+  await stub.index(summary("old"));
+  await runInDurableObject(
+    stub,
+    (_, { storage }) =>
+      void storage.sql.exec(
+        "CREATE TRIGGER broken BEFORE INSERT ON sessions WHEN new.id = 'bad' BEGIN SELECT RAISE(ABORT, 'broken'); END",
+      ),
+  );
+  const settled = Promise.allSettled([
+    stub.index(summary("a", { status: "running" })),
+    stub.index(summary("bad")),
+    stub.index(summary("old", { head_seq: 2, title: "newer" })),
+    stub.index(summary("gone")),
+    stub.index(summary("b")),
+  ]);
+  await stub.index(summary("gone", { status: "deleted", head_seq: 3, updated_at: 3_000 }));
+  expect(await listed()).toEqual(["old idle"]);
+  expect((await settled).map(({ status }) => status)).toEqual([
+    "fulfilled",
+    "rejected",
+    "fulfilled",
+    "fulfilled",
+    "fulfilled",
+  ]);
+  expect(await listed()).toEqual(["a running", "b idle", "old idle"]);
 });
