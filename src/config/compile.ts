@@ -7,12 +7,11 @@ import { checkNames } from "./checks/names.ts";
 import { checkSettings } from "./checks/settings.ts";
 import { checkTools } from "./checks/tools.ts";
 import { checkUsage } from "./checks/usage.ts";
-import { productCatalogue } from "./catalogue.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { Diagnostic, Place } from "./diagnostics.ts";
 import { arrangeDiagnostics, hasErrors, pathText } from "./diagnostics.ts";
 import { readDocument } from "./document.ts";
-import type { Catalogue, Draft } from "./draft.ts";
+import type { Draft } from "./draft.ts";
 import { extensionOffset } from "./extension-agents.ts";
 import { readExtensions } from "./extensions.ts";
 import type { ExtensionModule } from "./extensions.ts";
@@ -29,10 +28,6 @@ import { providerKinds } from "../providers/schema.ts";
 export interface CompileOptions {
   /** Name of the team. */
   readonly name: string;
-  /** What diagnostics call the folder; omitted: `config/<name>`. */
-  readonly folder?: string;
-  /** What is known of models; omitted: the product's catalogue. */
-  readonly catalogue?: Catalogue;
   /** The loaded `extensions.ts`, if there is one. */
   readonly extensions?: ExtensionModule;
 }
@@ -69,8 +64,7 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
   const place = (offset: number): Place => (offset === extensionOffset ? inExtensions : placeInFile(offset));
   for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
   if (root === null) return null;
-  const catalogue = options.catalogue ?? productCatalogue;
-  const draft = readTeam(report, root, place, { skills, catalogue, extensions });
+  const draft = readTeam(report, root, place, { skills, extensions });
   if (draft !== null) {
     checkUsage(draft, (name) => {
       const path = skills.find((skill) => skill.name === name)?.path ?? "";
@@ -93,7 +87,7 @@ const checks = [
 /** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
 export const compileTeam = async (files: TeamFiles, options: CompileOptions): Promise<Compiled> => {
   const { name } = options;
-  const report = collector(options.folder ?? `config/${name}`);
+  const report = collector(`config/${name}`);
   checkUnusedFiles(report, files);
   const draft = readDraft(files, options, report);
   if (draft === null) {

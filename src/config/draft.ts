@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import type { Effect } from "../agent/effect.ts";
 import type { ErrorCode, Path, Place, WarningCode } from "./diagnostics.ts";
-import type { Price } from "../model/prices.ts";
 import type { Located } from "./document.ts";
 import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
@@ -34,13 +33,6 @@ export type Report = (
   options?: ReportOptions,
 ) => void;
 
-/** What the catalogue knows of a model; null = not known. */
-interface ModelFacts {
-  readonly window: number | null;
-  readonly price: Price | null;
-}
-export type Catalogue = (kind: string, model: string) => ModelFacts;
-
 export interface Draft {
   /** What the author wrote, `defaults` merged into the agents. */
   readonly root: Located;
@@ -61,7 +53,6 @@ export interface Draft {
   readonly agents: readonly Listed<AgentShape>[];
   readonly servers: readonly Listed<ServerShape>[];
   readonly skills: readonly Skill[];
-  readonly catalogue: Catalogue;
   /** Toolbox → its tools: built-in ones and those of extensions. MCP servers are not in it. */
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
   /** Every tool that a script or option may name. */
@@ -74,6 +65,12 @@ export interface Draft {
   /** Schemas of the file, which know the kinds of the extensions. */
   readonly schemas: TeamSchemas;
 }
+
+/** `models.<id>` of the file. */
+export const overrideOf = (
+  { sections: { models } }: Draft,
+  model: string,
+): Sections["models"][string] | undefined => (Object.hasOwn(models, model) ? models[model] : undefined);
 
 /** A provider and a model that an agent may call. */
 export interface Lane {

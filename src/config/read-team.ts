@@ -4,7 +4,7 @@ import { mcpServerSchema } from "../tools/schema.ts";
 import type { Path } from "./diagnostics.ts";
 import { maximumShown, pathText } from "./diagnostics.ts";
 import type { Located, ReadDocument } from "./document.ts";
-import type { Catalogue, Draft, Listed, Report } from "./draft.ts";
+import type { Draft, Listed, Report } from "./draft.ts";
 import { extensionOffset, withAgents } from "./extension-agents.ts";
 import type { ExtensionNames } from "./extensions.ts";
 import type { FolderReport } from "./files-map.ts";
@@ -24,7 +24,6 @@ import type { Skill } from "./team.ts";
 
 export interface Around {
   readonly skills: readonly Skill[];
-  readonly catalogue: Catalogue;
   readonly extensions: ExtensionNames;
 }
 
@@ -152,7 +151,6 @@ export const readTeam = (
     agents: readList(schemas.agent, merged, "agents", onMerged, { schemas, removed }),
     servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged, { removed }),
     skills: around.skills,
-    catalogue: around.catalogue,
     effects,
     checks,
     schemas,

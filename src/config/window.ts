@@ -1,3 +1,5 @@
+import { describeModel } from "../model/catalogue.ts";
+
 /** Which context window holds for a provider and model (CF-22). */
 
 /** Built-in windows of the kinds whose vendors have one. */
@@ -21,8 +23,6 @@ export interface WindowQuestion {
   readonly agentWindow?: number | undefined;
   readonly models: Readonly<Record<string, { readonly context_window?: number | "auto" | undefined }>>;
   readonly default_context_windows: Readonly<Record<string, number>>;
-  /** The catalogue's figure for a model of a kind, null if it has none. */
-  readonly catalogue: (kind: string, model: string) => number | null;
 }
 
 export interface Window {
@@ -32,18 +32,18 @@ export interface Window {
 }
 
 const explicit = (question: WindowQuestion): Window | null => {
-  const { provider, model, models, catalogue } = question;
+  const { provider, model, models } = question;
   const own = model === provider.model ? provider.context_window : undefined;
   const written = own ?? (Object.hasOwn(models, model) ? models[model]?.context_window : undefined);
   if (written === undefined) return null;
   if (written !== "auto") return { tokens: written, origin: own === undefined ? "model" : "provider" };
-  const known = catalogue(provider.kind, model);
+  const known = describeModel(provider.kind, model).window;
   return known === null ? null : { tokens: known, origin: "catalogue" };
 };
 
 const byKind = (question: WindowQuestion): Window | null => {
-  const { provider, model, default_context_windows: windows, catalogue } = question;
-  const known = catalogue(provider.kind, model);
+  const { provider, model, default_context_windows: windows } = question;
+  const known = describeModel(provider.kind, model).window;
   const of = (table: Readonly<Record<string, number>>): number | undefined =>
     Object.hasOwn(table, provider.kind) ? table[provider.kind] : undefined;
   const team = of(windows);

@@ -34,7 +34,6 @@ export const windowOf = (team: Team, { provider, model }: Target, agent?: AgentC
     agentWindow: agent?.options.context_window,
     models: team.models,
     default_context_windows: team.default_context_windows,
-    catalogue: (kind, id) => describeModel(kind, id).window,
   }).tokens;
 
 /** The id of a `models` key or alias; null if it is neither. */

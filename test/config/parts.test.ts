@@ -146,7 +146,6 @@ const question = (more: Partial<WindowQuestion> = {}): WindowQuestion => ({
   model: "m",
   models: {},
   default_context_windows: {},
-  catalogue: () => null,
   ...more,
 });
 const windows: readonly [name: string, asked: Partial<WindowQuestion>, tokens: number, origin: string][] = [
@@ -171,7 +170,7 @@ const windows: readonly [name: string, asked: Partial<WindowQuestion>, tokens: n
   ],
   [
     "auto is the catalogue",
-    { provider: { kind: "openai", model: "m", context_window: "auto" }, catalogue: () => 1_050_000 },
+    { provider: { kind: "openai", model: "gpt-6", context_window: "auto" }, model: "gpt-6" },
     1_050_000,
     "catalogue",
   ],
@@ -188,15 +187,20 @@ const windows: readonly [name: string, asked: Partial<WindowQuestion>, tokens: n
     64_000,
     "team",
   ],
-  ["a model smaller than its kind", { catalogue: () => 64_000 }, 64_000, "catalogue"],
-  ["a model larger than its kind", { catalogue: () => 1_000_000 }, 200_000, "kind"],
+  [
+    "a model smaller than its kind",
+    { model: "claude-haiku-4-5", default_context_windows: { anthropic: 300_000 } },
+    200_000,
+    "catalogue",
+  ],
+  ["a model larger than its kind", { model: "claude-sonnet-5-5" }, 200_000, "kind"],
   ["anthropic", {}, 200_000, "kind"],
   ["grok", { provider: { kind: "grok", model: "m" } }, 131_072, "kind"],
   ["gemini", { provider: { kind: "gemini", model: "m" } }, 1_048_576, "kind"],
   [
     "an unknown kind in the catalogue",
-    { provider: { kind: "own", model: "m" }, catalogue: () => 32_000 },
-    32_000,
+    { provider: { kind: "own", model: "grok-4.7" }, model: "grok-4.7" },
+    500_000,
     "catalogue",
   ],
   ["the agent's default", { provider: { kind: "own", model: "m" }, agentWindow: 50_000 }, 50_000, "agent"],

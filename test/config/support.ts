@@ -22,15 +22,9 @@ export const team = (more: { provider?: string; agent?: string; top?: string } =
     "",
   ].join("\n");
 
-/** Knows one model and its price. */
-const catalogue: NonNullable<CompileOptions["catalogue"]> = (_, model) => ({
-  window: model === "claude-sonnet-5-5" ? 1_000_000 : null,
-  price: model === "claude-sonnet-5-5" ? { input: 2, output: 10 } : null,
-});
-
 export const compile = (files: Files | string, options: Partial<CompileOptions> = {}): Promise<Compiled> => {
   const folder = typeof files === "string" ? { "team.yaml": files } : files;
-  return compileTeam(new Map(Object.entries(folder)), { name: "acme", catalogue, ...options });
+  return compileTeam(new Map(Object.entries(folder)), { name: "acme", ...options });
 };
 
 /** All diagnostics as they are printed. */

@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 import { describeServed } from "../../providers/entry.ts";
 import { fitsStrict } from "../../tools/strict-schema.ts";
 import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
-import { lanesOf } from "../draft.ts";
+import { lanesOf, overrideOf } from "../draft.ts";
 import { schemaProblem } from "../../tools/json-schema-check.ts";
 
 /** `response_schema` (SE-14, CF-25): a JSON Schema that compiles, within bounds. */
@@ -32,9 +32,7 @@ const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
 
 /** Whether a lane's model is given the schema itself, in a mode that has a strict form (MO-14). */
 const takesSchema = (draft: Draft, { provider, model }: Lane): boolean => {
-  const { models } = draft.sections;
-  const override = Object.hasOwn(models, model) ? models[model] : undefined;
-  const { capabilities } = describeServed(provider.value, model, override);
+  const { capabilities } = describeServed(provider.value, model, overrideOf(draft, model));
   return strictKinds.has(provider.value.kind) && capabilities.strict_schema;
 };
 

@@ -1,7 +1,8 @@
+import { priceOf } from "../../model/catalogue.ts";
 import type { Price } from "../../model/prices.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
-import { lanesOf } from "../draft.ts";
+import { lanesOf, overrideOf } from "../draft.ts";
 import { at } from "../located.ts";
 import type { Window } from "../window.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
@@ -15,7 +16,6 @@ export const windowOf = (draft: Draft, agent: AgentShape, lane: Lane): Window =>
     agentWindow: agent.options.context_window,
     models: draft.sections.models,
     default_context_windows: draft.sections.default_context_windows,
-    catalogue: (kind, model) => draft.catalogue(kind, model).window,
   });
 
 const windowPath = (draft: Draft, index: number, lane: Lane, window: Window): Path => {
@@ -49,11 +49,8 @@ const checkWindow = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
 };
 
 /** Price of a lane's model: the team's, else the catalogue's; null if unknown. */
-export const priceOfLane = (draft: Draft, { provider, model }: Lane): Price | null => {
-  const { models } = draft.sections;
-  const own = Object.hasOwn(models, model) ? models[model]?.price : undefined;
-  return own ?? draft.catalogue(provider.value.kind, model).price;
-};
+export const priceOfLane = (draft: Draft, { provider, model }: Lane): Price | null =>
+  priceOf(provider.value.kind, model, overrideOf(draft, model));
 
 /** Cost limits of the team that the author wrote; the ones by default count tokens only where a price is unknown. */
 export const limitsTeamCost = (draft: Draft): boolean =>
