@@ -48,7 +48,7 @@ function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEv
     }
     case "error": {
       const { error } = JSON.parse(data) as { error?: string };
-      throw new SandboxError("exec_transport_error", 502, error ?? "the command could not be run");
+      throw new SandboxError("exec_transport_error", error ?? "the command could not be run");
     }
     default:
       return null;
@@ -107,18 +107,11 @@ interface Bounds {
   readonly signal: AbortSignal;
 }
 
-const seqOf = (event: ExecEvent): number | null => ("seq" in event ? event.seq : null);
-
 const pauseBefore = (attempt: number): number => pauses[Math.min(attempt, pauses.length - 1)] ?? 0;
 
 const isNews = (event: ExecEvent, attempt: number): boolean => event.type !== "start" || attempt === 0;
 
 type Start = (signal: AbortSignal) => Promise<Response>;
-
-/** How the next connection is made: by sending the command, or by attaching to it (null). */
-interface Connection {
-  readonly start: Start | null;
-}
 
 /**
  * After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. Without
@@ -126,13 +119,14 @@ interface Connection {
  */
 function reconnection(
   error: unknown,
+  attach: Start,
   sent: { readonly start: Start | null; readonly first: boolean; readonly sameMemory: boolean },
-): Connection | null {
-  if (!(error instanceof SandboxError)) return { start: null };
+): Start | null {
+  if (!(error instanceof SandboxError)) return attach;
   if (error.code === "capacity_exceeded" && sent.first) throw error;
-  if (isTransport(error)) return { start: null };
+  if (isTransport(error)) return attach;
   if (error.code !== "exec_unknown" || sent.first || sent.start === null) throw error;
-  return sent.sameMemory ? { start: sent.start } : null;
+  return sent.sameMemory ? sent.start : null;
 }
 
 /**
@@ -146,34 +140,34 @@ async function* followed(
   { deadline, lastLook, signal }: Bounds,
 ): AsyncGenerator<ExecEvent> {
   let seen = after;
-  let connection: Connection | null = { start };
+  const attach: Start = (within) =>
+    wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within });
+  let connect: Start | null = start ?? attach;
   let until = deadline;
   const memory = wire.instance();
-  for (let attempt = 0; connection !== null; attempt++) {
+  for (let attempt = 0; connect !== null; attempt++) {
     if (Date.now() >= until) {
       if (until !== deadline || lastLook === 0) return;
       until = Date.now() + lastLook;
-      connection = { start: null };
+      connect = attach;
     }
     const bounded = AbortSignal.any([
       signal,
       AbortSignal.timeout(Math.max(Math.ceil(until - Date.now()), 0)),
     ]);
-    const attach: Start = (within) =>
-      wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within });
     try {
       await pause(pauseBefore(attempt), bounded);
-      const response = await (connection.start ?? attach)(bounded);
+      const response = await connect(bounded);
       for await (const event of eventsOf(response, bounded)) {
-        seen = seqOf(event) ?? seen;
+        if ("seq" in event) seen = event.seq;
         if (isNews(event, attempt)) yield event;
         if (event.type === "exit") return;
       }
-      connection = { start: null };
+      connect = attach;
     } catch (error) {
       signal.throwIfAborted();
       const sameMemory = memory === wire.instance() && until === deadline;
-      connection = reconnection(error, { start, first: attempt === 0, sameMemory });
+      connect = reconnection(error, attach, { start, first: attempt === 0, sameMemory });
     }
   }
 }

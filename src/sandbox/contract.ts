@@ -74,30 +74,35 @@ export interface SandboxSettings {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** `exists` is a `conflict` with a path that is there already; `exec_transport_error` with status 0: no answer came. */
-export type SandboxErrorCode =
-  | "invalid_request"
-  | "path_outside"
-  | "path_not_writable"
-  | "workspace_read_not_found"
-  | "exec_unknown"
-  | "conflict"
-  | "exists"
-  | "exec_id_reused"
-  | "payload_too_large"
-  | "range"
-  | "not_unique"
-  | "no_match"
-  | "limit"
-  | "unsupported"
-  | "exec_transport_error"
-  | "capacity_exceeded";
+/**
+ * Codes of refusals with their status on the wire (TB-28); the first of a status is what it means without a code.
+ * `exists` is a `conflict` with a path that is there already.
+ */
+export const errorStatus = {
+  invalid_request: 400,
+  path_outside: 403,
+  path_not_writable: 403,
+  workspace_read_not_found: 404,
+  exec_unknown: 404,
+  conflict: 409,
+  exists: 409,
+  exec_id_reused: 409,
+  payload_too_large: 413,
+  range: 416,
+  not_unique: 422,
+  no_match: 422,
+  limit: 429,
+  unsupported: 501,
+  exec_transport_error: 502,
+  capacity_exceeded: 503,
+} as const;
+export type SandboxErrorCode = keyof typeof errorStatus;
 
-/** A refusal by the sandbox, or a failure to reach it (`exec_transport_error`). */
+/** A refusal by the sandbox, or a failure to reach it: `exec_transport_error`, with status 0 if no answer came. */
 export class SandboxError extends Error {
   readonly code: SandboxErrorCode;
   readonly status: number;
-  constructor(code: SandboxErrorCode, status: number, message: string) {
+  constructor(code: SandboxErrorCode, message: string, status: number = errorStatus[code]) {
     super(message);
     this.name = "SandboxError";
     this.code = code;

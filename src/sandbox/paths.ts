@@ -4,11 +4,7 @@ import { SandboxError } from "./contract.ts";
 export const workspaceRoot = "/workspace";
 
 const outside = (path: string, why: string): never => {
-  throw new SandboxError(
-    "path_outside",
-    403,
-    `${JSON.stringify(path)} ${why}; use a path inside the workspace`,
-  );
+  throw new SandboxError("path_outside", `${JSON.stringify(path)} ${why}; use a path inside the workspace`);
 };
 
 /** What follows the mount in an absolute path below it; null for any other path. */

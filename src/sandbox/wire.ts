@@ -1,4 +1,4 @@
-import { SandboxError, type SandboxErrorCode } from "./contract.ts";
+import { SandboxError, errorStatus, type SandboxErrorCode } from "./contract.ts";
 
 /** Anything that answers requests: a service binding, a test. */
 export interface Fetcher {
@@ -12,8 +12,6 @@ interface WireRequest {
   readonly body?: BodyInit;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds until the answer's head. */
-  readonly timeoutMs?: number;
 }
 
 /** Sends requests to one sandbox and turns refusals into `SandboxError`. */
@@ -23,21 +21,10 @@ export interface Wire {
   readonly instance: () => string | null;
 }
 
+/** Milliseconds until the answer's head. */
 const requestTimeout = 60_000;
 
-const codes: Readonly<Record<number, readonly SandboxErrorCode[]>> = {
-  400: ["invalid_request"],
-  403: ["path_outside", "path_not_writable"],
-  404: ["workspace_read_not_found", "exec_unknown"],
-  409: ["conflict", "exists", "exec_id_reused"],
-  413: ["payload_too_large"],
-  416: ["range"],
-  422: ["not_unique", "no_match"],
-  429: ["limit"],
-  501: ["unsupported"],
-  502: ["exec_transport_error"],
-  503: ["capacity_exceeded"],
-};
+const codes = Object.keys(errorStatus) as SandboxErrorCode[];
 
 /** The error of an answer: its status decides, its code only refines (TB-28). */
 async function refusal(response: Response): Promise<SandboxError> {
@@ -48,22 +35,18 @@ async function refusal(response: Response): Promise<SandboxError> {
   } catch {
     body = {};
   }
-  const possible =
-    codes[response.status] ?? (response.status < 500 ? ["invalid_request"] : ["exec_transport_error"]);
-  const code = possible.find((known) => known === body.code) ?? possible[0] ?? "exec_transport_error";
+  const possible = codes.filter((code) => errorStatus[code] === response.status);
+  const other = response.status < 500 ? "invalid_request" : "exec_transport_error";
+  const code = possible.find((known) => known === body.code) ?? possible[0] ?? other;
   const message = typeof body.error === "string" ? body.error : `the sandbox answered ${response.status}`;
-  return new SandboxError(code, response.status, message.slice(0, 4000));
+  return new SandboxError(code, message.slice(0, 4000), response.status);
 }
 
 const unreachable = (reason: string): SandboxError =>
-  new SandboxError("exec_transport_error", 0, `the sandbox could not be reached: ${reason}`);
+  new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
 /** Settles with the promise, or rejects when the signal is aborted: not every fetcher heeds a signal. */
-export async function unlessAborted<Result>(
-  promise: Promise<Result>,
-  signal: AbortSignal | undefined,
-): Promise<Result> {
-  if (signal === undefined) return promise;
+export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason as Error);
@@ -85,14 +68,14 @@ export function createWire(
   fetcher: Fetcher,
   id: string,
   actor: string | undefined,
-  memory: WireMemory = { instance: null },
+  memory: WireMemory,
 ): Wire {
   const named: Record<string, string> =
     actor === undefined ? {} : { "Sandbox-Actor": encodeURIComponent(actor) };
   return {
     instance: () => memory.instance,
-    send: async ({ method, path, body, headers, signal, timeoutMs }) => {
-      const timeout = AbortSignal.timeout(timeoutMs ?? requestTimeout);
+    send: async ({ method, path, body, headers, signal }) => {
+      const timeout = AbortSignal.timeout(requestTimeout);
       const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
       const request = new Request(`http://sandbox/v1/sandbox/${id}${path}`, {
         method,

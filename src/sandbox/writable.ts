@@ -16,14 +16,13 @@ export function writablePathProblem(entry: string): string | null {
   return null;
 }
 
+/** An entry without `./` before it and `/` behind it. */
+const plain = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
+
 /** Whether a normalised workspace path may be written. Absent = unbounded; a list without a valid entry allows nothing (TB-31). */
 export function mayWrite(writablePaths: readonly string[] | undefined, path: string): boolean {
   if (writablePaths === undefined) return true;
-  return writablePaths.some((entry) => {
-    if (writablePathProblem(entry) !== null) return false;
-    const glob = entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
-    return globMatch(glob, path);
-  });
+  return writablePaths.some((entry) => writablePathProblem(entry) === null && globMatch(plain(entry), path));
 }
 
 /** Whether one segment of a glob covers another. */
@@ -40,13 +39,8 @@ const covers = (wide: readonly string[], narrow: readonly string[]): boolean => 
 
 /** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either (AG-13). */
 export const narrowedPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
-  const segments = (entry: string): readonly string[] =>
-    entry
-      .replace(/^(\.\/)+/, "")
-      .replace(/\/$/, "")
-      .split("/");
   const within = (one: string, list: readonly string[]): boolean =>
-    list.some((each) => covers(segments(each), segments(one)));
+    list.some((each) => covers(plain(each).split("/"), plain(one).split("/")));
   return [
     ...new Set([...given.filter((one) => within(one, own)), ...own.filter((one) => within(one, given))]),
   ];

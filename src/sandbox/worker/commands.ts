@@ -1,7 +1,7 @@
 import type { ExecReason } from "../contract.ts";
 import { sha256Hex } from "../sha256.ts";
-import { blob } from "./database.ts";
-import { fail, failure } from "./errors.ts";
+import { blob, metaOf, setMeta } from "./database.ts";
+import { fail } from "./errors.ts";
 import { freshId, type Disk } from "./files.ts";
 import { existing } from "./locate.ts";
 import { createGatherer } from "./gather.ts";
@@ -173,10 +173,10 @@ async function drive(host: CommandHost, request: CommandRequest, live: LiveComma
 }
 
 function instanceOf(disk: Disk): string {
-  const [row] = disk.database.all<{ value: string }>("SELECT value FROM meta WHERE key = 'instance'");
-  if (row !== undefined) return row.value;
+  const known = metaOf(disk.database, "instance");
+  if (known !== null) return known;
   const fresh = freshId().toString(36) + freshId().toString(36);
-  disk.database.all("INSERT INTO meta (key, value) VALUES ('instance', ?)", fresh);
+  setMeta(disk.database, "instance", fresh);
   return fresh;
 }
 
@@ -214,8 +214,8 @@ function begin(
   host.waitUntil(command.finished);
 }
 
-const unknown = (execId: string): Error =>
-  failure("exec_unknown", `no command with the id ${execId} is known here`);
+const known = (disk: Disk, execId: string): StoredCommand =>
+  stored(disk, execId) ?? fail("exec_unknown", `no command with the id ${execId} is known here`);
 
 function end(command: LiveCommand | undefined): void {
   if (command === undefined) return;
@@ -229,9 +229,9 @@ export function createCommands(host: CommandHost): Commands {
   return {
     start: (request) => {
       const hash = sha256Hex(request.body);
-      const known = stored(disk, request.execId);
-      if (known === undefined) begin(host, live, request, hash);
-      else if (known.body !== hash)
+      const before = stored(disk, request.execId);
+      if (before === undefined) begin(host, live, request, hash);
+      else if (before.body !== hash)
         fail("exec_id_reused", `exec_id ${request.execId} was used for another command`);
     },
     view: (execId, after) => {
@@ -240,16 +240,13 @@ export function createCommands(host: CommandHost): Commands {
         const output = command.log.after(after);
         return { output, last: command.log.last(), end: command.end, changed: command.changed.promise };
       }
-      const known = stored(disk, execId);
-      if (known === undefined) throw unknown(execId);
-      return storedView(disk, execId, known, after);
+      return storedView(disk, execId, known(disk, execId), after);
     },
     position: (execId, reader) => {
-      const known = stored(disk, execId);
-      if (known === undefined) throw unknown(execId);
-      const from = known.reader === reader ? known.read_from : known.read_to;
-      const to = live.get(execId)?.log.last() ?? storedView(disk, execId, known, from).last;
-      if (known.reader !== reader || to !== known.read_to) {
+      const command = known(disk, execId);
+      const from = command.reader === reader ? command.read_from : command.read_to;
+      const to = live.get(execId)?.log.last() ?? storedView(disk, execId, command, from).last;
+      if (command.reader !== reader || to !== command.read_to) {
         const values = [reader, from, to, execId] as const;
         disk.database.all(
           "UPDATE commands SET reader = ?, read_from = ?, read_to = ? WHERE exec_id = ?",

@@ -12,7 +12,7 @@ export const blob = (value: ArrayBuffer | Uint8Array): Uint8Array<ArrayBuffer> =
   new Uint8Array(value instanceof Uint8Array ? Uint8Array.from(value).buffer : value);
 
 const tables = `
-  -- Settings of PUT / and the name of this memory of commands.
+  -- Settings of PUT /, the digest of the skills that lie here, and the name of this memory of commands.
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   -- The tree: one row per file, directory (children name its id as parent) and link. The root is id 0 and has no row.
   -- version changes with every change of the content; writer says who made the last one.
@@ -35,6 +35,14 @@ const tables = `
   -- Answers to keyed file changes.
   CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
 `;
+
+/** A value of `meta`; null if it was never set. */
+export const metaOf = (database: Database, key: string): string | null =>
+  database.all<{ value: string }>("SELECT value FROM meta WHERE key = ?", key)[0]?.value ?? null;
+
+export const setMeta = (database: Database, key: string, value: string): void => {
+  database.all("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", key, value);
+};
 
 /** Creates the tables of a workspace where they are missing. */
 export function prepare(database: Database): void {

@@ -42,12 +42,15 @@ function surroundings(text: string, oldText: string): string {
   return `${title}:\n${numbered.join("\n")}`;
 }
 
+/** Whether every line of a text ends with CRLF. */
+export const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.test(text);
+
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 
 /** Replaces the one place where `oldText` stands; line ends of the file are kept (TB-13). */
 export function editText(path: string, text: string, oldText: string, newText: string): string {
-  const crlf = text.includes("\r\n") && !/[^\r]\n/.test(text);
+  const crlf = isCrlf(text);
   const wanted = text.includes(oldText) ? oldText : withLineEnds(oldText, crlf);
   const found = places(text, wanted);
   if (found.length === 0) {

@@ -12,7 +12,7 @@ export const retention = 24 * 60 * 60 * 1000;
 export function once<Answer>(
   disk: Disk,
   key: string | undefined,
-  body: string | Uint8Array,
+  body: string,
   change: () => Answer,
 ): Answer {
   if (key === undefined) return atomically(disk, change);

@@ -1,4 +1,5 @@
 import { workspacePath } from "../paths.ts";
+import { isCrlf } from "./edit-text.ts";
 import { fail } from "./errors.ts";
 
 /** One hunk of an update: the lines that must stand together, and what replaces them. */
@@ -153,8 +154,7 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
 
 /** Applies the hunks of one file in order; each must fit exactly once behind the one before it. */
 export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): string {
-  const crlf = text.includes("\r\n") && !/[^\r]\n/.test(text);
-  const newline = crlf ? "\r\n" : "\n";
+  const newline = isCrlf(text) ? "\r\n" : "\n";
   const lines = text.split(newline);
   const endsWithNewline = lines.at(-1) === "";
   if (endsWithNewline) lines.pop();

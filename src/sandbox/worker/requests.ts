@@ -83,12 +83,14 @@ export const contentBody = z.strictObject({
   ignore_case: z.boolean().default(false),
   glob: z.string().min(1).max(1000).exactOptional(),
 });
+export type ContentSearch = z.output<typeof contentBody>;
 
 export const filesBody = z.strictObject({
   pattern: z.string().min(1).max(1000),
   directory: z.string().default("."),
   max_results: z.int().min(1).max(2000).default(100),
 });
+export type FileSearch = z.output<typeof filesBody>;
 
 /** Parses a JSON body; what is wrong is named with its field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: string): z.output<Schema> {

@@ -1,11 +1,12 @@
 import { RE2JS } from "re2js";
-import type { ContentHits, ContentQuery, FileQuery, SearchMatch } from "../contract.ts";
+import type { ContentHits, SearchMatch } from "../contract.ts";
 import { globMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
 import { fail } from "./errors.ts";
 import { children, contentOf, joined, type Disk, type Entry } from "./files.ts";
 import { existing } from "./locate.ts";
 import { ignoreFileNames, isIgnored, parseIgnoreFile, type IgnoreFile } from "./ignore.ts";
+import type { ContentSearch, FileSearch } from "./requests.ts";
 import type { Found } from "./tree.ts";
 
 /** Bounds of one search: milliseconds, bytes read, characters of a shown line. */
@@ -56,13 +57,13 @@ function* searched(disk: Disk, directory: string): Generator<Found> {
 }
 
 /** Tests a line, in time linear in its length. */
-function lineTest(query: ContentQuery): (line: string) => boolean {
-  if (query.literal === true) {
-    const wanted = query.ignore_case === true ? query.pattern.toLowerCase() : query.pattern;
-    return (line) => (query.ignore_case === true ? line.toLowerCase() : line).includes(wanted);
+function lineTest({ pattern, literal, ignore_case }: ContentSearch): (line: string) => boolean {
+  if (literal) {
+    const wanted = ignore_case ? pattern.toLowerCase() : pattern;
+    return (line) => (ignore_case ? line.toLowerCase() : line).includes(wanted);
   }
   try {
-    const compiled = RE2JS.compile(query.pattern, query.ignore_case === true ? RE2JS.CASE_INSENSITIVE : 0);
+    const compiled = RE2JS.compile(pattern, ignore_case ? RE2JS.CASE_INSENSITIVE : 0);
     return (line) => compiled.matcher(line).find();
   } catch (error) {
     const reason = error instanceof Error ? error.message : "it cannot be read";
@@ -118,21 +119,20 @@ function matchesIn(
 }
 
 /** Lines that match a pattern (TB-15). `total` counts all that were found before a bound; `truncated` says that one was met. */
-export async function searchContent(disk: Disk, query: ContentQuery): Promise<ContentHits> {
+export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
-  const wanted = query.glob === undefined ? null : fileTest(query.glob, query.directory ?? ".");
-  const max = query.max_results ?? 100;
+  const wanted = query.glob === undefined ? null : fileTest(query.glob, query.directory);
   const budget: Budget = { until: disk.now() + maxTime, bytes: 0 };
   const matches: SearchMatch[] = [];
   let total = 0;
-  for (const { path, entry } of searched(disk, query.directory ?? ".")) {
+  for (const { path, entry } of searched(disk, query.directory)) {
     if (entry.size > maxFileBytes || (wanted !== null && !wanted(path))) continue;
     if (!(await affords(disk, budget, entry))) return { matches, total, truncated: true };
     const text = textIn(disk, entry);
     if (text === null) continue;
-    const found = matchesIn(path, text, test, query.context_lines ?? 0);
+    const found = matchesIn(path, text, test, query.context_lines);
     total += found.length;
-    matches.push(...found.slice(0, max - matches.length));
+    matches.push(...found.slice(0, query.max_results - matches.length));
   }
   return { matches, total, truncated: total > matches.length };
 }
@@ -146,10 +146,12 @@ function fileTest(glob: string, directory: string): (path: string) => boolean {
 }
 
 /** Paths of files that match a glob, newest first. */
-export async function searchFiles(disk: Disk, query: FileQuery): Promise<readonly string[]> {
-  const directory = query.directory ?? ".";
-  const wanted = fileTest(query.pattern, directory);
+export async function searchFiles(
+  disk: Disk,
+  { pattern, directory, max_results }: FileSearch,
+): Promise<readonly string[]> {
+  const wanted = fileTest(pattern, directory);
   const found = [...searched(disk, directory)].filter(({ path }) => wanted(path));
   const newest = found.sort((a, b) => b.entry.mtime - a.entry.mtime || (a.path < b.path ? -1 : 1));
-  return newest.slice(0, query.max_results ?? 100).map(({ path }) => path);
+  return newest.slice(0, max_results).map(({ path }) => path);
 }

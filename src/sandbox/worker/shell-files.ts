@@ -1,7 +1,8 @@
 import type { BufferEncoding, FileContent, FsStat, IFileSystem } from "just-bash/browser";
 import { SandboxError } from "../contract.ts";
 import { workspacePath, workspaceRoot } from "../paths.ts";
-import { fail, failure, posixName } from "./errors.ts";
+import { hexOf } from "../sha256.ts";
+import { fail, posixName } from "./errors.ts";
 import { atomically, children, contentOf, extendFile, type Disk, type Entry } from "./files.ts";
 import { existing, existingFile, locate } from "./locate.ts";
 import {
@@ -43,9 +44,7 @@ function textFrom(bytes: Uint8Array, options: Encoding): string {
     return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
   const latin1 = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   if (encoding === "base64") return btoa(latin1);
-  return encoding === "hex"
-    ? Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
-    : latin1;
+  return encoding === "hex" ? hexOf(bytes) : latin1;
 }
 
 const statOf = (entry: Entry): FsStat => ({
@@ -72,6 +71,9 @@ export function createTurns(): () => Promise<void> {
   };
 }
 
+/** A path below the mount as the workspace has it. */
+const within = (path: string): string => workspacePath(`${workspaceRoot}/${path}`);
+
 type Operator = <Result>(path: string, name: string, operation: (path: string) => Result) => Promise<Result>;
 
 /** Wraps each operation: refusals become the errors that commands know, and the event loop gets its turns. */
@@ -80,14 +82,12 @@ const operator =
   async (path, name, operation) => {
     await turn();
     try {
-      return atomically(disk, () => operation(workspacePath(`${workspaceRoot}/${path}`)));
+      return atomically(disk, () => operation(within(path)));
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       throw new Error(`${posixName(error)}, ${name} '${workspaceRoot}${path}'`, { cause: error });
     }
   };
-
-const within = (path: string): string => workspacePath(`${workspaceRoot}/${path}`);
 
 function names(disk: Disk, path: string): Entry[] {
   const { entry } = existing(disk, path);
@@ -156,7 +156,7 @@ function removeAt(
 ): void {
   const place = locate(disk, path, false);
   if (place.entry === null) {
-    if (options.force !== true) throw failure("workspace_read_not_found", path);
+    if (options.force !== true) fail("workspace_read_not_found", path);
     return;
   }
   const filled = place.entry.type === "directory" && children(disk, place.entry.id).length > 0;
@@ -180,8 +180,7 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
       run(path, "mkdir", (folder) => {
         const place = locate(disk, folder);
         if (options.recursive !== true && place.entry !== null) fail("exists", folder);
-        if (options.recursive !== true && place.missing.length > 1)
-          throw failure("workspace_read_not_found", folder);
+        if (options.recursive !== true && place.missing.length > 1) fail("workspace_read_not_found", folder);
         makeFolder(disk, writer, folder);
       }),
     rm: (path: string, options: { recursive?: boolean; force?: boolean } = {}) =>

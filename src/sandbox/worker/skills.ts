@@ -1,4 +1,5 @@
 import { workspacePath } from "../paths.ts";
+import { metaOf, setMeta } from "./database.ts";
 import { fail } from "./errors.ts";
 import { atomically, type Disk } from "./files.ts";
 import { locate } from "./locate.ts";
@@ -15,8 +16,7 @@ const writer: Writer = {
 };
 
 /** Names what lies in the folder; null if nothing was ever placed. */
-export const placedSkills = ({ database }: Disk): string | null =>
-  database.all<{ value: string }>("SELECT value FROM meta WHERE key = 'skills'")[0]?.value ?? null;
+export const placedSkills = ({ database }: Disk): string | null => metaOf(database, "skills");
 
 const pathOf = (name: string): string => {
   const path = workspacePath(`${folder}/${name}`);
@@ -35,5 +35,5 @@ export const placeSkills = (
     if (entry !== null) removeTree(disk, writer, folder, entry);
     for (const [name, text] of Object.entries(files))
       writeFile(disk, writer, pathOf(name), new TextEncoder().encode(text), null);
-    disk.database.all("INSERT OR REPLACE INTO meta (key, value) VALUES ('skills', ?)", digest);
+    setMeta(disk.database, "skills", digest);
   });

@@ -1,6 +1,6 @@
 import type { SandboxCapabilities } from "../contract.ts";
 import { createCommands, type CommandLimits, type Commands } from "./commands.ts";
-import { prepare, type Database } from "./database.ts";
+import { metaOf, prepare, setMeta, type Database } from "./database.ts";
 import type { Disk, DiskLimits } from "./files.ts";
 import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
@@ -44,29 +44,16 @@ export interface WorkspaceServer {
   readonly expire: () => number | null;
 }
 
-function readSettings(database: Database): Settings {
-  const [row] = database.all<{ value: string }>("SELECT value FROM meta WHERE key = 'settings'");
-  return row === undefined ? {} : (JSON.parse(row.value) as Settings);
-}
-
-const writeSettings = (database: Database, settings: Settings): void => {
-  database.all("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", JSON.stringify(settings));
-};
-
-function createDisk({ database, now }: WorkspaceHost, limits: () => DiskLimits): Disk {
-  return { database, now, limits, usage: { bytes: null } };
-}
-
 /** Builds a workspace over any database; the driver `bash` of TB-35. */
 export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
   const { database, now } = host;
   prepare(database);
-  let settings = readSettings(database);
+  let settings = JSON.parse(metaOf(database, "settings") ?? "{}") as Settings;
   const limits = (): typeof defaultLimits => {
     const given = Object.entries(settings.limits ?? {}).filter(([, value]) => value !== undefined);
     return { ...defaultLimits, ...Object.fromEntries(given) };
   };
-  const disk = createDisk(host, limits);
+  const disk: Disk = { database, now, limits, usage: { bytes: null } };
   const commands = createCommands({ disk, limits, waitUntil: host.waitUntil });
   const workspace: Workspace = {
     disk,
@@ -74,7 +61,7 @@ export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
     settings: () => settings,
     configure: (next) => {
       settings = next;
-      writeSettings(database, next);
+      setMeta(database, "settings", JSON.stringify(next));
     },
     capabilities: () => ({
       driver: "bash",
