@@ -73,7 +73,8 @@ export const text = (max: number, min = 0) =>
     })
     .meta({ maxLength: max, ...(min > 0 ? { minLength: min } : {}) });
 
-const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+/** A name of a team file: of a provider, an agent, a tool, a skill and the like. */
+export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 /** The name of a provider, agent or MCP server. */
 export const name = () =>

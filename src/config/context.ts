@@ -1,6 +1,6 @@
+import { readText } from "./files-map.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { placer } from "./place.ts";
-import { decodeText, maximumBytes } from "./safety.ts";
+import { maximumBytes } from "./safety.ts";
 import { characters } from "../schema.ts";
 
 /** Project context of a team folder (CF-5). */
@@ -13,16 +13,10 @@ export interface ContextText {
 
 export const readContext = (report: FolderReport, files: TeamFiles, maximum: number): ContextText => {
   const paths = [...files.keys()].filter((path) => /^context\/[^/]+\.md$/.test(path)).toSorted();
-  const texts: { readonly path: string; readonly text: string }[] = [];
-  for (const path of paths) {
-    const decoded = decodeText(files.get(path) ?? "", maximumBytes);
-    if ("finding" in decoded) {
-      const { code, offset, message } = decoded.finding;
-      report.add(code, placer(report.label(path), decoded.text)(offset), "", message);
-    } else {
-      texts.push({ path, text: decoded.text.trim() });
-    }
-  }
+  const texts = paths.flatMap((path) => {
+    const text = readText(report, path, files.get(path) ?? "", maximumBytes);
+    return text === null ? [] : [{ path, text: text.trim() }];
+  });
   const context_text = texts.map(({ text }) => text).join("\n\n");
   const total = characters(context_text);
   const last = texts.at(-1);

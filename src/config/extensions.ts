@@ -1,7 +1,9 @@
 import * as z from "zod";
+import { fieldsOf } from "../chat/json.ts";
 import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
+import { namePattern } from "../schema.ts";
 import type { ErrorCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { readAgents } from "./extension-agents.ts";
@@ -39,8 +41,7 @@ type Problem = (code: ErrorCode, path: string, message: string, hint?: string) =
 
 const lists = ["effects", "guards", "toolboxes", "providers", "protocols", "middleware", "checks", "agents"];
 
-const field = (value: unknown, key: string): unknown =>
-  typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+const field = (value: unknown, key: string): unknown => fieldsOf(value)[key];
 
 /** What `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
 const isTool = (tool: unknown): boolean =>
@@ -57,7 +58,7 @@ const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] =
   return tools.flatMap((tool: unknown, index) => {
     const name = field(tool, "name");
     const at = `${path}.tools[${index}]`;
-    if (typeof name !== "string" || !/^[A-Za-z][\w-]{0,63}$/.test(name) || !isTool(tool)) {
+    if (typeof name !== "string" || !namePattern.test(name) || !isTool(tool)) {
       problem("extension_invalid", at, "this is no tool; make it with defineTool");
       return [];
     }
@@ -78,7 +79,7 @@ const readToolboxes = (value: readonly unknown[], problem: Problem): Map<string,
   value.forEach((toolbox, index) => {
     const path = `toolboxes[${index}]`;
     const name = field(toolbox, "name");
-    if (typeof name !== "string" || !/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name)) {
+    if (typeof name !== "string" || !namePattern.test(name)) {
       problem("extension_invalid", path, "a toolbox needs a name of letters, digits, - and _");
       return;
     }
@@ -199,7 +200,7 @@ const readKinds = <Kind extends Effect | Guard>(
 const readChecks = (value: readonly unknown[], problem: Problem): string[] => {
   const names = value.flatMap((each, index) => {
     const name = textOf(field(each, "name"));
-    if (/^[A-Za-z][\w-]{0,63}$/.test(name) && typeof field(each, "check") === "function") return [name];
+    if (namePattern.test(name) && typeof field(each, "check") === "function") return [name];
     problem("extension_invalid", `checks[${index}]`, "a check needs a name and a function check(text)");
     return [];
   });

@@ -1,5 +1,7 @@
 import type { Diagnostic, ErrorCode, Place, WarningCode } from "./diagnostics.ts";
 import { severityOf } from "./diagnostics.ts";
+import { placer } from "./place.ts";
+import { decodeText } from "./safety.ts";
 
 /** The files of a team folder by their path in it, like `skills/review/SKILL.md`. */
 export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
@@ -37,3 +39,17 @@ export const collector = (folder: string): Collector & { readonly label: (file: 
 
 /** How a compiled team reports about its folder. */
 export type FolderReport = ReturnType<typeof collector>;
+
+/** The text of a file of at most `maximum` bytes; null, with a diagnostic, if it cannot be used. */
+export const readText = (
+  report: FolderReport,
+  path: string,
+  content: string | Uint8Array,
+  maximum: number,
+): string | null => {
+  const decoded = decodeText(content, maximum);
+  if (!("finding" in decoded)) return decoded.text;
+  const { code, offset, message } = decoded.finding;
+  report.add(code, placer(report.label(path), decoded.text)(offset), "", message);
+  return null;
+};

@@ -1,19 +1,9 @@
 import type { Json } from "../chat/message.ts";
-import { sha256 } from "../sandbox/sha256.ts";
+import { hexOf, sha256 } from "../sandbox/sha256.ts";
+import { canonicalJson } from "../tools/canonical.ts";
 import type { Provider, Team } from "./team.ts";
 
 /** What a session pins, and its name (CF-31). */
-
-/** JSON with sorted keys and no spaces: equal values give equal texts. */
-export const canonicalJson = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const pairs = Object.entries(value)
-    .filter(([, item]) => item !== undefined)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`);
-  return `{${pairs.join(",")}}`;
-};
 
 const connectionKeys = ["base_url", "api_key", "headers", "rate_limit", "retry", "timeouts"] as const;
 
@@ -68,10 +58,8 @@ export const definitionOf = (team: Definable): Json => {
 };
 
 /** `r_` and 20 hex digits of SHA-256 over the canonical definition. */
-export const revisionOf = (definition: Json): string => {
-  const digest = sha256(canonicalJson(definition)).subarray(0, 10);
-  return `r_${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-};
+export const revisionOf = (definition: Json): string =>
+  `r_${hexOf(sha256(canonicalJson(definition)).subarray(0, 10))}`;
 
 export type Pinned =
   | { readonly ok: true; readonly team: Team }

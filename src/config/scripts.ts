@@ -20,17 +20,9 @@ type Problem = (path: Path, message: string, hint?: string, which?: "key" | "val
 
 /** In a script of which a part is `misshapen`, that part may be what seems to be missing. */
 const checkMeaning = (script: Script, names: ScriptNames, problem: Problem, misshapen: boolean): void => {
-  const subjects = {
-    tool: names.tools,
-    agent: names.agents,
-    scene: new Set(script.scenes.map(({ name }) => name)),
-  };
-  for (const { path, message } of checkScript(script, names)) {
-    const [sentence = message] = message.split("; known are ");
-    const [, subject, name = ""] = /^unknown (tool|agent|scene) (.+)$/.exec(sentence) ?? [];
-    if (misshapen && (path.length === 0 || subject === "scene")) continue;
-    const known = subject === undefined ? [] : [...subjects[subject as keyof typeof subjects]];
-    problem(path, sentence, suggestion(name, known));
+  for (const { path, message, unknown } of checkScript(script, names)) {
+    if (misshapen && (path.length === 0 || unknown?.kind === "scene")) continue;
+    problem(path, message, unknown && suggestion(unknown.name, [...unknown.known]));
   }
 };
 

@@ -1,9 +1,10 @@
+import { utf8Length } from "../chat/tokens.ts";
+import { namePattern } from "../schema.ts";
 import { child, textOf } from "./located.ts";
 import { readDocument } from "./document.ts";
 import type { Located, ReadDocument } from "./document.ts";
+import { readText } from "./files-map.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { decodeText } from "./safety.ts";
-import { placer } from "./place.ts";
 import type { Skill } from "./team.ts";
 
 /** Skills of a team folder (CF-4). */
@@ -11,7 +12,6 @@ import type { Skill } from "./team.ts";
 const maximumSkill = 65_536;
 const maximumFile = 262_144;
 const maximumTogether = 2_097_152;
-const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 interface Frontmatter {
   readonly name?: string | undefined;
@@ -86,14 +86,10 @@ const readBeside = (
   let bytes = 0;
   for (const [path, content] of files) {
     if (!path.startsWith(folder) || path === `${folder}SKILL.md`) continue;
-    const decoded = decodeText(content, maximumFile);
-    if ("finding" in decoded) {
-      const { code, offset, message } = decoded.finding;
-      report.add(code, placer(report.label(path), decoded.text)(offset), "", message);
-      continue;
-    }
-    bytes += new TextEncoder().encode(decoded.text).length;
-    found[path.slice(folder.length)] = decoded.text;
+    const text = readText(report, path, content, maximumFile);
+    if (text === null) continue;
+    bytes += utf8Length(text);
+    found[path.slice(folder.length)] = text;
   }
   return { files: found, bytes };
 };
@@ -104,13 +100,8 @@ const readSkill = (
   folder: string,
 ): { readonly skill: Skill; readonly bytes: number } | null => {
   const path = `${folder}SKILL.md`;
-  const decoded = decodeText(files.get(path) ?? "", maximumSkill);
-  if ("finding" in decoded) {
-    const { code, offset, message } = decoded.finding;
-    report.add(code, placer(report.label(path), decoded.text)(offset), "", message);
-    return null;
-  }
-  const frontmatter = readFrontmatter(report, path, decoded.text);
+  const text = readText(report, path, files.get(path) ?? "", maximumSkill);
+  const frontmatter = text === null ? null : readFrontmatter(report, path, text);
   if (frontmatter === null) return null;
   const name = frontmatter.name ?? folder.split("/")[1] ?? "";
   if (!namePattern.test(name)) {

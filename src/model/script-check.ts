@@ -6,6 +6,12 @@ import { unknownPlaceholders } from "./script-template.ts";
 export interface ScriptProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
+  /** Of a name that is not known. */
+  readonly unknown?: {
+    readonly kind: "agent" | "scene" | "tool";
+    readonly name: string;
+    readonly known: ReadonlySet<string>;
+  };
 }
 
 type Scene = Script["scenes"][number];
@@ -18,10 +24,13 @@ export interface ScriptNames {
   readonly tools: ReadonlySet<string>;
 }
 
-const unknown = (path: Path, kind: string, name: string, known: ReadonlySet<string>): ScriptProblem[] =>
-  known.has(name)
-    ? []
-    : [{ path, message: `unknown ${kind} ${name}; known are ${[...known].sort().join(", ") || "none"}` }];
+const unknown = (
+  path: Path,
+  kind: "agent" | "scene" | "tool",
+  name: string,
+  known: ReadonlySet<string>,
+): ScriptProblem[] =>
+  known.has(name) ? [] : [{ path, message: `unknown ${kind} ${name}`, unknown: { kind, name, known } }];
 
 const checkTemplates = (path: Path, value: Json): ScriptProblem[] => {
   if (typeof value === "string") {

@@ -17,7 +17,7 @@ import {
   referencesIn,
   resolveReferences,
 } from "../../src/config/references.ts";
-import { canonicalJson, definitionOf, revisionOf, withDefinition } from "../../src/config/revision.ts";
+import { definitionOf, revisionOf, withDefinition } from "../../src/config/revision.ts";
 import { suggestion } from "../../src/config/suggest.ts";
 import { judgeWindow, resolveWindow } from "../../src/config/window.ts";
 import { nearest } from "../../src/tools/suggest.ts";
@@ -368,9 +368,10 @@ test("CF-31: the revision follows the definition and not the connections", async
   expect((await built({ "team.yaml": team(), "context/a.md": "x" })).revision).not.toBe(base);
 });
 
-test("CF-31: canonical JSON does not depend on the order of keys", () => {
-  expect(canonicalJson({ b: [1, { d: 2, c: undefined }], a: null })).toBe('{"a":null,"b":[1,{"d":2}]}');
-  expect(revisionOf({ a: 1, b: 2 })).toBe(revisionOf({ b: 2, a: 1 }));
+test("CF-31: a revision does not depend on the order of keys", () => {
+  expect(revisionOf({ a: null, b: [1, { c: 2, d: 3 }] })).toBe(
+    revisionOf({ b: [1, { d: 3, c: 2 }], a: null }),
+  );
 });
 
 test("CF-32: a pinned definition takes its connections from the deployed team", async () => {

@@ -1,3 +1,4 @@
+import { parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { describeServed } from "../../providers/entry.ts";
 import { fitsStrict } from "../../tools/strict-schema.ts";
@@ -11,17 +12,9 @@ export type ReadSchema =
   | { readonly ok: true; readonly schema: Json }
   | { readonly ok: false; readonly message: string };
 
-const parseText = (text: string): Json | undefined => {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-};
-
 /** Reads a schema given as an object or as JSON text. */
 export const readResponseSchema = (given: unknown): ReadSchema => {
-  const value = typeof given === "string" ? parseText(given) : (given as Json);
+  const value = typeof given === "string" ? parseJson(given) : (given as Json);
   if (value === undefined) return { ok: false, message: "it is no JSON" };
   const problem = schemaProblem(value);
   if (problem !== null) return { ok: false, message: problem.slice(0, 200) };
