@@ -196,11 +196,12 @@ async function createSession() {
 }
 
 async function listAgents() {
-  const { data } = await request("/v1/agents");
+  const [{ data }, { entry_agent }] = await Promise.all([request("/v1/agents"), request("/v1/capabilities")]);
   byId("agent").replaceChildren(
     ...data.map(({ name, prefix }) => {
       const option = element("option", "", prefix + " " + name);
       option.value = name;
+      option.selected = name === entry_agent;
       return option;
     }),
   );

@@ -109,3 +109,15 @@ test("CF-39: all scenes can be played in one session, twice, whatever was compac
     expect(lastText(bench), word).toMatch(word === "json" ? /"json"/ : `That was **${word}**`);
   }
 });
+
+test("CF-39: scout and builder, spoken to without a task, say whom to ask", async () => {
+  for (const agent of ["scout", "builder"]) {
+    const bench = openBench({ engine: createEngine(engineOptions(team)) });
+    bench.ok("create", { agent });
+    bench.send("team");
+    await bench.idle();
+    expect(dataOf(bench.published, "run_end").map(({ state, result }) => [state, result.text])).toEqual([
+      ["completed", expect.stringContaining("I work for the guide")],
+    ]);
+  }
+});

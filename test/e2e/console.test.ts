@@ -91,6 +91,16 @@ const logLongerThan = async (length: number): Promise<void> => {
 
 const picture = (name: string): Promise<unknown> => page.screenshot({ path: join(pictures, `${name}.png`) });
 
+test("AP-54 CF-39: a session opens with the team's entry agent, whatever its place in the list", async () => {
+  await openSession();
+  expect(await page.locator("#agent option").allTextContents()).toEqual([
+    "🔨 builder",
+    "🐚 guide",
+    "🔭 scout",
+  ]);
+  expect(await page.locator("#agent").inputValue()).toBe("guide");
+});
+
 test("AP-54: text that is sent from the console streams its answer", async () => {
   await openSession();
   await say("slow");
