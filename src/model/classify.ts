@@ -1,3 +1,4 @@
+import { fieldsOf, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { modelError } from "./failure.ts";
@@ -22,22 +23,9 @@ interface Told {
   readonly details: string;
 }
 
-type Fields = { readonly [key: string]: Json };
-const fieldsOf = (value: Json | undefined): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-
-const parse = (body: Json): Json => {
-  if (typeof body !== "string") return body;
-  try {
-    return JSON.parse(body) as Json;
-  } catch {
-    return body;
-  }
-};
-
 /** Error bodies come as `{error: {…}}`, `{error: "…"}`, flat, or (Gemini) in an array. */
 const tellOf = (body: Json): Told => {
-  const parsed = parse(body);
+  const parsed = typeof body === "string" ? (parseJson(body) ?? body) : body;
   const outer = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed);
   const inner = fieldsOf(outer["error"]);
   const named = [outer, inner].flatMap(({ type, code, status }) => [type, code, status]);

@@ -1,3 +1,4 @@
+import { isFields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Script } from "./script-schema.ts";
 import type { ScriptFacts } from "./script-template.ts";
@@ -21,11 +22,7 @@ export interface Choice {
 }
 
 const isPositionIn = ({ scenes }: Script, data: Json): boolean =>
-  typeof data === "object" &&
-  data !== null &&
-  "played" in data &&
-  "scene" in data &&
-  scenes.some(({ name }) => name === data["scene"]);
+  isFields(data) && "played" in data && scenes.some(({ name }) => name === data["scene"]);
 
 /**
  * The position after the thread's previous reply: read from it, so that a shortened history changes nothing. Whichever

@@ -1,3 +1,4 @@
+import { parseJson } from "../chat/json.ts";
 import type { Json, Message } from "../chat/message.ts";
 import { firstCharacters, textOf } from "../chat/text.ts";
 import type { ModelRequest } from "./completer.ts";
@@ -49,12 +50,7 @@ const askedIn = (body: string): { readonly name: string; readonly first: number 
 };
 
 const atPath = (text: string, path: readonly string[]): Json | undefined => {
-  let value: Json | undefined;
-  try {
-    value = JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+  let value = parseJson(text);
   for (const key of path) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as { readonly [key: string]: Json })[key];

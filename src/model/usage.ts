@@ -1,3 +1,4 @@
+import { isFields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Usage } from "./completer.ts";
 
@@ -46,8 +47,8 @@ interface Found {
 const at = (raw: Json, path: readonly string[]): Json | undefined => {
   let value: Json | undefined = raw;
   for (const key of path) {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    value = (value as { readonly [key: string]: Json })[key];
+    if (!isFields(value)) return undefined;
+    value = value[key];
   }
   return value;
 };
@@ -64,10 +65,10 @@ const find = (raw: Json, field: Field, most: number): Found | undefined => {
 
 /** Merges a later, cumulative report into an earlier one: its non-null fields replace (MO-13). */
 export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
-  if (typeof earlier !== "object" || earlier === null || Array.isArray(earlier)) return later;
-  if (typeof later !== "object" || later === null || Array.isArray(later)) return earlier;
+  if (!isFields(earlier)) return later;
+  if (!isFields(later)) return earlier;
   return {
-    ...(earlier as { readonly [key: string]: Json }),
+    ...earlier,
     ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)),
   };
 };

@@ -1,3 +1,4 @@
+import { isFields, parseJson } from "../chat/json.ts";
 import { classify } from "../model/classify.ts";
 import type { ModelEvent } from "../model/completer.ts";
 import type { Deadlines } from "../model/deadlines.ts";
@@ -49,13 +50,9 @@ export const answerFailure = async (
 };
 
 const hasError = (body: string): boolean => {
-  try {
-    const value: unknown = JSON.parse(body);
-    const first: unknown = Array.isArray(value) ? value[0] : value;
-    return typeof first === "object" && first !== null && "error" in first && first.error !== null;
-  } catch {
-    return false;
-  }
+  const value = parseJson(body);
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  return isFields(first) && (first["error"] ?? null) !== null;
 };
 
 /** Types that a failure may name; others could quote what a header says. */
@@ -91,14 +88,7 @@ const decode = (decoder: Decoder, lots: Iterable<readonly Frame[]>): Batch => {
   }
 };
 
-const isWhole = ({ data }: Frame): boolean => {
-  try {
-    JSON.parse(data);
-    return true;
-  } catch {
-    return data === "[DONE]";
-  }
-};
+const isWhole = ({ data }: Frame): boolean => data === "[DONE]" || parseJson(data) !== undefined;
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 

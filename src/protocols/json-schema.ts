@@ -1,15 +1,12 @@
+import { isFields } from "../chat/json.ts";
+import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
-
-type Fields = { readonly [key: string]: Json };
 
 /**
  * How much JSON Schema a server takes: `full` all of it, `closed` all but `additionalProperties` (MO-17), `minimal`
  * the common subset without references (MO-16), `structured` what Anthropic's output format takes (MO-11).
  */
 export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
-
-const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const minimalKeys = new Set(
   "type format title description enum items minItems maxItems properties required anyOf minimum maximum minLength maxLength pattern nullable".split(

@@ -1,3 +1,4 @@
+import { parseJson } from "../chat/json.ts";
 import type { ModelEvent } from "../model/completer.ts";
 
 /** A piece of a tool call as chat servers stream it; every field may be missing or null. */
@@ -23,20 +24,11 @@ export interface CallSlots {
   readonly end: (events: ModelEvent[]) => void;
 }
 
-const isWhole = (args: string): boolean => {
-  try {
-    JSON.parse(args);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /** Whether a piece with the index of a known slot opens another call: another id, or a name after whole arguments. */
 const opensAnother = (slot: Slot, id: string, name: string): boolean => {
   if (slot.name === "" || name === "") return false;
   if (id !== "" && slot.id !== "") return id !== slot.id;
-  return isWhole(slot.args);
+  return parseJson(slot.args) !== undefined;
 };
 
 const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");

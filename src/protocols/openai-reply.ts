@@ -1,3 +1,5 @@
+import { fieldsOf } from "../chat/json.ts";
+import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { FinishReason, ModelEvent, ModelRequest } from "../model/completer.ts";
 import { createCallSlots } from "./openai-calls.ts";
@@ -115,12 +117,9 @@ const start = (state: State, model: Json | undefined, events: ModelEvent[]): voi
 
 /** The HTTP status that an error inside a stream names, as Google and OpenRouter do. */
 const statusOf = (error: Json | undefined): number | undefined => {
-  if (typeof error !== "object" || error === null || Array.isArray(error)) return undefined;
-  const { code } = error as { readonly code?: Json };
+  const { code } = fieldsOf(error);
   return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
 };
-
-type Fields = { readonly [key: string]: Json };
 
 /** Error frames are `{error}`, the same in an array (Gemini), an event named error, or an error in a choice. */
 const checkError = (faults: Faults, event: string, parsed: Fields): void => {

@@ -1,3 +1,5 @@
+import { parseJson } from "../chat/json.ts";
+import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Effort, ModelEvent, ModelRequest } from "../model/completer.ts";
 import type { Capabilities } from "../model/model-rows.ts";
@@ -69,14 +71,10 @@ export interface Protocol {
   ) => Promise<Response>;
 }
 
-/** A frame's data as a JSON object. */
-export const parseFrame = (data: string, faults: Faults): { readonly [key: string]: Json } => {
-  let value: unknown;
-  try {
-    value = JSON.parse(data);
-  } catch {
-    throw faults.broken("a frame is not JSON");
-  }
-  if (typeof value === "object" && value !== null) return value as { readonly [key: string]: Json };
+/** A frame's data as a JSON object; Gemini's errors come as a list. */
+export const parseFrame = (data: string, faults: Faults): Fields => {
+  const value = parseJson(data);
+  if (value === undefined) throw faults.broken("a frame is not JSON");
+  if (typeof value === "object" && value !== null) return value as Fields;
   throw faults.broken("a frame is not a JSON object");
 };

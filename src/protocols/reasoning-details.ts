@@ -1,6 +1,6 @@
+import { isFields } from "../chat/json.ts";
+import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
-
-type Detail = { readonly [key: string]: Json };
 
 /** Gathers `reasoning_details`, which stream in pieces and go back whole and in order (MO-15, MO-18). */
 export interface ReasoningDetails {
@@ -10,14 +10,11 @@ export interface ReasoningDetails {
   readonly all: () => readonly Json[];
 }
 
-const pieceOf = (value: unknown): Detail | null =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Detail) : null;
-
-const textOf = ({ text, summary }: Detail): string =>
+const textOf = ({ text, summary }: Fields): string =>
   typeof text === "string" ? text : typeof summary === "string" ? summary : "";
 
 /** Texts grow by what each piece brings; other fields are told once. */
-const merged = (known: Detail, piece: Detail): Detail => {
+const merged = (known: Fields, piece: Fields): Fields => {
   const grown = ["text", "summary", "data"].flatMap((key) => {
     const more = piece[key];
     const before = known[key];
@@ -27,8 +24,8 @@ const merged = (known: Detail, piece: Detail): Detail => {
 };
 
 export const createReasoningDetails = (keep: boolean): ReasoningDetails => {
-  const details: Detail[] = [];
-  const keepPiece = (piece: Detail): void => {
+  const details: Fields[] = [];
+  const keepPiece = (piece: Fields): void => {
     const at = details.findLastIndex(({ index, type }) => index === piece["index"] && type === piece["type"]);
     const known = piece["index"] === undefined ? undefined : details[at];
     if (known === undefined) details.push(piece);
@@ -36,7 +33,7 @@ export const createReasoningDetails = (keep: boolean): ReasoningDetails => {
   };
   const take = (pieces: unknown): string => {
     if (!Array.isArray(pieces)) return "";
-    const taken = pieces.map(pieceOf).filter((piece) => piece !== null);
+    const taken = pieces.filter(isFields);
     if (keep) taken.forEach(keepPiece);
     return taken.map(textOf).join("");
   };
