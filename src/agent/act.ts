@@ -12,7 +12,7 @@ import { childrenRequested } from "./children.ts";
 import { agentOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Outside } from "./outside.ts";
-import { callEnded, findCall } from "./outcomes.ts";
+import { callEnded, elapsedOf, findCall } from "./outcomes.ts";
 import type { Settlement } from "./outcomes.ts";
 import type { Call } from "./call.ts";
 import { outputStored, taskWatched } from "./stores.ts";
@@ -68,7 +68,7 @@ const settlementOf = (
   { output: { content, details, changes, statusText }, status, cache }: Extract<Outcome, { kind: "output" }>,
 ): Settlement => ({
   result: callResult(draft, threadId, call, status, content),
-  durationMs: cache === "hit" ? 0 : Math.max(0, draft.moment.now - (call.startedAt ?? draft.moment.now)),
+  durationMs: cache === "hit" ? 0 : elapsedOf(draft, call),
   cached: cache === "hit",
   ...(cache === "miss" ? { missed: true } : {}),
   ...(details === undefined ? {} : { details }),

@@ -1,10 +1,9 @@
 import type { Json, ResultStatus } from "../chat/message.ts";
-import { errorText } from "../tools/errors.ts";
-import { callResult } from "./call-result.ts";
+import { callRefused, callResult } from "./call-result.ts";
 import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
-import { callEnded, findCall } from "./outcomes.ts";
+import { callEnded, callParked, findCall } from "./outcomes.ts";
 import { keyOf, limitKinds } from "./budget-types.ts";
 import type { Reached } from "./budget-types.ts";
 import type { EffectQuestion } from "./effect.ts";
@@ -15,22 +14,44 @@ import type { Call, CallPlan } from "./call.ts";
 
 /** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
 
-type Subject = Pick<Ask, "question"> | Pick<Ask, "approval"> | Pick<Ask, "client_tool">;
+type Subject = Pick<Ask, "question" | "approval" | "client_tool">;
 
 /** Which called agent asks, for the person (AG-27). */
 const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 
+/** Asks of a run have no call. */
+const placeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
+
 const mostOpen = 50;
 
 /** Nobody is asked while so many asks are open: the call has an error result (RE-3). */
 const tooMany = (draft: Draft, threadId: string, call: Call): void => {
-  const text = errorText(
-    "limit",
-    `${mostOpen} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`,
-  );
-  const result = callResult(draft, threadId, call, "error", text);
-  callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
+  const sentence = `${mostOpen} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`;
+  callRefused(draft, threadId, call, "limit", sentence);
+};
+
+/** Puts an ask to whoever may answer it. */
+export const asked = (
+  draft: Draft,
+  threadId: string,
+  timeoutMs: number,
+  about: Omit<Ask, "id" | "thread" | "run" | "status" | "opened_at" | "seq" | "expires_at">,
+): Ask => {
+  const { now, random } = draft.moment;
+  const ask: Ask = {
+    id: `ask_${random()}`,
+    thread: threadId,
+    run: threadOf(draft, threadId).run?.id ?? "",
+    status: "open",
+    opened_at: now,
+    seq: headAfter(draft) + 1,
+    expires_at: now + timeoutMs,
+    ...about,
+  };
+  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
+  emit(draft, threadId, "ask_user", { ask }, placeOf(ask));
+  return ask;
 };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. */
@@ -42,33 +63,10 @@ export const opened = (
   subject: Subject,
 ): void => {
   if (Object.keys(draft.state.asks).length >= mostOpen) return tooMany(draft, threadId, call);
-  const { now, random } = draft.moment;
-  const thread = threadOf(draft, threadId);
-  const timeout = timeoutOf(draft, threadId, call, kind);
-  const ask: Ask = {
-    id: `ask_${random()}`,
-    kind,
-    thread: threadId,
-    ...askerOf(thread),
-    run: thread.run?.id ?? "",
-    call: call.call.id,
-    status: "open",
-    opened_at: now,
-    seq: headAfter(draft) + 1,
-    expires_at: now + timeout,
-    ...subject,
-  };
-  const until = ask.expires_at;
-  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
-  emit(draft, threadId, "ask_user", { ask }, { call: call.call.id });
-  emit(
-    draft,
-    threadId,
-    "tool_call_parked",
-    { tool: call.call.name, on: "ask", until },
-    { call: call.call.id },
-  );
-  changeCall(draft, threadId, call.call.id, { status: "parked", parkedOn: "ask", ask: ask.id, until });
+  const asker = askerOf(threadOf(draft, threadId));
+  const about = { kind, ...asker, call: call.call.id, ...subject };
+  const ask = asked(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
+  callParked(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id });
   if (!draft.state.interactive) askExpired(draft, ask);
 };
 
@@ -97,23 +95,9 @@ export const preparingAsked = (
   { text, options, default: fallback }: EffectQuestion,
   timeoutMs: number,
 ): void => {
-  const { now, random } = draft.moment;
   const question = { text, options, multi_select: false, strict: true };
-  const ask: Ask = {
-    id: `ask_${random()}`,
-    kind: "question",
-    thread: threadId,
-    ...askerOf(threadOf(draft, threadId)),
-    run: threadOf(draft, threadId).run?.id ?? "",
-    call: "",
-    status: "open",
-    opened_at: now,
-    seq: headAfter(draft) + 1,
-    expires_at: now + timeoutMs,
-    question,
-  };
-  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
-  emit(draft, threadId, "ask_user", { ask });
+  const asker = askerOf(threadOf(draft, threadId));
+  const ask = asked(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
   memoKept(draft, threadId, key, fallback);
   preparingPaused(draft, threadId, ask.expires_at, "ask", { id: ask.id, key });
 };
@@ -189,9 +173,6 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
   settle(draft, ask, "ok", rule === "continue" ? "No answer came; decide or finish." : rule.answer);
   return rule === "continue" ? "continue" : { answer: rule.answer };
 };
-
-/** Asks of a run have no call. */
-const placeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
 
 /** An open ask passed its time. */
 export const askExpired = (draft: Draft, ask: Ask): void => {

@@ -1,9 +1,8 @@
-import { askExpired } from "./asks.ts";
+import { asked, askExpired } from "./asks.ts";
 import { keyOf, shownAmount } from "./budget-types.ts";
 import type { Reached } from "./budget-types.ts";
-import { agentOf, emit, headAfter, threadOf } from "./draft.ts";
+import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import type { Ask } from "./events.ts";
 import { changeBudget, reachedSaid, sentenceOf, stopped } from "./spending.ts";
 
 /** What follows a limit that is reached: a person is asked for a higher one, or the run stops (EF-37, EF-38). */
@@ -12,24 +11,14 @@ import { changeBudget, reachedSaid, sentenceOf, stopped } from "./spending.ts";
 const raiseAsked = (draft: Draft, { thread, scope, kind, limit, spent, least }: Reached): void => {
   const { run } = threadOf(draft, thread);
   if (run === null || run.budget.ask !== null) return;
-  const { now, random } = draft.moment;
-  const until = now + agentOf(draft, thread).asks.timeoutMs;
+  const { timeoutMs } = agentOf(draft, thread).asks;
   const shown = (amount: number): number => shownAmount(kind, amount);
-  const ask: Ask = {
-    id: `ask_${random()}`,
+  const ask = asked(draft, thread, timeoutMs, {
     kind: "budget",
-    thread,
-    run: run.id,
     call: "",
-    seq: headAfter(draft) + 1,
-    status: "open",
-    opened_at: now,
-    expires_at: until,
     budget: { scope, kind: keyOf[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
-  };
-  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
-  changeBudget(draft, thread, { ask: { id: ask.id, until } });
-  emit(draft, thread, "ask_user", { ask });
+  });
+  changeBudget(draft, thread, { ask: { id: ask.id, until: ask.expires_at } });
   if (!draft.state.interactive) askExpired(draft, ask);
 };
 

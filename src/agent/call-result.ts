@@ -1,8 +1,11 @@
 import type { ContentPart, ResultStatus, ToolResultPart } from "../chat/message.ts";
 import { cleanText } from "../chat/text.ts";
+import { errorText } from "../tools/errors.ts";
+import type { ToolErrorCode } from "../tools/errors.ts";
 import { limitOutput } from "../tools/output.ts";
-import { agentOf } from "./draft.ts";
+import { agentOf, keptForRecall } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { callClosed } from "./outcomes.ts";
 import { own } from "./own.ts";
 import type { Call } from "./call.ts";
 
@@ -17,11 +20,9 @@ const limited = (
   limit: number,
 ): Pick<ToolResultPart, "content" | "omitted" | "recall"> => {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-  const id = `b${draft.state.nextBlob}`;
-  const cut = limitOutput(text, limit, id);
+  const cut = limitOutput(text, limit, `b${draft.state.nextBlob}`);
   if (cut.omitted === 0) return { content };
-  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
-  draft.blobs.push({ id, text: cut.full });
+  const id = keptForRecall(draft, cut.full);
   const media = content.filter(({ type }) => type !== "text");
   return { content: [{ type: "text", text: cut.text }, ...media], omitted: cut.omitted, recall: id };
 };
@@ -60,3 +61,21 @@ export const callResult = (
   const parts = clean(withChange(given, edited));
   return { type: "tool_result", call: id, name, status, ...limited(draft, parts, limit) };
 };
+
+/** Answers a call that no tool runs for. */
+export const callAnswered = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  content: string | readonly ContentPart[],
+  ok = true,
+): void => callClosed(draft, threadId, callResult(draft, threadId, call, ok ? "ok" : "error", content));
+
+/** Refuses a call that no tool runs for. */
+export const callRefused = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  code: ToolErrorCode,
+  sentence: string,
+): void => callAnswered(draft, threadId, call, errorText(code, sentence), false);

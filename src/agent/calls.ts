@@ -15,7 +15,7 @@ import type { Draft } from "./draft.ts";
 import { callsReached } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
 import type { Reached } from "./budget-types.ts";
-import { callEnded, findCall, inputOf } from "./outcomes.ts";
+import { callClosed, callParked, findCall, inputOf } from "./outcomes.ts";
 import { own } from "./own.ts";
 import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "./spending.ts";
 import type { Call } from "./call.ts";
@@ -45,8 +45,7 @@ const startCall = (draft: Draft, threadId: string, call: Call, request: (call: C
   const { plan } = call;
   const id = call.call.id;
   if (plan.refusal !== undefined) {
-    const result = textResult(call.call, plan.refusal.status, plan.refusal.text);
-    callEnded(draft, threadId, id, { result, durationMs: 0, cached: false });
+    callClosed(draft, threadId, textResult(call.call, plan.refusal.status, plan.refusal.text));
     return;
   }
   const reached = call.attempts === 0 ? callsReached(draft, threadId) : null;
@@ -106,8 +105,7 @@ const callUnpaid = (draft: Draft, threadId: string, call: Call, reached: Reached
   reachedSaid(draft, reached);
   const why = sentenceOf(reached);
   const text = `limit: ${why}, so this call was not run. Answer without further calls.`;
-  const result = textResult(call.call, "error", text);
-  callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
+  callClosed(draft, threadId, textResult(call.call, "error", text));
   const { turn, budget } = runOf(draft, threadId);
   const refusals = [...new Set([...budget.refusals, turn])];
   changeBudget(draft, threadId, { refusals });
@@ -144,9 +142,7 @@ export const callPaused = (
   until: number,
 ): void => {
   const call = findCall(runOf(draft, threadId), callId);
-  if (call?.status !== "running") return;
-  emit(draft, threadId, "tool_call_parked", { tool: call.call.name, on, until }, { call: callId });
-  changeCall(draft, threadId, callId, { status: "parked", parkedOn: on, until });
+  if (call?.status === "running") callParked(draft, threadId, call, on, until);
 };
 
 /** Parked calls whose time has come are planned again. */
@@ -193,7 +189,7 @@ export const openCallsEnded = (
     if (how === "skipped" && !isSkipped(call)) continue;
     const result = endingOf(draft, call, how);
     if (call.ask !== null && call.status === "parked") askDropped(draft, threadId, call.ask);
-    callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
+    callClosed(draft, threadId, result);
   }
 };
 
@@ -224,11 +220,7 @@ export const callsRecovered = (draft: Draft, threadId: string): void => {
         plan: { ...call.plan, verdict: "ask", by: "on_interrupt" },
       });
     } else {
-      callEnded(draft, threadId, call.call.id, {
-        result: textResult(call.call, "unknown", synthesised.unknown),
-        durationMs: 0,
-        cached: false,
-      });
+      callClosed(draft, threadId, textResult(call.call, "unknown", synthesised.unknown));
       if (rule === "fail")
         changeRun(draft, threadId, {
           stop: { reason: "internal", error: `${call.call.name} was interrupted` },

@@ -1,11 +1,11 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText, firstCharacters } from "../chat/text.ts";
 import type { Call } from "./call.ts";
+import { callAnswered, callRefused } from "./call-result.ts";
 import { childStopped } from "./cancel.ts";
 import type { ChildRecord } from "./child.ts";
 import { shownText } from "./child-results.ts";
 import { recordOf } from "./child-start.ts";
-import { callAnswered, callRefused } from "./children.ts";
 import { threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { inputAccepted } from "./inputs.ts";

@@ -11,7 +11,7 @@ import { lessonKept } from "./lessons.ts";
 import { findCall } from "./outcomes.ts";
 import type { RunRecord } from "./records.ts";
 import { treePruned } from "./threads.ts";
-import type { Child, ChildEnd, ChildRecord } from "./child.ts";
+import type { Child, EndedChild } from "./child.ts";
 import type { Thread } from "./state.ts";
 import { taskSettled, tasksReleased } from "./stores.ts";
 
@@ -20,7 +20,6 @@ import { taskSettled, tasksReleased } from "./stores.ts";
 /** Whether a called thread has ended and nobody was told yet. */
 export const isEnded = ({ child, run }: Thread): boolean => child !== null && run === null && !child.idle;
 
-type EndedRecord = ChildRecord & { readonly end: ChildEnd };
 type EndedRun = Parameters<typeof childEnd>[3];
 
 const endedRun = (draft: Draft, threadId: string): EndedRun | null => {
@@ -55,7 +54,7 @@ const factsOf = (draft: Draft, thread: Thread) => {
 };
 
 /** The caller's call gets its item; without such a call it is told by a message, unless it knows. */
-const callerTold = (draft: Draft, caller: Thread, child: Child, record: EndedRecord): void => {
+const callerTold = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return graphTaskEnded(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
   if (waiting !== null && waiting.status !== "done") slotEnded(draft, caller.id, waiting.call.id, record);

@@ -1,14 +1,14 @@
 import { escapeTags } from "../chat/render.ts";
 import { errorText } from "../tools/errors.ts";
 import type { Call } from "./call.ts";
+import { callAnswered, callRefused } from "./call-result.ts";
 import { messageTold } from "./background.ts";
 import type { ChildQuestion } from "./child.ts";
 import { changeChild } from "./child-start.ts";
 import { callWaits, waitAnswered } from "./child-wait.ts";
-import { callAnswered, callRefused } from "./children.ts";
-import { agentOf, changeCall, emit, threadOf } from "./draft.ts";
+import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { findCall } from "./outcomes.ts";
+import { callParked, findCall } from "./outcomes.ts";
 import { isAsking, openChildren } from "./threads.ts";
 
 /** Questions of called agents to their callers (AG-28): answered by id, each with its own clock. */
@@ -33,9 +33,7 @@ export const inputRequested = (
     text: asked.question,
     options: asked.options,
   };
-  const { name, id } = call.call;
-  emit(draft, threadId, "tool_call_parked", { tool: name, on: "thread", until }, { call: id });
-  changeCall(draft, threadId, id, { status: "parked", parkedOn: "thread", until, startedAt: now });
+  callParked(draft, threadId, call, "thread", until, { startedAt: now });
   changeChild(draft, threadId, { question });
   const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
   if (waiting !== null && waiting.status !== "done") waitAnswered(draft, parent.thread, waiting.call.id);

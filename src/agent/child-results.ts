@@ -2,7 +2,7 @@ import { firstCharacters, textOf } from "../chat/text.ts";
 import type { Completion } from "../tools/session-request.ts";
 import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "./child.ts";
 import { headAndTail, isLonger, widestId } from "./cut.ts";
-import { agentOf } from "./draft.ts";
+import { agentOf, keptForRecall } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { withoutLeaks } from "./guardrail.ts";
@@ -67,14 +67,6 @@ export const withCaveats = ({ summary, caveats = [] }: Completion): string =>
 /** All that is said of an end, for `recall`. */
 const wholeOf = (text: string, completion: Completion | null, files: readonly string[]): string =>
   `${text}${listed("Tests run", completion?.tests_run ?? [])}${listed("Files modified", files)}`;
-
-/** Keeps a text for `recall`; answers its id. */
-export const keptForRecall = (draft: Draft, text: string): string => {
-  const id = `b${draft.state.nextBlob}`;
-  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
-  draft.blobs.push({ id, text });
-  return id;
-};
 
 /** What a called agent's run did, and those who had its task before (AG-26). */
 export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {

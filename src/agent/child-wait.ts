@@ -7,10 +7,10 @@ import { withoutIds } from "./child-names.ts";
 import { answerText, calledBy, fittedItems, itemOf } from "./child-results.ts";
 import { changeChild, recordOf } from "./child-start.ts";
 import { childStopped } from "./cancel.ts";
-import { agentOf, changeCall, changeCounters, emit, runOf } from "./draft.ts";
+import { agentOf, changeCall, changeCounters, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { comparable } from "./history.ts";
-import { callEnded, findCall } from "./outcomes.ts";
+import { callEnded, callParked, elapsedOf, findCall } from "./outcomes.ts";
 import type { Thread } from "./state.ts";
 import { isOpen } from "./threads.ts";
 
@@ -19,23 +19,8 @@ import { isOpen } from "./threads.ts";
 const longestDetails = 60_000;
 
 /** Parks a call on its children; it holds no slot. */
-export const callWaits = (draft: Draft, threadId: string, { call }: Call, waits: ChildWait): void => {
-  const { now } = draft.moment;
-  emit(
-    draft,
-    threadId,
-    "tool_call_parked",
-    { tool: call.name, on: "thread", until: null },
-    { call: call.id },
-  );
-  changeCall(draft, threadId, call.id, {
-    status: "parked",
-    parkedOn: "thread",
-    until: null,
-    startedAt: now,
-    waits,
-  });
-};
+export const callWaits = (draft: Draft, threadId: string, call: Call, waits: ChildWait): void =>
+  callParked(draft, threadId, call, "thread", null, { startedAt: draft.moment.now, waits });
 
 const isWorking = (thread: Thread | undefined): thread is Thread => thread !== undefined && isOpen(thread);
 
@@ -103,7 +88,7 @@ export const waitAnswered = (draft: Draft, threadId: string, callId: string): vo
   if (call?.waits === undefined || call.status === "done") return;
   for (const { id } of workingOf(draft, call.waits)) changeChild(draft, id, { awaitedBy: null });
   const slots = call.waits.slots.map((slot) => slotOf(draft, slot));
-  const durationMs = Math.max(0, draft.moment.now - (call.startedAt ?? draft.moment.now));
+  const durationMs = elapsedOf(draft, call);
   if (runOf(draft, threadId).cancel !== null) {
     const result = textResult(call.call, "cancelled", synthesised.cancelledRunning);
     callEnded(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });

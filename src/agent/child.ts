@@ -94,6 +94,8 @@ export interface ChildRecord {
   readonly end: ChildEnd | null;
 }
 
+export type EndedChild = ChildRecord & { readonly end: ChildEnd };
+
 /** What a caller reads of one task (AG-10). */
 export interface ChildItem {
   readonly agent: string;

@@ -1,9 +1,6 @@
 import type { StartChildren } from "../tools/session-request.ts";
-import type { ToolOutput } from "../tools/define-tool.ts";
-import { errorText } from "../tools/errors.ts";
-import type { ToolErrorCode } from "../tools/errors.ts";
 import type { Call } from "./call.ts";
-import { callResult } from "./call-result.ts";
+import { callAnswered, callRefused } from "./call-result.ts";
 import type { ChildItem } from "./child.ts";
 import { childId } from "./child-names.ts";
 import { childrenPlanned, rootOf } from "./child-plan.ts";
@@ -12,30 +9,8 @@ import { childStarted } from "./child-start.ts";
 import { callWaits, waitAnswered } from "./child-wait.ts";
 import { changeCall, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { callEnded } from "./outcomes.ts";
 
 /** A call that starts other agents: checked whole, then the parked call and its children in one commit (C18). */
-
-/** Answers a call that asked something of the session. */
-export const callAnswered = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  content: ToolOutput["content"],
-  ok = true,
-): void => {
-  const result = callResult(draft, threadId, call, ok ? "ok" : "error", content);
-  callEnded(draft, threadId, call.call.id, { result, durationMs: 0, cached: false });
-};
-
-/** Refuses a call that asked something of the session. */
-export const callRefused = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  code: ToolErrorCode,
-  sentence: string,
-): void => callAnswered(draft, threadId, call, errorText(code, sentence), false);
 
 const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "standing" in slot;
 

@@ -4,25 +4,24 @@ import { hashedName } from "../sandbox/id.ts";
 import { errorText } from "../tools/errors.ts";
 import { messageTold } from "./background.ts";
 import type { Call } from "./call.ts";
-import { callResult } from "./call-result.ts";
+import { callAnswered, callRefused, callResult } from "./call-result.ts";
 import { matchCapabilities } from "./capabilities.ts";
-import type { ChildEnd, ChildRecord } from "./child.ts";
+import type { ChildEnd, EndedChild } from "./child.ts";
 import { childId, withoutIds } from "./child-names.ts";
 import { budgetRefusal, calledName, callRefusal, rootOf, standingOf } from "./child-plan.ts";
-import { keptForRecall } from "./child-results.ts";
 import { childStarted, recordOf } from "./child-start.ts";
 import { callWaits } from "./child-wait.ts";
-import { callAnswered, callRefused } from "./children.ts";
 import { headAndTail } from "./cut.ts";
-import { agentOf, append, changeCall, emit, threadOf } from "./draft.ts";
+import { agentOf, append, changeCall, emit, keptForRecall, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { checkGraph } from "./graph-check.ts";
 import type { ResolveAgent } from "./graph-check.ts";
-import { interpolated, ownOf, reportOf, scheduled } from "./graph.ts";
+import { interpolated, reportOf, scheduled } from "./graph.ts";
 import type { GraphOutcome, GraphState, GraphTask } from "./graph.ts";
 import { graphBegun, graphForgotten, graphOf, graphSaved } from "./graph-run.ts";
 import type { GraphNode, GraphRun } from "./graph-run.ts";
-import { callEnded, findCall } from "./outcomes.ts";
+import { callEnded, elapsedOf, findCall } from "./outcomes.ts";
+import { own } from "./own.ts";
 
 /** A graph of tasks for called agents: each starts when what it depends on has settled, in the commit of that end (AG-33 to AG-36). */
 
@@ -76,11 +75,11 @@ export const graphRequested = (draft: Draft, threadId: string, call: Call, args:
 
 const withNode = (run: GraphRun, id: string, change: Partial<GraphNode>): GraphRun => ({
   ...run,
-  nodes: { ...run.nodes, [id]: { ...(ownOf(run.nodes, id) ?? pendingNode), ...change } },
+  nodes: { ...run.nodes, [id]: { ...(own(run.nodes, id) ?? pendingNode), ...change } },
 });
 
 const isOpen = ({ state }: GraphNode): boolean => state === "pending" || state === "running";
-const stateOf = (run: GraphRun, id: string): GraphState => ownOf(run.nodes, id)?.state ?? "pending";
+const stateOf = (run: GraphRun, id: string): GraphState => own(run.nodes, id)?.state ?? "pending";
 
 /** A task came to its end: the stream is told, and if the team wants it so, the chat. */
 const settled = (
@@ -115,8 +114,6 @@ const newsSaid = (draft: Draft, run: GraphRun): GraphRun => {
   return { ...run, news: [], saidAt: draft.moment.now };
 };
 
-type EndedRecord = ChildRecord & { readonly end: ChildEnd };
-
 const endState = ({ state, reason }: ChildEnd): GraphState => {
   if (state === "completed") return "success";
   if (state === "cancelled") return "cancelled";
@@ -130,7 +127,7 @@ const outputOf = ({ completion, result }: ChildEnd): string =>
 
 /** What a settled task came to; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
-  const node = ownOf(run.nodes, id);
+  const node = own(run.nodes, id);
   if (node === undefined || isOpen(node)) return null;
   const end = node.child === null ? null : (recordOf(draft, node.child)?.end ?? null);
   const { state, ms } = node;
@@ -242,14 +239,13 @@ const callReported = (
   const { run } = threadOf(draft, thread);
   const call = findCall(run, id);
   if (call === null) return;
-  const durationMs = Math.max(0, draft.moment.now - (call.startedAt ?? draft.moment.now));
   const result =
     run?.cancel === null
       ? callResult(draft, thread, call, isError ? "error" : "ok", text)
       : textResult(call.call, "cancelled", synthesised.cancelledRunning);
   callEnded(draft, thread, id, {
     result,
-    durationMs,
+    durationMs: elapsedOf(draft, call),
     cached: false,
     compared: withoutIds(withoutSeconds(text)),
   });
@@ -259,12 +255,12 @@ const callReported = (
 export const graphTaskEnded = (
   draft: Draft,
   node: { readonly dispatch: string; readonly task: string },
-  record: EndedRecord,
+  record: EndedChild,
 ): void => {
   const found = graphOf(draft, node.dispatch);
   const task = found?.tasks.find(({ id }) => id === node.task);
   if (found === null || task === undefined) return;
-  const { startedAt } = ownOf(found.run.nodes, node.task) ?? pendingNode;
+  const { startedAt } = own(found.run.nodes, node.task) ?? pendingNode;
   const ms = Math.max(0, record.end.ended_at - startedAt);
   const change = { state: endState(record.end), child: record.id, ms };
   advanced(draft, settled(draft, found.run, task, change), found.tasks);

@@ -189,6 +189,14 @@ export const retiredBy = (
   for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
 };
 
+/** Keeps a text for `recall`; answers its id. */
+export const keptForRecall = (draft: Draft, text: string): string => {
+  const id = `b${draft.state.nextBlob}`;
+  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
+  draft.blobs.push({ id, text });
+  return id;
+};
+
 interface Place {
   readonly call?: string;
   readonly item?: string;

@@ -4,7 +4,7 @@ import type { Message, Overlay as Shown, Part } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { cleanText, textOf } from "../chat/text.ts";
 import { callsOf } from "../chat/view.ts";
-import { append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
+import { append, changeRun, changeThread, emit, keptForRecall, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { ChatEdit, Inject, Overlay, Retire } from "./effect.ts";
 
@@ -58,10 +58,7 @@ export const takenOut = (draft: Draft, threadId: string, gone: readonly Message[
 /** Id under which `recall` reads a part: of a result that was cut its own, else that of a copy made now. */
 const recallOf = (draft: Draft, part: Part): string => {
   if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
-  const id = `b${draft.state.nextBlob}`;
-  draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
-  draft.blobs.push({ id, text: partText(part) });
-  return id;
+  return keptForRecall(draft, partText(part));
 };
 
 const partText = (part: Part): string => {

@@ -1,5 +1,6 @@
 import { firstCharacters } from "../chat/text.ts";
 import { characters } from "../schema.ts";
+import { own } from "./own.ts";
 
 /** A graph of tasks for other agents (AG-34 to AG-36): what may start next, what a task is told, what is reported. */
 
@@ -54,10 +55,6 @@ export const ancestorsOf = (
   return found;
 };
 
-/** The value of a task's own: ids like `constructor` are names like others. */
-export const ownOf = <T>(values: Readonly<Record<string, T>>, id: string): T | undefined =>
-  Object.hasOwn(values, id) ? values[id] : undefined;
-
 const isOpen = (state: GraphState): boolean => state === "pending" || state === "running";
 
 /**
@@ -65,7 +62,7 @@ const isOpen = (state: GraphState): boolean => state === "pending" || state === 
  * blocking task that did not succeed is cancelled, and no other. `slots` is how many more may run.
  */
 export const scheduled = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
-  const stateOf = (id: string): GraphState => ownOf(states, id) ?? "pending";
+  const stateOf = (id: string): GraphState => own(states, id) ?? "pending";
   const broken = new Set(
     tasks
       .filter(({ id, blocking }) => blocking && !isOpen(stateOf(id)) && stateOf(id) !== "success")
@@ -115,14 +112,14 @@ export const reportOf = (
   tasks: readonly GraphTask[],
   outcomes: Readonly<Record<string, GraphOutcome>>,
 ): { readonly text: string; readonly isError: boolean } => {
-  const stateOf = (id: string): GraphState => ownOf(outcomes, id)?.state ?? "cancelled";
+  const stateOf = (id: string): GraphState => own(outcomes, id)?.state ?? "cancelled";
   const counts = settledStates.flatMap((state) => {
     const count = tasks.filter(({ id }) => stateOf(id) === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
   });
   const parts = tasks.map(({ id, agent }) => {
-    const seconds = ((ownOf(outcomes, id)?.ms ?? 0) / 1_000).toFixed(1);
-    return `## ${id} (${agent}) ${stateOf(id)} ${seconds}s\n${shortened(ownOf(outcomes, id)?.text ?? "", mostReported)}`;
+    const seconds = ((own(outcomes, id)?.ms ?? 0) / 1_000).toFixed(1);
+    return `## ${id} (${agent}) ${stateOf(id)} ${seconds}s\n${shortened(own(outcomes, id)?.text ?? "", mostReported)}`;
   });
   const isError = tasks.some(({ id, blocking }) => blocking && ["failed", "timeout"].includes(stateOf(id)));
   return { text: [`${tasks.length} tasks: ${counts.join(", ")}`, ...parts].join("\n\n"), isError };

@@ -1,12 +1,12 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText } from "../chat/text.ts";
 import type { Call } from "./call.ts";
+import { callAnswered, callRefused } from "./call-result.ts";
 import type { Child, ChildRecord, ChildWork } from "./child.ts";
 import { childId } from "./child-names.ts";
 import { calledName } from "./child-plan.ts";
 import { changeChild, childStarted } from "./child-start.ts";
 import { slotTaken } from "./child-wait.ts";
-import { callAnswered, callRefused } from "./children.ts";
 import { headAndTail } from "./cut.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";

@@ -1,6 +1,6 @@
 import { textResult } from "../chat/results.ts";
 import type { Call } from "./call.ts";
-import { agentOf, callsOfRun, changeCall, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, callsOfRun, changeCall, changeThread, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
 import { checkedVerdict } from "./guard-result.ts";
@@ -16,7 +16,7 @@ import {
 } from "./guard-state.ts";
 import { argsDigest, recordedName } from "./history.ts";
 import { parseJson } from "./json.ts";
-import { callEnded } from "./outcomes.ts";
+import { callClosed, callParked } from "./outcomes.ts";
 
 /** Guards at work in the commit that stores a reply, before any of its calls starts (EF-31, EF-33). */
 
@@ -85,9 +85,7 @@ const refused = (draft: Draft, threadId: string, kind: string, reason: string, n
   for (const { call, plan } of calls) {
     const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;
     changeCall(draft, threadId, call.id, { plan: denied });
-    if (!now) continue;
-    const result = textResult(call, "denied", text);
-    callEnded(draft, threadId, call.id, { result, durationMs: 0, cached: false });
+    if (now) callClosed(draft, threadId, textResult(call, "denied", text));
   }
 };
 
@@ -106,12 +104,9 @@ const ended = (draft: Draft, threadId: string, { bound: { guard }, refusal }: En
 
 /** The call waits for a moment that is worth it, as a row and no timer (EF-35). */
 const applied = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
-  const { id, name } = call.call;
-  const note = notes.length === 0 ? {} : { note: notes.join("\n") };
-  const waits = until > draft.moment.now && call.plan.refusal === undefined;
-  if (waits) emit(draft, threadId, "tool_call_parked", { tool: name, on: "time", until }, { call: id });
-  const parked = waits ? ({ status: "parked", parkedOn: "time", until } as const) : {};
-  if (waits || notes.length > 0) changeCall(draft, threadId, id, { ...note, ...parked });
+  if (notes.length > 0) changeCall(draft, threadId, call.call.id, { note: notes.join("\n") });
+  if (until > draft.moment.now && call.plan.refusal === undefined)
+    callParked(draft, threadId, call, "time", until);
 };
 
 interface Given {

@@ -1,4 +1,4 @@
-import type { Json } from "../chat/message.ts";
+import type { Json, ToolResultPart } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import { resultNoted } from "./afterwords.ts";
 import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
@@ -9,13 +9,30 @@ import { filesAfter } from "./run-files.ts";
 import type { Run } from "./state.ts";
 import type { Call, CallOutcomeRow } from "./call.ts";
 
-/** How a call ends, whatever ended it. */
+/** How a call is parked and how it ends, whatever the reason. */
 
 export const findCall = (run: Run | null, callId: string): Call | null =>
   callsOfRun(run).find((call) => call.call.id === callId) ?? null;
 
 /** Arguments as events show them: parsed if they are JSON, else the raw text. */
 export const inputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
+
+/** A call waits: for a person, the clock, or others that it does not run with. */
+export const callParked = (
+  draft: Draft,
+  threadId: string,
+  { call: { id, name } }: Call,
+  on: NonNullable<Call["parkedOn"]>,
+  until: number | null,
+  change: Partial<Call> = {},
+): void => {
+  emit(draft, threadId, "tool_call_parked", { tool: name, on, until }, { call: id });
+  changeCall(draft, threadId, id, { status: "parked", parkedOn: on, until, ...change });
+};
+
+/** Milliseconds since a call started. */
+export const elapsedOf = ({ moment: { now } }: Draft, { startedAt }: Call): number =>
+  Math.max(0, now - (startedAt ?? now));
 
 /** What a tool gave back, ready to be stored. */
 export interface Settlement extends CallOutcomeRow {
@@ -65,6 +82,10 @@ export const callEnded = (draft: Draft, threadId: string, callId: string, settle
   });
   tally(draft, threadId, call, settlement);
 };
+
+/** A call ends with a result that took no time. */
+export const callClosed = (draft: Draft, threadId: string, result: ToolResultPart): void =>
+  callEnded(draft, threadId, result.call, { result, durationMs: 0, cached: false });
 
 const outputOf = (content: CallOutcomeRow["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
