@@ -4,25 +4,18 @@ import type { From, PagedRow } from "../src/agent/paging.ts";
 import { childrenOf, pageOfChildren } from "./children.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
-import type { Input } from "../src/agent/state.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
 import { linesOf } from "../src/agent/lines.ts";
 import { standingBlob } from "../src/agent/standing.ts";
 import type { Standing } from "../src/agent/standing.ts";
 import { addUsage, noUsage } from "../src/agent/usage.ts";
-import { askOrder, loadBlob, messageJson } from "./rows.ts";
+import { askOrder, inputOf, jsonOf, loadBlob, messageJson } from "./rows.ts";
 import { answered, chatThen, originals, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
 interface Row extends Record<string, SqlStorageValue> {
   readonly json: string;
 }
-
-const rows = (sql: Sql, query: string, ...values: SqlStorageValue[]): readonly unknown[] =>
-  sql
-    .exec<Row>(query, ...values)
-    .toArray()
-    .map(({ json }) => JSON.parse(json) as unknown);
 
 /** By arrival; of those of one millisecond the shorter, so earlier number first. */
 const inputOrder = "(json ->> '$.at') * 200 + length(id)";
@@ -69,7 +62,7 @@ const events = (sql: Sql, after: number, limit: number): readonly string[] => {
 
 const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
   const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
-  for (const row of rows(sql, "SELECT json FROM usage") as readonly LedgerRow[]) {
+  for (const row of jsonOf(sql, "SELECT json FROM usage") as readonly LedgerRow[]) {
     const key = `${row.agent}\n${row.provider}\n${row.model}`;
     const known = groups.get(key) ?? {
       agent: row.agent,
@@ -134,11 +127,11 @@ export const archiveOf = (sql: Sql): Archive => ({
     sql
       .exec<Row & KeptAnswer>("SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?", key)
       .toArray()[0] ?? null,
-  input: (id) => (rows(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null,
+  input: (id) => inputOf(sql, id),
   inputs: (from) => paged(sql, { table: "inputs", column: inputOrder, descending: true }, from),
-  ask: (id) => (rows(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
+  ask: (id) => (jsonOf(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
   asks: (status, from) => paged(sql, { table: "asks", column: askOrder, descending: false, status }, from),
-  run: (id) => (rows(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
+  run: (id) => (jsonOf(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
   runs: (from) => paged(sql, { table: "runs", column: "n", descending: true }, from),
   child: (id) => childrenOf(sql).record(id),
   children: (from) => pageOfChildren(sql, from),

@@ -2,6 +2,7 @@ import type { Moment } from "../src/agent/draft.ts";
 import type { Gate } from "../src/agent/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
+import { within } from "./within.ts";
 
 /** The session's side of the gates: one object per provider; an answer that takes over 2 s counts as none (MO-30). */
 export interface Gates {
@@ -11,7 +12,6 @@ export interface Gates {
   readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
-const patience = 2_000;
 const healthMs = 30_000;
 
 type Stub = (provider: string) => Pick<ProviderGate, "health" | "report">;
@@ -75,16 +75,7 @@ export const createGates = (
     gate: (provider) => ({
       reserve: async (request) => {
         const free = { status: "booked", startAt: now() } as const;
-        const late = Promise.withResolvers<typeof free>();
-        const timer = setTimeout(() => late.resolve(free), patience);
-        const answer = await Promise.race([
-          stub(provider)
-            .reserve(request)
-            .catch(() => free),
-          late.promise,
-        ]);
-        clearTimeout(timer);
-        return answer;
+        return (await within(stub(provider).reserve(request))) ?? free;
       },
       ended: (id, booked, outcome) => {
         health.ended(provider, outcome, booked);

@@ -18,18 +18,8 @@ export interface IndexReport {
 const delay = 2_000;
 const longestDelay = 300_000;
 
-/** The session's lease as the team books it. */
-const settledLease = (
-  {
-    funds: {
-      tenant: { lease },
-    },
-  }: Session,
-  isOver: (lease: Lease) => boolean,
-): Pick<SessionSummary, "lease"> =>
-  lease === null || !isOver(lease) ? {} : { lease: { id: lease.id, used: lease.used } };
-
-const summaryOf = (session: Session): SessionSummary => ({
+/** With the lease as the team books it, once the session spends from it no more. */
+const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
   id: session.id,
   tenant: session.tenant,
   ref: session.ref,
@@ -41,7 +31,7 @@ const summaryOf = (session: Session): SessionSummary => ({
   head_seq: session.head,
   created_at: session.createdAt,
   updated_at: session.updatedAt,
-  ...settledLease(session, (lease) => lease.closed),
+  ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
 });
 
 /** `told` is what an earlier isolate may have said: unknown, so a waking session reports once. */
@@ -62,7 +52,8 @@ export const createIndexReport = (
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
       if (session === null || (due !== null && now() < due && !early)) return;
-      const summary = summaryOf(session);
+      const { lease } = session.funds.tenant;
+      const summary = summaryOf(session, lease?.closed === true ? lease : null);
       const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0, run: session.nextRun });
       due = null;
       clock.also(null);
@@ -82,7 +73,7 @@ export const createIndexReport = (
     removed: (session) => {
       due = null;
       said = null;
-      return team().index({ ...summaryOf(session), ...settledLease(session, () => true), status: "deleted" });
+      return team().index({ ...summaryOf(session, session.funds.tenant.lease), status: "deleted" });
     },
   };
 };

@@ -1,4 +1,5 @@
 import type { Host } from "../src/agent/host.ts";
+import { jsonOf } from "./rows.ts";
 
 type Item = Parameters<Host["itemGrew"]>[0];
 
@@ -24,10 +25,6 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
         .toArray()
         .map(({ id }) => id),
     ));
-  const stored = (id: string): Item | null => {
-    const row = sql.exec<{ json: string }>("SELECT json FROM items WHERE id = ?", id).toArray()[0];
-    return row === undefined ? null : (JSON.parse(row.json) as Item);
-  };
   return {
     grew: (item) => {
       open.set(item.id, item);
@@ -47,7 +44,8 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
       }
     },
     partial: (id) => {
-      const item = open.get(id) ?? stored(id);
+      const [stored] = open.has(id) ? [] : jsonOf(sql, "SELECT json FROM items WHERE id = ?", id);
+      const item = open.get(id) ?? (stored as Item | undefined);
       return item?.kind === "text" ? item.text : "";
     },
     open: () => [...open.values()],

@@ -10,6 +10,7 @@ import type { Call } from "../src/agent/call.ts";
 import {
   askOrder,
   externalBlob,
+  jsonOf,
   loadBlob,
   messageJson,
   picked,
@@ -145,18 +146,12 @@ export const load = (sql: SqlStorage): Session | null => {
   if (main === undefined) return null;
   const { session: own } = main.row as Required<StoredRow>;
   const { session: turned } = main.turn as Required<TurnRow>;
-  const waiting = sql
-    .exec<{ json: string }>("SELECT json FROM inputs WHERE status = 'accepted'")
-    .toArray()
-    .map(({ json }) => JSON.parse(json) as Input);
-  const asks = sql
-    .exec<{ json: string }>(`SELECT json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`)
-    .toArray()
-    .map(({ json }) => JSON.parse(json) as Ask);
-  const tasks = sql
-    .exec<{ json: string }>("SELECT json FROM tasks ORDER BY n")
-    .toArray()
-    .map(({ json }) => JSON.parse(json) as StoredTask);
+  const waiting = jsonOf(sql, "SELECT json FROM inputs WHERE status = 'accepted'") as readonly Input[];
+  const asks = jsonOf(
+    sql,
+    `SELECT json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`,
+  ) as readonly Ask[];
+  const tasks = jsonOf(sql, "SELECT json FROM tasks ORDER BY n") as readonly StoredTask[];
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));

@@ -1,9 +1,9 @@
 import type { Draft, Moment } from "../src/agent/draft.ts";
 import type { Host } from "../src/agent/host.ts";
-import type { Input } from "../src/agent/state.ts";
 import { randomBits } from "../src/engine/access/names.ts";
 import { childrenOf } from "./children.ts";
 import type { LiveParts } from "./live.ts";
+import { inputOf } from "./rows.ts";
 
 /** Base64 of stored bytes. */
 type Media = (blob: string) => string;
@@ -16,10 +16,6 @@ export const momentsOf = (
   sql: SqlStorage,
 ) => {
   const children = childrenOf(sql);
-  const input: Moment["input"] = (id) => {
-    const [row] = sql.exec<{ json: string }>("SELECT json FROM inputs WHERE id = ?", id).toArray();
-    return row === undefined ? null : (JSON.parse(row.json) as Input);
-  };
   /** Bytes of a blob, also one that this transition is about to store. */
   const mediaOf =
     (draft: Draft): Media =>
@@ -37,7 +33,7 @@ export const momentsOf = (
     maxRunningThreads: engine.maxRunningThreads,
     grants: grants.known(),
     children,
-    input,
+    input: (id) => inputOf(sql, id),
     entries,
     storeRules: engine.storeRules,
     briefing: engine.briefing,

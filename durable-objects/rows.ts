@@ -1,4 +1,5 @@
-import type { Session, Thread } from "../src/agent/state.ts";
+import { piecesOf } from "../src/chat/text.ts";
+import type { Input, Session, Thread } from "../src/agent/state.ts";
 
 /** What reading and writing a session's rows share: their shapes, and long texts in pieces. */
 
@@ -46,21 +47,19 @@ export const picked = <T extends object, K extends keyof T>(from: T, keys: reado
 /** UTF-16 units of a row: below the platform's limit in bytes, whatever they are. */
 export const pieceLength = 500_000;
 
-/** Pieces that stay below the row limit whatever their characters; no surrogate pair is split. */
-const piecesOf = (text: string): readonly string[] => {
-  const pieces: string[] = [];
-  let at = 0;
-  do {
-    const end = at + pieceLength;
-    const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
-    pieces.push(text.slice(at, next));
-    at = next;
-  } while (at < text.length);
-  return pieces;
-};
+/** What the `json` of some rows holds. */
+export const jsonOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly unknown[] =>
+  sql
+    .exec<{ json: string }>(query, ...values)
+    .toArray()
+    .map(({ json }) => JSON.parse(json) as unknown);
+
+/** A stored input, whatever became of it. */
+export const inputOf = (sql: SqlStorage, id: string): Input | null =>
+  (jsonOf(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null;
 
 export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
-  for (const [piece, part] of piecesOf(text).entries())
+  for (const [piece, part] of piecesOf(text, pieceLength).entries())
     sql.exec("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?)", id, piece, part);
 };
 

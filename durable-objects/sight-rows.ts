@@ -3,7 +3,7 @@ import type { Cause, Message, Overlay } from "../src/chat/message.ts";
 import type { LedgerRow } from "../src/agent/records.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { ChatThen } from "../src/agent/sight.ts";
-import { messageJson } from "./rows.ts";
+import { jsonOf, messageJson } from "./rows.ts";
 
 /** Rows of the past: what a model call saw (EF-42). */
 
@@ -21,15 +21,14 @@ export const seen = (sql: SqlStorage, run: string, turn: number): ReturnType<Arc
 
 /** The thread's newest answered call before a place in the ledger. */
 export const answered = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
-  const [found] = sql
-    .exec<{ json: string }>(
-      `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json ->> '$.thread' = ?
-       AND json -> '$.saw' IS NOT NULL ORDER BY n DESC LIMIT 1`,
-      before,
-      thread,
-    )
-    .toArray();
-  return found === undefined ? null : (JSON.parse(found.json) as LedgerRow);
+  const [found = null] = jsonOf(
+    sql,
+    `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json ->> '$.thread' = ?
+     AND json -> '$.saw' IS NOT NULL ORDER BY n DESC LIMIT 1`,
+    before,
+    thread,
+  );
+  return found as LedgerRow | null;
 };
 
 /** The chat of a thread as it was after an edit, up to a message. */

@@ -14,6 +14,19 @@ export const firstCharacters = (text: string, count: number): string => {
   return [...slice].slice(0, count).join("");
 };
 
+/** A text in pieces of at most `length` UTF-16 units, at least one; no surrogate pair is split. */
+export const piecesOf = (text: string, length: number): readonly string[] => {
+  const pieces: string[] = [];
+  let at = 0;
+  do {
+    const end = at + length;
+    const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
+    pieces.push(text.slice(at, next));
+    at = next;
+  } while (at < text.length);
+  return pieces;
+};
+
 /** One line of at most `count` characters: what events show of a longer text. */
 export const preview = (text: string, count = 120): string =>
   firstCharacters(

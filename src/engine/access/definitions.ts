@@ -1,3 +1,4 @@
+import { piecesOf } from "../../chat/text.ts";
 import type { Database, Tables } from "./database.ts";
 
 /** The definitions that sessions pin (CF-33): one copy of each revision, for as long as an undeleted session may need it. */
@@ -11,21 +12,11 @@ export const keptMs = 24 * 3_600_000;
 
 const unpinned = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
 
-/** Parts of at most a row's size; no surrogate pair is split, since halves of one cannot be stored. */
-const partsOf = (json: string): readonly string[] => {
-  const parts: string[] = [];
-  for (let at = 0; at < json.length; at += parts.at(-1)?.length ?? 0) {
-    const end = at + partSize;
-    parts.push(json.slice(at, /[\uD800-\uDBFF]/.test(json.charAt(end - 1)) ? end - 1 : end));
-  }
-  return parts;
-};
-
 /** Stores a revision's definition before a session pins it; what nobody needs any more goes. */
 export function keepDefinition(tables: Tables, revision: string, json: string, now: number): void {
   tables.write((all) => {
     const known = all("UPDATE definitions SET kept_at = ? WHERE revision = ? RETURNING part", now, revision);
-    for (const [part, text] of known.length > 0 ? [] : partsOf(json).entries())
+    for (const [part, text] of known.length > 0 ? [] : piecesOf(json, partSize).entries())
       all(
         "INSERT INTO definitions (revision, part, text, kept_at) VALUES (?, ?, ?, ?)",
         revision,
