@@ -3,7 +3,9 @@ import {
   type ChangeArguments,
   type ChangeOperation,
   type ChangeOutcome,
+  type Sandbox,
   type SandboxErrorCode,
+  type WriteOptions,
 } from "../sandbox/contract.ts";
 import { workspacePath } from "../sandbox/paths.ts";
 import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
@@ -36,14 +38,17 @@ const firstPause = 500;
 const longestPause = 10_000;
 
 /**
- * Runs a call of the sandbox; what it refuses is an error result with its sentence. Without capacity it did nothing, so
- * the call is run again.
+ * Runs a call of the sandbox, as the calling thread sees it; what it refuses is an error result with its sentence.
+ * Without capacity it did nothing, so the call is run again.
  */
-export async function sandboxed(context: ToolContext, run: () => Promise<ToolOutput>): Promise<ToolOutput> {
+export async function sandboxed(
+  context: ToolContext,
+  run: (sandbox: Sandbox) => Promise<ToolOutput>,
+): Promise<ToolOutput> {
   const until = context.now() + patience;
   for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
     try {
-      return await run();
+      return await run(context.sandbox.as(context.thread));
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       const mayWait = error.code === "capacity_exceeded" && context.now() + pause <= until;
@@ -54,24 +59,18 @@ export async function sandboxed(context: ToolContext, run: () => Promise<ToolOut
   }
 }
 
-/** The sandbox as the calling thread sees it. */
-export const sandboxOf = (context: ToolContext) => context.sandbox.as(context.thread);
-
-export const writeOptions = (context: ToolContext) => ({
+const writeOptions = (context: ToolContext): WriteOptions => ({
   key: context.key,
   signal: context.signal,
   ...(context.writablePaths === undefined ? {} : { writablePaths: context.writablePaths }),
 });
-
-const isUnreachable = (error: unknown): boolean =>
-  error instanceof SandboxError && error.code === "exec_transport_error";
 
 /** Repeats a keyed request whose answer got lost: the key makes it happen once. */
 async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answer> {
   try {
     return await request();
   } catch (error) {
-    if (!isUnreachable(error)) throw error;
+    if (!(error instanceof SandboxError) || error.code !== "exec_transport_error") throw error;
     return request();
   }
 }
@@ -79,11 +78,11 @@ async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answ
 /** The result of a change: its sentence, and its events. */
 export async function changed(
   context: ToolContext,
-  request: () => Promise<ChangeOutcome>,
+  request: (sandbox: Sandbox, options: WriteOptions) => Promise<ChangeOutcome>,
   sentence: (outcome: ChangeOutcome) => string,
 ): Promise<ToolOutput> {
-  return sandboxed(context, async () => {
-    const outcome = await insistently(request);
+  return sandboxed(context, async (sandbox) => {
+    const outcome = await insistently(() => request(sandbox, writeOptions(context)));
     return { content: sentence(outcome), changes: outcome.changes };
   });
 }
@@ -94,8 +93,7 @@ export const change = <O extends ChangeOperation>(
   op: O,
   args: ChangeArguments[O],
   sentence: (outcome: ChangeOutcome) => string,
-): Promise<ToolOutput> =>
-  changed(context, () => sandboxOf(context).change(op, args, writeOptions(context)), sentence);
+): Promise<ToolOutput> => changed(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
 /** A path as permission patterns see it; one that leads out stays as it was written, and the sandbox refuses it. */
 export function subjectPath(raw: string): string {

@@ -10,10 +10,7 @@ export const base64Of = (bytes: Uint8Array): string => {
 
 /** Base64url without padding (RFC 4648 §5). */
 export const toBase64Url = (bytes: Uint8Array): string =>
-  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+  base64Of(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 /** The bytes of unpadded base64url, null unless `text` is exactly what `toBase64Url` would write. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {

@@ -55,6 +55,12 @@ export interface Parked {
 }
 export const parked = (park: Park): Parked => ({ parked: park });
 
+/** Seconds a command may take, and the most that a call may ask for. */
+export interface CommandTimeout {
+  readonly default: number;
+  readonly max: number;
+}
+
 /** All that a tool sees of the world (TB-1). `key` is the same for every attempt of a call. */
 export interface ToolContext extends Reach {
   readonly callId: string;
@@ -72,8 +78,7 @@ export interface ToolContext extends Reach {
   readonly sandbox: Sandbox;
   /** Globs that bound every write; absent = unbounded. */
   readonly writablePaths?: readonly string[];
-  /** Seconds a command may take: default and greatest. */
-  readonly commandTimeout: { readonly default: number; readonly max: number };
+  readonly commandTimeout: CommandTimeout;
   /** Folder of the workspace that commands start in. */
   readonly workingDir: string;
   /** What the threads of the session share; changed by an output's `stores`. */
@@ -117,9 +122,7 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   /** In extensions: it takes the place of the built-in tool of its name (TB-37). */
   readonly replaces?: boolean;
   /** Milliseconds; absent = 60 000. */
-  readonly timeout?:
-    | number
-    | ((args: z.output<P>, context: { readonly default: number; readonly max: number }) => number);
+  readonly timeout?: number | ((args: z.output<P>, command: CommandTimeout) => number);
   /** Characters of output; absent = 32 000. */
   readonly limit?: number;
   /** What a permission pattern is matched against; absent = the tool's name. */
@@ -136,7 +139,7 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
 export interface Tool extends Omit<ToolDefinition, "safety" | "timeout" | "subject" | "request" | "run"> {
   readonly schema: Json;
   readonly safety: (args: unknown) => Safety;
-  readonly timeout: (args: unknown, command: { readonly default: number; readonly max: number }) => number;
+  readonly timeout: (args: unknown, command: CommandTimeout) => number;
   readonly subject: (args: unknown) => readonly string[];
   /** Null: the tool is run. */
   readonly request: ((args: unknown) => SessionRequest) | null;

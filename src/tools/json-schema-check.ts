@@ -1,9 +1,9 @@
+import { isFields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
-import { referenced } from "./json-schema.ts";
+import { isList, referenced } from "./json-schema.ts";
 
 /** Whether a JSON Schema can be used: small, of known shape, and nothing in it that would be passed over in silence. */
 
-type Fields = { readonly [key: string]: Json };
 type Shape =
   | "schema"
   | "schemas"
@@ -65,9 +65,6 @@ const longest = 65_536;
 const deepest = 16;
 const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 const isCount = (value: Json): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 const areNames = (value: Json): boolean => isList(value) && value.every((each) => typeof each === "string");
 

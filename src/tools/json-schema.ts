@@ -1,3 +1,4 @@
+import { fieldsOf, isFields, type Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { canonicalJson } from "./canonical.ts";
 
@@ -5,8 +6,6 @@ import { canonicalJson } from "./canonical.ts";
  * Checks values against JSON Schemas that come from callers (SE-14, TB-38, T28): the assertions of 2020-12 that
  * `schemaProblem` lets through. Time is bounded, `$ref` may recurse; `pattern` and `format` are never run.
  */
-
-type Fields = { readonly [key: string]: Json };
 
 interface Work {
   readonly root: Json;
@@ -29,10 +28,7 @@ interface Misfit {
 const mostEffort = 400_000;
 const deepest = 200;
 
-const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
-const fieldsOf = (value: Json | undefined): Fields => (isFields(value) ? value : {});
+export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value);
 const listOf = (value: Json | undefined): readonly Json[] => (isList(value) ? value : []);
 
 const namesIn = (rule: Json | undefined): readonly string[] =>

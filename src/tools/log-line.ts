@@ -1,4 +1,4 @@
-import { sha256 } from "../sandbox/sha256.ts";
+import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import type { Redactor } from "./redaction.ts";
 
 /** Lines of the log (RE-12): one JSON object each, without known secrets and without what stands under masked names. */
@@ -12,10 +12,7 @@ export const isLogged = (level: LogLevel, least: LogLevel): boolean =>
   levels.indexOf(level) >= levels.indexOf(least);
 
 /** A tenant as logs name it. */
-export const tenantHash = (tenant: string): string =>
-  Array.from(sha256(`tenant ${tenant}`).subarray(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
+export const tenantHash = (tenant: string): string => hexOf(sha256(`tenant ${tenant}`).subarray(0, 8));
 
 /** The line of some fields. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;

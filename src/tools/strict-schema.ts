@@ -1,9 +1,6 @@
+import { isFields, type Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
-
-type Fields = { readonly [key: string]: Json };
-
-const isFields = (value: Json | undefined): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { isList } from "./json-schema.ts";
 
 const strictKeys = new Set(
   "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs default pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
@@ -19,7 +16,7 @@ const innerSchemas = ({
   $defs,
 }: Readonly<Record<string, Json | undefined>>): Json[] => [
   ...(items === undefined ? [] : [items]),
-  ...(Array.isArray(anyOf) ? (anyOf as readonly Json[]) : []),
+  ...(isList(anyOf) ? anyOf : []),
   ...(isFields(properties) ? Object.values(properties) : []),
   ...(isFields($defs) ? Object.values($defs) : []),
 ];
@@ -29,7 +26,7 @@ const isClosed = (schema: Fields): boolean => {
   const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
   if (type !== "object" && properties === undefined) return true;
   const names = isFields(properties) ? Object.keys(properties) : [];
-  const wanted = Array.isArray(required) ? required : [];
+  const wanted = isList(required) ? required : [];
   return additionalProperties === false && names.every((name) => wanted.includes(name));
 };
 

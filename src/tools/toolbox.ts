@@ -64,7 +64,6 @@ export function selectTools(
   const problems: SelectionProblem[] = [];
   const tools: SelectedTool[] = [];
   const listed = new Set<string>();
-  const owners = new Map<string, string>();
   const unlisted = implicit
     .filter((name) => !entries.some((entry) => entry.name === name))
     .map((name): ToolboxEntry => ({ name }));
@@ -83,19 +82,14 @@ export function selectTools(
     const selection = chosen(entry, box, index);
     problems.push(...selection.problems);
     for (const tool of selection.tools) {
-      const owner = owners.get(tool.name);
-      const before = tools.findIndex((each) => each.tool.name === tool.name);
-      if (tool.replaces === true && before >= 0) {
-        tools[before] = { tool, toolbox: box.name };
-        continue;
+      const at = tools.findIndex((each) => each.tool.name === tool.name);
+      const before = tools[at];
+      if (before === undefined) tools.push({ tool, toolbox: box.name });
+      else if (tool.replaces === true) tools[at] = { tool, toolbox: box.name };
+      else if (before.tool.replaces !== true) {
+        const boxes = `${before.toolbox} and ${box.name}`;
+        report("name_conflict", `the toolboxes ${boxes} both have a tool "${tool.name}"`);
       }
-      if (tools[before]?.tool.replaces === true) continue;
-      if (owner !== undefined) {
-        report("name_conflict", `the toolboxes ${owner} and ${box.name} both have a tool "${tool.name}"`);
-        continue;
-      }
-      owners.set(tool.name, box.name);
-      tools.push({ tool, toolbox: box.name });
     }
   });
   return { tools, problems };

@@ -1,23 +1,25 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import type { Tool } from "../../tools/define-tool.ts";
-import type { ChildTask, SessionRequest } from "../../tools/session-request.ts";
+import type { Tool, ToolDefinition } from "../../tools/define-tool.ts";
+import type { ChildTask, SessionRequest, StartChildren } from "../../tools/session-request.ts";
 import { childVolatile, listLimit, taskSchema } from "./parameters.ts";
 
-const onErrorSchema = (standard: "cancel" | "collect") =>
+type OnError = StartChildren["on_error"];
+
+const onErrorSchema = (standard: OnError) =>
   z
     .enum(["cancel", "collect"])
     .default(standard)
     .describe("cancel: the first failure stops the others. collect: the others go on.");
 
-const params = (standard: "cancel" | "collect") =>
+const params = (standard: OnError) =>
   z.strictObject({
     tasks: z.array(taskSchema).describe("One entry for each agent; they work at the same time."),
     on_error: onErrorSchema(standard),
   });
 
 /** The same as it is read: with `collect` an invalid task is its item's matter, and the others are started (AG-11). */
-const readParams = (standard: "cancel" | "collect") =>
+const readParams = (standard: OnError) =>
   z
     .strictObject({ tasks: z.array(z.unknown()), on_error: onErrorSchema(standard) })
     .superRefine(({ tasks, on_error }, context) => {
@@ -46,34 +48,34 @@ const request = ({
   on_error,
 }: {
   readonly tasks: readonly unknown[];
-  readonly on_error: "cancel" | "collect";
+  readonly on_error: OnError;
 }): SessionRequest => ({ do: "start_children", tasks: tasks.map(taskOf), on_error, answer: "items" });
 
-const declaredSpawn = defineTool({
+const defineSpawn = (
+  standard: OnError,
+  told: Pick<ToolDefinition, "name" | "description" | "aliasOf">,
+): Tool => {
+  const declared = defineTool({
+    ...told,
+    params: params(standard),
+    safety: "idempotent",
+    workspace: "none",
+    volatile: childVolatile,
+    limit: listLimit,
+    request,
+  });
+  return { ...declared, params: readParams(standard) };
+};
+
+export const spawnAgents = defineSpawn("cancel", {
   name: "spawn_agents",
   description:
     "Gives tasks to several agents at once and waits for all of them. The result is a JSON array with one item for each task, in their order.",
-  params: params("cancel"),
-  safety: "idempotent",
-  workspace: "none",
-  volatile: childVolatile,
-  limit: listLimit,
-  request,
-});
-
-export const spawnAgents: Tool = { ...declaredSpawn, params: readParams("cancel") };
-
-const declaredDelegate = defineTool({
-  name: "delegate",
-  description: "Gives tasks to several agents at once; failures of some do not stop the others.",
-  params: params("collect"),
-  safety: "idempotent",
-  workspace: "none",
-  volatile: childVolatile,
-  limit: listLimit,
-  aliasOf: "spawn_agents",
-  request,
 });
 
 /** The name that older prompts know: as spawn_agents with `collect`. */
-export const delegate: Tool = { ...declaredDelegate, params: readParams("collect") };
+export const delegate = defineSpawn("collect", {
+  name: "delegate",
+  description: "Gives tasks to several agents at once; failures of some do not stop the others.",
+  aliasOf: "spawn_agents",
+});

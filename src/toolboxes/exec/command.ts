@@ -1,9 +1,9 @@
 import type { Json } from "../../chat/message.ts";
 import { SandboxError, type ExecEvent, type ExecRequest, type Sandbox } from "../../sandbox/contract.ts";
 import { base32, sha256 } from "../../sandbox/sha256.ts";
-import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
+import type { CommandTimeout, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import { sandboxed, sandboxOf } from "../sandbox-call.ts";
+import { sandboxed } from "../sandbox-call.ts";
 
 /** A command as a tool call asks for it. `timeout` in seconds. */
 export interface Command {
@@ -15,22 +15,19 @@ export interface Command {
   readonly okCodes: readonly number[];
 }
 
-interface Bounds {
-  readonly default: number;
-  readonly max: number;
-}
-
 type ExitEvent = Extract<ExecEvent, { type: "exit" }>;
 
 /** Milliseconds a tool call gets beyond its command: to reattach, and to end it. */
 const margin = 30_000;
 
-const secondsOf = (timeout: number | undefined, bounds: Bounds): number =>
+const secondsOf = (timeout: number | undefined, bounds: CommandTimeout): number =>
   Math.min(timeout ?? bounds.default, bounds.max);
 
 /** The deadline of a call that runs a command (SE-16). */
-export const commandDeadline = (timeout: number | undefined, bounds: Bounds): number =>
-  secondsOf(timeout, bounds) * 1000 + margin;
+export const commandDeadline = (
+  { timeout }: { readonly timeout?: number | undefined },
+  bounds: CommandTimeout,
+): number => secondsOf(timeout, bounds) * 1000 + margin;
 
 /** The start-once id of a call's command (TB-16). */
 export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
@@ -165,8 +162,7 @@ async function foreground(
 
 /** Runs the command of a call: once, whatever interrupts the call, with its whole outcome (TB-16, TB-29). */
 export function runCommand(command: Command, context: ToolContext): Promise<ToolOutput> {
-  return sandboxed(context, async () => {
-    const sandbox = sandboxOf(context);
+  return sandboxed(context, async (sandbox) => {
     const found = await whereabouts(sandbox, context);
     if (found === "unknown") return unknownOutcome;
     const request = requestOf(command, context);

@@ -6,7 +6,7 @@ import {
   type ToolContext,
   type ToolOutput,
 } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf } from "../sandbox-call.ts";
+import { sandboxed } from "../sandbox-call.ts";
 import { execIdParameter } from "./parameters.ts";
 import { pollInterval, stateOf } from "./snapshot.ts";
 
@@ -33,8 +33,8 @@ export const execPoll = defineTool({
   subject: ({ exec_id }) => [exec_id],
   run: async ({ exec_id, wait }, context): Promise<ToolOutput | Parked> => {
     let until: number | null = null;
-    const output = await sandboxed(context, async () => {
-      const state = stateOf(await sandboxOf(context).poll(exec_id, context.key));
+    const output = await sandboxed(context, async (sandbox) => {
+      const state = stateOf(await sandbox.poll(exec_id, context.key));
       const quiet = state.state === "running" && state.stdout === "" && state.stderr === "";
       if (quiet && wait > 0 && context.now() < waitEnd(wait, context)) {
         until = Math.min(context.now() + pollInterval, waitEnd(wait, context));

@@ -21,7 +21,7 @@ export const execRun = defineTool({
   workspace: "write",
   volatile: ["exec_id"],
   limit: 30_000,
-  timeout: ({ timeout }, bounds) => commandDeadline(timeout, bounds),
+  timeout: commandDeadline,
   subject: ({ command, args }) => [[command, ...args].join(" ")],
   run: ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) =>
     runCommand({ argv: [command, ...args], cwd, timeout, stdin, background, okCodes: ok_codes }, context),

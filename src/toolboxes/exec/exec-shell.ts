@@ -14,7 +14,7 @@ export const execShell = defineTool({
   workspace: "write",
   volatile: ["exec_id"],
   limit: 30_000,
-  timeout: ({ timeout }, bounds) => commandDeadline(timeout, bounds),
+  timeout: commandDeadline,
   subject: () => ["*"],
   run: ({ script, cwd, timeout, background }, context) => {
     const argv = ["sh", "-c", script];

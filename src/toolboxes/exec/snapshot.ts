@@ -1,8 +1,8 @@
-import type { ExecEvent } from "../../sandbox/contract.ts";
+import type { ExecEvent, ExecReason } from "../../sandbox/contract.ts";
 
 /** Where a command stands, as the model is told. `next_poll_ms` is null once it has ended. */
 export interface CommandState {
-  readonly state: "running" | "exited" | "timeout" | "killed" | "limit" | "lost";
+  readonly state: "running" | ExecReason;
   readonly exit_code: number | null;
   readonly stdout: string;
   readonly stderr: string;

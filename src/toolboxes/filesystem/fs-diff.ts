@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsDiff = defineTool({
@@ -12,5 +12,5 @@ export const fsDiff = defineTool({
   cache: true,
   subject: ({ file_a, file_b }) => [subjectPath(file_a), subjectPath(file_b)],
   run: ({ file_a, file_b }, context) =>
-    sandboxed(context, async () => ({ content: await sandboxOf(context).diff(file_a, file_b) })),
+    sandboxed(context, async (sandbox) => ({ content: await sandbox.diff(file_a, file_b) })),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 const most = 2000;
@@ -14,8 +14,8 @@ export const fsList = defineTool({
   cache: true,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path }, context) =>
-    sandboxed(context, async () => {
-      const entries = await sandboxOf(context).list(path);
+    sandboxed(context, async (sandbox) => {
+      const entries = await sandbox.list(path);
       const shown = entries.slice(0, most).map(({ name, type, size }) => ({ name, type, size }));
       const rest = entries.length > most ? `\n${entries.length - most} more entries are not shown.` : "";
       return { content: JSON.stringify(shown) + rest };

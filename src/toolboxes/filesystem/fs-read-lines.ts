@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 import { binaryNote, readText } from "./content.ts";
 import { pathParameter } from "./parameters.ts";
 
@@ -19,9 +19,9 @@ export const fsReadLines = defineTool({
   limit: 50_000,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path, offset, limit }, context) =>
-    sandboxed(context, async () => {
+    sandboxed(context, async (sandbox) => {
       if (offset < 0) return toolError("invalid_arguments", "offset: lines count from 1");
-      const file = await readText(sandboxOf(context), path);
+      const file = await readText(sandbox, path);
       if (file.kind === "error") return file.error;
       if (file.kind === "binary") return { content: binaryNote(path, file) };
       const lines = file.text.split(/\r?\n/);

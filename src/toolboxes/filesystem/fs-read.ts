@@ -3,7 +3,7 @@ import { imageSize } from "../../chat/image-size.ts";
 import { base64Of } from "../../tools/base64.ts";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 import { binaryNote, readText } from "./content.ts";
 import type { FileText } from "./content.ts";
 import { pathParameter } from "./parameters.ts";
@@ -47,8 +47,8 @@ export const fsRead = defineTool({
   limit: 50_000,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path }, context) =>
-    sandboxed(context, async () => {
-      const file = await readText(sandboxOf(context), path);
+    sandboxed(context, async (sandbox) => {
+      const file = await readText(sandbox, path);
       if (file.kind === "error") return file.error;
       return file.kind === "text" ? { content: file.text } : shown(path, file, context);
     }),

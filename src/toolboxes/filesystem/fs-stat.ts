@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsStat = defineTool({
@@ -12,8 +12,8 @@ export const fsStat = defineTool({
   cache: true,
   subject: ({ path }) => [subjectPath(path)],
   run: ({ path }, context) =>
-    sandboxed(context, async () => {
-      const stat = await sandboxOf(context).stat(path);
+    sandboxed(context, async (sandbox) => {
+      const stat = await sandbox.stat(path);
       const told = {
         name: stat.name,
         size: stat.size,

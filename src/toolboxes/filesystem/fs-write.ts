@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { changed, sandboxOf, subjectPath, writeOptions } from "../sandbox-call.ts";
+import { changed, subjectPath } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsWrite = defineTool({
@@ -16,7 +16,7 @@ export const fsWrite = defineTool({
   run: ({ path, content }, context) =>
     changed(
       context,
-      () => sandboxOf(context).write(path, content, writeOptions(context)),
+      (sandbox, options) => sandbox.write(path, content, options),
       () => `Wrote ${new TextEncoder().encode(content).length} bytes to ${path}.`,
     ),
 });

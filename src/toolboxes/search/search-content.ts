@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 
 export const searchContent = defineTool({
   name: "search_content",
@@ -13,19 +13,20 @@ export const searchContent = defineTool({
     context_lines: z.int().min(0).max(20).default(0).describe("Lines to show around each match."),
     literal: z.boolean().default(false).describe("Take the pattern as plain text."),
     ignore_case: z.boolean().default(false).describe("Ignore upper and lower case."),
-    glob: z.string().min(1).max(1000).optional().describe("Only files that match, like *.ts or src/**/*.ts."),
+    glob: z
+      .string()
+      .min(1)
+      .max(1000)
+      .exactOptional()
+      .describe("Only files that match, like *.ts or src/**/*.ts."),
   }),
   safety: "read",
   workspace: "read",
   cache: true,
   limit: 20_000,
   subject: ({ directory }) => [subjectPath(directory)],
-  run: ({ glob, ...query }, context) =>
-    sandboxed(context, async () => {
-      const hits = await sandboxOf(context).searchContent({
-        ...query,
-        ...(glob === undefined ? {} : { glob }),
-      });
-      return { content: JSON.stringify(hits) };
-    }),
+  run: (query, context) =>
+    sandboxed(context, async (sandbox) => ({
+      content: JSON.stringify(await sandbox.searchContent(query)),
+    })),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, sandboxOf, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, subjectPath } from "../sandbox-call.ts";
 
 export const searchFiles = defineTool({
   name: "search_files",
@@ -17,7 +17,7 @@ export const searchFiles = defineTool({
   limit: 8_000,
   subject: ({ directory }) => [subjectPath(directory)],
   run: (query, context) =>
-    sandboxed(context, async () => ({
-      content: JSON.stringify(await sandboxOf(context).searchFiles(query)),
+    sandboxed(context, async (sandbox) => ({
+      content: JSON.stringify(await sandbox.searchFiles(query)),
     })),
 });
