@@ -31,7 +31,7 @@ async function refusal(response: Response): Promise<SandboxError> {
   const text = await response.text();
   let body: { readonly error?: unknown; readonly code?: unknown } = {};
   try {
-    body = JSON.parse(text) as typeof body;
+    body = (JSON.parse(text) as typeof body | null) ?? {};
   } catch {
     body = {};
   }

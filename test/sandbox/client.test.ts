@@ -172,6 +172,7 @@ test("TB-28: the status decides, the code only refines; an answer without JSON i
     code: "exec_id_reused",
   });
   await expect(answering(503, "<html>")).rejects.toMatchObject({ code: "capacity_exceeded" });
+  await expect(answering(503, "null")).rejects.toMatchObject({ code: "capacity_exceeded" });
   await expect(answering(500, "oops")).rejects.toMatchObject({ code: "exec_transport_error", status: 500 });
   const broken = createSandbox({ fetch: async () => Promise.reject(new Error("secret host 10.0.0.1")) }, "a");
   await expect(broken.stat("x")).rejects.toMatchObject({
