@@ -1,8 +1,8 @@
 import type { Effort } from "./completer.ts";
 import { modelRows, plainCapabilities, scriptedCapabilities } from "./model-rows.ts";
-import type { Capabilities, ModelRow } from "./model-rows.ts";
+import type { ModelRow } from "./model-rows.ts";
 import { priceRows } from "./price-rows.ts";
-import type { Price } from "./prices.ts";
+import type { Capabilities, ModelOverride, Price } from "./schema.ts";
 
 /** What is known of a model (MO-7). Tokens. */
 export interface ModelEntry {
@@ -12,15 +12,6 @@ export interface ModelEntry {
   readonly capabilities: Capabilities;
   /** Efforts it takes, lowest first; null = the provider's. */
   readonly efforts: readonly Effort[] | null;
-}
-
-/** `models.<id>` of the team file: what overrides the catalogue. */
-export interface ModelOverride {
-  readonly max_output?: number | undefined;
-  readonly price?: Price | undefined;
-  readonly capabilities?:
-    | { readonly [key in keyof Capabilities]?: Capabilities[key] | undefined }
-    | undefined;
 }
 
 /** Output bound of models whose true one is unknown. */

@@ -6,7 +6,7 @@ import { ModelError } from "./error.ts";
 import { asModelError, modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
 import { costOf } from "./prices.ts";
-import type { Price } from "./prices.ts";
+import type { Price } from "./schema.ts";
 import { finishOf, openReply, partsOf, takeDeltas, takeEvent } from "./reply.ts";
 import type { Reply } from "./reply.ts";
 import { readUsage } from "./usage.ts";
@@ -110,13 +110,15 @@ const next = async (
   }
 };
 
+/** Tokens of what the reply holds so far. */
+const writtenIn = ({ parts }: Reply): number =>
+  parts.reduce((sum, { name, text }) => sum + estimateText(name + text), 0);
+
+/** What was reported, with estimates for what is missing; they are made only then. */
 const usageOf = ({ reply, options }: Attempt): UsageReport => {
-  let report = readUsage(reply.rawUsage, { input: 0, output: 0 });
+  const report = readUsage(reply.rawUsage, { input: 0, output: 0 });
   if (!report.estimated) return report;
-  const written = reply.parts.reduce((sum, { name, text }) => sum + estimateText(name + text), 0);
-  const { request } = options;
-  report = readUsage(reply.rawUsage, { input: estimateRequest(request), output: written });
-  return report;
+  return readUsage(reply.rawUsage, { input: estimateRequest(options.request), output: writtenIn(reply) });
 };
 
 const completionOf = (attempt: Attempt): Completion => {
@@ -148,11 +150,8 @@ const completionOf = (attempt: Attempt): Completion => {
 const booked = ({ failure }: ModelError, attempt: Attempt): ModelError => {
   const { reply, options, firstAt } = attempt;
   if (firstAt === undefined) return new ModelError(failure);
-  const written = reply.parts.reduce((sum, { name, text }) => sum + estimateText(name + text), 0);
-  const { usage, cacheWrite1h } = readUsage(reply.rawUsage, {
-    input: estimateRequest(options.request),
-    output: written,
-  });
+  const { usage, cacheWrite1h } = usageOf(attempt);
+  const written = writtenIn(reply);
   const output = Math.max(usage.output, written);
   const total = Math.max(usage.total, usage.total - usage.output + output);
   const spent = { ...usage, output, total };

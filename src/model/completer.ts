@@ -16,8 +16,12 @@ export interface ToolSpec {
   readonly schema: Json;
 }
 
-export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
-export type Purpose = "turn" | "plan" | "repair" | "compaction" | "announce";
+/** How hard a model thinks, least first. */
+export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = (typeof efforts)[number];
+
+export const purposes = ["turn", "plan", "repair", "compaction", "announce"] as const;
+export type Purpose = (typeof purposes)[number];
 
 export interface ResponseFormat {
   readonly type: "json_object" | "json_schema";
@@ -63,14 +67,16 @@ export interface ModelRequest {
   readonly context: RequestContext;
 }
 
-export type FinishReason =
-  | "stop"
-  | "tool_calls"
-  | "length"
-  | "context_full"
-  | "refusal"
-  | "filtered"
-  | "paused";
+export const finishReasons = [
+  "stop",
+  "tool_calls",
+  "length",
+  "context_full",
+  "refusal",
+  "filtered",
+  "paused",
+] as const;
+export type FinishReason = (typeof finishReasons)[number];
 
 /** What a wire says, piece by piece. `item` numbers the open pieces of one reply in their order. */
 export type ModelEvent =

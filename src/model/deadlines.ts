@@ -1,14 +1,7 @@
 import type { ModelError } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
-
-/** How long an attempt may be silent (MO-20), in milliseconds. */
-export interface Timeouts {
-  readonly connect: number;
-  readonly idle: number;
-  readonly content_idle: number;
-  readonly total: number;
-}
+import type { Timeouts } from "./schema.ts";
 
 /** The clock and its timers, so that tests need no waiting. */
 export interface Timers {

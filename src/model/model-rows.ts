@@ -1,15 +1,5 @@
 import type { Effort } from "./completer.ts";
-
-/** What a model can do (MO-7), in the words of the team file. */
-export interface Capabilities {
-  readonly images: boolean;
-  readonly documents: boolean;
-  readonly strict_schema: boolean;
-  readonly reasoning: "none" | "budget" | "adaptive" | "effort";
-  readonly reasoning_off: boolean;
-  readonly sampling: boolean;
-  readonly forced_tool_with_reasoning: boolean;
-}
+import type { Capabilities } from "./schema.ts";
 
 /** One model family of a provider kind. Tokens. */
 export interface ModelRow {

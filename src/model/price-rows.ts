@@ -1,4 +1,4 @@
-import type { Price } from "./prices.ts";
+import type { Price } from "./schema.ts";
 
 /** List price of a model family: where it was read, and when (MO-37). */
 export interface PriceRow extends Price {

@@ -1,27 +1,12 @@
 import type { Usage } from "./completer.ts";
+import type { Price } from "./schema.ts";
 
-/** USD per million tokens. Unlisted: `cache_read` 0.1 × input, `cache_write` 1 × input, `cache_write_1h` as `cache_write`. */
-export interface Rates {
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read?: number | undefined;
-  readonly cache_write?: number | undefined;
-  readonly cache_write_1h?: number | undefined;
-}
-
-/** Prices of one model; `above` replaces rates for the whole call once its prompt exceeds `above.tokens` (MO-36). */
-export interface Price extends Rates {
-  readonly above?:
-    | ({ readonly [key in keyof Rates]?: number | undefined } & { readonly tokens: number })
-    | undefined;
-}
-
-/** Cost of one call in 10⁻⁹ USD, an integer; null without a price. `cacheWrite1h` is the part of `cacheWrite` kept an hour. */
+/** Cost of one call in 10⁻⁹ USD, an integer (MO-36); null without a price. `cacheWrite1h` is the part of `cacheWrite` kept an hour. */
 export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null): number | null => {
   if (price === null) return null;
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   const { above } = price;
-  const rates: Rates =
+  const rates: Omit<Price, "above"> =
     above !== undefined && prompt > above.tokens
       ? { ...price, ...above, input: above.input ?? price.input, output: above.output ?? price.output }
       : price;

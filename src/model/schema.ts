@@ -1,7 +1,7 @@
 import * as z from "zod";
+import type { DeepReadonly } from "../schema.ts";
 import { count, duration, fraction, mapOf, name, text } from "../schema.ts";
-
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+import { efforts } from "./completer.ts";
 
 export const effortSchema = z.enum(efforts);
 
@@ -32,6 +32,7 @@ export const timeoutsSchema = z.strictObject({
   content_idle: duration({ min: "1ms", max: "13m" }).prefault("5m").describe("With nothing but pings."),
   total: duration({ min: "1ms", max: "13m" }).prefault("10m").describe("For the whole attempt, at most 13m."),
 });
+export type Timeouts = DeepReadonly<z.output<typeof timeoutsSchema>>;
 
 /** Bounds of retrying (MO-26), in milliseconds. */
 export const retrySchema = z.strictObject({
@@ -80,23 +81,25 @@ const priceSchema = z.strictObject({
     .optional()
     .describe("Prices of the whole call when its prompt is longer than this."),
 });
+export type Price = DeepReadonly<z.output<typeof priceSchema>>;
 
-/** What a model can do (MO-7); a given key overrides the catalogue. */
+/** What a model can do (MO-7). */
 const capabilitiesSchema = z.strictObject({
-  images: z.boolean().optional().describe("Takes images."),
-  documents: z.boolean().optional().describe("Takes documents."),
-  strict_schema: z.boolean().optional().describe("Takes a JSON Schema for its answer."),
+  images: z.boolean().describe("Takes images."),
+  documents: z.boolean().describe("Takes documents."),
+  strict_schema: z.boolean().describe("Takes a JSON Schema for its answer."),
   reasoning: z
     .enum(["none", "budget", "adaptive", "effort"])
-    .optional()
+
     .describe("How its reasoning is set."),
-  reasoning_off: z.boolean().optional().describe("Its reasoning can be switched off."),
-  sampling: z.boolean().optional().describe("Takes temperature and top_p."),
+  reasoning_off: z.boolean().describe("Its reasoning can be switched off."),
+  sampling: z.boolean().describe("Takes temperature and top_p."),
   forced_tool_with_reasoning: z
     .boolean()
-    .optional()
+
     .describe("May be forced to call a tool while reasoning."),
 });
+export type Capabilities = DeepReadonly<z.output<typeof capabilitiesSchema>>;
 
 /** One entry of `models`: what overrides the catalogue. */
 const modelSchema = z.strictObject({
@@ -107,8 +110,10 @@ const modelSchema = z.strictObject({
     .describe("Context tokens; 0 = unknown, auto = as the catalogue says."),
   max_output: count(1).optional().describe("Output tokens of one call at most."),
   price: priceSchema.optional().describe("USD per million tokens."),
-  capabilities: capabilitiesSchema.optional().describe("What the model can do."),
+  capabilities: capabilitiesSchema.partial().optional().describe("What the model can do."),
 });
+
+export type ModelOverride = DeepReadonly<z.output<typeof modelSchema>>;
 
 export const modelsSchema = mapOf(modelSchema);
 

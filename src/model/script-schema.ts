@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { DeepReadonly } from "../schema.ts";
 import { count, mapOf, name, text } from "../schema.ts";
+import { finishReasons, purposes } from "./completer.ts";
 
 /** Scripts of the scripted provider (MO-39): what a model without a network answers. */
 
@@ -16,8 +17,6 @@ const lastMatch = z.strictObject({
   tool: text(64, 1).optional().describe("The tool whose result is the newest."),
   ok: z.boolean().optional().describe("Whether that result is a success."),
 });
-
-const purposes = ["turn", "plan", "repair", "compaction", "announce"] as const;
 
 const whenSchema = z.strictObject({
   agent: name().optional().describe("Only for this agent."),
@@ -56,18 +55,18 @@ const piece = z.union([
 
 const failures = ["network", "timeout", "truncated_stream", "protocol_error"] as const;
 
+const failKeys = {
+  times: count(1).default(1).describe("How many attempts fail so."),
+  after_chars: count(0).optional().describe("Characters of the reply sent before it fails."),
+};
+
 const failSchema = z.union([
   z.strictObject({
     status: count(400, 599).describe("HTTP status of the failed attempt."),
     retry_after: z.number().min(0).optional().describe("Seconds in its Retry-After header."),
-    times: count(1).default(1).describe("How many attempts fail so."),
-    after_chars: count(0).optional().describe("Characters of the reply sent before it fails."),
+    ...failKeys,
   }),
-  z.strictObject({
-    error: z.enum(failures).describe("Kind of the failure."),
-    times: count(1).default(1).describe("How many attempts fail so."),
-    after_chars: count(0).optional().describe("Characters of the reply sent before it fails."),
-  }),
+  z.strictObject({ error: z.enum(failures).describe("Kind of the failure."), ...failKeys }),
   z.enum(failures).transform((error) => ({ error, times: 1 })),
 ]);
 
@@ -79,8 +78,6 @@ const usageSchema = z.strictObject({
   total: count().optional().describe("All tokens; omitted: the sum."),
 });
 
-const finishes = ["stop", "tool_calls", "length", "context_full", "refusal", "filtered", "paused"] as const;
-
 const expectSchema = z.strictObject({
   tools: z.array(text(64, 1)).optional().describe("Tools that must be declared."),
   not_tools: z.array(text(64, 1)).optional().describe("Tools that must not be declared."),
@@ -91,7 +88,7 @@ const expectSchema = z.strictObject({
 
 const replyKeys = {
   reply: z.array(piece).max(100).default([]).describe("What the model says, in order."),
-  finish: z.enum(finishes).optional().describe("Omitted: tool_calls with a call, else stop."),
+  finish: z.enum(finishReasons).optional().describe("Omitted: tool_calls with a call, else stop."),
   fail: z.array(failSchema).max(64).default([]).describe("Attempts that fail first, in order."),
   stall_ms: count(0, 3_600_000).default(0).describe("Milliseconds of silence before the reply."),
   usage: usageSchema

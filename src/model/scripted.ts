@@ -6,7 +6,7 @@ import type { Completer, ModelEvent, ModelRequest } from "./completer.ts";
 import { ModelError } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
-import type { Price } from "./prices.ts";
+import type { Price } from "./schema.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { chooseReply, mismatch } from "./script-match.ts";
 import type { Choice, ScriptReply } from "./script-match.ts";

@@ -1,5 +1,5 @@
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
-import type { Capabilities } from "../model/model-rows.ts";
+import type { Capabilities } from "../model/schema.ts";
 
 /** Images as both wires take them, and the greatest base64 text of one (MO-8). */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);

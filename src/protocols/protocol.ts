@@ -2,7 +2,7 @@ import { parseJson } from "../chat/json.ts";
 import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Effort, ModelEvent, ModelRequest } from "../model/completer.ts";
-import type { Capabilities } from "../model/model-rows.ts";
+import type { Capabilities } from "../model/schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
 import type { Frame } from "./sse.ts";
 

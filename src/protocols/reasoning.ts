@@ -1,6 +1,5 @@
+import { efforts } from "../model/completer.ts";
 import type { Effort, ModelRequest } from "../model/completer.ts";
-
-const order: readonly Effort[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /** Tokens for thinking of each effort, for models that count it so (MO-10). */
 const budgets: Readonly<Record<Exclude<Effort, "none">, number>> = {
@@ -19,7 +18,7 @@ export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
   if (reasoning?.effort !== undefined || reasoning?.budgetTokens === undefined) return reasoning?.effort;
   const tokens = reasoning.budgetTokens;
   return (
-    order.find((effort) => effort !== "none" && effort !== "minimal" && budgets[effort] >= tokens) ?? "max"
+    efforts.find((effort) => effort !== "none" && effort !== "minimal" && budgets[effort] >= tokens) ?? "max"
   );
 };
 
@@ -32,7 +31,7 @@ export const budgetOf = ({ reasoning }: Pick<ModelRequest, "reasoning">): number
 
 /** The effort nearest to the wanted one that a server takes, the lower of two equally near; never `none`. */
 export const nearestEffort = (wanted: Effort, taken: readonly Effort[]): Effort => {
-  const distance = (effort: Effort): number => Math.abs(order.indexOf(effort) - order.indexOf(wanted));
+  const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - efforts.indexOf(wanted));
   const usable = taken.filter((effort) => effort !== "none");
   return usable.reduce(
     (best, effort) => (distance(effort) < distance(best) ? effort : best),

@@ -1,5 +1,6 @@
 import { describeModel } from "../model/catalogue.ts";
-import type { ModelEntry, ModelOverride } from "../model/catalogue.ts";
+import type { ModelEntry } from "../model/catalogue.ts";
+import type { ModelOverride } from "../model/schema.ts";
 import type { ProviderConfig } from "./schema.ts";
 
 /** What is known of a provider's model: catalogue, team and `compat` together (MO-7, MO-18). */

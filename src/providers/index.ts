@@ -1,4 +1,4 @@
-import type { ModelOverride } from "../model/catalogue.ts";
+import type { ModelOverride } from "../model/schema.ts";
 import type { Completer } from "../model/completer.ts";
 import { createScriptedCompleter } from "../model/scripted.ts";
 import type { Egress } from "../tools/egress.ts";

@@ -1,5 +1,5 @@
 import { priceOf } from "../model/catalogue.ts";
-import type { ModelOverride } from "../model/catalogue.ts";
+import type { ModelOverride } from "../model/schema.ts";
 import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
 import { startDeadlines } from "../model/deadlines.ts";

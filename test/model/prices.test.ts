@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { costOf } from "../../src/model/prices.ts";
-import type { Price } from "../../src/model/prices.ts";
+import type { Price } from "../../src/model/schema.ts";
 
 const usage = (input: number, output = 0, cacheRead = 0, cacheWrite = 0) => ({
   input,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
-import type { Capabilities } from "../../src/model/model-rows.ts";
+import type { Capabilities } from "../../src/model/schema.ts";
 import { buildAnthropic } from "../../src/protocols/anthropic-request.ts";
 import { anthropic } from "../../src/providers/anthropic.ts";
 import { checkBody, signatureFor } from "../support/fake-provider-check.ts";

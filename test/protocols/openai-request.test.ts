@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
-import type { Capabilities } from "../../src/model/model-rows.ts";
+import type { Capabilities } from "../../src/model/schema.ts";
 import { buildOpenAi } from "../../src/protocols/openai-request.ts";
 import { wireName } from "../../src/protocols/tool-names.ts";
 import { profiles } from "../../src/providers/index.ts";

@@ -1,5 +1,5 @@
 import { priceOf } from "../../model/catalogue.ts";
-import type { Price } from "../../model/prices.ts";
+import type { Price } from "../../model/schema.ts";
 import type { Path } from "../diagnostics.ts";
 import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
 import { lanesOf, overrideOf } from "../draft.ts";
