@@ -4,6 +4,7 @@ import type { Message, ToolCallPart } from "../chat/message.ts";
 import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
+import { notice } from "./compaction/notice.ts";
 import { editsOf, shadowOf, withTexts } from "./compaction/shadow.ts";
 import { digestText } from "./digest.ts";
 import { newestFrom, okResults } from "./results.ts";
@@ -47,11 +48,9 @@ export const observationMask = builtIn({
             : maskText(message, result),
       },
     ]);
-    const shadow = withTexts(shadowOf(context, size), new Map(texts));
+    const start = shadowOf(context, size);
+    const shadow = withTexts(start, new Map(texts));
     const edits = editsOf(shadow);
-    if (edits.length === 0) return {};
-    const sizes = { tokens_before: size, tokens_after: shadow.size };
-    const data = { stage: "mask", ...sizes, retired: null, attempts: 0, message: null } as const;
-    return { edits, notify: [{ event: "compaction", data }] };
+    return edits.length === 0 ? {} : { edits, notify: [notice("mask", start, shadow)] };
   },
 });

@@ -1,9 +1,10 @@
 import * as z from "zod";
+import { isLonger } from "../agent/cut.ts";
 import type { ChatEdit, EffectContext } from "../agent/effect.ts";
 import { preview, textOf } from "../chat/text.ts";
-import { characters, count } from "../schema.ts";
+import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
-import { isShorter, newestFrom, okResults, shownText } from "./results.ts";
+import { newestFrom, okResults, shownInstead, shownText } from "./results.ts";
 import type { OkResult } from "./results.ts";
 import { isOver, threshold } from "./threshold.ts";
 
@@ -20,11 +21,8 @@ const offloaded = (
   least: number,
 ): readonly ChatEdit[] => {
   const whole = textOf(result.content);
-  if (whole.length < least || (whole.length < 2 * least && characters(whole) < least)) return [];
-  const text = placeholder(whole);
-  return isShorter(text("b0000"), shownText(message), context)
-    ? [{ overlay: { message: message.id, part: 0, text, media: true } }]
-    : [];
+  if (!isLonger(whole, least - 1)) return [];
+  return shownInstead(context, message, shownText(message), placeholder(whole));
 };
 
 /** Long results leave the view; the model reads them again with `recall`, in later runs too (EF-40). */

@@ -1,8 +1,10 @@
-import type { EffectContext } from "../agent/effect.ts";
+import type { ChatEdit, EffectContext } from "../agent/effect.ts";
 import { isBlockPinned } from "../chat/blocks.ts";
 import type { Message, ToolResultPart } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
+import { said } from "./compaction/shadow.ts";
+import type { ShownText } from "./compaction/shadow.ts";
 import { resultOf } from "./texts.ts";
 
 /** Tool results of a view, for the effects that show something shorter. */
@@ -35,7 +37,7 @@ export const newestFrom = (
     at -= 1;
     if (role === "any" || view[at]?.role === role) left -= 1;
   }
-  return count > 0 && at === 0 && role !== "any" && view[0]?.role !== role ? 0 : at;
+  return at;
 };
 
 /** Text of a result as the model is shown it now. */
@@ -44,6 +46,13 @@ export const shownText = (message: Message): string => {
   return part?.type === "tool_result" ? textOf(part.content) : "";
 };
 
-/** Whether a text is shorter than what is shown, and takes no more tokens (EF-2). */
-export const isShorter = (text: string, shown: string, { tokens }: Pick<EffectContext, "tokens">): boolean =>
-  text.length < shown.length && tokens(text) <= tokens(shown);
+/** A text in the place of what is shown of a result, if it is shorter and takes no more tokens (EF-2). */
+export const shownInstead = (
+  { tokens }: Pick<EffectContext, "tokens">,
+  { id: message }: Message,
+  shown: string,
+  text: ShownText,
+): readonly ChatEdit[] =>
+  said(text).length < shown.length && tokens(said(text)) <= tokens(shown)
+    ? [{ overlay: { message, part: 0, text, media: true } }]
+    : [];

@@ -1,14 +1,15 @@
 import * as z from "zod";
-import type { ChatEdit, EffectContext, EffectResult } from "../agent/effect.ts";
+import type { EffectContext, EffectResult } from "../agent/effect.ts";
 import { blockStart } from "../chat/blocks.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { summaryWindow } from "./compaction/chunks.ts";
+import { notice } from "./compaction/notice.ts";
 import { rangeBefore, tailStart } from "./compaction/range.ts";
 import type { Range } from "./compaction/range.ts";
-import { editsOf, shadowOf, tokensIn, withRetired, withTexts } from "./compaction/shadow.ts";
+import { editsOf, shadowOf, tokensOf, withRetired, withTexts } from "./compaction/shadow.ts";
 import type { Shadow } from "./compaction/shadow.ts";
 import { full, isWorthwhile } from "./compaction/summarise.ts";
 import type { Job, Written } from "./compaction/summarise.ts";
@@ -75,42 +76,15 @@ const moved = (
   const evicted =
     written === null ? start : withRetired(start, { runs: [range.gone], summary: written.text });
   const shadow = cutResults(evicted, medium, given.trim_length);
-  const edits: readonly ChatEdit[] = editsOf(shadow);
-  const [from, to] = [range.gone[0]?.id, range.gone.at(-1)?.id];
-  const retired =
-    written === null || from === undefined || to === undefined
-      ? null
-      : { from, to, count: range.gone.length };
+  const edits = editsOf(shadow);
   if (edits.length === 0) return {};
-  const data = {
-    stage: "window",
-    tokens_before: start.size,
-    tokens_after: shadow.size,
-    retired,
-    attempts: written?.attempts ?? 0,
-    message: null,
-  } as const;
-  return { edits, notify: [{ event: "compaction", data }] };
+  return { edits, notify: [notice("window", start, shadow, written?.attempts)] };
 };
 
 const unchanged = (
   { start }: Plan,
   { error, attempts }: Extract<Written, { ok: false }>,
-): EffectResult<null> => ({
-  notify: [
-    {
-      event: "compaction",
-      data: {
-        stage: "failed",
-        tokens_before: start.size,
-        tokens_after: start.size,
-        retired: null,
-        attempts,
-        message: `window: ${error}`,
-      },
-    },
-  ],
-});
+): EffectResult<null> => ({ notify: [notice("failed", start, start, attempts, `window: ${error}`)] });
 
 const slid = (context: EffectContext, given: Params): EffectResult<null> | Promise<EffectResult<null>> => {
   const { view, size } = context;
@@ -118,7 +92,7 @@ const slid = (context: EffectContext, given: Params): EffectResult<null> | Promi
   const start = shadowOf(context, size);
   const range = rangeBefore(view, medium);
   const plan: Plan = { given, start, range, medium: view.slice(medium, recent) };
-  const shown = range.gone.reduce((sum, message) => sum + tokensIn(start, message), 0);
+  const shown = tokensOf(start, range.gone);
   const window = summaryWindow(context.window, context);
   const job: Job = { context, form: "window", range, shown, window, instructions: null, round: 1 };
   if (!isWorthwhile(job)) return moved(plan, null);

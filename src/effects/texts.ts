@@ -1,3 +1,4 @@
+import { isLonger } from "../agent/cut.ts";
 import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
 import { characters } from "../schema.ts";
@@ -14,15 +15,12 @@ const lastCharacters = (text: string, count: number): string =>
         .slice(-count)
         .join("");
 
-const isLonger = (text: string, count: number): boolean =>
-  text.length > count && firstCharacters(text, count).length < text.length;
-
 /** Ends a text that was cut. */
 export const trimMark = "… [trimmed]";
 
 /** The beginning of a text that is longer than `max`, marked as cut (EF-12); a shorter one as it is. */
-export const cutEnd = (text: string, max: number): string =>
-  isLonger(text, max) ? `${firstCharacters(text, max)}${trimMark}` : text;
+export const cutEnd = (text: string, max: number, mark = trimMark): string =>
+  isLonger(text, max) ? `${firstCharacters(text, max)}${mark}` : text;
 
 /** Beginning and end of a text that is longer than `max`, with what lies between them counted (EF-19); a shorter one as it is. */
 export const cutMiddle = (text: string, max: number): string => {

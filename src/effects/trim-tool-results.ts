@@ -5,7 +5,7 @@ import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
-import { isShorter, newestFrom, okResults, shownText } from "./results.ts";
+import { newestFrom, okResults, shownInstead, shownText } from "./results.ts";
 import type { OkResult } from "./results.ts";
 import { cutEnd, trimMark } from "./texts.ts";
 
@@ -21,10 +21,7 @@ const isTrimmed = ({ overlay }: Message, max: number): boolean =>
 const trimmed = (context: EffectContext, { message, result }: OkResult, max: number): readonly ChatEdit[] => {
   const shown = shownText(message);
   if (shown.length <= max) return [];
-  const text = cutEnd(textOf(result.content), max);
-  return isShorter(text, shown, context)
-    ? [{ overlay: { message: message.id, part: 0, text, media: true } }]
-    : [];
+  return shownInstead(context, message, shown, cutEnd(textOf(result.content), max));
 };
 
 /** Older results show only their beginning (EF-12). */

@@ -6,7 +6,7 @@ import { cutMiddle, withReferences } from "../texts.ts";
 import { noteMessage } from "./note.ts";
 import { rangeBefore, tailStart } from "./range.ts";
 import type { Range } from "./range.ts";
-import { summaryTokens, tokensIn, withRetired, withTexts } from "./shadow.ts";
+import { summaryTokens, tokensOf, withRetired, withTexts } from "./shadow.ts";
 import type { Shadow, ShownText, Texts } from "./shadow.ts";
 
 /** Rung 6: what is left when nothing else fits (EF-19). */
@@ -32,7 +32,7 @@ const cleared = (
 ): readonly Shadow[] => {
   const runs = split(range);
   const gone = runs.flat();
-  const shown = gone.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
+  const shown = tokensOf(shadow, gone);
   const smaller = [
     ...(told !== null && keepTurns === 0 ? [told] : []),
     noteMessage(context, { ...range, gone }, told),

@@ -2,18 +2,18 @@ import type { EffectContext, Notice } from "../../agent/effect.ts";
 import { budgetOf, leastBudget, summaryWindow } from "./chunks.ts";
 import { hardCleared } from "./hard-clear.ts";
 import { noteMessage } from "./note.ts";
+import { notice } from "./notice.ts";
+import type { Stage } from "./notice.ts";
 import { sendLimit } from "./pace.ts";
 import { rangeBefore, tailStart } from "./range.ts";
 import type { Range } from "./range.ts";
 import { masked, trimmed } from "./shorten.ts";
-import { shadowOf, summaryTokens, tokensIn, withRetired } from "./shadow.ts";
+import { shadowOf, summaryTokens, tokensOf, withRetired } from "./shadow.ts";
 import type { Shadow } from "./shadow.ts";
 import { full, isWorthwhile, partial } from "./summarise.ts";
 import type { Job, Replies, Written } from "./summarise.ts";
 
 /** The rungs in their order, from the gentlest to the last (EF-19). */
-
-type Stage = Extract<Notice, { event: "compaction" }>["data"]["stage"];
 
 /** What the ladder is to reach, and how far it may go. */
 export interface Aim {
@@ -45,34 +45,10 @@ export interface Climb {
 const mostRounds = 3;
 const answerTime = 600_000;
 
-const retiredBy = ({ retired }: Shadow): { from: string; to: string; count: number } | null => {
-  const gone = retired?.runs.flat() ?? [];
-  const [from, to] = [gone[0]?.id, gone.at(-1)?.id];
-  return from === undefined || to === undefined ? null : { from, to, count: gone.length };
-};
-
-const notice = (
-  stage: Stage,
-  before: Shadow,
-  after: Shadow,
-  attempts: number,
-  message: string | null,
-): Notice => ({
-  event: "compaction",
-  data: {
-    stage,
-    tokens_before: before.size,
-    tokens_after: after.size,
-    retired: after.retired === before.retired ? null : retiredBy(after),
-    attempts,
-    message,
-  },
-});
-
 /** A rung was taken; one that changed nothing is not told. */
 const stepped = (climb: Climb, stage: Stage, shadow: Shadow, attempts = 0): Climb =>
   shadow.size < climb.shadow.size
-    ? { ...climb, shadow, notices: [...climb.notices, notice(stage, climb.shadow, shadow, attempts, null)] }
+    ? { ...climb, shadow, notices: [...climb.notices, notice(stage, climb.shadow, shadow, attempts)] }
     : climb;
 
 const stepFailed = (climb: Climb, stage: Stage, error: string, attempts: number): Climb => ({
@@ -82,9 +58,6 @@ const stepFailed = (climb: Climb, stage: Stage, error: string, attempts: number)
 });
 
 const fits = ({ limit }: Aim, { shadow }: Climb): boolean => shadow.size <= limit;
-
-const tokensOf = (shadow: Shadow, { gone }: Range): number =>
-  gone.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
 
 const rangeOf = ({ context: { view, unread }, keepTurns }: Aim): Range =>
   rangeBefore(view, tailStart(view, unread, keepTurns));
@@ -105,7 +78,7 @@ const noted = (aim: Aim, climb: Climb): Climb => {
   const { context } = aim;
   const range = rangeOf(aim);
   const summary = noteMessage(context, range);
-  const isSmaller = summaryTokens(context.tokens, summary) < tokensOf(climb.shadow, range);
+  const isSmaller = summaryTokens(context.tokens, summary) < tokensOf(climb.shadow, range.gone);
   if (range.blocks.length === 0 || !isSmaller) return climb;
   return stepped(climb, "note", withRetired(climb.shadow, { runs: [range.gone], summary }));
 };
@@ -184,7 +157,7 @@ export const climbed = (aim: Aim): Climb | Promise<Climb> => {
   const window = summaryWindow(aim.window, context);
   if (only === null && budgetOf(window) <= leastBudget && !isKept(aim)) return lastRungs(aim, climb);
   const range = rangeOf(aim);
-  const shown = tokensOf(climb.shadow, range);
+  const shown = tokensOf(climb.shadow, range.gone);
   const job: Job = { context, form: "compact", range, shown, window, instructions, round: 1 };
   return isWorthwhile(job) ? deeper(aim, job, climb) : resigned(aim, climb);
 };

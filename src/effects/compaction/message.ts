@@ -71,10 +71,11 @@ export const taskQuote = ({ task: given, run }: Told, range: Range): readonly st
   return [quoted(withReferences(task, media, cutMiddle(textOf(task.parts), taskLength)))];
 };
 
-const list = (name: string, entries: readonly string[]): readonly string[] => {
+/** The newest entries under a heading; nothing without entries. */
+export const list = (name: string, entries: readonly string[], most = mostEntries): readonly string[] => {
   if (entries.length === 0) return [];
-  const more = entries.length - mostEntries;
-  const lines = entries.slice(-mostEntries).map((entry) => `- ${entry}`);
+  const more = entries.length - most;
+  const lines = entries.slice(-most).map((entry) => `- ${entry}`);
   return [[`## ${name}`, ...(more > 0 ? [`- (and ${more} before these)`] : []), ...lines].join("\n")];
 };
 

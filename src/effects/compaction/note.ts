@@ -2,7 +2,7 @@ import type { Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
 import { cutMiddle, withReferences } from "../texts.ts";
-import { heading, recordedFacts, taskQuote } from "./message.ts";
+import { heading, list, recordedFacts, taskQuote } from "./message.ts";
 import type { Told } from "./message.ts";
 import type { Range } from "./range.ts";
 
@@ -31,14 +31,13 @@ const toolsUsed = (gone: readonly Message[]): readonly string[] => {
 };
 
 const humanInputs = (gone: readonly Message[]): readonly string[] => {
-  const inputs = gone.filter(({ origin }) => origin === "human");
-  if (inputs.length === 0) return [];
-  const lines = inputs.slice(-mostInputs).map((message) => {
-    const content = message.parts.filter((part) => part.type === "image" || part.type === "document");
-    return `- ${withReferences(message, content, firstCharacters(textOf(message.parts), inputLength))}`;
-  });
-  const more = inputs.length - lines.length;
-  return [["## Human Inputs", ...(more > 0 ? [`- (and ${more} before these)`] : []), ...lines].join("\n")];
+  const inputs = gone
+    .filter(({ origin }) => origin === "human")
+    .map((message) => {
+      const content = message.parts.filter((part) => part.type === "image" || part.type === "document");
+      return withReferences(message, content, firstCharacters(textOf(message.parts), inputLength));
+    });
+  return list("Human Inputs", inputs, mostInputs);
 };
 
 const earlierSummary = (former: readonly Message[], told: string | null): readonly string[] => {

@@ -49,17 +49,19 @@ export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: 
 });
 
 /** Tokens of a message as the shadow shows it, whether it is retired or not. */
-export const tokensIn = ({ shortened }: Shadow, message: Message): number =>
+const tokensIn = ({ shortened }: Shadow, message: Message): number =>
   shortened.get(message.id)?.tokens ?? shownTokens(message);
+
+/** The same of several. */
+export const tokensOf = (shadow: Shadow, messages: readonly Message[]): number =>
+  messages.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
 
 const sized = (shadow: Shadow): Shadow => {
   const gone = new Set(shadow.retired?.runs.flat());
   const kept = shadow.context.view.filter((message) => !gone.has(message));
   const summary = shadow.retired?.summary ?? null;
-  const size =
-    kept.reduce((sum, message) => sum + tokensIn(shadow, message), shadow.base) +
-    (summary === null ? 0 : summaryTokens(shadow.context.tokens, summary));
-  return { ...shadow, size };
+  const more = summary === null ? 0 : summaryTokens(shadow.context.tokens, summary);
+  return { ...shadow, size: shadow.base + tokensOf(shadow, kept) + more };
 };
 
 const textTokens = (parts: readonly Part[], tokens: (text: string) => number): number =>
@@ -76,7 +78,8 @@ const partTokens = (message: Message, at: number, tokens: (text: string) => numb
   return rest / Math.max(1, parts.filter(isMedia).length);
 };
 
-const said = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
+/** A text as long as it will be shown, whatever id it gets. */
+export const said = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
 
 /** Tokens of a tool message that shows `text`: what its media cost is what its own text does not. */
 const resultTokens = (

@@ -1,17 +1,12 @@
 import type { Block } from "../../chat/blocks.ts";
 import type { Message, Part } from "../../chat/message.ts";
-import { firstCharacters, textOf } from "../../chat/text.ts";
-import { reference, withReferences } from "../texts.ts";
+import { textOf } from "../../chat/text.ts";
+import { cutEnd, reference, withReferences } from "../texts.ts";
 
 /** The messages of a range as text for the model that summarises them (EF-21), told from their originals. */
 
 const argsLength = 200;
 const resultLength = 500;
-
-const shortText = (text: string, max: number): string => {
-  const start = firstCharacters(text, max);
-  return start.length < text.length ? `${start}…` : text;
-};
 
 const labelOf = ({ role, marks }: Message): string =>
   marks?.includes("note") === true ? "note" : marks?.includes("steering") === true ? "user, steering" : role;
@@ -26,9 +21,9 @@ const lineOf = (message: Message, part: Part): string | null => {
     case "document":
       return `[${labelOf(message)}] ${reference(message, part)}`;
     case "tool_call":
-      return `[assistant] called ${part.name}(${shortText(part.args, argsLength)})`;
+      return `[assistant] called ${part.name}(${cutEnd(part.args, argsLength, "…")})`;
     case "tool_result": {
-      const text = shortText(textOf(part.content), resultLength);
+      const text = cutEnd(textOf(part.content), resultLength, "…");
       const kind = part.status === "ok" ? "tool result" : `tool ${part.status}`;
       return `[${kind}: ${part.name}] ${withReferences(message, part.content, text)}`;
     }

@@ -1,0 +1,30 @@
+import type { Notice } from "../../agent/effect.ts";
+import type { Shadow } from "./shadow.ts";
+
+type Compaction = Extract<Notice, { event: "compaction" }>["data"];
+export type Stage = Compaction["stage"];
+
+const retiredBy = ({ retired }: Shadow): Compaction["retired"] => {
+  const gone = retired?.runs.flat() ?? [];
+  const [from, to] = [gone[0]?.id, gone.at(-1)?.id];
+  return from === undefined || to === undefined ? null : { from, to, count: gone.length };
+};
+
+/** What the stream is told of a step of compaction, or of one that failed (EF-28). */
+export const notice = (
+  stage: Stage,
+  before: Shadow,
+  after: Shadow,
+  attempts = 0,
+  message: string | null = null,
+): Notice => ({
+  event: "compaction",
+  data: {
+    stage,
+    tokens_before: before.size,
+    tokens_after: after.size,
+    retired: after.retired === before.retired ? null : retiredBy(after),
+    attempts,
+    message,
+  },
+});
