@@ -4,63 +4,6 @@ import { isList, referenced } from "./json-schema.ts";
 
 /** Whether a JSON Schema can be used: small, of known shape, and nothing in it that would be passed over in silence. */
 
-type Shape =
-  | "schema"
-  | "schemas"
-  | "map"
-  | "items"
-  | "types"
-  | "names"
-  | "name_lists"
-  | "count"
-  | "number"
-  | "step"
-  | "flag"
-  | "list"
-  | "reference"
-  | "never";
-
-const keywords: Readonly<Record<Shape, readonly string[]>> = {
-  schema: [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "not",
-    "propertyNames",
-    "then",
-  ],
-  schemas: ["allOf", "anyOf", "oneOf", "prefixItems"],
-  map: ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"],
-  items: ["items"],
-  types: ["type"],
-  names: ["required"],
-  name_lists: ["dependentRequired"],
-  count: [
-    "maxContains",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "minContains",
-    "minItems",
-    "minLength",
-    "minProperties",
-  ],
-  number: ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"],
-  step: ["multipleOf"],
-  flag: ["uniqueItems"],
-  list: ["enum"],
-  reference: ["$ref"],
-  never: ["$dynamicRef", "$recursiveRef", "dependencies", "unevaluatedItems", "unevaluatedProperties"],
-};
-
-const shapes = new Map(
-  (Object.keys(keywords) as Shape[]).flatMap((shape) =>
-    keywords[shape].map((keyword): readonly [string, Shape] => [keyword, shape]),
-  ),
-);
-
 const longest = 65_536;
 const deepest = 16;
 const typeNames = ["null", "boolean", "integer", "number", "string", "array", "object"];
@@ -74,20 +17,21 @@ const isDeeper = (value: Json, most: number): boolean =>
   value !== null &&
   (most === 0 || Object.values(value).some((each: Json) => isDeeper(each, most - 1)));
 
-const referenceProblem = (root: Json, value: Json): string | null => {
+/** What is wrong with a keyword's value, in the schema `root`; null if nothing is. */
+type Check = (value: Json, root: Json) => string | null;
+
+const referenceProblem: Check = (value, root) => {
   if (typeof value !== "string" || !/^#(\/|$)/.test(value))
     return "only references inside the schema are followed";
   const found = referenced(root, value);
   return isFields(found) || typeof found === "boolean" ? null : `there is nothing at ${value.slice(0, 100)}`;
 };
 
-type Check = (value: Json, root: Json) => string | null;
 const must =
   (fits: (value: Json) => boolean, message: string): Check =>
   (value) =>
     fits(value) ? null : message;
 
-const schemaIn: Check = (value, root) => problemIn(value, root);
 const each = (values: readonly (readonly [string, Json])[], root: Json): string | null => {
   for (const [key, value] of values) {
     const problem = problemIn(value, root);
@@ -103,39 +47,50 @@ const schemasIn: Check = (value, root) =>
       )
     : "must be a list of schemas";
 
-const checks: Readonly<Record<Shape, Check>> = {
-  schema: schemaIn,
-  schemas: schemasIn,
-  items: (value, root) => (isList(value) ? schemasIn(value, root) : problemIn(value, root)),
-  map: (value, root) =>
-    isFields(value) ? each(Object.entries(value), root) : "must be an object of schemas",
-  types: must(
-    (value) => {
-      const names = isList(value) ? value : [value];
-      return names.length > 0 && names.every((name) => typeof name === "string" && typeNames.includes(name));
-    },
-    `must be among ${typeNames.join(", ")}`,
-  ),
-  names: must(areNames, "must be a list of names"),
-  name_lists: must(
-    (value) => isFields(value) && Object.values(value).every((item: Json) => areNames(item)),
-    "must be an object of lists of names",
-  ),
-  count: must(isCount, "must be a whole number from 0"),
-  number: must((value) => typeof value === "number", "must be a number"),
-  step: must((value) => typeof value === "number" && value > 0, "must be a number over 0"),
-  flag: must((value) => typeof value === "boolean", "must be true or false"),
-  list: must((value) => isList(value) && value.length > 0, "must be a list of values"),
-  reference: (value, root) => referenceProblem(root, value),
-  never: () => "is not supported; write the schema without it",
+const isType = (value: Json): boolean => {
+  const names = isList(value) ? value : [value];
+  return names.length > 0 && names.every((name) => typeof name === "string" && typeNames.includes(name));
 };
+const areNameLists = (value: Json): boolean =>
+  isFields(value) && Object.values(value).every((item) => areNames(item));
+
+const rules: readonly (readonly [keywords: string, Check])[] = [
+  ["additionalItems additionalProperties contains else if not propertyNames then", problemIn],
+  ["allOf anyOf oneOf prefixItems", schemasIn],
+  [
+    "$defs definitions dependentSchemas patternProperties properties",
+    (value, root) => (isFields(value) ? each(Object.entries(value), root) : "must be an object of schemas"),
+  ],
+  ["items", (value, root) => (isList(value) ? schemasIn(value, root) : problemIn(value, root))],
+  ["type", must(isType, `must be among ${typeNames.join(", ")}`)],
+  ["required", must(areNames, "must be a list of names")],
+  ["dependentRequired", must(areNameLists, "must be an object of lists of names")],
+  [
+    "maxContains maxItems maxLength maxProperties minContains minItems minLength minProperties",
+    must(isCount, "must be a whole number from 0"),
+  ],
+  [
+    "exclusiveMaximum exclusiveMinimum maximum minimum",
+    must((value) => typeof value === "number", "must be a number"),
+  ],
+  ["multipleOf", must((value) => typeof value === "number" && value > 0, "must be a number over 0")],
+  ["uniqueItems", must((value) => typeof value === "boolean", "must be true or false")],
+  ["enum", must((value) => isList(value) && value.length > 0, "must be a list of values")],
+  ["$ref", referenceProblem],
+  [
+    "$dynamicRef $recursiveRef dependencies unevaluatedItems unevaluatedProperties",
+    () => "is not supported; write the schema without it",
+  ],
+];
+const checks = new Map(
+  rules.flatMap(([names, check]) => names.split(" ").map((name): readonly [string, Check] => [name, check])),
+);
 
 function problemIn(schema: Json, root: Json): string | null {
   if (typeof schema === "boolean") return null;
   if (!isFields(schema)) return "must be a schema: an object, true or false";
   for (const [keyword, value] of Object.entries(schema)) {
-    const shape = shapes.get(keyword);
-    const problem = shape === undefined ? null : checks[shape](value, root);
+    const problem = checks.get(keyword)?.(value, root) ?? null;
     if (problem !== null) return `${keyword}: ${problem}`;
   }
   return null;
