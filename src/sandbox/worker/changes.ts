@@ -4,21 +4,12 @@ import { workspacePath } from "../paths.ts";
 import { sha256Hex } from "../sha256.ts";
 import { editText, textOf } from "./edit-text.ts";
 import { fail } from "./errors.ts";
-import { children, contentOf, hashOf, type Disk, type Entry } from "./files.ts";
+import { children, contentOf, hashOf, putFile, type Disk, type Entry } from "./files.ts";
 import { existing, existingFile, locate } from "./locate.ts";
 import { applyHunks, parsePatch, type FilePatch } from "./patch-text.ts";
 import { changeBodies, parseBody } from "./requests.ts";
 import { checkUnseen, saw } from "./seen.ts";
-import {
-  checkWritable,
-  copyTree,
-  makeFolder,
-  moveTree,
-  removeTree,
-  walk,
-  writeFile,
-  type Writer,
-} from "./tree.ts";
+import { checkWritable, copyTree, makeFolder, moveTree, removeTree, walk, type Writer } from "./tree.ts";
 import { unifiedDiff } from "./unified-diff.ts";
 
 /** Who asks for a change. */
@@ -104,13 +95,13 @@ export interface FileContent {
 
 /** Writes one file as this actor: not over changes it has not seen. */
 function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileContent): FileChange {
-  const { path: physical, entry } = locate(disk, path);
+  const place = locate(disk, path);
+  const { path: physical, entry } = place;
   if (entry?.type === "directory") fail("conflict", `${path} is a folder; a file cannot replace it`);
   checkWritable(context.writer, physical);
   checkUnseen(disk, context.writer.actor, physical, entry);
   const before = entry === null || entry.size > maxDiffed ? nothing : contentOf(disk, entry);
-  const written = writeFile(disk, context.writer, path, bytes, hash);
-  saw(disk, context.writer.actor, physical, written.entry);
+  saw(disk, context.writer.actor, physical, putFile(disk, place, bytes, context.writer.name, hash));
   const shown = entry !== null && entry.size > maxDiffed ? {} : diffOf(physical, before, bytes);
   return { path: physical, op: entry === null ? "create" : "modify", ...shown };
 }

@@ -1,4 +1,5 @@
 import { sha256Hex } from "../sha256.ts";
+import { concatenated } from "./bytes.ts";
 import { blob, type Database } from "./database.ts";
 import { fail } from "./errors.ts";
 import type { Place } from "./locate.ts";
@@ -209,10 +210,7 @@ export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8A
   checkSpace(disk, path, size, entry.size);
   const first = Math.floor(entry.size / chunkSize);
   const tail = contentOf(disk, entry, first * chunkSize);
-  const joint = new Uint8Array(tail.length + bytes.length);
-  joint.set(tail);
-  joint.set(bytes, tail.length);
-  putChunks(disk, entry.id, joint, first);
+  putChunks(disk, entry.id, concatenated([tail, bytes]), first);
   grow(disk, bytes.length);
   putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: freshId(), writer });
 }

@@ -188,24 +188,19 @@ async function exec(workspace: Workspace, context: Context): Promise<Response> {
     body: text,
   });
   workspace.remember();
-  return eventStream(follow(workspace.commands, { execId, after: 0, wait: undefined }));
+  return eventStream(follow(workspace.commands, { execId, after: 0, toEnd: true }));
 }
-
-const numberQuery = (context: Context, name: string): number | undefined => {
-  const text = context.req.query(name);
-  if (text === undefined) return undefined;
-  return /^\d{1,12}$/.test(text) ? Number(text) : fail("invalid_request", `${name} is not a whole number`);
-};
 
 function attach(workspace: Workspace, context: Context): Response {
   const execId = context.req.param("exec_id") ?? "";
   const reader = context.req.query("reader");
   if (reader !== undefined) {
     const from = workspace.commands.position(execId, reader);
-    return eventStream(follow(workspace.commands, { execId, after: from, wait: 0 }));
+    return eventStream(follow(workspace.commands, { execId, after: from, toEnd: false }));
   }
-  const after = numberQuery(context, "after") ?? 0;
-  return eventStream(follow(workspace.commands, { execId, after, wait: numberQuery(context, "wait") }));
+  const after = context.req.query("after") ?? "0";
+  if (!/^\d{1,12}$/.test(after)) fail("invalid_request", "after is not a whole number");
+  return eventStream(follow(workspace.commands, { execId, after: Number(after), toEnd: true }));
 }
 
 async function configure(workspace: Workspace, context: Context): Promise<Response> {

@@ -14,6 +14,7 @@ import {
   removeTree,
   touchEntry,
   writeFile,
+  type Found,
   type Writer,
 } from "./tree.ts";
 
@@ -95,7 +96,7 @@ function names(disk: Disk, path: string): Entry[] {
 }
 
 /** A bit that `[ -w ]` and `ls` can show: files that this command may not change look read-only. */
-function shown(writer: Writer, path: string, entry: Entry): FsStat {
+function shown(writer: Writer, { path, entry }: Found): FsStat {
   try {
     if (entry.type === "file") checkWritable(writer, path);
     return statOf(entry);
@@ -112,16 +113,8 @@ function readers(disk: Disk, writer: Writer, run: Operator) {
       run<Uint8Array>(path, "open", (file) => contentOf(disk, existingFile(disk, file).entry)),
     exists: (path: string) =>
       run(path, "access", (file) => locate(disk, file).entry !== null).catch(() => false),
-    stat: (path: string) =>
-      run(path, "stat", (file) => {
-        const place = existing(disk, file);
-        return shown(writer, place.path, place.entry);
-      }),
-    lstat: (path: string) =>
-      run(path, "lstat", (file) => {
-        const place = existing(disk, file, false);
-        return shown(writer, place.path, place.entry);
-      }),
+    stat: (path: string) => run(path, "stat", (file) => shown(writer, existing(disk, file))),
+    lstat: (path: string) => run(path, "lstat", (file) => shown(writer, existing(disk, file, false))),
     readdir: (path: string) =>
       run(path, "scandir", (folder) => names(disk, folder).map((entry) => entry.name)),
     readdirWithFileTypes: (path: string) =>
@@ -145,7 +138,7 @@ function append(disk: Disk, writer: Writer, path: string, bytes: Uint8Array): vo
   const place = locate(disk, path);
   checkWritable(writer, place.path);
   if (place.entry?.type === "file") extendFile(disk, place.path, place.entry, bytes, writer.name);
-  else writeFile(disk, writer, path, bytes, null);
+  else writeFile(disk, writer, path, bytes);
 }
 
 function removeAt(
@@ -167,13 +160,11 @@ function removeAt(
 function writers(disk: Disk, writer: Writer, run: Operator) {
   const linked = (existingPath: string, newPath: string): void => {
     if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
-    writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry), null);
+    writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry));
   };
   return {
     writeFile: (path: string, content: FileContent, options?: Encoding) =>
-      run(path, "open", (file) => {
-        writeFile(disk, writer, file, bytesOf(content, options), null);
-      }),
+      run(path, "open", (file) => writeFile(disk, writer, file, bytesOf(content, options))),
     appendFile: (path: string, content: FileContent, options?: Encoding) =>
       run(path, "open", (file) => append(disk, writer, file, bytesOf(content, options))),
     mkdir: (path: string, options: { recursive?: boolean } = {}) =>

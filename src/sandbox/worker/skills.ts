@@ -34,6 +34,6 @@ export const placeSkills = (
     const { entry } = locate(disk, folder, false);
     if (entry !== null) removeTree(disk, writer, folder, entry);
     for (const [name, text] of Object.entries(files))
-      writeFile(disk, writer, pathOf(name), new TextEncoder().encode(text), null);
+      writeFile(disk, writer, pathOf(name), new TextEncoder().encode(text));
     setMeta(disk.database, "skills", digest);
   });

@@ -16,28 +16,15 @@ export interface FollowOptions {
   readonly execId: string;
   /** Sequence of the last event that the reader has. */
   readonly after: number;
-  /** Milliseconds to follow a running command; absent: to its end. */
-  readonly wait: number | undefined;
-}
-
-/** Settles when there is more to read, or when the time is over; the latter gives false. */
-async function moreWithin(changed: Promise<void>, until: number | null): Promise<boolean> {
-  if (until === null) return changed.then(() => true);
-  const left = until - Date.now();
-  if (left <= 0) return false;
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), left);
-  const more = await Promise.race([changed.then(() => true), promise]);
-  clearTimeout(timer);
-  return more;
+  /** Whether to follow a running command; else only what there is already. */
+  readonly toEnd: boolean;
 }
 
 /** The events of a command as SSE, from an event on. Who stops reading ends nothing. */
 export function follow(
   commands: Commands,
-  { execId, after, wait }: FollowOptions,
+  { execId, after, toEnd }: FollowOptions,
 ): ReadableStream<Uint8Array> {
-  const until = wait === undefined ? null : Date.now() + wait;
   let cursor = after;
   commands.view(execId, after);
   return new ReadableStream<Uint8Array>({
@@ -55,11 +42,11 @@ export function follow(
           return;
         }
         if (view.output.length > 0) return;
-        const more = view.changed !== null && (await moreWithin(view.changed, until));
-        if (!more) {
+        if (view.changed === null || !toEnd) {
           controller.close();
           return;
         }
+        await view.changed;
       }
     },
   });

@@ -182,17 +182,11 @@ export function copyTree(
   return { to: to.path, skipped };
 }
 
-/** Writes a file after checking its physical path; the place it was written to. */
-export function writeFile(
-  disk: Disk,
-  writer: Writer,
-  path: string,
-  bytes: Uint8Array,
-  sha256: string | null,
-): Found {
+/** Writes a file after checking its physical path. */
+export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8Array): void {
   const place = locate(disk, path);
   checkWritable(writer, place.path);
-  return { path: place.path, entry: putFile(disk, place, bytes, writer.name, sha256) };
+  putFile(disk, place, bytes, writer.name, null);
 }
 
 /** Makes a link; what it points to is checked whenever it is followed. */
