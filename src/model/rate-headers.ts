@@ -1,3 +1,5 @@
+import { parseDuration } from "../schema.ts";
+
 /** Response headers as far as they are needed here. */
 export interface HeaderSource {
   get(name: string): string | null;
@@ -28,8 +30,6 @@ export const shouldRetry = (headers: HeaderSource): boolean | undefined => {
   return text === "true" ? true : text === "false" ? false : undefined;
 };
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** A reset as milliseconds since the epoch: a date, a duration such as `6m0.5s`, seconds from now, or an epoch. */
 const resetAt = (text: string, now: number): number | undefined => {
   const value = figure(text);
@@ -37,10 +37,8 @@ const resetAt = (text: string, now: number): number | undefined => {
     if (value > 1e11) return value;
     return value > 1e9 ? value * 1000 : now + value * 1000;
   }
-  if (/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) {
-    const pieces = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g);
-    return [...pieces].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), now);
-  }
+  const wait = parseDuration(text);
+  if (wait !== null) return now + wait;
   const date = Date.parse(text);
   return Number.isNaN(date) ? undefined : date;
 };

@@ -4,7 +4,7 @@ import type { ModelRequest, ToolSpec } from "../model/completer.ts";
 import { fragments } from "./anthropic-blocks.ts";
 import type { Fragment } from "./anthropic-blocks.ts";
 import { adaptSchema } from "./json-schema.ts";
-import { isVisible, quote } from "./json-text.ts";
+import { isVisible, joined, quote } from "./json-text.ts";
 import type { Target, WireRequest } from "./protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "./reasoning.ts";
 import { wireName } from "./tool-names.ts";
@@ -157,9 +157,6 @@ const sampling = (request: ModelRequest, target: Target, thinking: boolean, drop
 
 type WireRole = "user" | "assistant";
 type Blocks = Pick<Fragment, "results" | "others">;
-
-const joined = (one: string, other: string): string =>
-  one === "" || other === "" ? one + other : `${one},${other}`;
 
 const turnText = (role: WireRole, { results, others }: Blocks): string =>
   `{"role":"${role}","content":[${joined(results, others)}]}`;

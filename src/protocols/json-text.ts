@@ -8,6 +8,10 @@ const longestInvalid = 2_000;
 
 const invalid = (args: string): string => `{"_invalid":${quote(args.slice(0, longestInvalid))}}`;
 
+/** Elements of a list, joined by a comma if there are some on both sides. */
+export const joined = (one: string, other: string): string =>
+  one === "" || other === "" ? one + other : `${one},${other}`;
+
 /** True for text that shows: neither empty nor only white space. */
 export const isVisible = (text: string): boolean => /\S/.test(text);
 

@@ -4,7 +4,7 @@ import type { ModelRequest, ToolSpec } from "../model/completer.ts";
 import { fitsStrict } from "../tools/strict-schema.ts";
 import { adaptSchema } from "./json-schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
-import { isVisible, quote } from "./json-text.ts";
+import { isVisible, joined, quote } from "./json-text.ts";
 import { fragments } from "./openai-blocks.ts";
 import type { Target, WireRequest } from "./protocol.ts";
 import { effortOf, nearestEffort } from "./reasoning.ts";
@@ -82,9 +82,6 @@ const cacheKey = ({ context }: ModelRequest): string => {
   const thread = `${context.session}\n${context.thread}`;
   return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
-
-const joined = (one: string, other: string): string =>
-  one === "" || other === "" ? one + other : `${one},${other}`;
 
 /**
  * All messages; the media of a block of results follow it as one user message (MO-14). A user's turn is last. The text

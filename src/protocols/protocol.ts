@@ -56,6 +56,17 @@ export interface Faults {
   readonly broken: (sentence: string) => Error;
 }
 
+/** Sends one post of a protocol; the key is put in here (MO-6). */
+export type Post = (
+  url: string,
+  init: {
+    readonly method: "POST";
+    readonly headers: Headers;
+    readonly body: string;
+    readonly signal: AbortSignal;
+  },
+) => Promise<Response>;
+
 /** A wire format: pure in both directions (MO-2). */
 export interface Protocol {
   readonly path: string;
@@ -63,12 +74,7 @@ export interface Protocol {
   readonly build: (request: ModelRequest, target: Target) => WireRequest;
   readonly decoder: (request: ModelRequest, target: Target, faults: Faults, requestId?: string) => Decoder;
   /** Posts a body to a URL, as the vendor's SDK would; error answers are answers. Loads the SDK at first use. */
-  readonly post: (
-    address: string,
-    fetch: typeof globalThis.fetch,
-    body: string,
-    signal: AbortSignal,
-  ) => Promise<Response>;
+  readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
 /** A frame's data as a JSON object; Gemini's errors come as a list. */

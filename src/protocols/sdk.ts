@@ -37,8 +37,8 @@ export const createPost = (load: () => Promise<Client>): Protocol["post"] => {
     known.set(path, built);
     return built;
   };
-  return async (address, fetch, body, signal) => {
+  return async (address, send, body, signal) => {
     const { url, headers } = known.get(address) ?? (await builtFor(address));
-    return fetch(url, { method: "POST", headers, body, signal });
+    return send(url, { method: "POST", headers, body, signal });
   };
 };

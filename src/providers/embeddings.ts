@@ -3,6 +3,7 @@ import type { Egress } from "../tools/egress.ts";
 import { endpoint } from "./address.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
+import { credentials } from "./secrets.ts";
 
 /** Embeddings over the chat completions API's `/embeddings` (AG-41). */
 
@@ -33,10 +34,7 @@ export const fetchEmbeddings = async (
   const base = config.base_url ?? profile.baseUrl;
   if (base === null) throw new Error(`provider ${config.name}: base_url is missing`);
   const headers = new Headers({ "content-type": "application/json" });
-  const key = config.api_key === undefined ? null : secret(config.api_key);
-  if (key !== null && (config.auth ?? profile.auth) === "x-api-key") headers.set("x-api-key", key);
-  else if (key !== null) headers.set("authorization", `Bearer ${key}`);
-  for (const [name, value] of Object.entries(config.headers)) headers.set(name, secret(value));
+  for (const [name, value] of credentials({ profile, config }, secret)) headers.set(name, value);
   const response = await egress(endpoint(secret(base), profile.protocol, "/embeddings"), {
     method: "POST",
     headers,

@@ -1,5 +1,7 @@
 import { modelError } from "../model/failure.ts";
 import type { Origin } from "../model/failure.ts";
+import type { Profile } from "./profile.ts";
+import type { ProviderConfig } from "./schema.ts";
 
 /**
  * Gives a config text with its `${NAME}` references resolved; throws an error that names field, secret and the way out
@@ -7,10 +9,8 @@ import type { Origin } from "../model/failure.ts";
  */
 export type SecretReader = (text: string, field: string) => string;
 
-const firstName = (text: string): string => /\$\{([^}]*)/.exec(text)?.[1] ?? "";
-
 const unset = (field: string, text: string): string => {
-  const name = firstName(text);
+  const name = /\$\{([^}]*)/.exec(text)?.[1] ?? "";
   return `${field}: secret ${name} is not set (wrangler secret put ${name})`;
 };
 
@@ -25,4 +25,20 @@ export const reveal = (text: string, field: string, read: SecretReader, origin: 
   }
   if (value.trim() === "") throw modelError("auth", origin, unset(field, text));
   return value;
+};
+
+/** The key and the configured headers of one request, by lower-case name; `read` is told the key of each text. */
+export const credentials = (
+  { profile, config }: { readonly profile: Profile; readonly config: ProviderConfig },
+  read: SecretReader,
+): ReadonlyMap<string, string> => {
+  const out = new Map<string, string>();
+  if (config.api_key !== undefined) {
+    const key = read(config.api_key, "api_key");
+    if ((config.auth ?? profile.auth) === "x-api-key") out.set("x-api-key", key);
+    else out.set("authorization", `Bearer ${key}`);
+  }
+  for (const [name, value] of Object.entries(config.headers))
+    out.set(name.toLowerCase(), read(value, `headers.${name}`));
+  return out;
 };

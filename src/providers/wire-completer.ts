@@ -11,13 +11,13 @@ import { holdUntil } from "../model/rate-headers.ts";
 import { anthropicMessages } from "../protocols/anthropic-messages.ts";
 import { answerFailure, checkStream, faultsOf, readReply, sendFailure } from "../protocols/attempt.ts";
 import { openAiChat } from "../protocols/openai-chat.ts";
-import type { Protocol, Target } from "../protocols/protocol.ts";
+import type { Post, Protocol, Target } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress.ts";
 import { endpoint } from "./address.ts";
 import { describeServed } from "./entry.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
-import { reveal } from "./secrets.ts";
+import { credentials, reveal } from "./secrets.ts";
 import type { SecretReader } from "./secrets.ts";
 
 export interface WireOptions {
@@ -40,37 +40,15 @@ const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
   "openai-chat": openAiChat,
 };
 
-/** The key and the configured headers of one attempt, secrets revealed. */
-const credentials = (options: WireOptions, origin: Origin): ReadonlyMap<string, string> => {
-  const { config, profile, secret, field } = options;
-  const out = new Map<string, string>();
-  if (config.api_key !== undefined) {
-    const key = reveal(config.api_key, `${field}.api_key`, secret, origin);
-    if ((config.auth ?? profile.auth) === "x-api-key") out.set("x-api-key", key);
-    else out.set("authorization", `Bearer ${key}`);
-  }
-  for (const [name, value] of Object.entries(config.headers))
-    out.set(name.toLowerCase(), reveal(value, `${field}.headers.${name}`, secret, origin));
-  return out;
-};
-
-/** The `fetch` of a protocol: the egress, with the key put in here (MO-6). */
-const createFetch = (options: WireOptions, origin: Origin): typeof globalThis.fetch => {
-  const send = async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
-    const headers = new Headers(init.headers);
+/** Sends over the egress, with the key put in here (MO-6). */
+const createPost =
+  (egress: Egress, keys: ReadonlyMap<string, string>): Post =>
+  (url, { method, headers: built, body, signal }) => {
+    const headers = new Headers(built);
     headers.delete("authorization");
-    for (const [name, value] of credentials(options, origin)) headers.set(name, value);
-    return options.egress(input instanceof Request ? input.url : input, {
-      method: init.method ?? "POST",
-      headers,
-      ...(typeof init.body === "string" && { body: init.body }),
-      ...(init.signal && { signal: init.signal }),
-      redirects: "refuse",
-      maxBytes: null,
-    });
+    for (const [name, value] of keys) headers.set(name, value);
+    return egress(url, { method, headers, body, signal, redirects: "refuse", maxBytes: null });
   };
-  return send;
-};
 
 /** Where requests go, worked out anew when the provider's address is another. */
 const createAddress = ({ config, profile, secret, field }: WireOptions, path: string) => {
@@ -92,7 +70,6 @@ interface Attempt {
   readonly options: WireOptions;
   readonly protocol: Protocol;
   readonly target: Target;
-  readonly fetch: typeof globalThis.fetch;
   readonly address: (origin: Origin) => string;
   readonly origin: Origin;
   readonly request: ModelRequest;
@@ -114,7 +91,6 @@ const send = async ({
   options,
   protocol,
   target,
-  fetch,
   address,
   origin,
   request,
@@ -125,11 +101,12 @@ const send = async ({
   readonly hash: Promise<string>;
 }> => {
   const url = address(origin);
-  credentials(options, origin);
+  const { secret, egress, field } = options;
+  const keys = credentials(options, (text, key) => reveal(text, `${field}.${key}`, secret, origin));
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
-  const sent = protocol.post(url, fetch, body, deadlines.signal);
+  const sent = protocol.post(url, createPost(egress, keys), body, deadlines.signal);
   const hash = digest(body);
   let response: Response;
   let failure: ModelError | null;
@@ -188,7 +165,6 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const provider = config.name;
   const target = targetOf(options);
   const protocol = protocols[options.profile.protocol];
-  const fetch = createFetch(options, { provider, model });
   const address = createAddress(options, protocol.path);
   return {
     provider,
@@ -198,7 +174,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);
       try {
-        return await run({ options, protocol, target, fetch, address, origin, request, deadlines }, onDelta);
+        return await run({ options, protocol, target, address, origin, request, deadlines }, onDelta);
       } finally {
         deadlines.stop();
       }
