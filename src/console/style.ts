@@ -18,6 +18,8 @@ input, select, textarea, button { font: inherit; padding: 0.25rem 0.5rem; }
 #log { flex: 1; overflow-y: auto; padding: 1rem; display: flex; flex-direction: column; gap: 0.6rem; }
 #log > *, .ask { max-width: 54rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .user { align-self: flex-end; background: var(--soft); border-radius: 0.6rem; padding: 0.4rem 0.8rem; }
+[data-agent] { margin-left: 1.5rem; }
+[data-agent]::before { content: attr(data-agent); display: block; opacity: 0.65; font-size: 0.85rem; }
 .note { opacity: 0.65; font-size: 0.85rem; }
 .failure { color: #c0392b; }
 .open::after { content: "▍"; opacity: 0.6; }

@@ -7,6 +7,8 @@ let connection = null;
 let items = new Map();
 let calls = new Map();
 let waiting = new Map();
+/** Whom an event is of, if not of the session's own agent. */
+let called = "";
 
 function element(tag, kind, text) {
   const made = document.createElement(tag);
@@ -23,6 +25,7 @@ function following(change) {
 }
 
 function show(made) {
+  if (called !== "") made.dataset.agent = called;
   following(() => log.append(made));
   return made;
 }
@@ -135,7 +138,11 @@ function clear() {
 }
 
 const frames = {
-  event: ({ event }) => events[event.type]?.(event),
+  event: ({ event }) => {
+    called = event.thread === "main" ? "" : event.agent.prefix + " " + event.agent.name;
+    if (called === "" || !/^run_/.test(event.type)) events[event.type]?.(event);
+    called = "";
+  },
   delta: ({ item, off, data }) => {
     const known = items.get(item);
     if (known === undefined || known.length !== off) return;

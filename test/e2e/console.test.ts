@@ -114,6 +114,22 @@ test("AP-54: text that is sent from the console streams its answer", async () =>
   await picture("cancelled");
 });
 
+test("AP-54 AG-17: what called agents do stands under their names, and their ends do not end the session's run", async () => {
+  await openSession();
+  await say("team");
+  await page.evaluate(`statuses = [];
+    new MutationObserver(([change]) => statuses.push(change.target.textContent))
+      .observe(document.querySelector("#status"), { childList: true })`);
+  await page.locator("#log", { hasText: "That was **team**" }).waitFor();
+  await page.locator("#status", { hasText: "idle" }).waitFor();
+  const of = (name: string): Promise<number> => page.locator(`#log > [data-agent="${name}"]`).count();
+  expect([await of("🔭 scout"), await of("🔨 builder")].map((count) => count > 2)).toEqual([true, true]);
+  expect(await page.locator("#log > .user[data-agent]").count()).toBe(0);
+  const statuses = await page.evaluate<readonly string[]>("statuses");
+  expect(statuses.filter((text) => text.startsWith("idle"))).toEqual(["idle · end_turn"]);
+  await picture("team");
+});
+
 test("AP-54: tools show their input, outcome and output", async () => {
   await openSession();
   await say("files");
