@@ -57,7 +57,7 @@ export const ofTeam = ({
   engines,
   team,
 }: TeamParts): Pick<LiveParts, "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"> => ({
-  notes: (owner) => notesAt(team(), owner),
+  notes: (owner) => notesAt(team, owner),
   memory: (tenant) => memoryAt(team, tenant),
   reflections: (tenant) => reflectionsAt(team, tenant),
   lease: (request) => team().lease(request),

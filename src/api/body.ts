@@ -26,22 +26,12 @@ async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   if (Number(request.headers.get("Content-Length") ?? 0) > limit) tooLarge(limit);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = request.body?.getReader();
-  for (let read = await reader?.read(); read !== undefined && !read.done; read = await reader?.read()) {
-    size += read.value.byteLength;
-    if (size > limit) {
-      await reader?.cancel();
-      tooLarge(limit);
-    }
-    chunks.push(read.value);
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > limit) tooLarge(limit);
+    chunks.push(chunk);
   }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return bytes;
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
 function decode(bytes: Uint8Array): string {

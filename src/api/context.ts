@@ -1,7 +1,7 @@
 import type { Principal, SessionRpc } from "../agent/rpc.ts";
-import type { Team } from "../config/team.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { TeamDirectory } from "../engine/access/rpc.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Authenticator } from "./credentials.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
@@ -43,29 +43,7 @@ export interface RouterContext {
   };
 }
 
-/** An effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
-export interface ToolListing {
-  readonly name: string;
-  readonly toolbox: string;
-  readonly description: string;
-  readonly safety: string;
-}
-
-/** Another agent that an agent may call, with the tools that it then has (AG-19). */
-interface CallListing {
-  readonly agent: string;
-  readonly inherit: string;
-  readonly tools: readonly string[];
-}
-
-export interface RouterDependencies {
-  readonly team: Team;
-  /** The effective tools of an agent, by the one function of AG-19. */
-  readonly toolsOf: (agent: string) => readonly ToolListing[];
-  /** Whom an agent may call. */
-  readonly callsOf: (agent: string) => readonly CallListing[];
-  /** Context window of a provider's model in tokens, as this agent's turns have it (CF-22). */
-  readonly windowOf: (provider: string, model: string, agent?: string) => number;
+export interface RouterDependencies extends Pick<Engine, "team" | "toolsOf" | "callsOf" | "windowOf"> {
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   /** Takes one JSON line (RE-12). */

@@ -1,29 +1,15 @@
 import type { Agent } from "../config/team.ts";
-import type { RequestContext, Router, RouterEnv, ToolListing } from "./context.ts";
+import type { RequestContext, Router, RouterEnv } from "./context.ts";
 import { limits } from "./limits.ts";
 import { repeat } from "./platform.ts";
 
 /** What the team offers, as `GET /v1/capabilities`, `/v1/agents` and `/v1/models` tell it. Holds no secret. */
 
-export interface AgentListing {
-  readonly name: string;
-  readonly description: string;
-  readonly prefix: string;
-  readonly provider: string;
-  readonly model: string;
-  readonly context_window: number;
-  readonly tools: readonly ToolListing[];
-  readonly calls: ReturnType<Router["callsOf"]>;
-  readonly skills: readonly string[];
-  readonly effects: readonly string[];
-  readonly revision: string;
-}
-
 const modelOf = (router: Router, { provider, model }: Pick<Agent, "provider" | "model">): string =>
   model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
 
 /** An agent with its effective tools (CF-26). */
-export function describeAgent(router: Router, agent: Agent): AgentListing {
+export function describeAgent(router: Router, agent: Agent): Readonly<Record<string, unknown>> {
   const model = modelOf(router, agent);
   return {
     name: agent.name,

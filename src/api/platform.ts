@@ -3,17 +3,7 @@ import { fieldsOf } from "./body.ts";
 
 /** Calls to Durable Objects: what the platform throws is no fault of the callee's (RE-2). */
 
-interface PlatformFault {
-  readonly retryable: boolean;
-  readonly overloaded: boolean;
-}
-
-const faultOf = (thrown: unknown): PlatformFault => {
-  const { retryable, overloaded } = fieldsOf(thrown);
-  return { retryable: retryable === true, overloaded: overloaded === true };
-};
-
-const overloaded = (detail: string): never => refuse("overloaded", detail, { retryAfterMs: 1000 });
+const busy = (detail: string): never => refuse("overloaded", detail, { retryAfterMs: 1000 });
 
 /**
  * Calls an object. A fault that the platform calls retryable is tried once more where the call may be repeated;
@@ -24,15 +14,15 @@ export async function repeat<T>(call: () => Promise<T>, repeatable: boolean): Pr
     try {
       return await call();
     } catch (thrown) {
-      const fault = faultOf(thrown);
-      if (fault.overloaded) return overloaded("The session has more requests than it can take: try again.");
-      if (!fault.retryable) throw thrown;
+      const { retryable, overloaded } = fieldsOf(thrown);
+      if (overloaded === true) return busy("The session has more requests than it can take: try again.");
+      if (retryable !== true) throw thrown;
       if (!repeatable) {
-        return overloaded(
+        return busy(
           "The session was interrupted, so the outcome is unknown: send an Idempotency-Key to repeat safely.",
         );
       }
-      if (attempt === 2) return overloaded("The session was interrupted: try again.");
+      if (attempt === 2) return busy("The session was interrupted: try again.");
     }
   }
 }

@@ -6,9 +6,10 @@ import type { Fields } from "./body.ts";
 /** How a route's parameters read: `list` takes `a,b` as well as repetition, `pairs` takes `name[key]=value`, `time` milliseconds or RFC 3339. */
 export type QueryKinds = Readonly<Record<string, "integer" | "time" | "boolean" | "list" | "pairs">>;
 
-const wrong = (name: string, message: string): never =>
+/** Refuses a parameter of a request by its name. */
+export const wrong = (name: string, message: string, code = "invalid_query"): never =>
   refuse("invalid_request", `/${name}: ${message}`, {
-    errors: [{ pointer: `/${name}`, code: "invalid_query", message }],
+    errors: [{ pointer: `/${name}`, code, message }],
   });
 
 const scalar = (name: string, text: string, kind: QueryKinds[string] | undefined): unknown => {

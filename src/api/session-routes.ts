@@ -6,7 +6,6 @@ import type { Fields } from "./body.ts";
 import { callSession, callTeam, idempotencyKey, merged } from "./calls.ts";
 import type { Authorized, SessionRequest } from "./context.ts";
 import { limits } from "./limits.ts";
-import { notes } from "./notes.ts";
 import { readQuery } from "./query.ts";
 import { commandBody, operation, performed } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -85,6 +84,16 @@ async function mint(context: SessionRequest): Promise<Response> {
   const ttl = Math.floor(router.team.access.token_ttl / 1000);
   const key = idempotencyKey(context.request, {});
   return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session }) }, key));
+}
+
+/** Notes of a session. Those that sessions share live with the team, and the session says whose it sees (AG-47). */
+async function notes(context: SessionRequest): Promise<Response> {
+  const params = readQuery(context.url.searchParams, {});
+  const reply = await callSession(context, { op: "notes", params });
+  const { agents } = JSON.parse(reply.json) as { readonly agents?: readonly string[] | null };
+  if (agents === undefined) return answer(reply);
+  const { session: _, ...principal } = context.principal;
+  return answer(await callTeam({ ...context, principal }, "list_notes", { agents: agents && [...agents] }));
 }
 
 export const sessionRoutes: readonly Route[] = [

@@ -44,11 +44,7 @@ export async function upgradeKnown(context: SessionRequest): Promise<Response> {
 
 const closeCode = (problem: Problem): number => {
   const { status } = problemKinds[problem.code];
-  if (status === 401) return 4401;
-  if (status === 403) return 4403;
-  if (status === 404) return 4404;
-  if (status === 429) return 4429;
-  return status === 400 ? 4400 : 1013;
+  return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : 1013;
 };
 
 /** The credential in an `auth` frame; anything else before it is a bad frame. */
@@ -139,8 +135,7 @@ function receive(lobby: Lobby, late: Late): void {
 /** A socket whose first frame must be `auth`, within 5 s. */
 export function upgradeUnknown(late: Late): Response {
   checkUpgrade(late.context.request);
-  const [client, server] = Object.values(new WebSocketPair());
-  if (client === undefined || server === undefined) return refuse("internal", "No socket pair.");
+  const { 0: client, 1: server } = new WebSocketPair();
   server.accept();
   receive({ socket: server, waiting: [], phase: "auth" }, late);
   return switching(late.context.request, client);

@@ -1,7 +1,8 @@
-import { ProblemError, refuse } from "../agent/problem.ts";
+import { ProblemError } from "../agent/problem.ts";
 import type { Fields } from "./body.ts";
 import type { SessionRequest } from "./context.ts";
 import { times } from "./limits.ts";
+import { wrong } from "./query.ts";
 import { eventIn, problemIn, watch } from "./watch.ts";
 import type { Frame, Hello, Watch } from "./watch.ts";
 
@@ -24,11 +25,6 @@ function eventText(frame: Frame): string {
     : `event: ${event.type}\nid: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-const wrong = (pointer: string, message: string): never =>
-  refuse("invalid_request", `${pointer}: ${message}`, {
-    errors: [{ pointer, code: "invalid_query", message }],
-  });
-
 const isTexts = (value: unknown): value is readonly string[] | undefined =>
   value === undefined || (Array.isArray(value) && value.every((item) => typeof item === "string"));
 
@@ -37,21 +33,21 @@ const deltasOf = (value: unknown): Hello["deltas"] =>
     ? value
     : value === undefined
       ? "all"
-      : wrong("/deltas", "is all, text or none.");
+      : wrong("deltas", "is all, text or none.");
 
 /** The cursor to resume from: `Last-Event-ID` beats `after`. */
 function cursorOf(request: Request, after: unknown): number | undefined {
   const last = request.headers.get("Last-Event-ID");
   const value = last === null ? after : /^\d{1,15}$/.test(last) ? Number(last) : last;
   if (value === undefined || (typeof value === "number" && value >= 0)) return value;
-  return wrong(last === null ? "/after" : "/Last-Event-ID", "is the seq of an event, from 0.");
+  return wrong(last === null ? "after" : "Last-Event-ID", "is the seq of an event, from 0.");
 }
 
 function helloOf(request: Request, query: Fields): Hello {
   const { after, types, thread, deltas, live: _, ...unknown } = query;
   const [stray] = Object.keys(unknown);
-  if (stray !== undefined) wrong(`/${stray}`, "does not go with a stream.");
-  if (!isTexts(types)) return wrong("/types", "is a list of event types.");
+  if (stray !== undefined) wrong(stray, "does not go with a stream.");
+  if (!isTexts(types)) return wrong("types", "is a list of event types.");
   const cursor = cursorOf(request, after);
   return {
     deltas: deltasOf(deltas),
@@ -92,8 +88,7 @@ function pulse(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<type
 /** Streams a session's log. What the session refuses before its first frame is an HTTP problem. */
 export async function streamEvents(context: SessionRequest, query: Fields): Promise<Response> {
   const source = await watch(context, helloOf(context.request, query));
-  const frames = source.batches[Symbol.asyncIterator]();
-  const opened = await frames.next();
+  const opened = await source.batches.next();
   const first = opened.done === true ? [] : opened.value;
   const refused = first.find((frame) => frame.type === "error");
   if (refused !== undefined) {
@@ -109,10 +104,7 @@ export async function streamEvents(context: SessionRequest, query: Fields): Prom
     source.close();
   };
   writer.closed.then(stop, stop);
-  void copy({ ...source, batches: { [Symbol.asyncIterator]: () => frames } }, first, writer).then(
-    () => writer.close().catch(stop),
-    stop,
-  );
+  void copy(source, first, writer).then(() => writer.close().catch(stop), stop);
   return new Response(readable, {
     headers: { "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" },
   });

@@ -1,10 +1,10 @@
-import { refuse } from "../agent/problem.ts";
 import { answer, json } from "./answers.ts";
 import { fieldsOf } from "./body.ts";
 import type { Fields } from "./body.ts";
 import { callSession, idempotencyKey } from "./calls.ts";
 import type { SessionRequest } from "./context.ts";
 import { limits } from "./limits.ts";
+import { wrong } from "./query.ts";
 import { eventIn, watch } from "./watch.ts";
 import type { Frame, Watch } from "./watch.ts";
 
@@ -33,10 +33,7 @@ function splitWait(body: Fields, unasked: number): { readonly wait: number; read
   if (typeof wait === "number" && wait >= 0 && wait <= limits.wait_seconds) {
     return { wait, input };
   }
-  const message = `is a number of seconds from 0 to ${limits.wait_seconds}.`;
-  return refuse("invalid_request", `/wait: ${message}`, {
-    errors: [{ pointer: "/wait", code: "out_of_range", message }],
-  });
+  return wrong("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
 }
 
 const watched = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];

@@ -23,7 +23,7 @@ export interface Hello {
 
 /** Batches of frames as they come, until the session or `close` ends them; a batch is acknowledged when the next is asked for. */
 export interface Watch {
-  readonly batches: AsyncIterable<readonly Frame[]>;
+  readonly batches: AsyncGenerator<readonly Frame[]>;
   /** Why the session ended it, once it did. */
   readonly ending: () => Problem;
   close(): void;

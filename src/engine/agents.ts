@@ -5,10 +5,7 @@ import type { ClientTool, Session } from "../agent/state.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { workspacePath } from "../sandbox/paths.ts";
-import type { Toolbox } from "../tools/define-tool.ts";
 import { builtInToolboxes, coreTools } from "../config/known.ts";
-import type { Effect } from "../agent/effect.ts";
-import type { Guard } from "../agent/guard.ts";
 import {
   delegationOf,
   narrowedLimits,
@@ -16,7 +13,7 @@ import {
   withLendersPaths,
   writablePathsOf,
 } from "./called.ts";
-import { beyondDepth, effectiveTools } from "./effective-tools.ts";
+import { beyondDepth, declared, effectiveTools, hasNone } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
@@ -24,6 +21,7 @@ import { asksForTurns, runBoundsOf } from "./budgets.ts";
 import { clientToolsOf } from "./client-tools.ts";
 import { judge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
+import type { Deployment } from "./lacks.ts";
 import { laneTo, lanesOf } from "./lanes.ts";
 import type { MakeCompleter } from "./lanes.ts";
 import { memoryOf } from "./memory.ts";
@@ -34,18 +32,9 @@ import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 
 /** Builds running agents from a compiled team; each is made once per isolate and kind of session. */
 
-export interface AgentParts {
-  /** With its model ids resolved. */
-  readonly team: Team;
-  readonly toolboxes: readonly Toolbox[];
-  /** The built-in guards and those of the team's extensions. */
-  readonly guards: readonly Guard[];
-  /** Effects of the team's extensions. */
-  readonly effects: readonly Effect[];
+export interface AgentParts extends Deployment {
   /** Named checks of the team's extensions (AG-37). */
   readonly checks: readonly OutputCheck[];
-  /** Provider kinds that this deployment speaks. */
-  readonly kinds: readonly string[];
   /** Toolboxes that this deployment cannot serve, and why. */
   readonly unavailable: ReadonlyMap<string, string>;
   readonly make: MakeCompleter;
@@ -60,8 +49,10 @@ const limitsOf = (team: Team, agent: AgentConfig): RunLimits => ({
   ...timeoutsOf(agent),
 });
 
-const clientSpecs = (tools: readonly ClientTool[]): Agent["specs"] =>
-  tools.map(({ name, description, params }) => ({ name, description, schema: params }));
+const specsOf = (tools: Agent["tools"], client: readonly ClientTool[]): Agent["specs"] => [
+  ...declared(tools).map(({ tool: { name, description, schema } }) => ({ name, description, schema })),
+  ...client.map(({ name, description, params }) => ({ name, description, schema: params })),
+];
 
 const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalTimeout"> => {
   const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
@@ -125,12 +116,8 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const { team } = parts;
   const { agent, standing } = cast;
   const tools = withLendersPaths(team, cast, effectiveTools(parts, cast, variant.tools));
-  const disabled = agent.options.tool_access.trim() !== "";
   const client = clientToolsOf(team, cast, tools, variant);
-  const own = [...tools.values()]
-    .filter(({ tool }) => tool.aliasOf === undefined)
-    .map(({ tool: { name, description, schema } }) => ({ name, description, schema }));
-  const specs = [...own, ...clientSpecs(client.tools)];
+  const specs = specsOf(tools, client.tools);
   const known = new Set([
     ...parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
     ...coreTools,
@@ -153,7 +140,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     lanes: lanesOf(team, withCallersModel(team, cast, override), override, parts.make),
     tools,
     specs,
-    toolsDisabled: disabled,
+    toolsDisabled: hasNone(agent),
     system: promptsOf(team, cast, specs, delegation, variant.external?.text ?? ""),
     limits: narrowedLimits(limitsOf(team, agent), standing),
     memory: memoryOf(agent),

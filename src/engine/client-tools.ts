@@ -3,7 +3,7 @@ import type { Problem } from "../agent/problem.ts";
 import type { ClientTool, Session } from "../agent/state.ts";
 import type { Team } from "../config/team.ts";
 import { schemaProblem } from "../tools/json-schema-check.ts";
-import { withinCeiling } from "./effective-tools.ts";
+import { hasNone, withinCeiling } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
 
 /** Tools that the caller of a session brings along (TB-38). */
@@ -65,7 +65,7 @@ export const clientToolsOf = (
   const callers = team.agents.filter(({ name }) => edges.includes(name));
   const lent = callers.every(({ delegation }) => delegation.inherit === "union");
   const tools =
-    lent && agent.options.tool_access.trim() === ""
+    lent && !hasNone(agent)
       ? clientTools.filter(({ name }) => !own.has(name) && withinCeiling(name, ceiling))
       : [];
   return { tools, lenders };

@@ -17,7 +17,7 @@ import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { briefingOf } from "./briefing.ts";
-import { callsOf, effectiveTools } from "./effective-tools.ts";
+import { callsOf, declared, effectiveTools } from "./effective-tools.ts";
 import { egressOf } from "./egress.ts";
 import { teamBudgetsOf } from "./budgets.ts";
 import type { Engine } from "./engine.ts";
@@ -34,8 +34,6 @@ import { withModels, withSecrets } from "./secrets.ts";
 import type { Bindings, SecretReader } from "./secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
-
-export type { Bindings } from "./secrets.ts";
 
 export interface EngineOptions {
   readonly team: Team;
@@ -138,11 +136,12 @@ export const createEngine = (options: EngineOptions): Engine => {
   const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
   const parts = { team, toolboxes, guards, effects, checks, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
+  const toolsIn = (agent: AgentConfig) => effectiveTools(parts, { agent, standing: null }, null);
   return {
     team: withToolSecrets(team, toolboxes),
     revision: team.revision,
     definition: JSON.stringify(definitionOf(options.team)),
-    rules: rulesOf({ team, env, tools: (agent) => effectiveTools(parts, { agent, standing: null }, null) }),
+    rules: rulesOf({ team, env, tools: toolsIn }),
     redactor,
     logLine: createLogLine(redactor, team.redaction.names),
     maxRunningThreads: team.sessions.max_running_threads,
@@ -161,14 +160,12 @@ export const createEngine = (options: EngineOptions): Engine => {
     toolsOf: (name) => {
       const agent = configOf(name);
       if (agent === undefined) return [];
-      return [...effectiveTools(parts, { agent, standing: null }, null).values()]
-        .filter(({ tool }) => tool.aliasOf === undefined)
-        .map(({ tool, toolbox }) => ({
-          name: tool.name,
-          toolbox,
-          description: tool.description,
-          safety: safetyOf(tool),
-        }));
+      return declared(toolsIn(agent)).map(({ tool, toolbox }) => ({
+        name: tool.name,
+        toolbox,
+        description: tool.description,
+        safety: safetyOf(tool),
+      }));
     },
     callsOf: (name) => {
       const agent = configOf(name);

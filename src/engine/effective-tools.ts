@@ -27,13 +27,18 @@ export interface Cast {
 
 type Tools = ReadonlyMap<string, BoundTool>;
 
+/** Tools under their own names: what a model and the API are shown. */
+export const declared = (tools: Tools): readonly BoundTool[] =>
+  [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined);
+
 /** Whether a session's ceiling leaves a tool. */
 export const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
   ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
 
 const isNameless = (standing: Standing | null): boolean => standing !== null && standing.adHoc !== null;
 
-const hasNone = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
+/** Whether `tool_access` takes all tools from an agent. */
+export const hasNone = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
 
 /** `delegate` and `spawn_agents` are one tool: a whitelist that names one has both. */
 const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
@@ -166,9 +171,7 @@ export const callsOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdg
       writablePaths: null,
       adHoc: null,
     };
-    const tools = [...effectiveTools(parts, { agent, standing }, null).values()]
-      .filter(({ tool }) => tool.aliasOf === undefined)
-      .map(({ tool }) => tool.name);
+    const tools = declared(effectiveTools(parts, { agent, standing }, null)).map(({ tool }) => tool.name);
     return { agent: agent.name, inherit, tools };
   });
 };

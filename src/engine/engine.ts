@@ -14,6 +14,14 @@ import type { NotesOwner } from "./access/notes.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
+/** An effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
+interface ToolListing {
+  readonly name: string;
+  readonly toolbox: string;
+  readonly description: string;
+  readonly safety: string;
+}
+
 /** A compiled team made runnable: what sessions ask of it. Built once per isolate and revision. */
 export interface Engine {
   /** With its model ids resolved (CF-19). */
@@ -38,12 +46,8 @@ export interface Engine {
   readonly budgets: TeamBudgets;
   readonly sandbox: (session: Pick<Session, "tenant" | "id">) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
-  readonly toolsOf: (agent: string) => readonly {
-    readonly name: string;
-    readonly toolbox: string;
-    readonly description: string;
-    readonly safety: string;
-  }[];
+  /** The effective tools of an agent in `main`, by the one function of AG-19. */
+  readonly toolsOf: (agent: string) => readonly ToolListing[];
   /** Whom an agent may call, and with which tools (AG-19). */
   readonly callsOf: (agent: string) => readonly CallEdge[];
   /** Context window of a provider's model in tokens, as this agent's turns have it (CF-22). */

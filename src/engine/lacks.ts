@@ -10,8 +10,10 @@ import { providerOf } from "./models.ts";
 /** What a definition needs and this deployment lacks (CF-34). */
 
 export interface Deployment {
+  /** With its model ids resolved. */
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
+  /** The built-in guards and those of the team's extensions. */
   readonly guards: readonly Guard[];
   /** Effects of the team's extensions. */
   readonly effects: readonly Effect[];

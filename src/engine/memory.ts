@@ -8,7 +8,7 @@ import type { Profile } from "../providers/profile.ts";
 import type { Egress } from "../tools/egress.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { providerOf } from "./models.ts";
-import { readSecrets } from "./secrets.ts";
+import { readSecrets, referencesOf } from "./secrets.ts";
 import type { Bindings } from "./secrets.ts";
 
 /** An agent's memory from its config (AG-41). */
@@ -27,22 +27,14 @@ interface EmbedderParts {
   readonly profiles: readonly Profile[];
 }
 
-const textsOf = ({ api_key = "", base_url = "", headers, model }: Provider): readonly string[] => [
-  api_key,
-  base_url,
-  model,
-  ...Object.values(headers),
-];
-
 const embedderAt = (
   { team, env, egress, redactor }: EmbedderParts,
   config: Provider,
   profile: Profile,
 ): Embedder => ({
   embed: async (texts, signal) => {
-    const names = textsOf(config).flatMap((text) => referencesIn(text).names);
-    const values = await readSecrets(env, names);
-    for (const [name, value] of values) redactor.learn(name, value);
+    const names = [...referencesOf(config), ...referencesIn(config.model).names];
+    const values = await readSecrets(env, names, redactor.learn);
     const secret = (text: string): string => {
       const resolved = resolveReferences(text, (name) => values.get(name));
       if (resolved.ok) return resolved.value;

@@ -39,8 +39,7 @@ const reaching = (tool: Tool, { env, team, egress, redactor }: ReachParts): Tool
   return {
     ...tool,
     run: async (args, context) => {
-      const values = await readSecrets(env, secrets);
-      for (const [name, value] of values) redactor.learn(name, value);
+      const values = await readSecrets(env, secrets, redactor.learn);
       const unset = secrets.find((name) => !values.has(name));
       if (unset !== undefined) return toolError("unavailable", missingReference(tool.name, unset, team));
       const reach = createReach(tool, values, { egress, signal: context.signal });

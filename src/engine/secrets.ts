@@ -22,7 +22,8 @@ export const textOf = (env: Bindings, name: string): string | null => {
   return typeof value === "string" && value !== "" ? value : null;
 };
 
-const isSet = (env: Bindings, name: string): boolean =>
+/** Whether a name is bound to a text, or to a secret of the Secrets Store. */
+export const isSet = (env: Bindings, name: string): boolean =>
   !isReserved(name) && (textOf(env, name) !== null || isStored(env[name]));
 
 /** The first reference of a text that nothing is bound to; null if there is none. */
@@ -35,6 +36,10 @@ const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [
   ...(base_url === undefined ? [] : [["base_url", base_url] as const]),
   ...Object.entries(headers).map(([name, value]) => [`headers.${name}`, value] as const),
 ];
+
+/** Names that requests to a provider refer to, its model's apart. */
+export const referencesOf = (provider: Provider): readonly string[] =>
+  textsOf(provider).flatMap(([, text]) => referencesIn(text).names);
 
 /** The sentence about a secret that calls of a provider's model need and that is not set; null if all are. */
 export const unsetSecret = (
@@ -83,17 +88,18 @@ const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map
   return values;
 };
 
-/** Values of the named secrets; what is not set, or cannot be read, is left out. */
+/** Values of the named secrets, of which `learn` is told; what is not set, or cannot be read, is left out. */
 export const readSecrets = async (
   env: Bindings,
   names: readonly string[],
+  learn: (name: string, value: string) => void,
 ): Promise<ReadonlyMap<string, string>> => {
-  const stored = names.filter((name) => isStored(env[name]));
-  const values = stored.length === 0 ? new Map<string, string>() : await fetchStored(env, stored);
+  const values = await fetchStored(env, names);
   for (const name of names) {
     const value = textOf(env, name);
     if (value !== null) values.set(name, value);
   }
+  for (const [name, value] of values) learn(name, value);
   return values;
 };
 
@@ -129,7 +135,7 @@ export const withSecrets = (
   learn: (name: string, value: string) => void,
 ): Completer => {
   const { provider, model } = target;
-  const names = new Set(textsOf(provider).flatMap(([, text]) => referencesIn(text).names));
+  const names = referencesOf(provider);
   let stored: ReadonlyMap<string, string> = new Map();
   const told = new Map<string, string>();
   const valueOf = (name: string): string | undefined => {
@@ -153,8 +159,7 @@ export const withSecrets = (
         const origin = { provider: provider.name, model };
         throw modelError("auth", origin, unsetSecret(team, env, target) ?? "its model is not set");
       }
-      const wanted = [...names].filter((name) => isStored(env[name]));
-      if (wanted.length > 0) stored = await fetchStored(env, wanted);
+      if (names.some((name) => isStored(env[name]))) stored = await fetchStored(env, names);
       return completer.complete(request, options);
     },
   };

@@ -16,11 +16,10 @@ import type { Session } from "../../src/agent/state.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { listNotes, notesAt, readNote, writeNote } from "../../src/engine/access/notes.ts";
-import type { NotesDirectory, NotesOwner } from "../../src/engine/access/notes.ts";
+import type { NotesOwner } from "../../src/engine/access/notes.ts";
 import { addMemories, memoryAt, recallMemories, recentMemories } from "../../src/engine/access/memories.ts";
-import type { MemoryDirectory } from "../../src/engine/access/memories.ts";
 import { addReflections, findReflections, reflectionsAt } from "../../src/engine/access/reflections.ts";
-import type { ReflectionDirectory } from "../../src/engine/access/reflections.ts";
+import type { TenantStores } from "../../src/engine/access/rpc.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/archive.ts";
@@ -134,7 +133,7 @@ export interface BenchOptions {
   /** Tables of the team, for sessions that share them. */
   readonly tables?: Tables;
   /** Stands in for what the tables remember. */
-  readonly memory?: Partial<MemoryDirectory>;
+  readonly memory?: Partial<TenantStores>;
   /** Stands in for the tables' own leases. */
   readonly lease?: TenantDay["lease"];
 }
@@ -193,7 +192,7 @@ export const openBench = ({
   memory = {},
   lease,
 }: BenchOptions): Bench => {
-  const team: NotesDirectory & ReflectionDirectory & MemoryDirectory = {
+  const team: TenantStores = {
     addMemories: async (of, rows) => addMemories(tables, of, rows),
     recentMemories: async (...asked) => recentMemories(tables, ...asked),
     recallMemories: async (...asked) => recallMemories(tables, ...asked),
@@ -278,7 +277,7 @@ export const openBench = ({
       () => ({ grants: async (told) => tellGrants(tables, told, now) }),
       () => now,
     ),
-    notes: (owner: NotesOwner) => notesAt(team, owner),
+    notes: (owner: NotesOwner) => notesAt(() => team, owner),
     memory: (of: string) => memoryAt(() => team, of),
     reflections: (of: string) => reflectionsAt(() => team, of),
     sessionDays: () => engine.team.retention.session_days,

@@ -3,8 +3,11 @@
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;
 
+/** Runs one statement and gives its rows. */
+export type All = (query: string, ...values: readonly Value[]) => readonly Row[];
+
 export interface Database {
-  all(query: string, ...values: readonly Value[]): readonly Row[];
+  readonly all: All;
   /** Runs `work` in one transaction that a throw rolls back. */
   transaction<T>(work: () => T): T;
 }
@@ -109,7 +112,7 @@ export interface Tables {
   /** Rows of a read; none where nothing was ever written. */
   read(query: string, ...values: readonly Value[]): readonly Row[];
   /** Runs `work` in one transaction, with all tables there. */
-  write<T>(work: (all: Database["all"]) => T): T;
+  write<T>(work: (all: All) => T): T;
 }
 
 /** Tables over a database; the schema version is kept in `meta`. `latest` stands for what an older release knew. */

@@ -1,9 +1,7 @@
 import { piecesOf } from "../../chat/text.ts";
-import type { Database, Tables } from "./database.ts";
+import type { All, Tables } from "./database.ts";
 
 /** The definitions that sessions pin (CF-33): one copy of each revision, for as long as an undeleted session may need it. */
-
-type All = Database["all"];
 
 /** Characters of a definition in one row. */
 const partSize = 256 * 1024;

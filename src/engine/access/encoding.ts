@@ -1,34 +1,14 @@
 /** Bytes as text and digests, for keys, tokens and names. */
 
+export { base32 as toBase32, hexOf as toHex } from "../../sandbox/sha256.ts";
 export { fromBase64Url, toBase64Url } from "../../tools/base64.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const utf8 = new TextEncoder();
-const base32Alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** `size` bytes from the platform's cryptographic source. */
 export const randomBytes = (size: number): Bytes => crypto.getRandomValues(new Uint8Array(size));
-
-/** Lower-case base32 without padding; the last character carries the bits that are left. */
-export function toBase32(bytes: Uint8Array): string {
-  let text = "";
-  let bits = 0;
-  let held = 0;
-  for (const byte of bytes) {
-    held = (held << 8) | byte;
-    bits += 8;
-    while (bits >= 5) {
-      bits -= 5;
-      text += base32Alphabet[(held >> bits) & 31];
-    }
-    held &= (1 << bits) - 1;
-  }
-  return bits === 0 ? text : text + base32Alphabet[(held << (5 - bits)) & 31];
-}
-
-export const toHex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide (AP-3). */
 export async function digestOf(...parts: readonly string[]): Promise<Bytes> {

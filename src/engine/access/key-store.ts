@@ -3,7 +3,7 @@ import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agen
 import type { Page } from "../../agent/paging.ts";
 import { refuse } from "../../agent/problem.ts";
 import type { Principal, Scope } from "../../agent/rpc.ts";
-import type { Database, Row, Tables } from "./database.ts";
+import type { All, Row, Tables } from "./database.ts";
 import { newKey } from "./keys.ts";
 import { always } from "./once.ts";
 import type { Done, Once } from "./once.ts";
@@ -71,7 +71,7 @@ const show = (row: Row): KeyInfo => ({
 /** Whether this caller administers the whole deployment rather than one tenant. */
 const isOperator = (principal: Principal): boolean => principal.by === operator || principal.by === "dev";
 
-const findKey = (all: Database["all"], id: string): StoredKey | null => {
+const findKey = (all: All, id: string): StoredKey | null => {
   const [row] = all("SELECT * FROM keys WHERE id = ?", id);
   return row === undefined ? null : { ...show(row), digest: String(row["digest"]) };
 };
@@ -123,7 +123,7 @@ function refuseBadKey(principal: Principal, body: CreateKey, now: number): void 
   }
 }
 
-function insertKey(all: Database["all"], info: KeyInfo, digest: string): void {
+function insertKey(all: All, info: KeyInfo, digest: string): void {
   all(
     `INSERT INTO keys (id, digest, tenant, name, scopes, created_at, created_by, expires_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

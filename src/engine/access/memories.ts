@@ -11,12 +11,10 @@ import type {
   SharedMemory,
 } from "../../agent/memory.ts";
 import { cosine, queryWords, recalled, unpackVector, wordsOf } from "../../agent/recall.ts";
-import type { Database, Row, Tables, Value } from "./database.ts";
-import type { TeamDirectory } from "./rpc.ts";
+import type { All, Row, Tables, Value } from "./database.ts";
+import type { TenantStores } from "./rpc.ts";
 
 /** What agents remember, as the sessions of a tenant share it (AG-41). */
-
-type All = Database["all"];
 
 /** Texts of an owner; the oldest leave first. */
 const mostMemories = 10_000;
@@ -241,11 +239,8 @@ export const forgetSubject = (tables: Tables, tenant: string, subject: string, n
     );
   });
 
-/** What of the team's object a session's memory needs. */
-export type MemoryDirectory = Pick<TeamDirectory, "addMemories" | "recentMemories" | "recallMemories">;
-
 /** The same from a session. */
-export const memoryAt = (team: () => MemoryDirectory, tenant: string): SharedMemory => ({
+export const memoryAt = (team: () => TenantStores, tenant: string): SharedMemory => ({
   add: (rows) => team().addMemories(tenant, rows),
   recent: (owner, limit, seen) => team().recentMemories(tenant, owner, limit, seen),
   recall: (owner, query) => team().recallMemories(tenant, owner, query),

@@ -3,7 +3,8 @@ import type { SharedNotes } from "../../agent/shared-notes.ts";
 import { firstLine, noteContent, noteName, storeLimits } from "../../tools/stores.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { Tables } from "./database.ts";
-import type { TeamDirectory } from "./rpc.ts";
+import { keptMs } from "./once.ts";
+import type { TenantStores } from "./rpc.ts";
 
 /** Notes that the sessions of a tenant share (AG-47). */
 
@@ -12,9 +13,6 @@ export interface NotesOwner {
   readonly tenant: string;
   readonly agent: string | null;
 }
-
-/** How long a write is remembered by its key. */
-const keptMs = 7 * 24 * 3_600_000;
 
 export const readNote = (tables: Tables, { tenant, agent }: NotesOwner, name: string): string | null => {
   const [row] = tables.read(
@@ -71,14 +69,11 @@ export const writeNote = (
   });
 };
 
-/** What of the team's object a session's notes need. */
-export type NotesDirectory = Pick<TeamDirectory, "readNote" | "listNotes" | "writeNote">;
-
 /** The same from a session. */
-export const notesAt = (team: NotesDirectory, owner: NotesOwner): SharedNotes => ({
-  read: (name) => team.readNote(owner, name),
-  list: () => team.listNotes(owner),
-  write: (note, key) => team.writeNote(owner, note, key),
+export const notesAt = (team: () => TenantStores, owner: NotesOwner): SharedNotes => ({
+  read: (name) => team().readNote(owner, name),
+  list: () => team().listNotes(owner),
+  write: (note, key) => team().writeNote(owner, note, key),
 });
 
 export const listNotesSchema = z.strictObject({

@@ -1,12 +1,13 @@
 import { refuse } from "../../agent/problem.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
-import type { Database, Tables } from "./database.ts";
+import type { All, Tables } from "./database.ts";
 import { digestOf, toHex } from "./encoding.ts";
 import type { TeamCall } from "./rpc.ts";
 
 /** Writes that happen once under an `Idempotency-Key` (AP-6). What they give back is stored, so it holds no secret. */
 
-const keptMs = 7 * 24 * 3_600_000;
+/** How long what was done is known by its key. */
+export const keptMs = 7 * 24 * 3_600_000;
 
 export interface Done<T> {
   readonly value: T;
@@ -15,7 +16,7 @@ export interface Done<T> {
 }
 
 /** Does some work in one transaction, if it was not done before; `value` must be plain JSON. */
-export type Once = <T>(work: (all: Database["all"]) => T) => Done<T>;
+export type Once = <T>(work: (all: All) => T) => Done<T>;
 
 /** Without a key each call does the work. */
 export const always =
@@ -32,7 +33,7 @@ export async function onceFor(
   const { tenant, by, session = "", scopes } = principal;
   const id = toHex(await digestOf(op, tenant, by, session, scopes.toSorted().join(" "), key));
   const body = toHex(await digestOf(canonicalJson(params)));
-  return <T>(work: (all: Database["all"]) => T) =>
+  return <T>(work: (all: All) => T) =>
     tables.write((all): Done<T> => {
       const [before] = all(
         "SELECT body, created FROM idempotency WHERE key = ? AND at >= ?",

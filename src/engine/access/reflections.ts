@@ -1,12 +1,7 @@
-import {
-  keptReflections,
-  matchingReflections,
-  mostReflections,
-  type Reflection,
-} from "../../agent/reflections.ts";
-import type { SharedReflections } from "../../agent/reflections.ts";
+import { keptReflections, matchingReflections, mostReflections } from "../../agent/reflections.ts";
+import type { Reflection, SharedReflections } from "../../agent/reflections.ts";
 import type { Row, Tables } from "./database.ts";
-import type { TeamDirectory } from "./rpc.ts";
+import type { TenantStores } from "./rpc.ts";
 
 /** Lessons of runs that failed, as the sessions of a tenant share them (AG-39). */
 
@@ -54,11 +49,8 @@ export const findReflections = (
   return matchingReflections(keptReflections(rows, rules), task);
 };
 
-/** What of the team's object a session's lessons need. */
-export type ReflectionDirectory = Pick<TeamDirectory, "addReflections" | "findReflections">;
-
 /** The same from a session. */
-export const reflectionsAt = (team: () => ReflectionDirectory, tenant: string): SharedReflections => ({
+export const reflectionsAt = (team: () => TenantStores, tenant: string): SharedReflections => ({
   add: (rows, ttlMs) => team().addReflections(tenant, rows, ttlMs),
   find: (task, ttlMs) => team().findReflections(tenant, task, ttlMs),
 });

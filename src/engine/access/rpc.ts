@@ -32,9 +32,8 @@ export interface TeamCall {
 
 export type TeamReply = Reply<200 | 201 | 204>;
 
-/** The whole RPC surface of TeamObject. */
-export interface TeamDirectory extends TeamRpc {
-  perform(call: TeamCall): Promise<TeamReply>;
+/** What the sessions of a tenant share. */
+export interface TenantStores {
   readNote(owner: NotesOwner, name: string): Promise<string | null>;
   /** Without contents, by name. */
   listNotes(owner: NotesOwner): Promise<readonly NoteHead[]>;
@@ -47,4 +46,9 @@ export interface TeamDirectory extends TeamRpc {
   addMemories(tenant: string, rows: readonly EmbeddedRow[]): Promise<void>;
   recentMemories(tenant: string, owner: MemoryOwner, limit: number, seen: Seen): Promise<readonly Memory[]>;
   recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly Recalled[]>;
+}
+
+/** The whole RPC surface of TeamObject. */
+export interface TeamDirectory extends TeamRpc, TenantStores {
+  perform(call: TeamCall): Promise<TeamReply>;
 }

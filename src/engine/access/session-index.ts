@@ -2,14 +2,12 @@ import * as z from "zod";
 import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
 import type { Page } from "../../agent/paging.ts";
 import type { SessionSummary } from "../../agent/rpc.ts";
-import type { Database, Row, Tables, Value } from "./database.ts";
+import type { All, Row, Tables, Value } from "./database.ts";
 import { releaseDefinition } from "./definitions.ts";
 import { sessionForgotten } from "./memories.ts";
 import { settleLease } from "./tenant-days.ts";
 
 /** The team's index of sessions (AP-5, AP-7). */
-
-type All = Database["all"];
 
 /** A tombstone outlives every summary that could still be on its way. */
 const tombstoneMs = 7 * 24 * 3_600_000;

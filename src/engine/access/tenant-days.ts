@@ -1,14 +1,13 @@
 import type { BudgetKind } from "../../agent/budget-types.ts";
 import { kinds } from "../../agent/budget-types.ts";
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/lease.ts";
-import type { Database, Row, Tables } from "./database.ts";
+import type { All, Row, Tables } from "./database.ts";
 
 /**
  * What a tenant spends on a UTC day (RE-4). Sessions draw shares of it and give back what they did not use; a share that
  * was not given back within an hour counts as spent.
  */
 
-type All = Database["all"];
 type Figures = Readonly<Record<BudgetKind, number>>;
 
 const dayMs = 86_400_000;
