@@ -1,5 +1,6 @@
 import type { Agent } from "../config/team.ts";
 import type { RequestContext, Router, RouterEnv } from "./context.ts";
+import { isSet } from "../engine/secrets.ts";
 import { limits } from "./limits.ts";
 import { repeat } from "./platform.ts";
 
@@ -75,7 +76,4 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
 
 /** Secrets that the team's config names and this environment lacks (CF-20): neither a text nor a Secrets Store binding. */
 export const missingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
-  router.team.secrets.filter((name) => {
-    const value = env[name];
-    return typeof value === "string" ? value === "" : typeof value !== "object" || value === null;
-  });
+  router.team.secrets.filter((name) => !isSet(env, name));

@@ -395,6 +395,8 @@ test("RE-16 AP-11: /healthz says that the worker runs; /readyz names missing sec
   expect((await bare.fetch("/readyz", { headers: { Authorization: "Bearer nope" } })).status).toBe(401);
   const set = setUp({ env: { LIMPET_ADMIN_KEY: "an-admin-key-of-thirty-two-chars", MODEL_KEY: "x" } });
   expect((await set.fetch("/readyz")).status).toBe(200);
+  const noText = setUp({ env: { LIMPET_ADMIN_KEY: "an-admin-key-of-thirty-two-chars", MODEL_KEY: {} } });
+  expect((await noText.fetch("/readyz")).status).toBe(503);
   const unset = await setUp({ env: { MODEL_KEY: "x" } }).fetch("/readyz");
   expect(unset.status).toBe(503);
   expect(unset.headers.get("Retry-After")).toMatch(/^\d+$/);
