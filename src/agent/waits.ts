@@ -5,7 +5,7 @@ import { leaseClosed } from "./lease.ts";
 import { heldBy } from "./limits.ts";
 import type { Step } from "./next.ts";
 import { runFinished } from "./runs.ts";
-import type { Preparing, Run, Session } from "./state.ts";
+import type { Preparing, Run, Session, Thread } from "./state.ts";
 import { openChildren } from "./threads.ts";
 
 /** What a run waits for, and that it does so (SE-10). */
@@ -43,6 +43,14 @@ const waitReasons = (session: Session, threadId: string, run: Run): readonly Wai
   if (run.lingers !== null) return [{ kind: "thread" }];
   if (run.phase.at !== "waiting") return [...raises, ...callWaits(run)];
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
+};
+
+/** What a thread waits for, as the session tells it (AP-17); a limit to be raised stands with the run that asks. */
+export const waitsOf = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
+  if (run === null || !run.waitingShown) return [];
+  if (run.budget.ask !== null) return raiseWaits(session, id, run);
+  if (run.missingSince !== null) return [{ kind: "config" }];
+  return waitReasons(session, id, run).filter(({ kind }) => kind !== "budget");
 };
 
 /** Whether only people can bring a thread on: those it waits for itself, or those that all its called agents wait for. */

@@ -228,9 +228,10 @@ describe("EF-24: questions of an effect", () => {
   });
   const options: PlayOptions = { effects: { effects: [questioning] } };
 
-  test("EF-24: the run waits for the answer, over a restart", async () => {
+  test("AP-17 EF-24: the run waits for the answer, over a restart", async () => {
     const { bench } = await run(script(), options);
-    expect(bench.ok("get")["status"]).toBe("waiting");
+    const waits = { kind: "ask", ask: onlyAsk(bench), until: bench.now() + 600_000 };
+    expect(bench.ok("get")).toMatchObject({ status: "waiting", waiting_for: [waits] });
     bench.crash();
     bench.ok("answer", { ask: onlyAsk(bench), decision: "answer", selections: ["retry"] });
     await bench.idle();

@@ -4,12 +4,14 @@ import { agentOf, changeThread, emit, retiredBy, threadOf } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { clockTicked } from "../advance.ts";
 import { refuse } from "../problem.ts";
+import { usd } from "../result.ts";
 import { noFiles } from "../run-files.ts";
 import { runRecord, statusOf } from "../runs.ts";
 import { noFunds } from "../budget-types.ts";
 import { noTotals } from "../usage.ts";
 import { newThread } from "../threads.ts";
-import type { Run, Session, Thread } from "../state.ts";
+import { waitsOf } from "../waits.ts";
+import type { Session } from "../state.ts";
 import type { Principal } from "../rpc.ts";
 import { headAfter, ok, read, wellFormed, write } from "./command.ts";
 import type { Answer, Command, Rules, WriteContext } from "./command.ts";
@@ -144,24 +146,6 @@ export const create: Command = write(createSchema, (context, params): Answer => 
   return { status: 201, value: sessionView({ ...draft.state, head: headAfter(draft) }) };
 });
 
-const waitsOf = ({ run }: Thread): readonly Json[] => {
-  if (run === null || !run.waitingShown) return [];
-  const { ask } = run.budget;
-  if (ask !== null) return [{ kind: "ask", ask: ask.id, until: ask.until }];
-  if (run.missingSince !== null) return [{ kind: "config" }];
-  if (run.phase.at === "waiting") return [{ kind: "retry", until: run.phase.until }];
-  return waitingCalls(run);
-};
-
-const waitingCalls = (run: Run): readonly Json[] =>
-  (run.phase.at === "acting" ? run.phase.calls : [])
-    .filter(({ status }) => status === "parked")
-    .map(({ parkedOn, ask, until }) => ({
-      kind: parkedOn ?? "time",
-      ...(ask === null ? {} : { ask }),
-      ...(until === null ? {} : { until }),
-    }));
-
 /** A session as the API shows it (AP-17). */
 export const sessionView = (session: Session): Json => {
   const threads = Object.values(session.threads);
@@ -174,10 +158,10 @@ export const sessionView = (session: Session): Json => {
     title: session.title,
     metadata: session.metadata,
     status: statusOf(session),
-    waiting_for: threads.flatMap(waitsOf),
+    waiting_for: threads.flatMap((thread) => waitsOf(session, thread)) as unknown as Json,
     revision: session.revision,
     model: session.model,
-    usage: { ...cumulative, calls, cost_usd: cost === null ? null : cost / 1e9, estimated },
+    usage: { ...cumulative, calls, cost_usd: usd(cost), estimated },
     budget: shownBudget(session),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
