@@ -24,9 +24,21 @@ import { fsStat } from "./filesystem/fs-stat.ts";
 import { fsWrite } from "./filesystem/fs-write.ts";
 import { searchContent } from "./search/search-content.ts";
 import { searchFiles } from "./search/search-files.ts";
-import { notesToolbox } from "./notes/index.ts";
-import { stateToolbox } from "./state/index.ts";
-import { tasksToolbox } from "./tasks/index.ts";
+import { listNotes } from "./notes/list-notes.ts";
+import { readNote } from "./notes/read-note.ts";
+import { writeNote } from "./notes/write-note.ts";
+import { sharedStateDelete } from "./state/shared-state-delete.ts";
+import { sharedStateGet } from "./state/shared-state-get.ts";
+import { sharedStateList } from "./state/shared-state-list.ts";
+import { sharedStateSet } from "./state/shared-state-set.ts";
+import { sharedTasksCancel } from "./tasks/shared-tasks-cancel.ts";
+import { sharedTasksClaim } from "./tasks/shared-tasks-claim.ts";
+import { sharedTasksCreate } from "./tasks/shared-tasks-create.ts";
+import { sharedTasksGet } from "./tasks/shared-tasks-get.ts";
+import { sharedTasksList } from "./tasks/shared-tasks-list.ts";
+import { sharedTasksReassign } from "./tasks/shared-tasks-reassign.ts";
+import { sharedTasksUpdate } from "./tasks/shared-tasks-update.ts";
+import { sharedTasksWatch } from "./tasks/shared-tasks-watch.ts";
 
 /** The built-in toolboxes that need nothing but a call's context. */
 export const toolboxes: readonly Toolbox[] = [
@@ -56,9 +68,30 @@ export const toolboxes: readonly Toolbox[] = [
     description: "Commands in the workspace.",
     tools: [execRun, execShell, execPoll, execKill],
   },
-  stateToolbox,
-  tasksToolbox,
-  notesToolbox,
+  {
+    name: "state",
+    description: "Values that all agents of the session share.",
+    tools: [sharedStateGet, sharedStateList, sharedStateSet, sharedStateDelete],
+  },
+  {
+    name: "tasks",
+    description: "A task board that all agents of the session share.",
+    tools: [
+      sharedTasksCreate,
+      sharedTasksList,
+      sharedTasksGet,
+      sharedTasksClaim,
+      sharedTasksReassign,
+      sharedTasksUpdate,
+      sharedTasksCancel,
+      sharedTasksWatch,
+    ],
+  },
+  {
+    name: "notes",
+    description: "Notes that outlast what is in the context.",
+    tools: [writeNote, readNote, listNotes],
+  },
 ];
 
 /** What an agent brings along that decides about its implicit tools. */

@@ -41,14 +41,6 @@ const checkHost = (host: string): string | null => {
   return null;
 };
 
-const parse = (text: string | URL): URL | null => {
-  try {
-    return new URL(text);
-  } catch {
-    return null;
-  }
-};
-
 const defaultPort = (protocol: string): string => (protocol === "https:" ? "443" : "80");
 
 /** What is wrong with the form of a URL, whoever may be called. */
@@ -87,7 +79,7 @@ const checkLists = (host: string, rules: EgressRules, options: CheckOptions): st
  * trailing dot. `reason` names what is wrong and never quotes the query or userinfo.
  */
 export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {
-  const url = parse(address);
+  const url = URL.parse(String(address));
   if (url === null) return refuse("the address is not a valid URL");
   const host = url.hostname.replace(/\.$/, "");
   if (host !== url.hostname) url.hostname = host;

@@ -73,16 +73,9 @@ const withinOrigins = ({ origin, host }: URL, { origins }: EgressInit): void => 
   if (origins?.includes(origin) === false) throw denied(`${host} is not among the hosts of this tool`);
 };
 
-const resolveLocation = (location: string, base: URL): URL => {
-  try {
-    return new URL(location, base);
-  } catch {
-    throw denied("the redirect's address is not a valid URL");
-  }
-};
-
 const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit): Hop => {
-  const target = resolveLocation(response.headers.get("location") ?? "", hop.url);
+  const target = URL.parse(response.headers.get("location") ?? "", hop.url.href);
+  if (target === null) throw denied("the redirect's address is not a valid URL");
   if (hop.url.protocol === "https:" && target.protocol === "http:")
     throw denied("a redirect from https to http was refused");
   const sameOrigin = target.origin === hop.url.origin;
@@ -107,14 +100,12 @@ const signalOf = (init: EgressInit): AbortSignal | undefined => {
   return init.signal === undefined ? deadline : AbortSignal.any([init.signal, deadline]);
 };
 
-const tooLarge = (maxBytes: number) => () =>
-  new EgressError("too_large", `the answer is longer than ${maxBytes} bytes.`);
-
 /** The answer with its body capped, when it has one and a cap was asked for. */
 const capped = (response: Response, maxBytes: number | null): Response => {
   if (maxBytes === null || response.body === null) return response;
   const { status, statusText, headers } = response;
-  return new Response(capBody(response.body, maxBytes, tooLarge(maxBytes)), { status, statusText, headers });
+  const tooLarge = () => new EgressError("too_large", `the answer is longer than ${maxBytes} bytes.`);
+  return new Response(capBody(response.body, maxBytes, tooLarge), { status, statusText, headers });
 };
 
 /** Builds the door: `rules` from the team's config and the operator's variables, `fetch` the platform's. */

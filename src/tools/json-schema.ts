@@ -75,17 +75,17 @@ const ofLists =
   (check: (rule: Json, value: readonly Json[], place: Place, schema: Fields) => readonly Misfit[]): Keyword =>
   (rule, value, place, schema) =>
     isList(value) ? check(rule, value, place, schema) : [];
-const bound = (
-  measure: (value: Json) => number | null,
-  fits: (size: number, limit: number) => boolean,
-  rule: (limit: number) => string,
-): Keyword => {
-  return (limit, value, place) => {
+const bound =
+  (
+    measure: (value: Json) => number | null,
+    fits: (size: number, limit: number) => boolean,
+    rule: (limit: number) => string,
+  ): Keyword =>
+  (limit, value, place) => {
     const size = measure(value);
     if (size === null || typeof limit !== "number") return [];
     return unless(fits(size, limit), place, () => rule(limit));
   };
-};
 
 const numberOf = (value: Json): number | null => (typeof value === "number" ? value : null);
 const lengthOf = (value: Json): number | null => (typeof value === "string" ? [...value].length : null);

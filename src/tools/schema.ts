@@ -1,12 +1,10 @@
 import * as z from "zod";
 import { count, duration, mapOf, text } from "../schema.ts";
 
-const toolPattern = () => text(200, 1);
-
 /** One permission rule (TB-6): deny beats ask beats allow, order means nothing. */
 const ruleSchema = z
   .strictObject({
-    tool: toolPattern().describe("Tool name or glob."),
+    tool: text(200, 1).describe("Tool name or glob."),
     match: text(1_000, 1)
       .optional()
       .describe("Pattern for the call's subject: path, command line, URL, agent."),
