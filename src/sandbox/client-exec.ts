@@ -79,11 +79,11 @@ const bodyOf = (request: ExecRequest): string =>
   JSON.stringify({
     argv: request.argv,
     exec_id: request.execId,
-    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+    cwd: request.cwd,
     timeout_ms: Math.max(1, Math.round(request.timeoutMs ?? defaultTimeout)),
-    ...(request.stdin === undefined ? {} : { stdin: request.stdin }),
-    ...(request.env === undefined ? {} : { env: request.env }),
-    ...(request.writablePaths === undefined ? {} : { writable_paths: request.writablePaths }),
+    stdin: request.stdin,
+    env: request.env,
+    writable_paths: request.writablePaths,
   });
 
 const isTransport = (error: SandboxError): boolean =>

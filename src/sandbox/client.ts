@@ -138,8 +138,7 @@ function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: M
       return entries;
     },
     change: (op, args, change) => {
-      const { writablePaths } = change;
-      const body = writablePaths === undefined ? args : { ...args, writable_paths: writablePaths };
+      const body = { ...args, writable_paths: change.writablePaths };
       return json(wire.send({ ...post(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal }));
     },
     diff: async (a, b) => {

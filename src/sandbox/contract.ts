@@ -7,9 +7,9 @@ export interface ExecRequest {
   /** Start-once id: a known id with the same body attaches to the command instead of starting another. */
   readonly execId: string;
   /** UTF-8 text. */
-  readonly stdin?: string;
+  readonly stdin?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
-  readonly writablePaths?: readonly string[];
+  readonly writablePaths?: readonly string[] | undefined;
 }
 
 export type ExecReason = "exited" | "timeout" | "killed" | "limit" | "lost";
@@ -113,7 +113,7 @@ export class SandboxError extends Error {
 /** Options of a changing call. `key` makes it happen once: outcomes are kept 24 h. */
 export interface WriteOptions {
   readonly key: string;
-  readonly writablePaths?: readonly string[];
+  readonly writablePaths?: readonly string[] | undefined;
   readonly signal?: AbortSignal;
   /** SHA-256 the file must still have, else `conflict`. */
   readonly ifMatch?: string;

@@ -80,8 +80,8 @@ export function createWire(
       const request = new Request(`http://sandbox/v1/sandbox/${id}${path}`, {
         method,
         headers: { ...named, ...headers },
-        ...(body === undefined ? {} : { body }),
-        ...(signal === undefined ? {} : { signal }),
+        body: body ?? null,
+        signal: signal ?? null,
       });
       let response: Response;
       try {

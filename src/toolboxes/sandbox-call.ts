@@ -59,12 +59,6 @@ export async function sandboxed(
   }
 }
 
-const writeOptions = (context: ToolContext): WriteOptions => ({
-  key: context.key,
-  signal: context.signal,
-  ...(context.writablePaths === undefined ? {} : { writablePaths: context.writablePaths }),
-});
-
 /** Repeats a keyed request whose answer got lost: the key makes it happen once. */
 async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answer> {
   try {
@@ -81,8 +75,9 @@ export async function changed(
   request: (sandbox: Sandbox, options: WriteOptions) => Promise<ChangeOutcome>,
   sentence: (outcome: ChangeOutcome) => string,
 ): Promise<ToolOutput> {
+  const { key, signal, writablePaths } = context;
   return sandboxed(context, async (sandbox) => {
-    const outcome = await insistently(() => request(sandbox, writeOptions(context)));
+    const outcome = await insistently(() => request(sandbox, { key, signal, writablePaths }));
     return { content: sentence(outcome), changes: outcome.changes };
   });
 }

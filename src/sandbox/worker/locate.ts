@@ -12,6 +12,9 @@ export interface Place {
   readonly missing: readonly string[];
 }
 
+/** A place where something is. */
+export type Existing = Place & { readonly entry: Entry };
+
 function linkSegments(path: string, target: string): { fromRoot: boolean; segments: string[] } {
   const mounted = target === workspaceRoot || target.startsWith(`${workspaceRoot}/`);
   if (target.startsWith("/") && !mounted) {
@@ -79,13 +82,13 @@ export function locate(disk: Disk, path: string, follow = true): Place {
 }
 
 /** The entry at a path, or `workspace_read_not_found`. */
-export function existing(disk: Disk, path: string, follow = true): Place & { readonly entry: Entry } {
+export function existing(disk: Disk, path: string, follow = true): Existing {
   const place = locate(disk, path, follow);
   return place.entry === null ? notFound(path) : { ...place, entry: place.entry };
 }
 
 /** The file at a path; a folder is a `conflict`. */
-export function existingFile(disk: Disk, path: string): Place & { readonly entry: Entry } {
+export function existingFile(disk: Disk, path: string): Existing {
   const place = existing(disk, path);
   return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);
 }

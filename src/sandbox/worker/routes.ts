@@ -46,17 +46,13 @@ function headerPaths(context: Context): readonly string[] | undefined {
   return parseBody(pathList, text);
 }
 
+const callerOf = (actor: string | undefined): string =>
+  actor === undefined ? "another caller" : `thread ${actor}`;
+
 const changeContext = (context: Context, writablePaths: readonly string[] | undefined): ChangeContext => {
   const actor = actorOf(context);
-  return {
-    writer: {
-      name: actor === undefined ? "another caller" : `thread ${actor}`,
-      actor,
-      writablePaths,
-      guarded: true,
-    },
-    ifMatch: context.req.header("If-Match"),
-  };
+  const writer = { name: callerOf(actor), actor, writablePaths, guarded: true };
+  return { writer, ifMatch: context.req.header("If-Match") };
 };
 
 const keyOf = (context: Context): string | undefined => context.req.header("Idempotency-Key");
@@ -173,7 +169,7 @@ async function exec(workspace: Workspace, context: Context): Promise<Response> {
   const { exec_id, timeout_ms, writable_paths, ...body } = parseBody(execBody, text);
   const execId = exec_id ?? crypto.randomUUID();
   const command = body.argv.join(" ").slice(0, 80);
-  const actor = actorOf(context);
+  const caller = callerOf(actorOf(context));
   workspace.commands.start({
     ...body,
     execId,
@@ -181,7 +177,7 @@ async function exec(workspace: Workspace, context: Context): Promise<Response> {
     timeoutMs: timeout_ms,
     env: { ...workspace.settings().env, ...body.env },
     writer: {
-      name: `a command of ${actor === undefined ? "another caller" : `thread ${actor}`} (${command})`,
+      name: `a command of ${caller} (${command})`,
       writablePaths: writable_paths,
       guarded: false,
     },

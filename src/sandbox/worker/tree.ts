@@ -1,6 +1,6 @@
 import { nameOf } from "../paths.ts";
 import { isProtected, mayWrite } from "../writable.ts";
-import { fail, notFound } from "./errors.ts";
+import { fail } from "./errors.ts";
 import {
   addEntry,
   children,
@@ -15,7 +15,7 @@ import {
   type Disk,
   type Entry,
 } from "./files.ts";
-import { locate, type Place } from "./locate.ts";
+import { existing, locate, type Existing, type Place } from "./locate.ts";
 import { checkUnseen, saw } from "./seen.ts";
 
 /** Who changes the tree, and where that is allowed. */
@@ -109,10 +109,8 @@ interface Transfer {
   readonly overwrite: boolean;
 }
 
-function checkedTransfer(disk: Disk, transfer: Transfer): Place & { readonly entry: Entry } {
-  const { source, destination } = transfer;
-  const from = locate(disk, source, false);
-  if (from.entry === null) notFound(source);
+function checkedTransfer(disk: Disk, { source, destination }: Transfer): Existing {
+  const from = existing(disk, source, false);
   if (from.entry.id === root.id) fail("invalid_request", "the workspace itself cannot be moved or copied");
   const to = locate(disk, destination, false);
   if (to.path === from.path) fail("invalid_request", `${source} and ${destination} are the same`);
@@ -120,7 +118,7 @@ function checkedTransfer(disk: Disk, transfer: Transfer): Place & { readonly ent
   if (from.path.startsWith(`${to.path}/`) || to.path === ".") {
     fail("invalid_request", `${destination} contains ${source}`);
   }
-  return { ...from, entry: from.entry };
+  return from;
 }
 
 /** Moves a file, folder or link; every path of the tree must be writable at both ends. The physical new path. */
@@ -205,8 +203,7 @@ export function touchEntry(
   path: string,
   fields: { readonly mode?: number; readonly mtime?: number },
 ): void {
-  const place = locate(disk, path);
-  if (place.entry === null) notFound(path);
+  const place = existing(disk, path);
   checkWritable(writer, place.path);
   if (place.entry.id !== root.id) putEntry(disk, { ...place.entry, ...fields });
 }

@@ -39,8 +39,8 @@ function requestOf(command: Command, context: ToolContext): ExecRequest {
     execId: execIdOf(context.key),
     timeoutMs: secondsOf(command.timeout, context.commandTimeout) * 1000,
     ...(cwd === "." ? {} : { cwd }),
-    ...(command.stdin === undefined ? {} : { stdin: command.stdin }),
-    ...(context.writablePaths === undefined ? {} : { writablePaths: context.writablePaths }),
+    stdin: command.stdin,
+    writablePaths: context.writablePaths,
   };
 }
 
