@@ -4,7 +4,7 @@ import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./dra
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
 import { callEnded, callParked, findCall } from "./outcomes.ts";
-import { keyOf, limitKinds } from "./budget-types.ts";
+import { limitOfKey } from "./budget-types.ts";
 import type { Reached } from "./budget-types.ts";
 import type { EffectQuestion } from "./effect.ts";
 import { memoKept, preparingOf, preparingPaused } from "./preparing.ts";
@@ -134,7 +134,7 @@ const raiseClosed = (draft: Draft, { thread }: Ask): void => {
 const limitOf = ({ thread, budget }: Ask): Pick<Reached, "scope" | "thread" | "kind"> => ({
   scope: budget?.scope ?? "run",
   thread,
-  kind: limitKinds.find((kind) => keyOf[kind] === budget?.kind) ?? "turns",
+  kind: limitOfKey(budget?.kind),
 });
 
 /** Nobody raised the limit: the run stops (SE-28). */

@@ -18,7 +18,7 @@ export const plus = (a: Amounts, b: Partial<Amounts>): Amounts => ({
 
 /** What can be used up: a kind of budget, or the turns of a run. */
 export type LimitKind = BudgetKind | "turns";
-export const limitKinds: readonly LimitKind[] = [...kinds, "turns"];
+const limitKinds: readonly LimitKind[] = [...kinds, "turns"];
 export type BudgetScope = "run" | "session" | "tenant";
 
 /** The names of limits in YAML and in the API. */
@@ -29,6 +29,10 @@ export const keyOf = {
   calls: "max_tool_calls",
   turns: "max_iterations",
 } as const satisfies Record<LimitKind, string>;
+
+/** The limit of such a name. */
+export const limitOfKey = (key: string | undefined): LimitKind =>
+  limitKinds.find((kind) => keyOf[kind] === key) ?? "turns";
 
 /** An amount as the API shows it: cost in USD, time in milliseconds. */
 export const shownAmount = (kind: LimitKind, amount: number): number =>

@@ -234,6 +234,10 @@ export const roomFor = (ground: Ground, threadId: string, wanted: Wanted): Room 
   return waits ? { is: "wait" } : { is: "free", hold: holdFor(wanted, output) };
 };
 
+/** The accounts of a thread's own run and its session. */
+const ownAccounts = (ground: Ground, threadId: string): readonly Account[] =>
+  accountsOf(ground, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
+
 /** Why no further call may be dispatched; null if one may (EF-37). */
 export const callsReached = (ground: Ground, threadId: string): Reached | null => {
   const found = accountsOf(ground, threadId).flatMap((account) =>
@@ -254,24 +258,20 @@ const leasedCallsReached = ({ state, moment }: Ground, threadId: string): Reache
 };
 
 /** What a run or its session spent beyond a limit that stops it (EF-38); null if nothing. */
-export const overspent = (ground: Ground, threadId: string): Reached | null => {
-  const found = accountsOf(ground, threadId)
-    .filter(({ scope, thread }) => scope === "session" || thread === threadId)
-    .flatMap((account) =>
-      account.bounds
-        .filter(({ kind, limit, ask }) => !ask && account.spent[kind] > limit)
-        .map((bound) => reachedBy(account, bound, 0)),
-    );
-  return found[0] ?? null;
-};
+export const overspent = (ground: Ground, threadId: string): Reached | null =>
+  ownAccounts(ground, threadId).flatMap((account) =>
+    account.bounds
+      .filter(({ kind, limit, ask }) => !ask && account.spent[kind] > limit)
+      .map((bound) => reachedBy(account, bound, 0)),
+  )[0] ?? null;
 
 /** Whether a run spent more than a cost limit of its own or its session, or ended for one (AP-28). */
 export const costExceeded = (ground: Ground, threadId: string): boolean => {
   const marks = ground.state.threads[threadId]?.run?.budget.reached ?? [];
   return (
     marks.some((mark) => mark.endsWith(":cost")) ||
-    accountsOf(ground, threadId)
-      .filter(({ scope, thread }) => scope === "session" || thread === threadId)
-      .some(({ bounds, spent }) => bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit))
+    ownAccounts(ground, threadId).some(({ bounds, spent }) =>
+      bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit),
+    )
   );
 };

@@ -1,5 +1,6 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText, firstCharacters } from "../chat/text.ts";
+import { messageTold } from "./background.ts";
 import type { Call } from "./call.ts";
 import { callAnswered, callRefused } from "./call-result.ts";
 import { childStopped } from "./cancel.ts";
@@ -8,7 +9,6 @@ import { shownText } from "./child-results.ts";
 import { recordOf } from "./child-start.ts";
 import { threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { inputAccepted } from "./inputs.ts";
 import { own } from "./own.ts";
 import { isAsking } from "./threads.ts";
 import { noUsage } from "./usage.ts";
@@ -39,6 +39,9 @@ const ownRecord = (draft: Draft, threadId: string, child: string): ChildRecord |
   return record?.parent.thread === threadId && record.end !== null ? record : null;
 };
 
+const childUnknown = (draft: Draft, threadId: string, call: Call, named: string): void =>
+  callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
+
 /** The child of a call that is still at work; else the call is refused with what is known of it. */
 export const workingChild = (draft: Draft, threadId: string, call: Call, named: string): Thread | null => {
   const child = currentOf(draft, named);
@@ -46,7 +49,7 @@ export const workingChild = (draft: Draft, threadId: string, call: Call, named: 
   if (thread !== null) return thread;
   const record = ownRecord(draft, threadId, child);
   if (record?.end == null) {
-    callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
+    childUnknown(draft, threadId, call, named);
     return null;
   }
   const { state, result, error } = record.end;
@@ -106,7 +109,7 @@ export const childrenChecked = (draft: Draft, threadId: string, call: Call, name
     ...ended.filter(({ id }) => only === null || id === only).map(endedView),
   ];
   if (named === null || views.length > 0) callAnswered(draft, threadId, call, JSON.stringify(views));
-  else callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
+  else childUnknown(draft, threadId, call, named);
 };
 
 /** A message for a child's next model call; its context and work stay. */
@@ -127,17 +130,7 @@ export const childSteered = (
     );
   const id = `in_${draft.state.nextInput}`;
   draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1 };
-  inputAccepted(draft, {
-    id,
-    thread: child,
-    content: [{ type: "text", text: escapeTags(cleanText(message)) }],
-    on_busy: "steer",
-    sender: null,
-    origin: "agent",
-    status: "accepted",
-    at: draft.moment.now,
-    version: 1,
-  });
+  messageTold(draft, child, id, escapeTags(cleanText(message)));
   const state = isAsking(threadOf(draft, child)) ? "waiting" : "running";
   callAnswered(draft, threadId, call, JSON.stringify({ child, agent, state }));
 };
@@ -153,8 +146,7 @@ export const childCancelled = (
   const child = currentOf(draft, named);
   const thread = ownThread(draft, threadId, child);
   const record = thread === null ? ownRecord(draft, threadId, child) : null;
-  if (thread === null && record === null)
-    return callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
+  if (thread === null && record === null) return childUnknown(draft, threadId, call, named);
   if (thread !== null) childStopped(draft, child, reason ?? "its caller cancelled it", true);
   const state = record?.end?.state ?? "cancelled";
   callAnswered(draft, threadId, call, JSON.stringify({ child, state }));

@@ -40,8 +40,6 @@ export type ChildPlan =
 
 const refusal = (code: ToolErrorCode, sentence: string): Refusal => ({ code, sentence });
 
-const isAuto = ({ agent }: ChildTask): boolean => agent?.toLowerCase() === "auto";
-
 /** Run of `main` in whose tree a thread counts. */
 export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
 
@@ -68,12 +66,17 @@ export const calledName = (delegation: Delegation, caller: string, written: stri
   return refusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
 };
 
-const nameFor = (delegation: Delegation, caller: Thread, task: ChildTask): string | Refusal => {
-  if (task.agent === null) return caller.agent;
-  if (!isAuto(task)) return calledName(delegation, caller.agent, task.agent);
-  const best = matchCapabilities(delegation.callable, task.task)[0];
-  if (best !== undefined) return best.agentId;
-  return refusal("no_match", `no agent's capabilities fit the task; name one: ${callableNames(delegation)}`);
+/** The agent that "auto" or a name stands for, or why there is none; `what` is what it is to do. */
+export const agentFor = (
+  delegation: Delegation,
+  caller: string,
+  written: string,
+  [what, text]: readonly ["task" | "message", string],
+): string | Refusal => {
+  if (written.toLowerCase() !== "auto") return calledName(delegation, caller, written);
+  const [best] = matchCapabilities(delegation.callable, text);
+  const none = `no agent's capabilities fit the ${what}; name one: ${callableNames(delegation)}`;
+  return best?.agentId ?? refusal("no_match", none);
 };
 
 /** Why a thread may not start so many more: its depth, or the size of its tree (AG-8). */
@@ -194,7 +197,10 @@ export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly 
   const busy = new Set<string>();
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
     if (task.invalid !== undefined) return errorItem(task, refusal("invalid_arguments", task.invalid));
-    const agent = nameFor(delegation, caller, task);
+    const agent =
+      task.agent === null
+        ? caller.agent
+        : agentFor(delegation, caller.agent, task.agent, ["task", task.task]);
     if (typeof agent !== "string") return errorItem(task, agent);
     const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;
     const standing = standingOf(caller, delegation, task);

@@ -5,7 +5,7 @@ import { callAnswered, callRefused } from "./call-result.ts";
 import { messageTold } from "./background.ts";
 import type { ChildQuestion } from "./child.ts";
 import { changeChild } from "./child-start.ts";
-import { callWaits, waitAnswered } from "./child-wait.ts";
+import { callWaits, liveItem, waitAnswered } from "./child-wait.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { callParked, findCall } from "./outcomes.ts";
@@ -41,14 +41,8 @@ export const inputRequested = (
 };
 
 /** A child that nobody waits for puts its question as a message. */
-const questionTold = (
-  draft: Draft,
-  threadId: string,
-  parentId: string,
-  { id, text, options }: ChildQuestion,
-): void => {
-  const { agent } = threadOf(draft, threadId);
-  const item = { agent, child: threadId, state: "waiting", question: { id, text, options } };
+const questionTold = (draft: Draft, threadId: string, parentId: string, { id }: ChildQuestion): void => {
+  const item = liveItem(threadOf(draft, threadId));
   const said = `A child of yours asks a question. Answer it with answer_child.\n${JSON.stringify(item)}`;
   messageTold(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
 };

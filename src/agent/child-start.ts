@@ -26,7 +26,7 @@ export interface ChildStart {
   readonly task: string;
   readonly context: string;
   readonly taskId?: string | null;
-  readonly node?: NonNullable<Thread["child"]>["node"];
+  readonly node?: Child["node"];
   readonly persistent?: boolean;
   readonly timeoutMs?: number | null;
   readonly handoffs?: number;
@@ -121,11 +121,7 @@ const deadlineNarrowed = (draft: Draft, threadId: string): void => {
 };
 
 /** Changes a called thread's own facts; nothing if it is `main`. */
-export const changeChild = (
-  draft: Draft,
-  threadId: string,
-  change: Partial<NonNullable<Thread["child"]>>,
-): void => {
+export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
   const { child } = threadOf(draft, threadId);
   if (child !== null) changeThread(draft, threadId, { child: { ...child, ...change } });
 };

@@ -31,7 +31,8 @@ export const workingOf = (draft: Draft, { slots }: ChildWait): readonly Thread[]
     return isWorking(thread) ? [thread] : [];
   });
 
-const liveItem = (thread: Thread): ChildItem => {
+/** A child at work as its caller reads it, with its open question. */
+export const liveItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
   const question = child?.question ?? null;
   if (question === null) return { agent, child: id, state: "running" };

@@ -17,7 +17,7 @@ const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "sta
 const startPlanned = (
   draft: Draft,
   parent: { readonly thread: string; readonly call: string },
-  { task, agent, standing, background, persistent }: PlannedChild & { readonly persistent: boolean },
+  { task, agent, standing, background }: PlannedChild,
   id: string,
 ): void =>
   childStarted(draft, {
@@ -30,7 +30,7 @@ const startPlanned = (
     task: task.task,
     context: task.context,
     taskId: task.task_id ?? null,
-    persistent,
+    persistent: task.persistent === true,
     timeoutMs: task.timeout_seconds === undefined ? null : task.timeout_seconds * 1_000,
   });
 
@@ -65,8 +65,7 @@ export const childrenRequested = (
   const waiting = slots.some((slot) => typeof slot === "string");
   if (waiting) callWaits(draft, threadId, call, waits);
   for (const slot of plan.slots) {
-    if (!isPlanned(slot)) continue;
-    startPlanned(draft, parent, { ...slot, persistent: slot.task.persistent === true }, idOf(slot));
+    if (isPlanned(slot)) startPlanned(draft, parent, slot, idOf(slot));
   }
   if (waiting) return;
   changeCall(draft, threadId, call.call.id, { waits });

@@ -5,10 +5,9 @@ import { errorText } from "../tools/errors.ts";
 import { messageTold } from "./background.ts";
 import type { Call } from "./call.ts";
 import { callAnswered, callRefused, callResult } from "./call-result.ts";
-import { matchCapabilities } from "./capabilities.ts";
 import type { ChildEnd, EndedChild } from "./child.ts";
 import { childId, withoutIds } from "./child-names.ts";
-import { budgetRefusal, calledName, callRefusal, rootOf, standingOf } from "./child-plan.ts";
+import { agentFor, budgetRefusal, callRefusal, rootOf, standingOf } from "./child-plan.ts";
 import { childStarted, recordOf } from "./child-start.ts";
 import { callWaits } from "./child-wait.ts";
 import { headAndTail } from "./cut.ts";
@@ -32,15 +31,8 @@ const resolverOf = (draft: Draft, threadId: string): ResolveAgent => {
   const { agent: caller } = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
   return (written, message) => {
-    if (written.toLowerCase() !== "auto") {
-      const name = calledName(delegation, caller, written);
-      return typeof name === "string" ? { agent: name } : { problem: name.sentence, code: name.code };
-    }
-    const best = matchCapabilities(delegation.callable, message)[0];
-    const names = delegation.callable.map(({ name }) => name).join(", ");
-    return best === undefined
-      ? { problem: `no agent's capabilities fit the message; name one: ${names}` }
-      : { agent: best.agentId };
+    const name = agentFor(delegation, caller, written, ["message", message]);
+    return typeof name === "string" ? { agent: name } : { problem: name.sentence, code: name.code };
   };
 };
 

@@ -64,6 +64,11 @@ export class ProblemError extends Error {
   }
 }
 
+/** Refuses for a problem, if there is one. */
+export const refuseFor = (problem: Problem | null): void => {
+  if (problem !== null) throw new ProblemError(problem);
+};
+
 export const refuse = (
   code: ProblemCode,
   detail: string,

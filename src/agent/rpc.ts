@@ -4,16 +4,19 @@ import type { Problem } from "./problem.ts";
 
 /** The one way from the router (and from a session's own sockets) into a session. */
 
-export type Scope =
-  | "sessions:read"
-  | "sessions:write"
-  | "asks:answer"
-  | "approvals:decide"
-  | "context:read"
-  | "usage:read"
-  | "tokens:mint"
-  | "debug:read"
-  | "admin";
+/** Every scope there is (AP-13). */
+export const allScopes = [
+  "sessions:read",
+  "sessions:write",
+  "asks:answer",
+  "approvals:decide",
+  "context:read",
+  "usage:read",
+  "tokens:mint",
+  "debug:read",
+  "admin",
+] as const;
+export type Scope = (typeof allScopes)[number];
 
 /** Who calls: the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
 export interface Principal {

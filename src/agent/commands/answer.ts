@@ -16,7 +16,7 @@ import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
 import type { Call, CallPlan } from "../call.ts";
 import { answeredRaise } from "./budget.ts";
-import { done, wellFormed, write } from "./command.ts";
+import { answerInvalid, done, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
 import { jsonSchema } from "./send.ts";
 
@@ -38,11 +38,6 @@ const answerSchema = z.strictObject({
   remember: z.enum(["once", "session", "agent"]).optional(),
 });
 type Given = Omit<z.output<typeof answerSchema>, "ask">;
-
-const invalid = (pointer: string, message: string): never =>
-  refuse("answer_invalid", `${pointer}: ${message}`, {
-    errors: [{ pointer, code: "answer_invalid", message }],
-  });
 
 interface Fault {
   readonly pointer: string;
@@ -76,9 +71,9 @@ const questionProblem = (question: QuestionSpec, { text, selections = [] }: Give
 
 const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
   if (given.decision !== "answer" || question === undefined)
-    return invalid("/decision", "a question takes answer or cancel");
+    return answerInvalid("/decision", "a question takes answer or cancel");
   const problem = questionProblem(question, given);
-  if (problem !== null) return invalid(problem.pointer, problem.message);
+  if (problem !== null) return answerInvalid(problem.pointer, problem.message);
   const { text, selections = [] } = given;
   const said = text === undefined ? selections : [...selections, text];
   return {
@@ -102,10 +97,10 @@ const approved = (draft: Draft, ask: Ask, call: Call): AnswerEffect => {
 };
 
 const edited = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerEffect => {
-  if (input === undefined) return invalid("/input", "give the changed arguments");
+  if (input === undefined) return answerInvalid("/input", "give the changed arguments");
   const args = JSON.stringify(input);
   const plan = judged(draft, ask, call, args);
-  if (plan.refusal !== undefined) return invalid("/input", plan.refusal.text);
+  if (plan.refusal !== undefined) return answerInvalid("/input", plan.refusal.text);
   return { do: "start", edited: { args, plan } };
 };
 
@@ -114,17 +109,17 @@ const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): Ans
   if (decision === "deny") return { do: "settle", status: "denied", text: `denied: ${message}` };
   if (decision === "approve") return approved(draft, ask, call);
   if (decision === "edit") return edited(draft, ask, call, given.input);
-  return invalid("/decision", "an approval takes approve, deny, edit or cancel");
+  return answerInvalid("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
 /** Bytes of a client tool's output (TB-38). */
 const longestOutput = 1_048_576;
 
 const answeredClient = (given: Given): AnswerEffect => {
-  if (given.decision !== "result") return invalid("/decision", "a client tool takes result or cancel");
-  if (given.output === undefined) return invalid("/output", "give the tool's output");
+  if (given.decision !== "result") return answerInvalid("/decision", "a client tool takes result or cancel");
+  if (given.output === undefined) return answerInvalid("/output", "give the tool's output");
   const text = typeof given.output === "string" ? given.output : JSON.stringify(given.output);
-  if (utf8Length(text) > longestOutput) return invalid("/output", "longer than 1 MiB; send less");
+  if (utf8Length(text) > longestOutput) return answerInvalid("/output", "longer than 1 MiB; send less");
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 

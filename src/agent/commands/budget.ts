@@ -3,14 +3,15 @@ import type { Json } from "../../chat/message.ts";
 import { count, duration, fraction } from "../../schema.ts";
 import { askAnswered } from "../asks.ts";
 import type { AnswerEffect } from "../asks.ts";
-import { countedAmount, keyOf, limitKinds } from "../budget-types.ts";
-import type { LimitKind, SessionBudget } from "../budget-types.ts";
+import { countedAmount, keyOf, limitOfKey } from "../budget-types.ts";
+import type { SessionBudget } from "../budget-types.ts";
 import { sessionBounds } from "../budget.ts";
 import type { Draft } from "../draft.ts";
 import type { Ask } from "../events.ts";
 import { noBudget } from "../limits.ts";
 import { refuse } from "../problem.ts";
 import type { Session } from "../state.ts";
+import { answerInvalid } from "./command.ts";
 import type { WriteContext } from "./command.ts";
 
 /** A session's budget over the API (AP-41): given, tightened, raised, refused. */
@@ -67,12 +68,10 @@ const changedBy = (budget: SessionBudget, change: Change): SessionBudget | null 
 export const givenBudget = (given: z.output<typeof budgetSchema> | undefined): SessionBudget | null =>
   given === undefined ? null : changedBy(none, given);
 
-const kindOf = (key: string): LimitKind => limitKinds.find((kind) => keyOf[kind] === key) ?? "turns";
-
 /** The limit of a key that holds now: as it was given, or as a person raised it. */
 const limitNow = ({ budget, funds: { raised } }: Session, key: LimitKey): number | undefined => {
   const limit = budget?.[key];
-  const kind = kindOf(key);
+  const kind = limitOfKey(key);
   const more = kind === "turns" || budget?.on_exceeded !== "ask" ? undefined : raised[kind];
   if (limit === undefined || more === undefined) return limit;
   return Math.max(limit, kind === "cost" ? more / 1e9 : more);
@@ -99,7 +98,7 @@ export const budgetChanged = ({ draft, principal }: WriteContext, change: Change
   const raises = limitKeys.filter((key) => isRaise(limitNow(state, key), next?.[key]));
   if (raises.length > 0 && !principal.scopes.includes("approvals:decide"))
     refuse("scope_missing", `/budget/${raises[0]}: raising a budget needs the scope approvals:decide`);
-  const named = limitKeys.filter((key) => change === null || change[key] !== undefined).map(kindOf);
+  const named = limitKeys.filter((key) => change === null || change[key] !== undefined).map(limitOfKey);
   const raised = Object.fromEntries(
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
   );
@@ -111,7 +110,7 @@ export const budgetChanged = ({ draft, principal }: WriteContext, change: Change
 const answeredByChange = (draft: Draft, ask: Ask, by: string): void => {
   const { budget: about } = ask;
   if (about?.scope !== "session") return;
-  const kind = kindOf(about.kind);
+  const kind = limitOfKey(about.kind);
   const limits = sessionBounds(draft).flatMap((bound) => (bound.kind === kind ? [bound.limit] : []));
   if (Math.min(Infinity, ...limits) < countedAmount(kind, about.least)) return;
   const same = { do: "raise", limit: countedAmount(kind, about.limit) } as const;
@@ -124,19 +123,15 @@ export const answeredRaise = (
   { decision, limit }: { readonly decision: string; readonly limit?: number | undefined },
 ): AnswerEffect => {
   if (decision === "deny") return { do: "default" };
-  const invalid = (pointer: string, message: string): never =>
-    refuse("answer_invalid", `${pointer}: ${message}`, {
-      errors: [{ pointer, code: "answer_invalid", message }],
-    });
   if (decision !== "approve" && decision !== "answer")
-    return invalid("/decision", "a budget takes approve with a limit, deny or cancel");
-  if (limit === undefined) return invalid("/limit", "give the higher limit, in the unit of the ask's");
+    return answerInvalid("/decision", "a budget takes approve with a limit, deny or cancel");
+  if (limit === undefined) return answerInvalid("/limit", "give the higher limit, in the unit of the ask's");
   const { kind = "", limit: before = 0, least = 0 } = budget ?? {};
   if (limit < least || limit <= before)
     return refuse("budget_not_raised", `/limit: ${limit} is too low: ${kind} needs at least ${least}`, {
       errors: [{ pointer: "/limit", code: "budget_not_raised", message: `at least ${least}` }],
     });
-  return { do: "raise", limit: countedAmount(kindOf(kind), limit) };
+  return { do: "raise", limit: countedAmount(limitOfKey(kind), limit) };
 };
 
 /** Refuses an input that no budget is left for (AP-10). */

@@ -180,11 +180,26 @@ export const list = (rows: readonly string[]): string => `[${rows.join(",")}]`;
 
 export const ok = (value: Json): Answer => ({ status: 200, value });
 
+/** Serialised rows as they are listed. */
+export const rows = (serialised: readonly string[]): Answer => json(`{"data":${list(serialised)}}`);
+
 /** The answer of an accepted command: with the `seq` of the newest event after it (AP-5). */
 export const done = (draft: Draft, value: object, status: 200 | 202 = 200): Answer => ({
   status,
   value: { ...(value as Readonly<Record<string, Json>>), seq: headAfter(draft) },
 });
+
+/** Refuses an answer to an ask. */
+export const answerInvalid = (pointer: string, message: string): never =>
+  refuse("answer_invalid", `${pointer}: ${message}`, {
+    errors: [{ pointer, code: "answer_invalid", message }],
+  });
+
+/** Refuses a change of what is not as it was read any more. */
+export const unchanged = ({ ifMatch }: WriteContext, what: string, version: number): void => {
+  if (ifMatch !== null && ifMatch.replaceAll('"', "") !== String(version))
+    refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
+};
 
 /** Refuses a command that would begin a run beyond what the tenant may have under way. */
 export const roomForRun = ({ full }: WriteContext): void => {
@@ -202,5 +217,3 @@ export const wellFormed = (max: number): z.ZodString =>
     .string()
     .max(max)
     .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
-
-export { headAfter };

@@ -6,7 +6,7 @@ import { usd } from "../result.ts";
 import { statusOf } from "../runs.ts";
 import { addUsage, noTotals } from "../usage.ts";
 import type { Totals } from "../usage.ts";
-import { json, limit, list, read } from "./command.ts";
+import { json, limit, list, read, rows } from "./command.ts";
 import type { Archive, Command, ReadContext } from "./command.ts";
 import { activeRuns, newestRuns, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
@@ -30,7 +30,7 @@ export const messages: Command = read(
     if (own(state.threads, thread) === undefined && archive.child(thread) === null)
       return refuse("not_found", "/thread: no such thread");
     const found = archive.messages({ thread, before: before ?? null, limit: most, retired });
-    return json(`{"data":${list([...found].reverse())}}`);
+    return rows(found.toReversed());
   },
 );
 

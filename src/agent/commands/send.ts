@@ -8,13 +8,13 @@ import type { OnBusy } from "../events.ts";
 import { toldEpisodes } from "../episodes.ts";
 import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
 import { own } from "../own.ts";
-import { refuse } from "../problem.ts";
+import { refuse, refuseFor } from "../problem.ts";
 import { runCancelled, subtreeCancelled } from "../cancel.ts";
 import { changeChild } from "../child-start.ts";
 import { runRecord, runStarted } from "../runs.ts";
 import type { Input, Thread } from "../state.ts";
 import { budgetLeft } from "./budget.ts";
-import { done, roomForRun, wellFormed, write } from "./command.ts";
+import { done, roomForRun, unchanged, wellFormed, write } from "./command.ts";
 import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
@@ -30,10 +30,8 @@ const takenContent = (
 ): Input["content"] => {
   const stored = storedContent(draft, content);
   const { agent } = threadOf(draft, threadId);
-  const problem = rules.mediaProblem(stored, agent, draft.state.model);
-  if (problem === null) return stored;
-  const { code, detail, ...more } = problem;
-  return refuse(code, detail, more);
+  refuseFor(rules.mediaProblem(stored, agent, draft.state.model));
+  return stored;
 };
 
 /** A JSON value. */
@@ -196,8 +194,7 @@ const editSchema = z.strictObject({
 /** An edit or a move of a waiting input; `If-Match` holds the version it was read with. */
 export const editInput: Command = write(editSchema, (context, { input: id, content, place }) => {
   const input = acceptedInput(context, id);
-  if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(input.version))
-    return refuse("precondition_failed", "the input changed since it was read; read it again");
+  unchanged(context, "input", input.version);
   if (content !== undefined && input.origin !== "human")
     return refuse(
       "invalid_request",

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { agentOf, changeThread, emit, retiredBy, threadOf } from "../draft.ts";
+import { agentOf, changeThread, emit, headAfter, retiredBy, threadOf } from "../draft.ts";
+import type { Draft } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { clockTicked } from "../advance.ts";
-import { refuse } from "../problem.ts";
+import { refuse, refuseFor } from "../problem.ts";
 import { usd } from "../result.ts";
 import { noFiles } from "../run-files.ts";
 import { runRecord, statusOf } from "../runs.ts";
@@ -13,7 +14,7 @@ import { newThread } from "../threads.ts";
 import { waitsOf } from "../waits.ts";
 import type { Session } from "../state.ts";
 import type { Principal } from "../rpc.ts";
-import { headAfter, ok, read, wellFormed, write } from "./command.ts";
+import { ok, read, unchanged, wellFormed, write } from "./command.ts";
 import type { Answer, Command, Rules, WriteContext } from "./command.ts";
 import { budgetChangeSchema, budgetChanged, budgetSchema, givenBudget, shownBudget } from "./budget.ts";
 import { accept, inputSchema, jsonSchema } from "./send.ts";
@@ -99,8 +100,8 @@ const agentOrRefuse = (name: string, rules: Rules): string => {
       "unknown_agent",
       `/agent: no agent ${JSON.stringify(name)}; known: ${rules.agentNames.join(", ")}`,
     );
-  const problem = rules.agentProblem(name);
-  return problem === null ? name : refuse(problem.code, problem.detail);
+  refuseFor(rules.agentProblem(name));
+  return name;
 };
 
 type Created = z.output<typeof createSchema>;
@@ -108,10 +109,8 @@ type Created = z.output<typeof createSchema>;
 /** The agent of the new session, if everything that was asked for can be had. */
 const admitted = (rules: Rules, params: Created): string => {
   const agent = agentOrRefuse(params.agent ?? rules.entryAgent, rules);
-  const model = params.model === undefined ? null : rules.modelProblem(params.model, agent);
-  if (model !== null) return refuse(model.code, model.detail);
-  const tools = rules.clientToolProblem(params.client_tools, agent);
-  if (tools !== null) return refuse(tools.code, tools.detail, { errors: tools.errors ?? [] });
+  if (params.model !== undefined) refuseFor(rules.modelProblem(params.model, agent));
+  refuseFor(rules.clientToolProblem(params.client_tools, agent));
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   return schema === null ? agent : refuse("output_schema_invalid", `/output_schema: ${schema}`);
 };
@@ -143,7 +142,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
     const input = typeof params.input === "string" ? { content: params.input } : params.input;
     accept(context, { ...input, thread: "main" });
   }
-  return { status: 201, value: sessionView({ ...draft.state, head: headAfter(draft) }) };
+  return { status: 201, value: viewAfter(draft) };
 });
 
 /** A session as the API shows it (AP-17). */
@@ -175,6 +174,9 @@ export const sessionView = (session: Session): Json => {
   };
 };
 
+/** The same once this draft is stored. */
+const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
+
 export const get: Command = read(z.strictObject({}), ({ state }) => ok(sessionView(state)));
 
 const patchSchema = z.strictObject({
@@ -189,8 +191,7 @@ const patchSchema = z.strictObject({
 /** The session's model from the next call on (MO-38). */
 const modelChanged = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
   const { model: from, agent } = draft.state;
-  const problem = model === null ? null : rules.modelProblem(model, agent);
-  if (problem !== null) refuse(problem.code, problem.detail);
+  if (model !== null) refuseFor(rules.modelProblem(model, agent));
   if (model !== from) emit(draft, "main", "model_changed", { from, to: model, scope });
   draft.state = { ...draft.state, model, modelScope: scope };
 };
@@ -203,8 +204,7 @@ const defined = <T extends object>(fields: T): Defined<T> =>
 export const patch: Command = write(patchSchema, (context, params) => {
   const { title, metadata, model, scope, budget, retention_days } = params;
   const { draft } = context;
-  if (context.ifMatch !== null && context.ifMatch.replaceAll('"', "") !== String(draft.state.head))
-    return refuse("precondition_failed", "the session changed since it was read; read it again");
+  unchanged(context, "session", draft.state.head);
   if (model !== undefined) modelChanged(context, model, scope);
   if (budget !== undefined) budgetChanged(context, budget);
   const shown = budget === undefined ? undefined : shownBudget(draft.state);
@@ -213,7 +213,7 @@ export const patch: Command = write(patchSchema, (context, params) => {
   draft.state = { ...draft.state, ...own, updatedAt: draft.moment.now };
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
   if (budget !== undefined) clockTicked(draft, "budget");
-  return ok(sessionView({ ...draft.state, head: headAfter(draft) }));
+  return ok(viewAfter(draft));
 });
 
 /** Retires the chat and begins a new usage period; the originals stay readable. */
@@ -250,7 +250,7 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
   }
   draft.state = { ...draft.state, usage: noTotals, updatedAt: draft.moment.now };
   emit(draft, "main", "session_updated", { cleared: true });
-  return ok(sessionView({ ...draft.state, head: headAfter(draft) }));
+  return ok(viewAfter(draft));
 });
 
 /** Whether a caller may see this session at all: another tenant's is like one that does not exist. */

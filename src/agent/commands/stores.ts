@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { taskView } from "../board.ts";
 import { refuse } from "../problem.ts";
-import { read } from "./command.ts";
-import type { Answer, Command, ReadContext } from "./command.ts";
+import { read, rows } from "./command.ts";
+import type { Command, ReadContext } from "./command.ts";
 
 /** Reads of what the threads share; a store that no agent uses is not there (agents spec §11). */
 
@@ -10,11 +10,6 @@ const listed = ({ rules }: ReadContext, toolbox: string): void => {
   if (!rules.stores.listed.has(toolbox))
     refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
 };
-
-const rows = (serialised: readonly string[]): Answer => ({
-  status: 200,
-  value: { json: `{"data":[${serialised.join(",")}]}` },
-});
 
 export const state: Command = read(z.strictObject({}), (context) => {
   listed(context, "state");
