@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildFiles } from "../config/emit.ts";
-import { listTeams, misnamedTeams, readTeamFiles, writeBuild } from "../config/files.ts";
+import { listTeams, misnamedTeams, writeBuild } from "../config/files.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
@@ -18,8 +18,7 @@ export const build = async (terminal: Terminal, { names, flags }: Arguments): Pr
   for (const name of teams) {
     const compiled = await compileFolder(terminal.root, name);
     printDiagnostics(terminal, compiled.diagnostics, flags.json === true);
-    const extended = readTeamFiles(terminal.root, name).has("extensions.ts");
-    const files = buildFiles(compiled, extended);
+    const files = buildFiles(compiled, compiled.extensions !== undefined);
     if (files === null) {
       const kept = terminal.serving === true && existsSync(join(terminal.root, ".limpet", name, "worker.js"));
       if (kept) terminal.print(`${name} has errors; its last good build goes on serving`);

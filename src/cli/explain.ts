@@ -1,14 +1,24 @@
 import type { Explained } from "../config/explain.ts";
 import { explainAgent, explainKinds, explainTeam } from "../config/explain.ts";
 import { effectsTable } from "../config/explain-effects.ts";
+import type { ExtensionModule } from "../config/extensions.ts";
+import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
+import type { Toolbox } from "../config/known.ts";
 import { suggestion } from "../config/suggest.ts";
 import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
-import { compileFolder, printDiagnostics, toolboxesOf } from "./compile.ts";
+import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /** `limpet explain`: what a team comes to, each value with its origin. */
+
+/** The built-in toolboxes and those of a team's extensions, which its compilation has checked. */
+const toolboxesOf = (extensions: ExtensionModule | undefined): readonly Toolbox[] => {
+  const own =
+    extensions !== undefined && "exports" in extensions ? extensions.exports["toolboxes"] : undefined;
+  return [...builtIn, ...(Array.isArray(own) ? (own as Toolbox[]) : [])];
+};
 
 /** One line, whatever the value. */
 const valueText = (value: unknown): string =>
@@ -69,7 +79,7 @@ export const explain = async (terminal: Terminal, { names, flags }: Arguments): 
   if (flags.kinds === true) return printKinds(terminal, json);
   if (flags.effects === true) return printEffects(terminal);
   const [name = "", wanted] = names;
-  const { team, draft, diagnostics } = await compileFolder(terminal.root, name);
+  const { team, draft, diagnostics, extensions } = await compileFolder(terminal.root, name);
   if (team === null || draft === null) {
     printDiagnostics(terminal, diagnostics, json);
     return exitCodes.diagnostics;
@@ -80,7 +90,7 @@ export const explain = async (terminal: Terminal, { names, flags }: Arguments): 
     return exitCodes.usage;
   }
   const shown = wanted === undefined ? known : [wanted];
-  const engine = createEngine({ team, env: {}, toolboxes: await toolboxesOf(terminal.root, name) });
+  const engine = createEngine({ team, env: {}, toolboxes: toolboxesOf(extensions) });
   const agents = shown.map((agent) => ({
     agent,
     rows: explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now(), engine.callsOf(agent)),

@@ -38,19 +38,12 @@ const options = {
   help: { type: "boolean", short: "h" },
 } as const;
 
+const parse = (given: readonly string[]) => parseArgs({ args: [...given], options, allowPositionals: true });
+
 export interface Arguments {
   readonly command: string | undefined;
   readonly names: readonly string[];
-  readonly flags: {
-    readonly strict?: boolean | undefined;
-    readonly json?: boolean | undefined;
-    readonly all?: boolean | undefined;
-    readonly kinds?: boolean | undefined;
-    readonly effects?: boolean | undefined;
-    readonly from?: string | undefined;
-    readonly import?: string | undefined;
-    readonly help?: boolean | undefined;
-  };
+  readonly flags: ReturnType<typeof parse>["values"];
 }
 
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -68,7 +61,7 @@ export type Parsed =
 export const parseArguments = (given: readonly string[]): Parsed => {
   let parsed;
   try {
-    parsed = parseArgs({ args: [...given], options, allowPositionals: true, strict: true });
+    parsed = parse(given);
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : "these arguments cannot be read" };
   }

@@ -112,7 +112,7 @@ const freeze = <T>(value: T): T => {
 };
 
 /** The compiled, frozen team. */
-export const buildTeam = async (draft: Draft, parts: Parts): Promise<Team> => {
+export const buildTeam = (draft: Draft, parts: Parts): Team => {
   const providers = draft.providers.map((provider) => buildProvider(provider, parts.scripts));
   const first = providers[0]?.name ?? "";
   const agents = draft.agents.map((agent) => buildAgent(draft, agent, first));

@@ -21,7 +21,6 @@ import { readTeam } from "./read-team.ts";
 import { readScripts } from "./scripts.ts";
 import { readSkills } from "./skills.ts";
 import type { Team } from "./team.ts";
-import { providerKinds } from "../providers/schema.ts";
 
 /** The config loader: a pure function from the files of a team folder to a compiled team or diagnostics. */
 
@@ -29,7 +28,7 @@ export interface CompileOptions {
   /** Name of the team. */
   readonly name: string;
   /** The loaded `extensions.ts`, if there is one. */
-  readonly extensions?: ExtensionModule;
+  readonly extensions?: ExtensionModule | undefined;
 }
 
 export interface Compiled {
@@ -52,7 +51,7 @@ const checkAvailability = (draft: Draft): void => {
 const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): Draft | null => {
   const skills = readSkills(report, files);
   const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1 };
-  const extensions = readExtensions(options.extensions, providerKinds, (code, path, message, hint) =>
+  const extensions = readExtensions(options.extensions, (code, path, message, hint) =>
     report.add(code, inExtensions, path, message, hint),
   );
   const content = files.get("team.yaml");
@@ -85,7 +84,7 @@ const checks = [
 ];
 
 /** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
-export const compileTeam = async (files: TeamFiles, options: CompileOptions): Promise<Compiled> => {
+export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled => {
   const { name } = options;
   const report = collector(`config/${name}`);
   checkUnusedFiles(report, files);
@@ -103,6 +102,6 @@ export const compileTeam = async (files: TeamFiles, options: CompileOptions): Pr
       paths.map((path) => pathText([...draft.prefix, ...path])),
     ]),
   );
-  const team = hasErrors(diagnostics) ? null : await buildTeam(draft, { name, scripts, context });
+  const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context });
   return { team, diagnostics, secrets, draft };
 };

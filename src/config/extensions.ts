@@ -3,6 +3,7 @@ import { fieldsOf } from "../chat/json.ts";
 import type { Effect } from "../agent/effect.ts";
 import type { Guard } from "../agent/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
+import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
 import type { ErrorCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
@@ -102,8 +103,8 @@ const isProfile = (provider: unknown): boolean => {
   );
 };
 
-const readProviders = (value: readonly unknown[], known: readonly string[], problem: Problem): string[] => {
-  const kinds = new Set(known);
+const readProviders = (value: readonly unknown[], problem: Problem): string[] => {
+  const kinds = new Set<string>(providerKinds);
   return value.flatMap((provider, index) => {
     const path = `providers[${index}]`;
     const kind = field(provider, "kind");
@@ -221,11 +222,7 @@ const listOf = (
 };
 
 /** Names that the extensions add; what is wrong with them goes to `problem`. */
-export const readExtensions = (
-  module: ExtensionModule | undefined,
-  knownKinds: readonly string[],
-  problem: Problem,
-): ExtensionNames => {
+export const readExtensions = (module: ExtensionModule | undefined, problem: Problem): ExtensionNames => {
   if (module === undefined) return nothing;
   if ("error" in module) {
     problem("extension_invalid", "", `the file could not be loaded: ${module.error}`);
@@ -245,7 +242,7 @@ export const readExtensions = (
   }
   return {
     toolboxes: readToolboxes(listOf(module.exports, "toolboxes", problem), problem),
-    providerKinds: readProviders(listOf(module.exports, "providers", problem), knownKinds, problem),
+    providerKinds: readProviders(listOf(module.exports, "providers", problem), problem),
     effects: readKinds<Effect>(listOf(module.exports, "effects", problem), effectList, problem),
     checks: readChecks(listOf(module.exports, "checks", problem), problem),
     agents: readAgents(listOf(module.exports, "agents", problem), (path, message) =>

@@ -45,7 +45,7 @@ export const buildFloor = (): Promise<string> =>
 /** The product's bundle, with the bench's team. */
 export const buildLimpet = async (): Promise<string> => {
   const yaml = readFileSync(join(import.meta.dirname, "team/team.yaml"));
-  const compiled = await compileTeam(new Map([["team.yaml", yaml]]), {
+  const compiled = compileTeam(new Map([["team.yaml", yaml]]), {
     name: "bench",
     extensions: { exports: { ...extensions } },
   });

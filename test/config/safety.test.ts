@@ -336,7 +336,7 @@ test("CF-9 RE-9: 5 000 mutations of valid files give diagnostics or a team, neve
           ["team.yaml", text],
           ["scripts/guide.yaml", text],
         ]);
-        const { team: compiled, diagnostics } = await compileTeam(files, { name: "acme" });
+        const { team: compiled, diagnostics } = compileTeam(files, { name: "acme" });
         const errors = diagnostics.filter(({ severity }) => severity === "error");
         expect(compiled === null).toBe(errors.length > 0);
         expect(diagnostics.every(({ line, column }) => line >= 1 && column >= 1)).toBe(true);

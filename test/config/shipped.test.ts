@@ -147,7 +147,7 @@ test("CF-41: each commented provider of assistant is right once it is swapped in
   const current = /^ {2}- name: default\n(?: {4}.*\n)+/m;
   for (const block of blocks) {
     const swapped = yaml.replace(current, block.replaceAll(/^ {2}# /gm, "  "));
-    const { team, diagnostics } = await compileTeam(new Map([["team.yaml", swapped]]), { name: "assistant" });
+    const { team, diagnostics } = compileTeam(new Map([["team.yaml", swapped]]), { name: "assistant" });
     expect([block, diagnostics]).toEqual([block, []]);
     expect(team?.secrets).toHaveLength(1);
   }

@@ -22,7 +22,10 @@ export const team = (more: { provider?: string; agent?: string; top?: string } =
     "",
   ].join("\n");
 
-export const compile = (files: Files | string, options: Partial<CompileOptions> = {}): Promise<Compiled> => {
+export const compile = async (
+  files: Files | string,
+  options: Partial<CompileOptions> = {},
+): Promise<Compiled> => {
   const folder = typeof files === "string" ? { "team.yaml": files } : files;
   return compileTeam(new Map(Object.entries(folder)), { name: "acme", ...options });
 };

@@ -17,7 +17,7 @@ const teams = listTeams(root);
 
 /** The text by which a team is known: its agents' instructions. */
 const marks = async (team: string): Promise<readonly string[]> => {
-  const compiled = await compileTeam(readTeamFiles(root, team), { name: team });
+  const compiled = compileTeam(readTeamFiles(root, team), { name: team });
   return (compiled.team?.agents ?? []).map(({ instructions }) => instructions.trim().slice(0, 60));
 };
 

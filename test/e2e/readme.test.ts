@@ -164,7 +164,7 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
     case "yaml config/dev-team/team.yaml":
       return expect(readFileSync(join(root, role), "utf8")).toContain(text);
     case "yaml": {
-      const { team, diagnostics } = await compileTeam(new Map([["team.yaml", text]]), { name: "acme" });
+      const { team, diagnostics } = compileTeam(new Map([["team.yaml", text]]), { name: "acme" });
       expect(diagnostics).toEqual([]);
       expect(team?.agents).toHaveLength(1);
       return;

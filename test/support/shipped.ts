@@ -16,7 +16,7 @@ export const shippedYaml = (name: string): string =>
 export const shippedTeam = async (name: string, yaml?: string): Promise<Team> => {
   const files = new Map(readTeamFiles(root, name));
   if (yaml !== undefined) files.set("team.yaml", yaml);
-  const { team, diagnostics } = await compileTeam(files, { name });
+  const { team, diagnostics } = compileTeam(files, { name });
   if (team === null || diagnostics.length > 0) throw new Error(diagnostics.map(formatDiagnostic).join("\n"));
   return team;
 };

@@ -37,7 +37,7 @@ export const teamOf = async (
     files = {},
   }: TeamExtras = {},
 ): Promise<Team> => {
-  const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
+  const { team, diagnostics } = compileTeam(new Map([["team.yaml", yaml], ...Object.entries(files)]), {
     name: "test",
     extensions: { exports: { toolboxes: extra, providers: profiles, effects, guards, checks } },
   });

@@ -6,7 +6,7 @@ import { yaml } from "./worker-team.ts";
 /** The Worker under test: the product over a team of scripted agents. */
 
 const toolboxes = [probeToolbox];
-const { team, diagnostics } = await compileTeam(new Map([["team.yaml", yaml]]), {
+const { team, diagnostics } = compileTeam(new Map([["team.yaml", yaml]]), {
   name: "test",
   extensions: { exports: { toolboxes } },
 });
