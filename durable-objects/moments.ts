@@ -30,7 +30,7 @@ export const momentsOf = (
     estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
     agents: ({ agent, child }) => engine.agent(agent, draft().state, child?.standing),
     health: gates.health,
-    maxRunningThreads: engine.maxRunningThreads,
+    maxRunningThreads: engine.team.sessions.max_running_threads,
     grants: grants.known(),
     children,
     input: (id) => inputOf(sql, id),

@@ -10,7 +10,7 @@ export const json = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: jsonHeaders });
 
 type Reply = SessionReply | TeamReply;
-type Accepted<R extends Reply> = Extract<R, { readonly ok: true }>;
+export type Accepted<R extends Reply> = Extract<R, { readonly ok: true }>;
 
 /** The reply of an accepted call; a refusal is thrown, to be answered at the edge. */
 export function accepted<R extends Reply>(reply: R): Accepted<R> {

@@ -3,6 +3,7 @@ import type { Operation, SessionReply } from "../agent/rpc.ts";
 import { objectName, teamObjectName } from "../engine/access/names.ts";
 import type { TeamOperation, TeamReply } from "../engine/access/rpc.ts";
 import { accepted } from "./answers.ts";
+import type { Accepted } from "./answers.ts";
 import type { Fields } from "./body.ts";
 import type { Authorized, SessionRequest, SessionStub } from "./context.ts";
 import { repeat } from "./platform.ts";
@@ -71,7 +72,7 @@ export interface SessionCommand {
 export async function callSession(
   context: SessionRequest,
   { op, params, key }: SessionCommand,
-): Promise<Extract<SessionReply, { readonly ok: true }>> {
+): Promise<Accepted<SessionReply>> {
   const { principal, session, request, traceparent, url } = context;
   const stub = await sessionStub(context, session);
   const match = ifMatch(request);
@@ -94,7 +95,7 @@ export async function callTeam(
   op: TeamOperation,
   params: Fields,
   key?: string,
-): Promise<Extract<TeamReply, { readonly ok: true }>> {
+): Promise<Accepted<TeamReply>> {
   const team = () => context.objects.TeamObject.getByName(teamObjectName);
   const call = { principal: context.principal, op, params, ...(key === undefined ? {} : { key }) };
   return accepted(await repeat(() => team().perform(call), op !== "create_key" || key !== undefined));

@@ -2,8 +2,8 @@ import type { Principal, SessionRpc } from "../agent/rpc.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { TeamDirectory } from "../engine/access/rpc.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Authenticator } from "./credentials.ts";
-import type { RateLimiter } from "./rate-limit.ts";
+import type { Authenticate } from "./credentials.ts";
+import type { CountRequest } from "./rate-limit.ts";
 
 /** What the router is made of, and what stands around one request. */
 
@@ -54,8 +54,8 @@ export interface RouterDependencies extends Pick<Engine, "team" | "toolsOf" | "c
 
 /** What lives as long as the router: settings, and the two small caches of this isolate. */
 export interface Router extends Required<RouterDependencies> {
-  readonly authenticator: Authenticator;
-  readonly rateLimiter: RateLimiter;
+  readonly authenticate: Authenticate;
+  readonly countRequest: CountRequest;
 }
 
 /** What the log line of a request says about it, filled in on its way. */

@@ -1,41 +1,37 @@
 import { ProblemError, refuse } from "../agent/problem.ts";
+import { allScopes } from "../agent/rpc.ts";
 import type { Principal } from "../agent/rpc.ts";
 import { adminKeyMinLength, adminKeyUsable } from "../engine/access/authenticate.ts";
 import { credentialDigest } from "../engine/access/keys.ts";
 import { teamObjectName } from "../engine/access/names.ts";
-import { allScopes } from "../engine/access/scopes.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
 import { times } from "./limits.ts";
 import { repeat } from "./platform.ts";
 
 /** Who asks (AP-12 to AP-14): API key, browser token, or nobody on a development machine. */
 
-export interface Authenticator {
-  /** The principal behind a credential; verified ones are remembered for at most 30 s. */
-  authenticate(context: RequestContext, credential: string): Promise<Principal>;
-}
+/** The principal behind a credential; verified ones are remembered for at most 30 s. */
+export type Authenticate = (context: RequestContext, credential: string) => Promise<Principal>;
 
 const maxRemembered = 1000;
 
-export function createAuthenticator(now: () => number): Authenticator {
+export function createAuthenticate(now: () => number): Authenticate {
   const remembered = new Map<string, { readonly principal: Principal; readonly until: number }>();
   const remember = (digest: string, principal: Principal): void => {
     const [oldest] = remembered.keys();
     if (remembered.size >= maxRemembered && oldest !== undefined) remembered.delete(oldest);
     remembered.set(digest, { principal, until: now() + times.credentialCache });
   };
-  return {
-    async authenticate(context, credential) {
-      const digest = await credentialDigest(credential);
-      const known = remembered.get(digest);
-      if (known !== undefined && known.until > now()) return unexpired(known.principal, now());
-      remembered.delete(digest);
-      const team = () => context.objects.TeamObject.getByName(teamObjectName);
-      const answer = await repeat(() => team().authenticate(credential), true);
-      if (!answer.ok) throw new ProblemError(answer.problem);
-      remember(digest, answer.principal);
-      return answer.principal;
-    },
+  return async (context, credential) => {
+    const digest = await credentialDigest(credential);
+    const known = remembered.get(digest);
+    if (known !== undefined && known.until > now()) return unexpired(known.principal, now());
+    remembered.delete(digest);
+    const team = () => context.objects.TeamObject.getByName(teamObjectName);
+    const answer = await repeat(() => team().authenticate(credential), true);
+    if (!answer.ok) throw new ProblemError(answer.problem);
+    remember(digest, answer.principal);
+    return answer.principal;
   };
 }
 

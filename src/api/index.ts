@@ -13,7 +13,7 @@ import type {
 } from "./context.ts";
 import {
   checkTokenOrigin,
-  createAuthenticator,
+  createAuthenticate,
   devPrincipal,
   presentedCredential,
   requireConfigured,
@@ -21,7 +21,7 @@ import {
 import { checkHop, checkOrigin, preflight } from "./origins.ts";
 import { problemOf, problemResponse } from "./problems.ts";
 import { refuseUrlCredentials } from "./query.ts";
-import { createRateLimiter } from "./rate-limit.ts";
+import { createCountRequest } from "./rate-limit.ts";
 import { logRequest, newRequestId, traceOf } from "./request-log.ts";
 import { requireScope } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -35,7 +35,7 @@ export type { RouterContext, RouterDependencies, RouterEnv, SessionStub } from "
 async function principalOf(context: RequestContext): Promise<Principal | null> {
   const credential = presentedCredential(context.request);
   if (credential === null) return devPrincipal(context);
-  const principal = await context.router.authenticator.authenticate(context, credential);
+  const principal = await context.router.authenticate(context, credential);
   checkTokenOrigin(context, principal);
   return principal;
 }
@@ -43,19 +43,23 @@ async function principalOf(context: RequestContext): Promise<Principal | null> {
 /** Counts a request against its key's rate (AP-15); keyless ones of a development machine are not counted. */
 function countRequest({ router, headers }: RequestContext, principal: Principal): void {
   if (principal.by === "dev") return;
-  const { limit } = router.rateLimiter;
-  const taken = router.rateLimiter.take([principal.tenant, principal.by, principal.session ?? ""].join(" "));
+  const limit = router.team.access.rate_limit.rpm;
+  const taken = router.countRequest([principal.tenant, principal.by, principal.session ?? ""].join(" "));
   headers.set("RateLimit-Policy", `"key";q=${limit};w=60`);
   headers.set("RateLimit", `"key";r=${taken.remaining};t=${Math.ceil(taken.resetMs / 1000)}`);
   if (taken.allowed) return;
   refuse("rate_limited", `More than ${limit} requests in a minute.`, { retryAfterMs: taken.resetMs });
 }
 
-function authorize(context: RequestContext, principal: Principal, route: Route): Authorized {
+function authorize(
+  context: RequestContext,
+  principal: Principal,
+  { scope }: Exclude<Route, { readonly scope: "open" }>,
+): Authorized {
   const authorized: Authorized = { ...context, principal };
   context.notes.tenant = principal.tenant;
   countRequest(context, principal);
-  requireScope(authorized, route.scope === "open" ? "any" : route.scope);
+  requireScope(authorized, scope);
   return authorized;
 }
 
@@ -71,10 +75,6 @@ function onSession(context: Authorized): SessionRequest {
   return { ...context, session };
 }
 
-/** An admitted principal on a session's route. */
-const admit = (context: RequestContext, route: Route, principal: Principal): SessionRequest =>
-  onSession(authorize(context, principal, route));
-
 const isUpgrade = (request: Request): boolean => request.headers.has("Upgrade");
 
 const unauthenticated = (): never => refuse("unauthenticated", "Send a key as Authorization: Bearer <key>.");
@@ -84,10 +84,11 @@ async function dispatch(context: RequestContext, route: Route): Promise<Response
   requireConfigured(context.env);
   const principal = await principalOf(context);
   if (route.on === "session") {
-    if (principal !== null) return route.handle(admit(context, route, principal));
+    const admit = (who: Principal): SessionRequest => onSession(authorize(context, who, route));
+    if (principal !== null) return route.handle(admit(principal));
     const session = context.path["session"] ?? "";
     if (route.late === undefined || !isUpgrade(context.request)) return unauthenticated();
-    return route.late(context, session, (late) => admit(context, route, late));
+    return route.late(context, session, admit);
   }
   if (principal === null) return unauthenticated();
   if (principal.session !== undefined && route.tokens === undefined) {
@@ -162,8 +163,8 @@ export function createRouter(dependencies: RouterDependencies): {
     logLine: (fields) => JSON.stringify(fields),
     ...dependencies,
     now,
-    authenticator: createAuthenticator(now),
-    rateLimiter: createRateLimiter(dependencies.team.access.rate_limit.rpm, now),
+    authenticate: createAuthenticate(now),
+    countRequest: createCountRequest(dependencies.team.access.rate_limit.rpm, now),
   };
   const app = createApp();
   return {

@@ -1,30 +1,28 @@
 /** Requests per minute and key (AP-15), counted per isolate: a bound on abuse, not an account. */
 
-export interface RateLimiter {
-  /** Counts one request; `resetMs` is the time to the next window. */
-  take(key: string): { readonly allowed: boolean; readonly remaining: number; readonly resetMs: number };
-  readonly limit: number;
-}
+/** Counts one request; `resetMs` is the time to the next window. */
+export type CountRequest = (key: string) => {
+  readonly allowed: boolean;
+  readonly remaining: number;
+  readonly resetMs: number;
+};
 
 const windowMs = 60_000;
 const maxKeys = 10_000;
 
-export function createRateLimiter(limit: number, now: () => number): RateLimiter {
+export function createCountRequest(limit: number, now: () => number): CountRequest {
   const counts = new Map<string, number>();
   let window = 0;
-  return {
-    limit,
-    take(key) {
-      const current = Math.floor(now() / windowMs);
-      if (current !== window || counts.size >= maxKeys) counts.clear();
-      window = current;
-      const count = (counts.get(key) ?? 0) + 1;
-      counts.set(key, count);
-      return {
-        allowed: count <= limit,
-        remaining: Math.max(0, limit - count),
-        resetMs: (current + 1) * windowMs - now(),
-      };
-    },
+  return (key) => {
+    const current = Math.floor(now() / windowMs);
+    if (current !== window || counts.size >= maxKeys) counts.clear();
+    window = current;
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return {
+      allowed: count <= limit,
+      remaining: Math.max(0, limit - count),
+      resetMs: (current + 1) * windowMs - now(),
+    };
   };
 }

@@ -20,7 +20,7 @@ async function ready(context: RequestContext): Promise<Response> {
   const missing = [...(isConfigured(env) ? [] : ["LIMPET_ADMIN_KEY"]), ...missingSecrets(router, env)];
   const status = missing.length === 0 ? 200 : 503;
   const credential = presentedCredential(request);
-  if (credential !== null) await router.authenticator.authenticate(context, credential);
+  if (credential !== null) await router.authenticate(context, credential);
   const named = credential !== null || devPrincipal(context) !== null;
   const answer = json({ ready: status === 200, ...(named && { missing_secrets: missing }) }, status);
   if (status === 503) answer.headers.set("Retry-After", "60");

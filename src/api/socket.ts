@@ -98,7 +98,7 @@ function dismiss(lobby: Lobby, late: Late, thrown: unknown): void {
 
 async function admitAndConnect(lobby: Lobby, late: Late, data: unknown): Promise<void> {
   const { context } = late;
-  const principal = await context.router.authenticator.authenticate(context, tokenIn(data));
+  const principal = await context.router.authenticate(context, tokenIn(data));
   checkTokenOrigin(context, principal);
   const upstream = await connect(late.admit(principal));
   upstream.accept();

@@ -144,7 +144,6 @@ export const createEngine = (options: EngineOptions): Engine => {
     rules: rulesOf({ team, env, tools: toolsIn }),
     redactor,
     logLine: createLogLine(redactor, team.redaction.names),
-    maxRunningThreads: team.sessions.max_running_threads,
     budgets: teamBudgetsOf(team),
     agent: createAgents(parts),
     storeRules: {

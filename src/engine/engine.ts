@@ -34,7 +34,6 @@ export interface Engine {
   /** Takes the deployment's secrets out of texts (RE-15). */
   readonly redactor: Redactor;
   readonly logLine: LogLine;
-  readonly maxRunningThreads: number;
   /** An agent of a session; `standing` if it was called by others. */
   readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
   readonly storeRules: StoreRules;

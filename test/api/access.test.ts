@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { allScopes } from "../../src/agent/rpc.ts";
 import type { Scope } from "../../src/agent/rpc.ts";
 import type { Route } from "../../src/api/route.ts";
 import { routes } from "../../src/api/routes.ts";
 import { mintToken } from "../../src/engine/access/browser-tokens.ts";
-import { allScopes } from "../../src/engine/access/scopes.ts";
 import { accepted, adminKey, anId, operator, origin, problemOf, setUp } from "./harness.ts";
 
 /** Credentials against every route of the table (RE-T1, RE-T3, RE-T5). */

@@ -1,3 +1,4 @@
+import { allScopes } from "../../src/agent/rpc.ts";
 import type { Principal, SessionCall, SessionReply } from "../../src/agent/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
@@ -8,7 +9,6 @@ import { createKey } from "../../src/engine/access/key-store.ts";
 import { objectName } from "../../src/engine/access/names.ts";
 import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
-import { allScopes } from "../../src/engine/access/scopes.ts";
 import { tellGrants } from "../../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
 import { indexSession } from "../../src/engine/access/session-index.ts";

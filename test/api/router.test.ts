@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { allScopes } from "../../src/agent/rpc.ts";
 import type { SessionCall } from "../../src/agent/rpc.ts";
 import { problemKinds } from "../../src/agent/problem-body.ts";
 import { derivedSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
 import { writeNote } from "../../src/engine/access/notes.ts";
-import { allScopes } from "../../src/engine/access/scopes.ts";
 import { accepted, anId, operator, problemOf, setUp } from "./harness.ts";
 
 const S = `/v1/sessions/${anId()}`;

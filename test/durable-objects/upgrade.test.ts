@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
+import { allScopes } from "../../src/agent/rpc.ts";
 import type { Principal } from "../../src/agent/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import type { Team } from "../../src/config/team.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { objectName } from "../../src/engine/access/names.ts";
-import { allScopes } from "../../src/engine/access/scopes.ts";
 
 /** WebSocket upgrades through the router (AP-13, AP-22), in the runtime that has sockets. */
 

@@ -1,10 +1,10 @@
 import type { Problem } from "../../agent/problem.ts";
+import { allScopes } from "../../agent/rpc.ts";
 import type { Principal, TeamRpc } from "../../agent/rpc.ts";
 import { signingKey } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { operator, operatorTenant, storedKey } from "./key-store.ts";
 import { credentialDigest, digestMatches, keyIdOf } from "./keys.ts";
-import { allScopes } from "./scopes.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
 /** Who presents a credential (AP-12, AP-13). One answer for all that is wrong with it, but for an expiry. */

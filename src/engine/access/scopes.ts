@@ -1,18 +1,6 @@
 import * as z from "zod";
+import { allScopes } from "../../agent/rpc.ts";
 import type { Scope } from "../../agent/rpc.ts";
-
-/** Every scope there is (AP-13). */
-export const allScopes = [
-  "sessions:read",
-  "sessions:write",
-  "asks:answer",
-  "approvals:decide",
-  "context:read",
-  "usage:read",
-  "tokens:mint",
-  "debug:read",
-  "admin",
-] as const satisfies readonly Scope[];
 
 export const scopeSchema = z.enum(allScopes);
 

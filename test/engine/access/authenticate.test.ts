@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { allScopes } from "../../../src/agent/rpc.ts";
 import type { Principal, Scope } from "../../../src/agent/rpc.ts";
 import { authenticate } from "../../../src/engine/access/authenticate.ts";
 import { mintToken } from "../../../src/engine/access/browser-tokens.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { toBase64Url } from "../../../src/engine/access/encoding.ts";
 import { createKey, editKey, revokeKey } from "../../../src/engine/access/key-store.ts";
-import { allScopes } from "../../../src/engine/access/scopes.ts";
 import { memoryTables } from "./tables.ts";
 
 const adminKey = "an-admin-key-of-thirty-two-chars";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { allScopes } from "../../../src/agent/rpc.ts";
 import { grantLifeMs } from "../../../src/agent/grants.ts";
 import type { Grant } from "../../../src/agent/state.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { listGrants, tellGrants } from "../../../src/engine/access/grants.ts";
-import { allScopes } from "../../../src/engine/access/scopes.ts";
 import { indexSession } from "../../../src/engine/access/session-index.ts";
 import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
 import type { TeamCall } from "../../../src/engine/access/rpc.ts";

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { openTables } from "../../../src/engine/access/database.ts";
 import { createKey, listKeys } from "../../../src/engine/access/key-store.ts";
 import { listNotes, readNote, showNotes, writeNote } from "../../../src/engine/access/notes.ts";
-import { allScopes } from "../../../src/engine/access/scopes.ts";
 import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
+import { allScopes } from "../../../src/agent/rpc.ts";
 import type { Principal } from "../../../src/agent/rpc.ts";
 import { memoryTables } from "./tables.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
+import { allScopes } from "../../../src/agent/rpc.ts";
 import type { Principal } from "../../../src/agent/rpc.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { teamOperationScopes } from "../../../src/engine/access/rpc.ts";
 import type { TeamCall, TeamOperation } from "../../../src/engine/access/rpc.ts";
-import { allScopes } from "../../../src/engine/access/scopes.ts";
 import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
 import { memoryTables } from "./tables.ts";
 

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
+import { allScopes } from "../../../src/agent/rpc.ts";
 import { expect, test } from "vitest";
 import type { LeaseAnswer, LeaseRequest } from "../../../src/agent/lease.ts";
 import { openTables } from "../../../src/engine/access/database.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { createKey } from "../../../src/engine/access/key-store.ts";
-import { allScopes } from "../../../src/engine/access/scopes.ts";
 import { indexSession } from "../../../src/engine/access/session-index.ts";
 import { drawLease } from "../../../src/engine/access/tenant-days.ts";
 import { memoryTables } from "./tables.ts";
