@@ -1,3 +1,4 @@
+import { parseJson } from "../chat/json.ts";
 import type { Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
 import { append } from "./draft.ts";
@@ -18,13 +19,8 @@ const noteOf = (summaries: readonly string[]): string =>
 
 /** A JSON array of texts may come as text (S4's form); any other text is one summary. */
 const listOf = (text: string): readonly unknown[] => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value;
-  } catch {
-    return [text];
-  }
-  return [text];
+  const value = parseJson(text);
+  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [text];
 };
 
 /**

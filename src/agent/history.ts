@@ -1,3 +1,4 @@
+import { parseJson } from "../chat/json.ts";
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../chat/message.ts";
 import { depthOf } from "../chat/json-depth.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
@@ -6,7 +7,6 @@ import type { Call } from "./call.ts";
 import { agentOf, changeThread, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { CallRecord } from "./effect.ts";
-import { parseJson } from "./json.ts";
 
 /** Finished calls as effects and guards compare them (EF-31): kept in the thread's row, across runs and restarts. */
 

@@ -1,3 +1,4 @@
+import { parseJson } from "../chat/json.ts";
 import { textResult } from "../chat/results.ts";
 import type { Call } from "./call.ts";
 import { agentOf, callsOfRun, changeCall, changeThread, runOf, threadOf } from "./draft.ts";
@@ -15,7 +16,6 @@ import {
   windowOf,
 } from "./guard-state.ts";
 import { argsDigest, recordedName } from "./history.ts";
-import { parseJson } from "./json.ts";
 import { callClosed, callParked } from "./outcomes.ts";
 
 /** Guards at work in the commit that stores a reply, before any of its calls starts (EF-31, EF-33). */

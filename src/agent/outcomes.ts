@@ -1,9 +1,9 @@
+import { parseJson } from "../chat/json.ts";
 import type { Json, ToolResultPart } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import { resultNoted } from "./afterwords.ts";
 import { callsOfRun, changeCall, changeCounters, emit, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { parseJson } from "./json.ts";
 import { own } from "./own.ts";
 import { filesAfter } from "./run-files.ts";
 import type { Run } from "./state.ts";

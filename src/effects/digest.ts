@@ -1,6 +1,6 @@
 import type { Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
 import { characters } from "../schema.ts";
-import { parseJson } from "../agent/json.ts";
+import { parseJson } from "../chat/json.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { withReferences } from "./texts.ts";
 
