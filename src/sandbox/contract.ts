@@ -62,15 +62,18 @@ export const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** The least that `limits.output` may be. */
 export const leastOutput = 1024;
 
-/** What a team sets for its sandboxes (TB-28, TB-33): `wall` in milliseconds, sizes in bytes. */
+/** Limits of a sandbox (TB-33): `wall` in milliseconds, sizes in bytes. */
+export interface SandboxLimits {
+  readonly wall: number;
+  readonly output: number;
+  readonly processes: number;
+  readonly disk: number;
+  readonly file: number;
+}
+
+/** What a team sets for its sandboxes (TB-28). */
 export interface SandboxSettings {
-  readonly limits: {
-    readonly wall: number;
-    readonly output: number;
-    readonly processes: number;
-    readonly disk: number;
-    readonly file: number;
-  };
+  readonly limits: SandboxLimits;
   readonly env: Readonly<Record<string, string>>;
 }
 

@@ -1,5 +1,6 @@
 import { isFields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
+import { utf8Length } from "../chat/tokens.ts";
 import { isList, referenced } from "./json-schema.ts";
 
 /** Whether a JSON Schema can be used: small, of known shape, and nothing in it that would be passed over in silence. */
@@ -100,7 +101,6 @@ function problemIn(schema: Json, root: Json): string | null {
 export const schemaProblem = (schema: Json): string | null => {
   if (!isFields(schema)) return "a JSON Schema is an object";
   if (isDeeper(schema, deepest)) return `the schema is nested deeper than ${deepest} levels`;
-  if (new TextEncoder().encode(JSON.stringify(schema)).length > longest)
-    return "the schema is longer than 64 KiB";
+  if (utf8Length(JSON.stringify(schema)) > longest) return "the schema is longer than 64 KiB";
   return problemIn(schema, schema);
 };

@@ -49,12 +49,6 @@ interface CommandView {
   readonly changed: Promise<void> | null;
 }
 
-export interface CommandLimits {
-  readonly wall: number;
-  readonly output: number;
-  readonly processes: number;
-}
-
 /** The commands of one workspace: started once per id, followed by any number of readers, remembered when they end (TB-29). */
 export interface Commands {
   /** Starts a command, or attaches to the one with this id and body. */
@@ -86,7 +80,6 @@ interface StoredCommand {
 
 export interface CommandHost {
   readonly disk: Disk;
-  readonly limits: () => CommandLimits;
   /** Keeps the object alive until the promise settles. */
   readonly waitUntil: (promise: Promise<void>) => void;
 }
@@ -145,7 +138,7 @@ function notify(live: LiveCommand): void {
 }
 
 async function drive(host: CommandHost, request: CommandRequest, live: LiveCommand): Promise<void> {
-  const timeoutMs = Math.min(request.timeoutMs, host.limits().wall);
+  const timeoutMs = Math.min(request.timeoutMs, host.disk.limits().wall);
   const timer = setTimeout(() => {
     live.reason ??= "timeout";
     live.controller.abort();
@@ -187,7 +180,7 @@ function begin(
   hash: string,
 ): void {
   const { disk } = host;
-  const { processes, output } = host.limits();
+  const { processes, output } = disk.limits();
   if (live.size >= processes) fail("limit", `${processes} commands run already; wait for one or end it`);
   if (existing(disk, request.cwd).entry.type !== "directory")
     fail("invalid_request", `cwd ${request.cwd} is a file`);

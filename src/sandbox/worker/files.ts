@@ -1,3 +1,4 @@
+import type { SandboxLimits } from "../contract.ts";
 import { sha256Hex } from "../sha256.ts";
 import { concatenated } from "./bytes.ts";
 import { blob, type Database } from "./database.ts";
@@ -7,15 +8,10 @@ import type { Place } from "./locate.ts";
 /** Bytes of one row of content. */
 const chunkSize = 256 * 1024;
 
-export interface DiskLimits {
-  readonly disk: number;
-  readonly file: number;
-}
-
 /** What the functions of this room share. `limits` may change while the workspace lives. */
 export interface Disk {
   readonly database: Database;
-  readonly limits: () => DiskLimits;
+  readonly limits: () => SandboxLimits;
   readonly now: () => number;
   /** Bytes that all files take; null until they are counted. */
   readonly usage: { bytes: number | null };

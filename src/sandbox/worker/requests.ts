@@ -25,13 +25,12 @@ export const execBody = z.strictObject({
 export const settingsBody = z.strictObject({
   limits: z
     .strictObject({
-      wall: z.int().min(1000),
-      output: z.int().min(leastOutput),
-      processes: z.int().min(1),
-      disk: z.int().min(0),
-      file: z.int().min(0),
+      wall: z.int().min(1000).exactOptional(),
+      output: z.int().min(leastOutput).exactOptional(),
+      processes: z.int().min(1).exactOptional(),
+      disk: z.int().min(0).exactOptional(),
+      file: z.int().min(0).exactOptional(),
     })
-    .partial()
     .optional(),
   env: z.record(z.string().regex(environmentName), z.string()).optional(),
   egress: z.array(z.string()).optional(),

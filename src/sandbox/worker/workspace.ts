@@ -1,13 +1,13 @@
-import type { SandboxCapabilities } from "../contract.ts";
-import { createCommands, type CommandLimits, type Commands } from "./commands.ts";
+import type { SandboxCapabilities, SandboxLimits } from "../contract.ts";
+import { createCommands, type Commands } from "./commands.ts";
 import { metaOf, prepare, setMeta, type Database } from "./database.ts";
-import type { Disk, DiskLimits } from "./files.ts";
+import type { Disk } from "./files.ts";
 import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";
 
 /** The limits of TB-33 where `PUT /` sets none. */
-const defaultLimits: DiskLimits & CommandLimits = {
+const defaultLimits: SandboxLimits = {
   wall: 10 * 60 * 1000,
   output: 1024 * 1024,
   processes: 64,
@@ -49,12 +49,9 @@ export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
   const { database, now } = host;
   prepare(database);
   let settings = JSON.parse(metaOf(database, "settings") ?? "{}") as Settings;
-  const limits = (): typeof defaultLimits => {
-    const given = Object.entries(settings.limits ?? {}).filter(([, value]) => value !== undefined);
-    return { ...defaultLimits, ...Object.fromEntries(given) };
-  };
+  const limits = (): SandboxLimits => ({ ...defaultLimits, ...settings.limits });
   const disk: Disk = { database, now, limits, usage: { bytes: null } };
-  const commands = createCommands({ disk, limits, waitUntil: host.waitUntil });
+  const commands = createCommands({ disk, waitUntil: host.waitUntil });
   const workspace: Workspace = {
     disk,
     commands,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { utf8Length } from "../../chat/tokens.ts";
 import { defineTool } from "../../tools/define-tool.ts";
 import { changed, subjectPath } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
@@ -17,6 +18,6 @@ export const fsWrite = defineTool({
     changed(
       context,
       (sandbox, options) => sandbox.write(path, content, options),
-      () => `Wrote ${new TextEncoder().encode(content).length} bytes to ${path}.`,
+      () => `Wrote ${utf8Length(content)} bytes to ${path}.`,
     ),
 });
