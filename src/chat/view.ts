@@ -27,10 +27,6 @@ export interface View {
   readonly repairs: readonly Repair[];
 }
 
-/** Result of a call that lost its own; by default the outcome counts as unknown. */
-export type MissingResult = (call: ToolCallPart) => ToolResultPart;
-const unknownResult: MissingResult = (call) => textResult(call, "unknown", synthesised.unknown);
-
 const noCalls: readonly ToolCallPart[] = [];
 
 export const callsOf = (message: Message): readonly ToolCallPart[] =>
@@ -145,6 +141,10 @@ const synthetic = (
   ...fields,
 });
 
+/** Result of a call that lost its own. */
+const unknownResult = (near: Message, call: ToolCallPart): Message =>
+  synthetic(near, call.id, { role: "tool", parts: [textResult(call, "unknown", synthesised.unknown)] });
+
 const continueNote = (near: Message): Message =>
   synthetic(near, "continue", {
     role: "user",
@@ -184,7 +184,7 @@ const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string
   return results;
 };
 
-const arrange = (stored: readonly Message[], missing: MissingResult, repairs: Repair[]): Message[] => {
+const arrange = (stored: readonly Message[], repairs: Repair[]): Message[] => {
   const ids = new Set<string>();
   const chat = stored.map((message) => (message.role === "tool" ? message : mended(message, ids)));
   const results = collectResults(chat, repairs);
@@ -203,7 +203,7 @@ const arrange = (stored: readonly Message[], missing: MissingResult, repairs: Re
       const result = results.get(call.id);
       if (!inPlace)
         repairs.push({ kind: result === undefined ? "result_missing" : "result_moved", message: message.id });
-      shown.push(result ?? synthetic(message, call.id, { role: "tool", parts: [missing(call)] }));
+      shown.push(result ?? unknownResult(message, call));
     }
   }
   return shown;
@@ -225,15 +225,11 @@ const bounded = (shown: Message[], head: Message, first: Message | null, repairs
  * What a provider is sent of a chat (visible messages in order): the chat itself if it is valid, else a repaired
  * arrangement of it. `first` is the thread's first human input, shown when the view would start otherwise.
  */
-export const view = (
-  chat: readonly Message[],
-  first: Message | null = null,
-  missing: MissingResult = unknownResult,
-): View => {
+export const view = (chat: readonly Message[], first: Message | null = null): View => {
   const valid = shownAsIs(chat);
   if (valid !== null) return { messages: valid, repairs: [] };
   const repairs: Repair[] = [];
-  const shown = arrange(chat, missing, repairs);
+  const shown = arrange(chat, repairs);
   const head = shown[0] ?? chat[0] ?? first;
   if (head === null || head === undefined) return { messages: [], repairs };
   bounded(shown, head, first, repairs);

@@ -1,3 +1,4 @@
+import { isFields } from "../chat/json.ts";
 import { globMatch } from "../sandbox/glob.ts";
 import { unavailableNames } from "./availability.ts";
 import { priceOfLane, windowOf } from "./checks/models.ts";
@@ -41,12 +42,9 @@ const originOf: OriginOf = (draft, path) => {
   return own ? `line ${line}` : `defaults, line ${line}`;
 };
 
-const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** The leaves of a value; lists and empty maps are leaves. */
 const leaves = (value: unknown, path: Path): { readonly path: Path; readonly value: unknown }[] =>
-  isMap(value) && Object.keys(value).length > 0
+  isFields(value) && Object.keys(value).length > 0
     ? Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : leaves(item, [...path, key])))
     : [{ path, value }];
 
@@ -133,6 +131,8 @@ const plainKeys = [
   "max_concurrency",
 ] as const;
 
+const agentSections = ["guards", "options", "delegation", "permissions", "reasoning", "memory"] as const;
+
 /** Another agent that this one may call, with the tools that it then has (AG-19). */
 interface CalledAgent {
   readonly agent: string;
@@ -172,12 +172,7 @@ export const explainAgent = (
     ...toolRows(team, agent, tools, now),
     ...callRows(calls),
     ...effectRows(draft, listed, agent, originOf),
-    ...sectionRows(draft, [...base, "guards"], "guards", agent.guards),
-    ...sectionRows(draft, [...base, "options"], "options", agent.options),
-    ...sectionRows(draft, [...base, "delegation"], "delegation", agent.delegation),
-    ...sectionRows(draft, [...base, "permissions"], "permissions", agent.permissions ?? {}),
-    ...sectionRows(draft, [...base, "reasoning"], "reasoning", agent.reasoning ?? {}),
-    ...sectionRows(draft, [...base, "memory"], "memory", agent.memory ?? {}),
+    ...agentSections.flatMap((key) => sectionRows(draft, [...base, key], key, agent[key] ?? {})),
   ].filter(({ key }) => key !== "");
 };
 

@@ -72,14 +72,6 @@ export const eachText = (
 export const withEntries = (node: Located, changes: ReadonlyMap<string, Entry>): Located =>
   node.kind === "map" ? { ...node, entries: new Map([...node.entries, ...changes]) } : node;
 
-/** A copy of a map without these keys. */
-export const withoutKeys = (node: Located, keys: ReadonlySet<string>): Located =>
-  node.kind === "map"
-    ? { ...node, entries: new Map([...node.entries].filter(([key]) => !keys.has(key))) }
-    : node;
-
-/** A copy of a map with these keys alone. */
-export const onlyKeys = (node: Located, keys: ReadonlySet<string>): Located =>
-  node.kind === "map"
-    ? { ...node, entries: new Map([...node.entries].filter(([key]) => keys.has(key))) }
-    : node;
+/** A copy of a map with those keys alone that are to stay. */
+export const filterKeys = (node: Located, stays: (key: string) => boolean): Located =>
+  node.kind === "map" ? { ...node, entries: new Map([...node.entries].filter(([key]) => stays(key))) } : node;

@@ -1,7 +1,7 @@
 import type { Path } from "./diagnostics.ts";
 import type { Entry, Located } from "./document.ts";
 import { guardKeys } from "./agent-schema.ts";
-import { child, entryOf, withEntries, withoutKeys } from "./located.ts";
+import { child, entryOf, filterKeys, withEntries } from "./located.ts";
 
 /** Brings older spellings and shared keys of a team file into the one form that the schema describes. */
 
@@ -13,16 +13,15 @@ export interface Wrapped {
   readonly prefix: Path;
 }
 
-const hidden = (node: Located): ReadonlySet<string> =>
-  new Set(node.kind === "map" ? [...node.entries.keys()].filter((key) => key.startsWith("x-")) : []);
+const withoutHidden = (node: Located): Located => filterKeys(node, (key) => !key.startsWith("x-"));
 
 /** Finds the body in `template / config / embedded_skills`, and drops `x-` keys. */
 export const unwrap = (root: Located): Wrapped => {
-  const file = withoutKeys(root, hidden(root));
+  const file = withoutHidden(root);
   const config = entryOf(file, "config")?.node;
   const wrapped = config?.kind === "map" && entryOf(file, "providers") === undefined;
   if (!wrapped) return { file, body: file, prefix: [] };
-  return { file, body: withoutKeys(config, hidden(config)), prefix: ["config"] };
+  return { file, body: withoutHidden(config), prefix: ["config"] };
 };
 
 const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -80,11 +79,11 @@ const merge = (own: Located, base: Located, depth: number): Located => {
 };
 
 /** Two ways to say how much a model thinks: who writes one of them wants none of the other. */
-const efforts: ReadonlySet<string> = new Set(["effort", "budget_tokens"]);
+const efforts: readonly string[] = ["effort", "budget_tokens"];
 
 const baseFor = (key: string, own: Located, base: Located): Located =>
-  key === "reasoning" && [...efforts].some((each) => entryOf(own, each) !== undefined)
-    ? withoutKeys(base, efforts)
+  key === "reasoning" && efforts.some((each) => entryOf(own, each) !== undefined)
+    ? filterKeys(base, (each) => !efforts.includes(each))
     : base;
 
 const withDefaults = (agent: Located, defaults: Located): Located => {

@@ -12,7 +12,7 @@ import type { ShapeIssue } from "./issues.ts";
 import { writtenPath } from "./removed.ts";
 import type { Removed } from "./removed.ts";
 import { builtInToolboxes, coreTools } from "./known.ts";
-import { child, itemsOf, offsetOf, onlyKeys, textOf, withoutKeys } from "./located.ts";
+import { child, itemsOf, filterKeys, offsetOf, textOf } from "./located.ts";
 import { applyDefaults, canonicalGuards, unwrap } from "./normalise.ts";
 import { createTeamSchemas, plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
@@ -33,7 +33,7 @@ const listsSchema = z.strictObject({
   agents: z.array(z.unknown()).min(1).max(64),
   mcp_servers: z.array(z.unknown()).max(32).default([]),
 });
-const listNames = new Set(Object.keys(listsSchema.shape));
+const isList = (key: string): boolean => Object.hasOwn(listsSchema.shape, key);
 
 /** What stands around the body in a file of the original's templates (CF-10). */
 const wrapperSchema = z.strictObject({
@@ -67,7 +67,7 @@ const shapeReport =
   };
 
 const checkWrapper = (root: Located, report: Report, skills: readonly Skill[]): void => {
-  const around = withoutKeys(root, new Set(["config"]));
+  const around = filterKeys(root, (key) => key !== "config");
   parseLeniently(wrapperSchema, around, [], shapeReport(report));
   const known = skills.map(({ name }) => name);
   itemsOf(child(root, "embedded_skills")).forEach((item, index) => {
@@ -120,8 +120,8 @@ export const readTeam = (
     folder.add("duplicate_setting", place(offset), pathText([...prefix, ...path]), message);
   });
   const onWritten = shapeReport(reporter(folder, place, written, prefix));
-  parseLeniently(listsSchema, onlyKeys(written, listNames), [], onWritten);
-  const rest = withoutKeys(written, listNames);
+  parseLeniently(listsSchema, filterKeys(written, isList), [], onWritten);
+  const rest = filterKeys(written, (key) => !isList(key));
   const { effects, guards, checks } = around.extensions;
   const plain = effects.length + guards.length === 0;
   const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });

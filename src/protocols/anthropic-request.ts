@@ -5,6 +5,7 @@ import { fragments } from "./anthropic-blocks.ts";
 import type { Fragment } from "./anthropic-blocks.ts";
 import { adaptSchema } from "./json-schema.ts";
 import { isVisible, joined, quote } from "./json-text.ts";
+import { systemText } from "./protocol.ts";
 import type { Target, WireRequest } from "./protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "./reasoning.ts";
 import { wireName } from "./tool-names.ts";
@@ -123,14 +124,6 @@ const choiceOf = (request: ModelRequest, target: Target, thinking: boolean): Cho
   return { choice: { type: "tool", name: wireName(toolChoice.tool) } };
 };
 
-/** Instruction for a format that the API cannot be given (MO-11). */
-const formatInstruction = ({ responseFormat }: ModelRequest, target: Target): string => {
-  if (responseFormat === undefined) return "";
-  if (responseFormat.schema === undefined) return "\n\nAnswer with one JSON object and nothing else.";
-  if (target.capabilities.strict_schema) return "";
-  return `\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${JSON.stringify(responseFormat.schema)}`;
-};
-
 const formatOf = (
   { responseFormat }: ModelRequest,
   target: Target,
@@ -226,7 +219,7 @@ export const buildAnthropic = (request: ModelRequest, target: Target): WireReque
   const { thinking, effort, maxTokens, on } = thinkingOf(request, target, dropped);
   const { choice, instruction } = choiceOf(request, target, on);
   const format = formatOf(request, target);
-  const system = request.system + formatInstruction(request, target);
+  const system = systemText(request, target);
   const tail: Tail = {
     max_tokens: maxTokens,
     stream: true,

@@ -38,6 +38,9 @@ export const sendFailure = (error: unknown, origin: Origin, signal: AbortSignal)
   return asModelError(error, origin, signal);
 };
 
+const textOf = async ({ body }: Response): Promise<string> =>
+  new TextDecoder().decode((await readCapped(body, maxErrorBody)).bytes);
+
 /** The failure that an error answer tells of (MO-25). */
 export const answerFailure = async (
   response: Response,
@@ -45,8 +48,7 @@ export const answerFailure = async (
   now: () => number,
 ): Promise<ModelError> => {
   const { status, headers } = response;
-  const { bytes } = await readCapped(response.body, maxErrorBody);
-  return new ModelError(classify({ status, headers, body: new TextDecoder().decode(bytes) }, origin, now()));
+  return new ModelError(classify({ status, headers, body: await textOf(response) }, origin, now()));
 };
 
 const hasError = (body: string): boolean => {
@@ -65,8 +67,7 @@ export const checkStream = async (
 ): Promise<ReadableStream<Uint8Array>> => {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "text/event-stream" && response.body !== null) return response.body;
-  const { bytes } = await readCapped(response.body, maxErrorBody);
-  const body = new TextDecoder().decode(bytes);
+  const body = await textOf(response);
   if (hasError(body)) throw faults.inBand(body);
   const what = namedTypes.has(type) ? type : "another content type";
   throw faults.broken(`${what} instead of text/event-stream`);

@@ -6,6 +6,7 @@ import { adaptSchema } from "./json-schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
 import { isVisible, joined, quote } from "./json-text.ts";
 import { fragments } from "./openai-blocks.ts";
+import { systemText } from "./protocol.ts";
 import type { Target, WireRequest } from "./protocol.ts";
 import { effortOf, nearestEffort } from "./reasoning.ts";
 import { hash8, wireName } from "./tool-names.ts";
@@ -26,17 +27,6 @@ const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
   } satisfies OpenAI.Chat.Completions.ChatCompletionFunctionTool);
   toolTexts.set(tool, { dialect, text });
   return text;
-};
-
-/** What is said in words: a forced choice that reasoning forbids, a format that the server cannot be given (MO-9, MO-14). */
-const systemText = (request: ModelRequest, { capabilities }: Target): string => {
-  const { responseFormat, system } = request;
-  if (responseFormat === undefined) return system;
-  if (responseFormat.schema === undefined)
-    return `${system}\n\nAnswer with one JSON object and nothing else.`;
-  if (capabilities.strict_schema) return system;
-  const schema = JSON.stringify(responseFormat.schema);
-  return `${system}\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${schema}`;
 };
 
 const formatOf = (

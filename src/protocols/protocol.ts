@@ -77,6 +77,15 @@ export interface Protocol {
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
+/** The system prompt, and in words a format that the API cannot be given (MO-11, MO-14). */
+export const systemText = ({ system, responseFormat }: ModelRequest, { capabilities }: Target): string => {
+  if (responseFormat === undefined) return system;
+  const { schema } = responseFormat;
+  if (schema === undefined) return `${system}\n\nAnswer with one JSON object and nothing else.`;
+  if (capabilities.strict_schema) return system;
+  return `${system}\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${JSON.stringify(schema)}`;
+};
+
 /** A frame's data as a JSON object; Gemini's errors come as a list. */
 export const parseFrame = (data: string, faults: Faults): Fields => {
   const value = parseJson(data);
