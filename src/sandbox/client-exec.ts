@@ -96,11 +96,9 @@ const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
 };
 
-interface Position {
+interface Followed {
   readonly execId: string;
   readonly after: number;
-}
-interface Bounds {
   readonly deadline: number;
   /** Milliseconds for one last look after the deadline. */
   readonly lastLook: number;
@@ -136,8 +134,7 @@ function reconnection(
 async function* followed(
   wire: Wire,
   start: Start | null,
-  { execId, after }: Position,
-  { deadline, lastLook, signal }: Bounds,
+  { execId, after, deadline, lastLook, signal }: Followed,
 ): AsyncGenerator<ExecEvent> {
   let seen = after;
   const attach: Start = (within) =>
@@ -188,9 +185,9 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
   return {
     exec: async function* (request, signal) {
       const deadline = Date.now() + (request.timeoutMs ?? defaultTimeout) + grace;
-      const bounds = { deadline, lastLook: grace / 2, signal };
-      const position = { execId: request.execId, after: 0 };
-      for await (const event of followed(wire, (bounded) => post(request, bounded), position, bounds)) {
+      const start: Start = (bounded) => post(request, bounded);
+      const command = { execId: request.execId, after: 0, deadline, lastLook: grace / 2, signal };
+      for await (const event of followed(wire, start, command)) {
         yield event;
         if (event.type === "exit") return;
       }
@@ -201,7 +198,7 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
       await response.body?.cancel();
     },
     attach: (execId, after, deadline, signal) =>
-      followed(wire, null, { execId, after }, { deadline, lastLook: 0, signal }),
+      followed(wire, null, { execId, after, deadline, lastLook: 0, signal }),
     poll: async (execId, reader) => {
       const query = `reader=${encodeURIComponent(reader)}`;
       const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` });

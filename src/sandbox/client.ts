@@ -79,20 +79,9 @@ async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
   }
 }
 
-async function configure(
-  wire: Wire,
-  settings: SandboxSettings,
-  skills: SkillFiles | null,
-  memory: Memory,
-): Promise<void> {
-  const headers = { "Content-Type": "application/json" };
-  try {
-    await wire.send({ method: "PUT", path: "", body: JSON.stringify(settings), headers });
-    if (skills !== null) await placeSkills(wire, skills);
-  } catch (error) {
-    memory.configured = null;
-    throw error;
-  }
+async function configure(wire: Wire, settings: SandboxSettings, skills: SkillFiles | null): Promise<void> {
+  await wire.send({ ...post("", settings), method: "PUT" });
+  if (skills !== null) await placeSkills(wire, skills);
 }
 
 /** The wire, behind the settings. */
@@ -104,7 +93,10 @@ const configuredWire = (
 ): Wire => ({
   ...wire,
   send: async (request) => {
-    memory.configured ??= configure(wire, settings, skills(), memory);
+    memory.configured ??= configure(wire, settings, skills()).catch((error: unknown) => {
+      memory.configured = null;
+      throw error;
+    });
     await memory.configured;
     return wire.send(request);
   },
