@@ -1,7 +1,7 @@
 import type { KeptAnswer } from "../src/agent/draft.ts";
 import { pageClause } from "../src/agent/paging.ts";
 import type { From, PagedRow } from "../src/agent/paging.ts";
-import { childrenOf, pageOfChildren } from "./children.ts";
+import { childJson, childrenOf } from "./children.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
@@ -21,7 +21,7 @@ interface Row extends Record<string, SqlStorageValue> {
 const inputOrder = "(json ->> '$.at') * 200 + length(id)";
 
 interface Listed {
-  readonly table: "inputs" | "asks" | "runs";
+  readonly table: "inputs" | "asks" | "runs" | "children";
   readonly column: string;
   readonly descending: boolean;
   readonly status?: string | null;
@@ -134,7 +134,11 @@ export const archiveOf = (sql: Sql): Archive => ({
   run: (id) => (jsonOf(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
   runs: (from) => paged(sql, { table: "runs", column: "n", descending: true }, from),
   child: (id) => childrenOf(sql).record(id),
-  children: (from) => pageOfChildren(sql, from),
+  children: (from) =>
+    paged(sql, { table: "children", column: "-started", descending: false }, from).map((row) => ({
+      ...row,
+      json: childJson(sql, row),
+    })),
   messages: ({ thread, before, limit, retired }) =>
     retired
       ? originals(sql, thread, before, limit)

@@ -1,7 +1,5 @@
 import type { Moment } from "../src/agent/draft.ts";
 import type { ChildRecord } from "../src/agent/child.ts";
-import { pageClause } from "../src/agent/paging.ts";
-import type { From, PagedRow } from "../src/agent/paging.ts";
 import { loadBlob, pieceLength, writeBlob } from "./rows.ts";
 
 /** Rows of called threads: what stays of them when they have left the live state. */
@@ -16,11 +14,15 @@ const blobOf = (id: string): string => `child:${id}`;
 /** Children that a caller may see at once. */
 const mostShown = 64;
 
+/** A child's JSON; a long one stands in pieces. */
+export const childJson = (sql: SqlStorage, { id, json }: Pick<Row, "id" | "json">): string =>
+  json === "" ? (loadBlob(sql, blobOf(id)) ?? "") : json;
+
 const recordsOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>
   sql
     .exec<Row>(query, ...values)
     .toArray()
-    .map(({ id, json }) => JSON.parse(json === "" ? (loadBlob(sql, blobOf(id)) ?? "") : json) as ChildRecord);
+    .map((row) => JSON.parse(childJson(sql, row)) as ChildRecord);
 
 export const childrenOf = (sql: SqlStorage): Moment["children"] => ({
   record: (id) => recordsOf(sql, "SELECT id, json FROM children WHERE id = ?", id)[0] ?? null,
@@ -32,15 +34,6 @@ export const childrenOf = (sql: SqlStorage): Moment["children"] => ({
       mostShown,
     ),
 });
-
-/** The called threads of a session, whoever called them, the newest first. */
-export const pageOfChildren = (sql: SqlStorage, { position, limit }: From): readonly PagedRow[] => {
-  const { where, values, tail } = pageClause(position, "-started", false, limit - 1);
-  return sql
-    .exec<PagedRow>(`SELECT -started AS at, id, json FROM children WHERE 1 ${where} ${tail}`, ...values)
-    .toArray()
-    .map((row) => ({ ...row, json: row.json === "" ? (loadBlob(sql, blobOf(row.id)) ?? "") : row.json }));
-};
 
 export const writeChildren = (sql: SqlStorage, records: readonly ChildRecord[]): void => {
   for (const record of new Map(records.map((each) => [each.id, each])).values()) {

@@ -42,7 +42,6 @@ interface Cell {
   live: Live | null;
 }
 type Create = (engine: Engine, stored: Session | null, initial: Session) => Live;
-type Own = Pick<LiveParts, "failed" | "committing">;
 
 const fresh = ({ rules }: Engine, session: string, tenant: string): Session =>
   emptySession(session, tenant, rules, Date.now());
@@ -72,18 +71,6 @@ const doorOf = (
     return result;
   },
 });
-
-const createIn =
-  (parts: WakingParts, own: Own): Create =>
-  (engine, stored, initial) => {
-    const storage = safeStorage(parts.storage, engine.logLine);
-    const log = logTo(engine.logLine, engine.team.observability.log_level);
-    return createLive(
-      { ...parts, storage, log, now: Date.now, engine, ...ofTeam(parts), ...own },
-      stored,
-      initial,
-    );
-  };
 
 /** One after the other, in the order of the calls; the caller acts on a result before the next begins. */
 const inOrder = <A extends unknown[], T>(work: (...args: A) => Promise<T>): ((...args: A) => Promise<T>) => {
@@ -116,7 +103,12 @@ export const createWaking = (parts: WakingParts): Waking => {
     parts.strikes.clear();
     parts.index().touched();
   };
-  const create = createIn(parts, { failed, committing });
+  const create: Create = (engine, stored, initial) => {
+    const storage = safeStorage(parts.storage, engine.logLine);
+    const log = logTo(engine.logLine, engine.team.observability.log_level);
+    const own = { storage, log, now: Date.now, engine, failed, committing };
+    return createLive({ ...parts, ...ofTeam(parts), ...own }, stored, initial);
+  };
   const wake = async (): Promise<Live | null> => {
     if (cell.live !== null || !exists(sql)) return cell.live;
     migrate(storage);

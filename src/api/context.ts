@@ -1,3 +1,4 @@
+import type { ProblemCode } from "../agent/problem.ts";
 import type { Principal, SessionRpc } from "../agent/rpc.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { TeamDirectory } from "../engine/access/rpc.ts";
@@ -63,7 +64,7 @@ interface RequestNotes {
   route: string | null;
   tenant: string | null;
   session: string | null;
-  code: string | null;
+  code: ProblemCode | null;
   fault: unknown;
 }
 

@@ -18,9 +18,9 @@ export function traceOf(request: Request): string {
   return `00-${valid ? trace : toHex(randomBytes(16))}-${toHex(randomBytes(8))}-${valid ? flags : "01"}`;
 }
 
-const levelOf = (status: number, code: string | null): LogLevel => {
+const levelOf = (status: number, code: ProblemCode | null): LogLevel => {
   if (status < 500) return "info";
-  return code !== null && problemKinds[code as ProblemCode]?.retryable ? "warn" : "error";
+  return code !== null && problemKinds[code].retryable ? "warn" : "error";
 };
 
 /** Writes the line of a request that was answered. */

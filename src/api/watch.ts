@@ -154,7 +154,7 @@ export const problemIn = (frame: Frame): ProblemError =>
   new ProblemError(readProblem("problem" in frame ? frame["problem"] : frame));
 
 /** A durable event inside an `event` frame. */
-export interface EventInFrame {
+interface EventInFrame {
   readonly seq: number;
   readonly type: string;
   readonly run?: string;
@@ -162,14 +162,5 @@ export interface EventInFrame {
 }
 
 /** The envelope of an `event` frame, null for any other frame. */
-export function eventIn(frame: Frame): EventInFrame | null {
-  const { event } = frame;
-  const fits =
-    frame.type === "event" &&
-    typeof event === "object" &&
-    event !== null &&
-    "seq" in event &&
-    "type" in event &&
-    "data" in event;
-  return fits ? (event as EventInFrame) : null;
-}
+export const eventIn = (frame: Frame): EventInFrame | null =>
+  frame.type === "event" ? (frame["event"] as EventInFrame) : null;
