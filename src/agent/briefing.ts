@@ -1,7 +1,7 @@
 import type { Message } from "../chat/message.ts";
 import { placeOf } from "../chat/message.ts";
 import type { Agent } from "./agent.ts";
-import { changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import { changeRun, changeThread, emit, messageOf, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { memoryNote } from "./memory.ts";
 import type { Memory, MemoryRules } from "./memory.ts";
@@ -81,19 +81,8 @@ const toldBefore = (
   const input = thread.chat.at(-1);
   if (input === undefined) return;
   const parts = [{ type: "text", text }] as const;
-  const message: Message = {
-    id: `msg_${threadId}_${thread.nextPos}`,
-    pos: thread.nextPos,
-    place: placeOf(input) - 0.5,
-    role: "user",
-    origin: "agent",
-    parts,
-    at: draft.moment.now,
-    tokens: draft.moment.estimate(parts),
-    run: runOf(draft, threadId).id,
-    turn: 0,
-    ...more,
-  };
+  const place = placeOf(input) - 0.5;
+  const message = messageOf(draft, thread, { place, role: "user", origin: "agent", parts, ...more });
   changeThread(draft, threadId, {
     chat: [...thread.chat.slice(0, -1), message, input],
     tokens: thread.tokens + message.tokens,

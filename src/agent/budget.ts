@@ -1,5 +1,5 @@
 import type { Agents } from "./agent.ts";
-import { kinds } from "./budget-types.ts";
+import { countedAmount, keyOf, kinds } from "./budget-types.ts";
 import type { Amounts, Bound, BudgetKind, BudgetScope, Hold, Reached, TeamBudgets } from "./budget-types.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
@@ -58,16 +58,10 @@ export const runBounds = ({ moment }: Pick<Ground, "moment">, thread: Thread, ru
 /** The bounds that a session's caller set; they narrow the team's. */
 const ownBounds = ({ budget }: Session): readonly Bound[] => {
   if (budget === null) return [];
-  const given: Readonly<Partial<Record<BudgetKind, number>>> = {
-    ...(budget.max_tokens === undefined ? {} : { tokens: budget.max_tokens }),
-    ...(budget.max_cost_usd === undefined ? {} : { cost: Math.round(budget.max_cost_usd * 1e9) }),
-    ...(budget.max_duration === undefined ? {} : { time: budget.max_duration }),
-    ...(budget.max_tool_calls === undefined ? {} : { calls: budget.max_tool_calls }),
-  };
-  const ask = budget.on_exceeded === "ask";
+  const rest = { warnAt: budget.warn_at, ask: budget.on_exceeded === "ask", written: true };
   return kinds.flatMap((kind) => {
-    const limit = given[kind];
-    return limit === undefined ? [] : [{ kind, limit, warnAt: budget.warn_at, ask, written: true }];
+    const limit = budget[keyOf[kind]];
+    return limit === undefined ? [] : [{ kind, limit: countedAmount(kind, limit), ...rest }];
   });
 };
 

@@ -243,22 +243,23 @@ export const emit = <T extends EventType>(
   draft.events.push(event as unknown as SessionEvent);
 };
 
-/** Appends a message to a thread's chat, numbered and dated, and says so. */
-export const append = (
-  draft: Draft,
-  threadId: string,
-  message: Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">,
-  final = false,
-): Message => {
+/** A message as its author gives it. */
+export type NewMessage = Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">;
+
+/** A new message of a thread, numbered, dated and counted; it is not in the chat yet. */
+export const messageOf = ({ moment }: Draft, { id, nextPos, run }: Thread, message: NewMessage): Message => ({
+  id: `msg_${id}_${nextPos}`,
+  pos: nextPos,
+  at: moment.now,
+  tokens: moment.estimate(message.parts),
+  ...message,
+  ...(run === null ? {} : { run: run.id, turn: run.turn }),
+});
+
+/** Appends a message to a thread's chat and says so. */
+export const append = (draft: Draft, threadId: string, message: NewMessage, final = false): Message => {
   const thread = threadOf(draft, threadId);
-  const stored: Message = {
-    id: `msg_${threadId}_${thread.nextPos}`,
-    pos: thread.nextPos,
-    at: draft.moment.now,
-    tokens: draft.moment.estimate(message.parts),
-    ...message,
-    ...(thread.run === null ? {} : { run: thread.run.id, turn: thread.run.turn }),
-  };
+  const stored = messageOf(draft, thread, message);
   putThread(draft, {
     ...thread,
     chat: [...thread.chat, stored],
@@ -267,4 +268,10 @@ export const append = (
   });
   emit(draft, threadId, "message_added", { message: stored, final });
   return stored;
+};
+
+/** Appends a note of the system to the model. */
+export const noted = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
+  const parts = [{ type: "text", text }] as const;
+  append(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });
 };

@@ -4,8 +4,18 @@ import type { Message, Overlay as Shown, Part } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { cleanText, textOf } from "../chat/text.ts";
 import { callsOf } from "../chat/view.ts";
-import { append, changeRun, changeThread, emit, keptForRecall, retiredBy, runOf, threadOf } from "./draft.ts";
-import type { Draft } from "./draft.ts";
+import {
+  append,
+  changeRun,
+  changeThread,
+  emit,
+  keptForRecall,
+  messageOf,
+  retiredBy,
+  runOf,
+  threadOf,
+} from "./draft.ts";
+import type { Draft, NewMessage } from "./draft.ts";
 import type { ChatEdit, Inject, Overlay, Retire } from "./effect.ts";
 
 /** The only ways an effect changes what the model sees (EF-2). Originals stay stored. */
@@ -147,21 +157,10 @@ const summaryOf = (
   place: number,
   summary: NonNullable<Message["summary"]>,
 ): Message => {
-  const { nextPos, run } = threadOf(draft, threadId);
-  const parts: readonly Part[] = [{ type: "text", text: cleanText(text) }];
-  return {
-    id: `msg_${threadId}_${nextPos}`,
-    pos: nextPos,
-    role: "user",
-    origin: "system",
-    sender: summary.by,
-    parts,
-    at: draft.moment.now,
-    tokens: draft.moment.estimate(parts),
-    ...(run === null ? {} : { run: run.id, turn: run.turn }),
-    place,
-    summary,
-  };
+  const parts = [{ type: "text", text: cleanText(text) }] as const;
+  const sender = summary.by;
+  const message = { role: "user", origin: "system", sender, parts, place, summary } as const;
+  return messageOf(draft, threadOf(draft, threadId), message);
 };
 
 /** The whole blocks of a range: what leaves, and what stays since it is pinned; null if nothing may leave. */
@@ -219,11 +218,7 @@ const retired = (
   return range.gone.length;
 };
 
-const note = (
-  kind: string,
-  text: string,
-  reason: string,
-): Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn"> => ({
+const note = (kind: string, text: string, reason: string): NewMessage => ({
   role: "user",
   origin: "effect",
   sender: kind,

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
+import { isLonger } from "./cut.ts";
 import type { ChatEdit, EffectResult, Inject, Overlay, Retire } from "./effect.ts";
 import { isFailure } from "./run-problem.ts";
 
@@ -37,16 +38,13 @@ const settled = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
     return { overlay: { ...edit.overlay, text: (id) => sample.replaceAll(sampleId, id) } };
   });
 
-/** Whether a text has more characters than a note may have. */
-const isLong = (text: string): boolean => text.length > noteLimit && [...text].length > noteLimit;
-
 const checkEdits = (edits: unknown, custom: boolean): void => {
   if (!Array.isArray(edits)) throw new Error("its edits are no list");
   if (custom && edits.length > editLimit)
     throw new Error(`it made ${edits.length} edits; ${editLimit} are allowed`);
   for (const [at, edit] of edits.entries()) {
     if (!isEdit(edit)) throw new Error(`edits[${at}] is none of inject, overlay and retire`);
-    if ("inject" in edit && isLong((edit as Inject).inject.text))
+    if ("inject" in edit && isLonger((edit as Inject).inject.text, noteLimit))
       throw new Error(`its note has more than ${noteLimit} characters`);
   }
 };

@@ -1,7 +1,7 @@
 import { parseJson } from "../chat/json.ts";
 import type { Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
-import { append } from "./draft.ts";
+import { noted } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { headAndTail, isLonger } from "./cut.ts";
 import type { Input } from "./state.ts";
@@ -60,12 +60,5 @@ export const episodesOf = (chat: readonly Message[], run: string): string => {
 
 /** One numbered note before the input; without summaries nothing. */
 export const episodesNoted = (draft: Draft, { thread, prior_episode_summaries: told = [] }: Input): void => {
-  if (told.length === 0) return;
-  append(draft, thread, {
-    role: "user",
-    origin: "system",
-    sender: "episodes",
-    marks: ["note"],
-    parts: [{ type: "text", text: noteOf(told) }],
-  });
+  if (told.length > 0) noted(draft, thread, noteOf(told), "episodes");
 };

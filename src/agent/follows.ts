@@ -3,7 +3,7 @@ import { textResult } from "../chat/results.ts";
 import { textOf } from "../chat/text.ts";
 import type { Completion } from "../model/completer.ts";
 import { ladderBegun } from "./attempts.ts";
-import { agentOf, append, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { agentOf, append, changeCounters, changeRun, emit, noted, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { overspent } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
@@ -25,16 +25,6 @@ import { turnClosed } from "./turns.ts";
 
 const inARow = 3;
 const outputRepairs = 2;
-
-const note = (draft: Draft, threadId: string, text: string): void => {
-  append(draft, threadId, {
-    role: "user",
-    origin: "system",
-    sender: "runtime",
-    marks: ["note"],
-    parts: [{ type: "text", text }],
-  });
-};
 
 const fail = (
   draft: Draft,
@@ -70,7 +60,7 @@ const isWaitedFor = (draft: Draft, threadId: string): boolean =>
   threadOf(draft, threadId).depth > 0 && openChildren(draft.state, threadId).length > 0;
 
 const anotherTurn = (draft: Draft, threadId: string, text: string): void => {
-  note(draft, threadId, text);
+  noted(draft, threadId, text);
   turnClosed(draft, threadId);
   changeRun(draft, threadId, { phase: { at: "ready" } });
 };
@@ -211,7 +201,7 @@ const refused =
 const overflowed: Follow = (draft, threadId, { calls, visible, attempt }) => {
   if (calls.length > 0 && callsCut(draft, threadId, calls)) return;
   if (calls.length === 0 && visible)
-    note(
+    noted(
       draft,
       threadId,
       "The context was full; it is shorter now. Go on exactly where your answer stopped.",

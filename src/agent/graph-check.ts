@@ -1,3 +1,4 @@
+import { fieldsOf, isFields } from "../chat/json.ts";
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../tools/task-graph.ts";
 import type { ToolErrorCode } from "../tools/errors.ts";
 import { ancestorsOf, referencesIn } from "./graph.ts";
@@ -15,25 +16,21 @@ export type CheckedGraph =
   | { readonly ok: true; readonly tasks: readonly GraphTask[]; readonly async: boolean }
   | { readonly ok: false; readonly code: ToolErrorCode; readonly problems: readonly string[] };
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** `agent_id` is another name of `agent`. */
 const renamed = (task: unknown): unknown => {
-  if (!isRecord(task) || !("agent_id" in task) || "agent" in task) return task;
+  if (!isFields(task) || !("agent_id" in task) || "agent" in task) return task;
   const { agent_id: agent, ...rest } = task;
   return { ...rest, agent };
 };
 
 const listOf = (args: unknown): unknown => {
-  if (!isRecord(args)) return undefined;
-  const graph = args["task_graph"];
-  return "task_graph" in args && isRecord(graph) ? graph["tasks"] : args["tasks"];
+  const { task_graph: graph, tasks } = fieldsOf(args);
+  return isFields(graph) ? graph["tasks"] : tasks;
 };
 
 const shapeProblems = (args: unknown): readonly string[] => {
-  const { async = false, tasks: _, task_graph: graph = {}, ...others } = isRecord(args) ? args : {};
-  const { tasks: __, ...inner } = isRecord(graph) ? graph : {};
+  const { async = false, tasks: _, task_graph: graph = {}, ...others } = fieldsOf(args);
+  const { tasks: __, ...inner } = fieldsOf(graph);
   return [
     ...[...Object.keys(others), ...Object.keys(inner)].map((key) => `Unrecognized key: "${key}"`),
     ...(typeof async === "boolean" ? [] : ["async: must be true or false"]),
@@ -49,7 +46,7 @@ interface Link {
 }
 
 const linkOf = (task: unknown, at: number): Link => {
-  const { id, depends_on, message, context, interpolate } = isRecord(task) ? task : {};
+  const { id, depends_on, message, context, interpolate } = fieldsOf(task);
   const texts = interpolate === false ? [] : [message, context];
   return {
     at,
@@ -101,7 +98,7 @@ const agentProblems = (
   wrong: ReadonlySet<unknown>,
   resolve: ResolveAgent,
 ): readonly string[] => {
-  const { agent, message } = isRecord(task) ? task : {};
+  const { agent, message } = fieldsOf(task);
   if (typeof agent !== "string" || wrong.has("agent") || (agent === "auto" && wrong.has("message")))
     return [];
   const found = resolve(agent, typeof message === "string" ? message : "");
@@ -156,6 +153,6 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
     ...(cycle === null ? [] : [`tasks wait for each other: ${cycle.join(" → ")}`]),
   ];
   return all.length === 0
-    ? { ok: true, tasks, async: isRecord(args) && args["async"] === true }
+    ? { ok: true, tasks, async: fieldsOf(args)["async"] === true }
     : { ok: false, code, problems: all };
 };

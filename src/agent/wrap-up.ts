@@ -1,4 +1,4 @@
-import { agentOf, append, changeRun, runOf } from "./draft.ts";
+import { agentOf, changeRun, noted, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 
 /** One note in a run that its turns run out, before the first turn from `warn_iterations` on (CF-14). */
@@ -10,12 +10,6 @@ export const wrapUpNoted = (draft: Draft, threadId: string): void => {
   const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
-  append(draft, threadId, {
-    role: "user",
-    origin: "system",
-    sender: "runtime",
-    marks: ["note"],
-    parts: [{ type: "text", text }],
-  });
+  noted(draft, threadId, text);
   changeRun(draft, threadId, { wrapUpSaid: true });
 };

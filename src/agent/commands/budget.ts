@@ -3,7 +3,7 @@ import type { Json } from "../../chat/message.ts";
 import { count, duration, fraction } from "../../schema.ts";
 import { askAnswered } from "../asks.ts";
 import type { AnswerEffect } from "../asks.ts";
-import { countedAmount, keyOf, limitOfKey } from "../budget-types.ts";
+import { countedAmount, keyOf, limitOfKey, shownAmount } from "../budget-types.ts";
 import type { SessionBudget } from "../budget-types.ts";
 import { sessionBounds } from "../budget.ts";
 import type { Draft } from "../draft.ts";
@@ -74,7 +74,7 @@ const limitNow = ({ budget, funds: { raised } }: Session, key: LimitKey): number
   const kind = limitOfKey(key);
   const more = kind === "turns" || budget?.on_exceeded !== "ask" ? undefined : raised[kind];
   if (limit === undefined || more === undefined) return limit;
-  return Math.max(limit, kind === "cost" ? more / 1e9 : more);
+  return Math.max(limit, shownAmount(kind, more));
 };
 
 const isRaise = (before: number | undefined, after: number | undefined): boolean =>
