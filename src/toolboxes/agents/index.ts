@@ -1,5 +1,6 @@
-import * as z from "zod";
+import { fieldsOf } from "../../chat/json.ts";
 import type { Tool, Toolbox } from "../../tools/define-tool.ts";
+import { isList } from "../../tools/json-schema.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { answerChild } from "./answer-child.ts";
 import { cancelChild } from "./cancel-child.ts";
@@ -11,27 +12,20 @@ import { spawnAgent } from "./spawn-agent.ts";
 import { delegate, spawnAgents } from "./spawn-agents.ts";
 import { steerChild } from "./steer-child.ts";
 
-const namedTask = z.looseObject({
-  agent: z.string().optional().catch(undefined),
-  agent_id: z.string().optional().catch(undefined),
-  message: z.string().optional().catch(undefined),
-});
-const namedTasks = z.array(namedTask.catch({})).optional().catch(undefined);
-const graphShape = z.looseObject({
-  tasks: namedTasks,
-  task_graph: z.looseObject({ tasks: namedTasks }).optional().catch(undefined),
-});
-
 /** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto" (TB-7). */
 export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
 
+const firstText = (...values: readonly unknown[]): string =>
+  values.find((value) => typeof value === "string") ?? "";
+
 /** Who a graph names, as far as it can be read: what is wrong with it is said when it is checked. */
 const graphAgents = (graph: unknown): readonly Pick<ChildTask, "agent" | "task">[] => {
-  const { data } = graphShape.safeParse(graph);
-  return (data?.task_graph?.tasks ?? data?.tasks ?? []).map(({ agent, agent_id, message }) => ({
-    agent: agent ?? agent_id ?? "",
-    task: message ?? "",
-  }));
+  const { task_graph, tasks } = fieldsOf(graph);
+  const listed = [fieldsOf(task_graph)["tasks"], tasks].find(isList) ?? [];
+  return listed.map((task) => {
+    const { agent, agent_id, message } = fieldsOf(task);
+    return { agent: firstText(agent, agent_id), task: firstText(message) };
+  });
 };
 
 /** The same tool, judged by the agents that its call names (TB-7). */
