@@ -1,8 +1,9 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { hasErrors } from "../config/diagnostics.ts";
+import { readDocument } from "../config/document.ts";
 import { listTeams, teamFolder } from "../config/files.ts";
-import { namedSkills } from "../config/import.ts";
+import { child, itemsOf, textOf } from "../config/located.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
@@ -24,6 +25,15 @@ services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
 export const hasEnvironment = (toml: string, name: string): boolean =>
   new RegExp(String.raw`^\s*\[+\s*env\s*\.\s*"?${name}"?\s*[.\]]`, "m").test(toml) ||
   new RegExp(String.raw`^\s*env\s*\.\s*"?${name}"?\s*[.=]`, "m").test(toml);
+
+/** Names of the skills that a file of the original names in `embedded_skills`; none if it cannot be read. */
+const namedSkills = (content: string): string[] => {
+  const { root } = readDocument("", content);
+  return itemsOf(child(root ?? undefined, "embedded_skills")).flatMap((item) => {
+    const name = textOf(child(item, "name")) ?? "";
+    return /^[A-Za-z0-9][\w-]{0,63}$/.test(name) ? [name] : [];
+  });
+};
 
 /** Places where an imported file's skills may stand, relative to its folder. */
 const skillSources = (name: string): string[] => [

@@ -1,5 +1,5 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } from "yaml";
-import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, parseDocument } from "yaml";
+import type { Alias, Document, Node, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import type { ErrorCode, Place } from "./diagnostics.ts";
 import { placer } from "./place.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
@@ -10,8 +10,6 @@ import type { Finding } from "./safety.ts";
 /** A value and the offset at which it was written. Maps keep the offsets of their keys too. */
 export type Located = {
   readonly at: number;
-  /** Nodes below and this one, aliases counted as often as they are used. */
-  readonly size: number;
 } & (
   | { readonly kind: "scalar"; readonly value: string | number | boolean | null }
   | { readonly kind: "list"; readonly items: readonly Located[] }
@@ -49,13 +47,18 @@ class Refused extends Error {
 interface Walk {
   readonly place: (offset: number) => Place;
   readonly findings: Finding[];
-  readonly anchors: Map<string, Located | "open">;
+  /** The value of an anchor and how many nodes it has, aliases counted as often as they are used. */
+  readonly anchors: Map<string, { readonly located: Located; readonly size: number } | "open">;
   aliases: number;
   nodes: number;
 }
 
-const offsetOf = (node: Node | Pair | null | undefined): number =>
-  node === null || node === undefined || isPair(node) ? 0 : (node.range?.[0] ?? 0);
+const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
+
+/** Notes what is wrong at a node; what else is read then stands for it. */
+const note = (walk: Walk, node: Node | null, code: ErrorCode, message: string): void => {
+  walk.findings.push({ code, offset: offsetOf(node), message });
+};
 
 const refuse = (node: Node | null, code: ErrorCode, message: string): never => {
   throw new Refused({ code, offset: offsetOf(node), message });
@@ -79,25 +82,19 @@ const readAlias = (walk: Walk, alias: Alias): Located => {
   }
   if (target === "open") return refuse(alias, "yaml_cycle", `&${alias.source} contains itself`);
   count(walk, alias, target.size);
-  return target;
+  return target.located;
 };
 
 const readNumber = (walk: Walk, node: Scalar, value: number): number => {
   if (!Number.isFinite(value)) {
-    walk.findings.push({
-      code: "invalid_value",
-      offset: offsetOf(node),
-      message: "infinite and undefined numbers are not allowed",
-    });
+    note(walk, node, "invalid_value", "infinite and undefined numbers are not allowed");
     return 0;
   }
   const whole = /^[-+]?(\d+|0x[\da-fA-F]+|0o[0-7]+)$/.test(node.source ?? "");
   if (whole && !Number.isSafeInteger(value)) {
-    walk.findings.push({
-      code: "out_of_range",
-      offset: offsetOf(node),
-      message: "whole numbers beyond 9007199254740991 are not exact; write a smaller one or a text in quotes",
-    });
+    const message =
+      "whole numbers beyond 9007199254740991 are not exact; write a smaller one or a text in quotes";
+    note(walk, node, "out_of_range", message);
     return 0;
   }
   return value;
@@ -106,11 +103,11 @@ const readNumber = (walk: Walk, node: Scalar, value: number): number => {
 const readScalar = (walk: Walk, node: Scalar): Located => {
   const at = offsetOf(node);
   const { value } = node;
-  if (typeof value === "number") return { kind: "scalar", at, size: 1, value: readNumber(walk, node, value) };
+  if (typeof value === "number") return { kind: "scalar", at, value: readNumber(walk, node, value) };
   if (typeof value === "string" || typeof value === "boolean" || value === null) {
-    return { kind: "scalar", at, size: 1, value };
+    return { kind: "scalar", at, value };
   }
-  return { kind: "scalar", at, size: 1, value: typeof value === "symbol" ? "<<" : null };
+  return { kind: "scalar", at, value: typeof value === "symbol" ? "<<" : null };
 };
 
 /** The key as a text; null, with a finding, if it cannot be one. */
@@ -118,19 +115,10 @@ const readKey = (walk: Walk, key: unknown): string | null => {
   if (isScalar(key) && typeof key.value === "string") {
     count(walk, key, 1);
     if (!reservedKeys.has(key.value)) return key.value;
-    walk.findings.push({
-      code: "reserved_key",
-      offset: offsetOf(key),
-      message: `"${key.value}" cannot be used as a key`,
-    });
+    note(walk, key, "reserved_key", `"${key.value}" cannot be used as a key`);
     return null;
   }
-  const node = key as Node | null;
-  walk.findings.push({
-    code: "wrong_type",
-    offset: offsetOf(node),
-    message: "a key must be a text; write it in quotes",
-  });
+  note(walk, key as Node | null, "wrong_type", "a key must be a text; write it in quotes");
   return null;
 };
 
@@ -141,21 +129,16 @@ const mergeFrom = (walk: Walk, target: Map<string, Entry>, source: Located, node
   const sources = source.kind === "list" ? source.items : [source];
   for (const one of sources) {
     if (one.kind !== "map") {
-      walk.findings.push({
-        code: "wrong_type",
-        offset: offsetOf(node),
-        message: "<< takes a map, or a list of maps",
-      });
+      note(walk, node, "wrong_type", "<< takes a map, or a list of maps");
       return;
     }
     for (const [key, entry] of one.entries) {
-      if (!target.has(key)) target.set(key, { keyAt: entry.keyAt, node: entry.node });
+      if (!target.has(key)) target.set(key, entry);
     }
   }
 };
 
 const readMap = (walk: Walk, map: YAMLMap, depth: number): Located => {
-  const start = walk.nodes;
   const own = new Map<string, Entry>();
   const merges: { source: Located; node: Node | null }[] = [];
   for (const pair of map.items) {
@@ -172,17 +155,16 @@ const readMap = (walk: Walk, map: YAMLMap, depth: number): Located => {
     if (first === undefined) own.set(key, { keyAt, node });
     else {
       const message = `"${key}" stands here twice, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
-      walk.findings.push({ code: "duplicate_key", offset: keyAt, message });
+      note(walk, pair.key as Node, "duplicate_key", message);
     }
   }
   for (const { source, node } of merges) mergeFrom(walk, own, source, node);
-  return { kind: "map", at: offsetOf(map), size: walk.nodes - start + 1, entries: own };
+  return { kind: "map", at: offsetOf(map), entries: own };
 };
 
 const readSeq = (walk: Walk, seq: YAMLSeq, depth: number): Located => {
-  const start = walk.nodes;
   const items = seq.items.map((item) => read(walk, item as Node | null, seq, depth + 1));
-  return { kind: "list", at: offsetOf(seq), size: walk.nodes - start + 1, items };
+  return { kind: "list", at: offsetOf(seq), items };
 };
 
 /** Reads one node; an absent one (`key:` with nothing behind) is null and stands where its key stands. */
@@ -192,9 +174,10 @@ const read = (walk: Walk, node: Node | null, parent: Node | null, depth: number)
   }
   if (node === null || node === undefined) {
     count(walk, parent, 1);
-    return { kind: "scalar", at: offsetOf(parent), size: 1, value: null };
+    return { kind: "scalar", at: offsetOf(parent), value: null };
   }
   if (isAlias(node)) return readAlias(walk, node);
+  const before = walk.nodes;
   count(walk, node, 1);
   if (node.tag !== undefined && !coreTags.has(node.tag)) {
     refuse(node, "yaml_tag", "this tag is not allowed; write the plain value");
@@ -206,7 +189,7 @@ const read = (walk: Walk, node: Node | null, parent: Node | null, depth: number)
     : isSeq(node)
       ? readSeq(walk, node, depth)
       : readScalar(walk, node);
-  if (anchor !== undefined) walk.anchors.set(anchor, located);
+  if (anchor !== undefined) walk.anchors.set(anchor, { located, size: walk.nodes - before });
   return located;
 };
 

@@ -8,16 +8,14 @@ export const extensionOffset = -1;
 
 const at = extensionOffset;
 
-const sizeOf = (nodes: readonly Located[]): number => 1 + nodes.reduce((sum, { size }) => sum + size, 0);
-
 /** A value as if it had been written in a team file; null if a team file cannot hold it. */
 const locatedValue = (value: unknown): Located | null => {
   if (value === null || ["string", "number", "boolean"].includes(typeof value))
-    return { kind: "scalar", value: value as string | number | boolean | null, at, size: 1 };
+    return { kind: "scalar", value: value as string | number | boolean | null, at };
   if (typeof value !== "object") return null;
   if (Array.isArray(value)) {
     const items = value.map(locatedValue).filter((item) => item !== null);
-    return items.length < value.length ? null : { kind: "list", items, at, size: sizeOf(items) };
+    return items.length < value.length ? null : { kind: "list", items, at };
   }
   const pairs = Object.entries(value).filter(([, each]) => each !== undefined);
   const entries = new Map<string, Entry>();
@@ -26,7 +24,7 @@ const locatedValue = (value: unknown): Located | null => {
     if (node === null) return null;
     entries.set(key, { keyAt: at, node });
   }
-  return { kind: "map", entries, at, size: sizeOf([...entries.values()].map(({ node }) => node)) };
+  return { kind: "map", entries, at };
 };
 
 /** The agents of an export; what is none goes to `problem`. */
@@ -47,6 +45,6 @@ export const withAgents = (body: Located, agents: readonly Located[]): Located =
   const own = body.entries.get("agents");
   if (own !== undefined && own.node.kind !== "list") return body;
   const items = [...(own?.node.kind === "list" ? own.node.items : []), ...agents];
-  const node: Located = { kind: "list", items, at: own?.node.at ?? at, size: sizeOf(items) };
+  const node: Located = { kind: "list", items, at: own?.node.at ?? at };
   return withEntries(body, new Map([["agents", { keyAt: own?.keyAt ?? at, node }]]));
 };
