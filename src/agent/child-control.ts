@@ -42,20 +42,22 @@ const ownRecord = (draft: Draft, threadId: string, child: string): ChildRecord |
 const childUnknown = (draft: Draft, threadId: string, call: Call, named: string): void =>
   callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
 
-/** The child of a call that is still at work; else the call is refused with what is known of it. */
-export const workingChild = (draft: Draft, threadId: string, call: Call, named: string): Thread | null => {
+/** Does something with a child that is still at work; else the call is refused with what is known of it. */
+export const withChild = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  named: string,
+  then: (child: Thread) => void,
+): void => {
   const child = currentOf(draft, named);
   const thread = ownThread(draft, threadId, child);
-  if (thread !== null) return thread;
+  if (thread !== null) return then(thread);
   const record = ownRecord(draft, threadId, child);
-  if (record?.end == null) {
-    childUnknown(draft, threadId, call, named);
-    return null;
-  }
+  if (record?.end == null) return childUnknown(draft, threadId, call, named);
   const { state, result, error } = record.end;
   const came = state === "completed" ? result : error;
   callRefused(draft, threadId, call, "child_ended", `${child} has ended (${state}): ${came ?? ""}`);
-  return null;
 };
 
 const askedBy = ({ child }: Thread): object => {

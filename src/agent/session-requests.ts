@@ -4,7 +4,7 @@ import type { Completion, SessionRequest } from "../tools/session-request.ts";
 import type { Call } from "./call.ts";
 import { callAnswered, callRefused } from "./call-result.ts";
 import { matchCapabilities } from "./capabilities.ts";
-import { childCancelled, childrenChecked, childSteered, workingChild } from "./child-control.ts";
+import { childCancelled, childrenChecked, childSteered, withChild } from "./child-control.ts";
 import { inputRequested, questionAnswered } from "./child-questions.ts";
 import { changeChild } from "./child-start.ts";
 import { childrenRequested } from "./children.ts";
@@ -13,7 +13,6 @@ import { graphRequested } from "./dispatch.ts";
 import { agentOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { handoverAsked } from "./handoff.ts";
-import type { Thread } from "./state.ts";
 
 /** Calls that need no outside: the session itself does what they ask, in the commit that starts them. */
 
@@ -59,18 +58,6 @@ const completionReported = (draft: Draft, threadId: string, call: Call, completi
   callAnswered(draft, threadId, call, said);
 };
 
-/** Does something with a child that is at work; another is refused. */
-const withChild = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  { child: id }: { readonly child: string },
-  then: (child: Thread) => void,
-): void => {
-  const child = workingChild(draft, threadId, call, id);
-  if (child !== null) then(child);
-};
-
 const carriedOut = (draft: Draft, threadId: string, call: Call, request: SessionRequest): void => {
   switch (request.do) {
     case "start_children":
@@ -82,13 +69,13 @@ const carriedOut = (draft: Draft, threadId: string, call: Call, request: Session
     case "check_children":
       return childrenChecked(draft, threadId, call, request.child);
     case "steer_child":
-      return withChild(draft, threadId, call, request, (child) =>
+      return withChild(draft, threadId, call, request.child, (child) =>
         childSteered(draft, threadId, call, child, request.message),
       );
     case "cancel_child":
       return childCancelled(draft, threadId, call, request.child, request.reason);
     case "answer_child":
-      return withChild(draft, threadId, call, request, ({ id: child }) =>
+      return withChild(draft, threadId, call, request.child, ({ id: child }) =>
         questionAnswered(draft, threadId, call, { ...request, child }),
       );
     case "complete":

@@ -113,18 +113,11 @@ const changes = (
   messages: readonly Message[],
   by: (message: Message) => By,
   saved: (message: Message) => number,
-): readonly Change[] => {
-  const groups = new Map<string, Message[]>();
-  for (const message of messages) {
-    const { effect, reason } = by(message);
-    const key = JSON.stringify([effect, reason]);
-    groups.set(key, [...(groups.get(key) ?? []), message]);
-  }
-  return [...groups.values()].flatMap((group) => {
+): readonly Change[] =>
+  [...Map.groupBy(messages, (message) => JSON.stringify(by(message))).values()].flatMap((group) => {
     const [first] = group;
     return first === undefined ? [] : [{ ...by(first), edit, ...sumOf(group, saved) }];
   });
-};
 
 const sumOf = (
   messages: readonly Message[],

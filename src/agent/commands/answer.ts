@@ -39,43 +39,30 @@ const answerSchema = z.strictObject({
 });
 type Given = Omit<z.output<typeof answerSchema>, "ask">;
 
-interface Fault {
-  readonly pointer: string;
-  readonly message: string;
-}
-
-/** What is wrong with how many choices were made; null if nothing. */
-const countFault = (
-  { multi_select, max_selections }: QuestionSpec,
-  said: readonly string[],
-): Fault | null => {
+const countChecked = ({ multi_select, max_selections }: QuestionSpec, said: readonly string[]): void => {
   const most = multi_select ? (max_selections ?? 64) : 1;
-  if (said.length > most) return { pointer: "/selections", message: `at most ${most} may be chosen` };
-  const twice = new Set(said).size < said.length;
-  return twice ? { pointer: "/selections", message: "name each choice once" } : null;
+  if (said.length > most) answerInvalid("/selections", `at most ${most} may be chosen`);
+  if (new Set(said).size < said.length) answerInvalid("/selections", "name each choice once");
 };
 
-/** What is wrong with an answer to a question; null if it fits. */
-const questionProblem = (question: QuestionSpec, { text, selections = [] }: Given): Fault | null => {
+/** What is said in answer to a question, if it fits. */
+const saidTo = (question: QuestionSpec, { text, selections = [] }: Given): readonly string[] => {
   const { options, strict } = question;
   const said = text === undefined ? selections : [...selections, text];
-  if (said.every((each) => !/\S/.test(each)))
-    return { pointer: "/text", message: "give a text or selections" };
+  if (said.every((each) => !/\S/.test(each))) answerInvalid("/text", "give a text or selections");
   const listed = options.join(", ");
   if (options.length > 0 && !selections.every((choice) => options.includes(choice)))
-    return { pointer: "/selections", message: `choose among: ${listed}` };
+    answerInvalid("/selections", `choose among: ${listed}`);
   if (strict && text !== undefined && !options.includes(text))
-    return { pointer: "/text", message: `only these answers are allowed: ${listed}` };
-  return countFault(question, said);
+    answerInvalid("/text", `only these answers are allowed: ${listed}`);
+  countChecked(question, said);
+  return said;
 };
 
 const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
   if (given.decision !== "answer" || question === undefined)
     return answerInvalid("/decision", "a question takes answer or cancel");
-  const problem = questionProblem(question, given);
-  if (problem !== null) return answerInvalid(problem.pointer, problem.message);
-  const { text, selections = [] } = given;
-  const said = text === undefined ? selections : [...selections, text];
+  const said = saidTo(question, given);
   return {
     do: "settle",
     status: "ok",

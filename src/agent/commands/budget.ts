@@ -30,25 +30,18 @@ const shared = {
 };
 
 /** The budget of a new session. */
-export const budgetSchema = z.strictObject({
-  max_tokens: limits.max_tokens.optional(),
-  max_cost_usd: limits.max_cost_usd.optional(),
-  max_duration: limits.max_duration.optional(),
-  max_tool_calls: limits.max_tool_calls.optional(),
-  warn_at: shared.warn_at.optional(),
-  on_exceeded: shared.on_exceeded.optional(),
-});
+export const budgetSchema = z.strictObject({ ...limits, ...shared }).partial();
 
 /** A change of it: what is named changes, null takes a limit away. */
 export const budgetChangeSchema = z
   .strictObject({
-    max_tokens: limits.max_tokens.nullable().optional(),
-    max_cost_usd: limits.max_cost_usd.nullable().optional(),
-    max_duration: limits.max_duration.nullable().optional(),
-    max_tool_calls: limits.max_tool_calls.nullable().optional(),
-    warn_at: shared.warn_at.optional(),
-    on_exceeded: shared.on_exceeded.optional(),
+    max_tokens: limits.max_tokens.nullable(),
+    max_cost_usd: limits.max_cost_usd.nullable(),
+    max_duration: limits.max_duration.nullable(),
+    max_tool_calls: limits.max_tool_calls.nullable(),
+    ...shared,
   })
+  .partial()
   .nullable();
 
 type Change = Exclude<z.output<typeof budgetChangeSchema>, null>;
