@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { sha256Hex } from "../sandbox/sha256.ts";
-import { fromBase64Url, toBase64Url } from "../tools/base64.ts";
+import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problem.ts";
 
 /** What a list takes of its query (AP-7). */
@@ -64,25 +64,12 @@ export const bindingOf = (query: unknown): string =>
   sha256Hex(JSON.stringify(["cursor", query])).slice(0, 16);
 
 const write = (position: Position, binding: string): string =>
-  toBase64Url(
-    new TextEncoder().encode(JSON.stringify([binding, position.direction, position.at, position.id])),
-  );
-
-function parse(cursor: string): unknown {
-  const bytes = fromBase64Url(cursor);
-  try {
-    return bytes === null
-      ? null
-      : JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
-  } catch {
-    return null;
-  }
-}
+  jsonToBase64Url([binding, position.direction, position.at, position.id]);
 
 /** The place a cursor names; 400 `invalid_cursor` for a foreign or damaged one. */
 export function readCursor(cursor: string | undefined, binding: string): Position | null {
   if (cursor === undefined) return null;
-  const value = parse(cursor);
+  const value = jsonFromBase64Url(cursor);
   const [bound, direction, at, id]: unknown[] = Array.isArray(value) ? value : [];
   const placed = (typeof at === "number" || typeof at === "string") && typeof id === "string";
   if (bound !== binding || !placed || (direction !== "next" && direction !== "prev")) {

@@ -1,4 +1,5 @@
-import { randomBytes, toBase32, toHex } from "../engine/access/encoding.ts";
+import { randomHex } from "../engine/access/encoding.ts";
+import { randomBits } from "../engine/access/names.ts";
 import type { RequestContext } from "./context.ts";
 import { faultOf, isLogged, tenantHash } from "../tools/log-line.ts";
 import type { LogLevel } from "../tools/log-line.ts";
@@ -7,7 +8,7 @@ import type { ProblemCode } from "../agent/problem.ts";
 
 /** One JSON line per request (RE-12), without content: no query, no texts, the tenant as a hash (RE-14). */
 
-export const newRequestId = (): string => `req_${toBase32(randomBytes(16))}`;
+export const newRequestId = (): string => `req_${randomBits()}`;
 
 /** Continues the caller's W3C trace, or begins one. */
 export function traceOf(request: Request): string {
@@ -15,7 +16,7 @@ export function traceOf(request: Request): string {
   const [, trace = "", flags = "01"] =
     /^00-([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})$/.exec(sent) ?? [];
   const valid = trace !== "" && !/^0+$/.test(trace);
-  return `00-${valid ? trace : toHex(randomBytes(16))}-${toHex(randomBytes(8))}-${valid ? flags : "01"}`;
+  return `00-${valid ? trace : randomHex(16)}-${randomHex(8)}-${valid ? flags : "01"}`;
 }
 
 const levelOf = (status: number, code: ProblemCode | null): LogLevel => {

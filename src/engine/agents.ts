@@ -5,6 +5,7 @@ import type { ClientTool, Session } from "../agent/state.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { workspacePath } from "../sandbox/paths.ts";
+import { described } from "../tools/permission.ts";
 import { builtInToolboxes, coreTools } from "../config/known.ts";
 import {
   delegationOf,
@@ -64,10 +65,7 @@ const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalT
       onTimeout: on_timeout,
     },
     approvalTimeout: (by) => {
-      const rule = rules.find(
-        (each) =>
-          by === `rule ${each.action} ${each.tool}${each.match === undefined ? "" : ` ${each.match}`}`,
-      );
+      const rule = rules.find((each) => by === described(each));
       return { timeoutMs: rule?.ask_timeout ?? timeout, onTimeout: rule?.on_timeout ?? "deny" };
     },
   };

@@ -19,3 +19,18 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
   return toBase64Url(bytes) === text ? bytes : null;
 }
+
+/** A value as JSON in base64url. */
+export const jsonToBase64Url = (value: unknown): string =>
+  toBase64Url(new TextEncoder().encode(JSON.stringify(value)));
+
+/** What `jsonToBase64Url` wrote; null if it is no JSON in UTF-8. */
+export function jsonFromBase64Url(text: string): unknown {
+  const bytes = fromBase64Url(text);
+  if (bytes === null) return null;
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
+  } catch {
+    return null;
+  }
+}

@@ -87,7 +87,8 @@ function applies(call: PermissionCall, rule: PermissionRule, subject: string): b
   return call.tool === "exec_shell" ? rule.action !== "allow" : covers(call, rule.match, subject);
 }
 
-const described = (rule: PermissionRule): string =>
+/** A rule as verdicts name it. */
+export const described = (rule: PermissionRule): string =>
   `rule ${rule.action} ${rule.tool}${rule.match === undefined ? "" : ` ${rule.match}`}`;
 
 const byRule = (rule: PermissionRule): Verdict => ({

@@ -1,8 +1,10 @@
 import * as z from "zod";
 import { refuse } from "../../agent/problem.ts";
 import type { Principal, Scope } from "../../agent/rpc.ts";
+import { base32 } from "../../sandbox/sha256.ts";
+import { toBase64Url } from "../../tools/base64.ts";
 import type { Row, Tables } from "./database.ts";
-import { randomBytes, toBase32, toBase64Url } from "./encoding.ts";
+import { randomBytes } from "./encoding.ts";
 import { always } from "./once.ts";
 import type { Once } from "./once.ts";
 import { browserScopes, scopeSchema } from "./scopes.ts";
@@ -51,7 +53,7 @@ const newest = "SELECT * FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1
 function currentKey(tables: Tables, now: number): SigningKey {
   const [row] = tables.read(newest);
   if (row !== undefined && now - Number(row["created_at"]) < rotationMs) return toKey(row);
-  const made: SigningKey = { kid: toBase32(randomBytes(5)), secret: toBase64Url(randomBytes(32)) };
+  const made: SigningKey = { kid: base32(randomBytes(5)), secret: toBase64Url(randomBytes(32)) };
   tables.write((all) => {
     all("DELETE FROM signing_keys WHERE kid <> ?", String(row?.["kid"] ?? ""));
     all("INSERT INTO signing_keys (kid, secret, created_at) VALUES (?, ?, ?)", made.kid, made.secret, now);

@@ -1,7 +1,6 @@
-/** Bytes as text and digests, for keys, tokens and names. */
+import { hexOf } from "../../sandbox/sha256.ts";
 
-export { base32 as toBase32, hexOf as toHex } from "../../sandbox/sha256.ts";
-export { fromBase64Url, toBase64Url } from "../../tools/base64.ts";
+/** Random bytes and digests, for keys, tokens and names. */
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -9,6 +8,9 @@ const utf8 = new TextEncoder();
 
 /** `size` bytes from the platform's cryptographic source. */
 export const randomBytes = (size: number): Bytes => crypto.getRandomValues(new Uint8Array(size));
+
+/** The same in lower-case hex. */
+export const randomHex = (size: number): string => hexOf(randomBytes(size));
 
 /** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide (AP-3). */
 export async function digestOf(...parts: readonly string[]): Promise<Bytes> {

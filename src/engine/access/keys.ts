@@ -1,4 +1,6 @@
-import { digestOf, randomBytes, sameBytes, toBase32, toBase64Url, toHex } from "./encoding.ts";
+import { base32, hexOf } from "../../sandbox/sha256.ts";
+import { toBase64Url } from "../../tools/base64.ts";
+import { digestOf, randomBytes, sameBytes } from "./encoding.ts";
 
 /** API keys `lk_<id>_<43 base64url>` (AP-12): shown once, stored as SHA-256. */
 
@@ -10,11 +12,11 @@ export const keyIdOf = (credential: string): string | null => format.exec(creden
 
 /** Hex SHA-256 of a credential, the only form in which one is kept. */
 export const credentialDigest = async (credential: string): Promise<string> =>
-  toHex(await digestOf("credential", credential));
+  hexOf(await digestOf("credential", credential));
 
 /** A new key with 256 random bits; `credential` is never stored. */
 export async function newKey(): Promise<{ id: string; credential: string; digest: string }> {
-  const id = toBase32(randomBytes(10));
+  const id = base32(randomBytes(10));
   const credential = `lk_${id}_${toBase64Url(randomBytes(32))}`;
   return { id, credential, digest: await credentialDigest(credential) };
 }

@@ -1,15 +1,16 @@
-import { digestOf, randomBytes, toBase32, toHex } from "./encoding.ts";
+import { base32, hexOf } from "../../sandbox/sha256.ts";
+import { digestOf, randomBytes } from "./encoding.ts";
 
 /** Session ids and object names (AP-3): every surface computes the same ones. */
 
 export const sessionIdPattern = /^s_[a-z2-7]{26}$/;
 
-const idOf = (bytes: Uint8Array): string => `s_${toBase32(bytes.slice(0, 16))}`;
+const idOf = (bytes: Uint8Array): string => `s_${base32(bytes.slice(0, 16))}`;
 
 export const randomSessionId = (): string => idOf(randomBytes(16));
 
 /** 128 random bits in base32, for ids that must not be guessed. */
-export const randomBits = (): string => toBase32(randomBytes(16));
+export const randomBits = (): string => base32(randomBytes(16));
 
 /** The id of a session that its caller named (`ref`), or created under an `Idempotency-Key` (`idem`). */
 export const derivedSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
@@ -17,7 +18,7 @@ export const derivedSessionId = async (kind: "ref" | "idem", tenant: string, nam
 
 /** The SessionObject's name: a session id means nothing under another tenant (RE-T5). */
 export const objectName = async (tenant: string, session: string): Promise<string> =>
-  toHex(await digestOf(tenant, session));
+  hexOf(await digestOf(tenant, session));
 
 /** The one TeamObject of a deployment. */
 export const teamObjectName = "team";

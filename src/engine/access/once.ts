@@ -1,7 +1,8 @@
 import { refuse } from "../../agent/problem.ts";
+import { hexOf } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { All, Tables } from "./database.ts";
-import { digestOf, toHex } from "./encoding.ts";
+import { digestOf } from "./encoding.ts";
 import type { TeamCall } from "./rpc.ts";
 
 /** Writes that happen once under an `Idempotency-Key` (AP-6). What they give back is stored, so it holds no secret. */
@@ -31,8 +32,8 @@ export async function onceFor(
 ): Promise<Once> {
   if (key === undefined) return always(tables);
   const { tenant, by, session = "", scopes } = principal;
-  const id = toHex(await digestOf(op, tenant, by, session, scopes.toSorted().join(" "), key));
-  const body = toHex(await digestOf(canonicalJson(params)));
+  const id = hexOf(await digestOf(op, tenant, by, session, scopes.toSorted().join(" "), key));
+  const body = hexOf(await digestOf(canonicalJson(params)));
   return <T>(work: (all: All) => T) =>
     tables.write((all): Done<T> => {
       const [before] = all(

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fromBase64Url, toBase64Url } from "./encoding.ts";
+import { fromBase64Url, jsonFromBase64Url, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
 import { scopeSchema } from "./scopes.ts";
 
 /** Browser tokens `lt_<claims>.<HMAC-SHA-256>` (AP-13): one algorithm, so there is no header to forge. */
@@ -32,21 +32,9 @@ const importKey = (key: SigningKey, use: "sign" | "verify"): Promise<CryptoKey> 
 
 /** Writes and signs a token. */
 export async function signToken(claims: Claims, key: SigningKey): Promise<string> {
-  const body = toBase64Url(utf8.encode(JSON.stringify(claims)));
+  const body = jsonToBase64Url(claims);
   const signature = await crypto.subtle.sign("HMAC", await importKey(key, "sign"), utf8.encode(body));
   return `lt_${body}.${toBase64Url(new Uint8Array(signature))}`;
-}
-
-function readClaims(body: string): Claims | null {
-  const bytes = fromBase64Url(body);
-  if (bytes === null) return null;
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
-  } catch {
-    return null;
-  }
-  return claimsSchema.safeParse(value).data ?? null;
 }
 
 /** The claims of a token that one of the living keys signed, else null; its expiry is the caller's to check. */
@@ -55,7 +43,7 @@ export async function verifyToken(
   signingKey: (kid: string) => SigningKey | null,
 ): Promise<Claims | null> {
   const [, body = "", signature = ""] = format.exec(token) ?? [];
-  const claims = readClaims(body);
+  const claims = claimsSchema.safeParse(jsonFromBase64Url(body)).data ?? null;
   const signed = fromBase64Url(signature);
   const key = claims === null ? null : signingKey(claims.kid);
   if (claims === null || signed === null || key === null) return null;
