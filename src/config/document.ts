@@ -227,15 +227,14 @@ export const readDocument = (
   content: string | Uint8Array,
   maximum = maximumBytes,
 ): ReadDocument => {
-  const decoded = decodeText(content, maximum);
-  const { text } = decoded;
+  const { text, finding } = decodeText(content, maximum);
   const place = placer(file, text);
   const only = (code: ErrorCode, offset: number, message: string): ReadDocument => ({
     root: null,
     findings: [{ code, offset, message }],
     place,
   });
-  const unsafe = "finding" in decoded ? decoded.finding : findUnsafe(text);
+  const unsafe = finding ?? findUnsafe(text);
   if (unsafe !== null) return only(unsafe.code, unsafe.offset, unsafe.message);
   const document = parse(text);
   if (document === null) return only("yaml_syntax", 0, "the file could not be read as YAML");

@@ -6,9 +6,11 @@ import { decodeText } from "./safety.ts";
 /** The files of a team folder by their path in it, like `skills/review/SKILL.md`. */
 export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
 
-/** Collects diagnostics of one team. */
-export interface Collector {
+/** How a compiled team reports about its folder: collects its diagnostics. */
+export interface FolderReport {
   readonly found: Diagnostic[];
+  /** A file of the folder as diagnostics name it. */
+  readonly label: (file: string) => string;
   readonly add: (
     code: ErrorCode | WarningCode,
     place: Place,
@@ -21,10 +23,10 @@ export interface Collector {
 }
 
 /** `folder` is put before every file name, like `config/acme`. */
-export const collector = (folder: string): Collector & { readonly label: (file: string) => string } => {
+export const collector = (folder: string): FolderReport => {
   const found: Diagnostic[] = [];
   const label = (file: string): string => `${folder}/${file}`;
-  const add: Collector["add"] = (code, place, path, message, hint) => {
+  const add: FolderReport["add"] = (code, place, path, message, hint) => {
     const base = { ...place, severity: severityOf(code), code, path, message };
     found.push(hint === undefined ? base : { ...base, hint });
   };
@@ -37,9 +39,6 @@ export const collector = (folder: string): Collector & { readonly label: (file: 
   };
 };
 
-/** How a compiled team reports about its folder. */
-export type FolderReport = ReturnType<typeof collector>;
-
 /** The text of a file of at most `maximum` bytes; null, with a diagnostic, if it cannot be used. */
 export const readText = (
   report: FolderReport,
@@ -47,9 +46,8 @@ export const readText = (
   content: string | Uint8Array,
   maximum: number,
 ): string | null => {
-  const decoded = decodeText(content, maximum);
-  if (!("finding" in decoded)) return decoded.text;
-  const { code, offset, message } = decoded.finding;
-  report.add(code, placer(report.label(path), decoded.text)(offset), "", message);
+  const { text, finding } = decodeText(content, maximum);
+  if (finding === null) return text;
+  report.add(finding.code, placer(report.label(path), text)(finding.offset), "", finding.message);
   return null;
 };

@@ -69,24 +69,28 @@ const missing = (path: Path): ShapeIssue => ({
       : "a value is required here",
 });
 
-const wrongType = (path: Path, expected: string, node: Located | undefined): ShapeIssue => ({
-  code: "wrong_type",
+const atValue = (path: Path, code: ErrorCode, message: string, hint?: string): ShapeIssue => ({
+  code,
   path,
   which: "value",
-  message: `expected ${expectations[expected] ?? expected}, found ${foundText(node)}`,
-  hint: typeHint(expected, node),
+  message,
+  hint,
 });
+
+const wrongType = (path: Path, expected: string, node: Located | undefined): ShapeIssue =>
+  atValue(
+    path,
+    "wrong_type",
+    `expected ${expectations[expected] ?? expected}, found ${foundText(node)}`,
+    typeHint(expected, node),
+  );
 
 /** A message that begins with a code and a colon carries both. */
 const coded = (issue: Issue, path: Path, otherwise: ErrorCode): ShapeIssue => {
   const [, code = "", sentence = ""] = /^([a-z_]+): ([\s\S]*)$/.exec(issue.message) ?? [];
-  if (!isCode(code)) return { code: otherwise, path, which: "value", message: issue.message };
-  return {
-    code: code as ErrorCode,
-    path,
-    which: code === "missing_key" ? "missing" : "value",
-    message: sentence,
-  };
+  if (!isCode(code)) return atValue(path, otherwise, issue.message);
+  const own = atValue(path, code as ErrorCode, sentence);
+  return code === "missing_key" ? { ...own, which: "missing" } : own;
 };
 
 const secretKeys = /^(headers|env|api_key|secret|token)$/;
@@ -119,30 +123,18 @@ const notOneOf = (values: readonly unknown[], path: Path, node: Located | undefi
   const list = allowed.map((value) => (value === "" ? '""' : value)).join(", ");
   if (!sameType) {
     const expected = values.length === 1 ? list : `one of ${list}`;
-    return {
-      code: "wrong_type",
-      path,
-      which: "value",
-      message: `expected ${expected}, found ${foundText(node)}`,
-      hint: typeHint(values.some((value) => typeof value === "boolean") ? "boolean" : "", node),
-    };
+    const hint = typeHint(values.some((value) => typeof value === "boolean") ? "boolean" : "", node);
+    return atValue(path, "wrong_type", `expected ${expected}, found ${foundText(node)}`, hint);
   }
-  return {
-    code: "invalid_value",
-    path,
-    which: "value",
-    message: `${valueText(path, node)} is not allowed here`,
-    hint: suggestion(String(node.value), allowed) ?? `allowed: ${list}`,
-  };
+  const hint = suggestion(String(node.value), allowed) ?? `allowed: ${list}`;
+  return atValue(path, "invalid_value", `${valueText(path, node)} is not allowed here`, hint);
 };
 
 const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, path: Path): ShapeIssue => {
   const small = issue.code === "too_small";
   const bound = small ? issue.minimum : issue.maximum;
   const list = issue.origin === "array" || issue.origin === "set";
-  if (list && small && bound === 1) {
-    return { code: "empty_list", path, which: "value", message: "this list needs at least one entry" };
-  }
+  if (list && small && bound === 1) return atValue(path, "empty_list", "this list needs at least one entry");
   const relation = small
     ? issue.inclusive === true
       ? "at least"
@@ -150,8 +142,8 @@ const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, pat
     : issue.inclusive === true
       ? "at most"
       : "less than";
-  const message = `${list ? "the number of entries" : "the value"} must be ${relation} ${bound}`;
-  return { code: "out_of_range", path, which: "value", message };
+  const what = list ? "the number of entries" : "the value";
+  return atValue(path, "out_of_range", `${what} must be ${relation} ${bound}`);
 };
 
 const noKind = (issue: z.core.$ZodIssueInvalidUnion, path: Path, node: Located | undefined): ShapeIssue => {
@@ -159,13 +151,8 @@ const noKind = (issue: z.core.$ZodIssueInvalidUnion, path: Path, node: Located |
   const options = ("options" in issue ? (issue.options as readonly unknown[]) : []).map(String);
   const effect = path.includes("effects");
   if (node.kind !== "scalar" || typeof node.value !== "string") return wrongType(path, "string", node);
-  return {
-    code: effect ? "unknown_effect" : "invalid_value",
-    path,
-    which: "value",
-    message: `there is no ${effect ? "effect" : "kind"} ${valueText(path, node)}`,
-    hint: suggestion(node.value, options),
-  };
+  const message = `there is no ${effect ? "effect" : "kind"} ${valueText(path, node)}`;
+  return atValue(path, effect ? "unknown_effect" : "invalid_value", message, suggestion(node.value, options));
 };
 
 const rejectsType = (branch: readonly Issue[]): boolean =>
@@ -195,15 +182,10 @@ const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: C
     branch.flatMap((inner) => (inner.code === "invalid_value" ? inner.values : [])),
   );
   const text = node.kind === "scalar" && values.some((value) => typeof value === typeof node.value);
-  return [
-    {
-      code: text ? "invalid_value" : "wrong_type",
-      path,
-      which: "value",
-      message: `expected ${[...new Set(expected)].join(" or ")}, found ${text ? valueText(path, node) : foundText(node)}`,
-      hint: node.kind === "scalar" && text ? suggestion(String(node.value), values.map(String)) : undefined,
-    },
-  ];
+  const wanted = `expected ${[...new Set(expected)].join(" or ")}`;
+  if (!text) return [atValue(path, "wrong_type", `${wanted}, found ${foundText(node)}`)];
+  const hint = suggestion(String(node.value), values.map(String));
+  return [atValue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
 };
 
 const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, node: Located | undefined): ShapeIssue => {

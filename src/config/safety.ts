@@ -14,10 +14,11 @@ export interface Finding {
   readonly message: string;
 }
 
-export type Decoded = { readonly text: string } | { readonly text: string; readonly finding: Finding };
-
 /** Decodes a file strictly: UTF-8, byte order mark dropped, CRLF and CR to LF. */
-export const decodeText = (content: string | Uint8Array, maximum: number): Decoded => {
+export const decodeText = (
+  content: string | Uint8Array,
+  maximum: number,
+): { readonly text: string; readonly finding: Finding | null } => {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   if (bytes.length > maximum) {
     const message = `the file has ${bytes.length} bytes, at most ${maximum} are allowed`;
@@ -32,7 +33,7 @@ export const decodeText = (content: string | Uint8Array, maximum: number): Decod
     const message = "the file is not UTF-8 here; save it as UTF-8";
     return { text: before, finding: { code: "not_utf8", offset, message } };
   }
-  return { text: text.replaceAll(/\r\n?/g, "\n") };
+  return { text: text.replaceAll(/\r\n?/g, "\n"), finding: null };
 };
 
 const flowSteps: Readonly<Record<string, number>> = {

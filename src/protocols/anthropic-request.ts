@@ -103,8 +103,6 @@ const thinkingOf = (request: ModelRequest, target: Target, dropped: string[]): T
   return { maxTokens: Math.min(request.maxTokens, target.maxOutput), on: false };
 };
 
-const choices = { auto: "auto", none: "none", required: "any" } as const;
-
 interface Choice {
   readonly choice?: Params["tool_choice"];
   /** Said to the model where a forced choice is not possible (MO-9). */
@@ -114,7 +112,7 @@ interface Choice {
 const choiceOf = (request: ModelRequest, target: Target, thinking: boolean): Choice => {
   const { toolChoice } = request;
   if (request.tools.length === 0) return { choice: { type: "none" } };
-  if (toolChoice === "auto" || toolChoice === "none") return { choice: { type: choices[toolChoice] } };
+  if (toolChoice === "auto" || toolChoice === "none") return { choice: { type: toolChoice } };
   if (thinking && !target.capabilities.forced_tool_with_reasoning) {
     const which =
       typeof toolChoice === "string" ? "one of the tools" : `the tool ${wireName(toolChoice.tool)}`;
