@@ -6,17 +6,10 @@ import { freshId, type Disk } from "./files.ts";
 import { existing } from "./locate.ts";
 import { createGatherer } from "./gather.ts";
 import { createOutputLog, type LoggedOutput, type OutputLog } from "./output-log.ts";
-import { runShell, type Stream } from "./shell.ts";
-import type { Writer } from "./tree.ts";
+import { runShell, type ShellRun, type Stream } from "./shell.ts";
 
-interface CommandRequest {
+interface CommandRequest extends Omit<ShellRun, "signal" | "emit"> {
   readonly execId: string;
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  readonly timeoutMs: number;
-  readonly stdin: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly writer: Writer;
   /** The request as it was sent, to tell a repetition from another command. */
   readonly body: string;
 }
