@@ -5,10 +5,11 @@ import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { notice } from "./compaction/notice.ts";
-import { editsOf, shadowOf, withTexts } from "./compaction/shadow.ts";
+import { editsOf, shadowOf } from "./compaction/shadow.ts";
+import { shortened } from "./compaction/shorten.ts";
 import { digestText } from "./digest.ts";
-import { newestFrom, okResults } from "./results.ts";
-import { maskText } from "./texts.ts";
+import { newestFrom } from "./results.ts";
+import { maskText, resultOf } from "./texts.ts";
 import { isOver, threshold } from "./threshold.ts";
 
 const params = z.strictObject({
@@ -37,19 +38,13 @@ export const observationMask = builtIn({
   run: (context, given) => {
     if (!isOver(context, given.threshold)) return {};
     const { view, size } = context;
-    const older = okResults(view, recentFrom(context, given));
-    const calls = given.style === "digest" ? callsIn(view) : new Map<string, ToolCallPart>();
-    const texts = older.map(({ message, result }): [Message, { readonly 0: string }] => [
-      message,
-      {
-        0:
-          given.style === "digest"
-            ? digestText(message, result, calls.get(result.call))
-            : maskText(message, result),
-      },
-    ]);
+    const calls = given.style === "digest" ? callsIn(view) : null;
     const start = shadowOf(context, size);
-    const shadow = withTexts(start, new Map(texts));
+    const shadow = shortened(start, view.slice(0, recentFrom(context, given)), (message) => {
+      const result = resultOf(message);
+      if (result?.status !== "ok") return null;
+      return calls === null ? maskText(message, result) : digestText(message, result, calls.get(result.call));
+    });
     const edits = editsOf(shadow);
     return edits.length === 0 ? {} : { edits, notify: [notice("mask", start, shadow)] };
   },

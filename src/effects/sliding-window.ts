@@ -9,8 +9,9 @@ import { summaryWindow } from "./compaction/chunks.ts";
 import { notice } from "./compaction/notice.ts";
 import { rangeBefore, tailStart } from "./compaction/range.ts";
 import type { Range } from "./compaction/range.ts";
-import { editsOf, shadowOf, tokensOf, withRetired, withTexts } from "./compaction/shadow.ts";
+import { editsOf, shadowOf, tokensOf, withRetired } from "./compaction/shadow.ts";
 import type { Shadow } from "./compaction/shadow.ts";
+import { shortened } from "./compaction/shorten.ts";
 import { full, isWorthwhile } from "./compaction/summarise.ts";
 import type { Job, Written } from "./compaction/summarise.ts";
 import { cutEnd, resultOf } from "./texts.ts";
@@ -46,20 +47,16 @@ const zonesOf = (
   return { recent, medium: edge(recent, medium_zone) };
 };
 
-const cutResults = (shadow: Shadow, zone: readonly Message[], max: number): Shadow =>
-  withTexts(
-    shadow,
-    new Map(
-      zone.flatMap((message) => {
-        const result = resultOf(message);
-        if (result?.status !== "ok") return [];
-        const text = textOf(result.content);
-        const cut = cutEnd(text, max);
-        return cut === text ? [] : [[message, { 0: cut }] as const];
-      }),
-    ),
-    true,
-  );
+const cutResults = (shadow: Shadow, zone: readonly Message[], max: number): Shadow => {
+  const shorter = (message: Message): string | null => {
+    const result = resultOf(message);
+    if (result?.status !== "ok") return null;
+    const text = textOf(result.content);
+    const cut = cutEnd(text, max);
+    return cut === text ? null : cut;
+  };
+  return shortened(shadow, zone, shorter, true);
+};
 
 /** What is to be done, once it is known whether there is a summary. */
 interface Plan {

@@ -11,7 +11,8 @@ const newestToolMessages = 4;
 const resultLength = 500;
 const errorLength = 2_000;
 
-const shortened = (
+/** Messages with shorter texts; null leaves one as it is. `media`: images and documents of results stay. */
+export const shortened = (
   shadow: Shadow,
   messages: readonly Message[],
   shorter: (message: Message) => string | null,
