@@ -47,9 +47,8 @@ export const recall = defineTool({
     if (offset > 0 && offset >= points.length) {
       return toolError("invalid_arguments", `offset: ${id} has ${points.length} characters`);
     }
-    const shown = points.slice(offset, offset + limit).join("");
-    return {
-      content: `[Characters ${offset}-${offset + Array.from(shown).length} of ${points.length}]\n${shown}`,
-    };
+    const shown = points.slice(offset, offset + limit);
+    const header = `[Characters ${offset}-${offset + shown.length} of ${points.length}]`;
+    return { content: `${header}\n${shown.join("")}` };
   },
 });
