@@ -1,8 +1,7 @@
 import type { Script } from "../model/script-schema.ts";
 import type { EffectConfig, EffectKind } from "../effects/schema.ts";
 import { effectSchemaOf } from "../effects/schema.ts";
-import type { Json } from "../chat/message.ts";
-import { readResponseSchema } from "./checks/answers.ts";
+import { responseSchemaOf } from "./checks/answers.ts";
 import { limitsTeamCost, windowOf } from "./checks/models.ts";
 import { referencesOf } from "./checks/addresses.ts";
 import { reachableProviders, skillsOf } from "./checks/usage.ts";
@@ -45,9 +44,8 @@ const optionsOf = (draft: Draft, { index, value: agent }: Listed<AgentShape>): A
   const path: Path = ["agents", index, "options", "reflect_on_error"];
   const reflects = agent.effects?.some(({ kind }) => kind === "reflection") ?? false;
   const reflect_on_error = at(draft.root, path) === undefined ? !reflects : options.reflect_on_error;
-  const read = given === undefined ? null : readResponseSchema(given);
-  const schema: { response_schema?: Json } = read?.ok === true ? { response_schema: read.schema } : {};
-  return { ...options, reflect_on_error, ...schema };
+  const response_schema = given === undefined ? undefined : responseSchemaOf(given);
+  return { ...options, reflect_on_error, ...(response_schema !== undefined && { response_schema }) };
 };
 
 const buildAgent = (draft: Draft, listed: Listed<AgentShape>, provider: string): Agent => {

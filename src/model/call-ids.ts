@@ -43,14 +43,9 @@ export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "
 };
 
 /** The provider's id if it is usable and surely new in thread and reply, else a minted one (MO-3). */
-export const chooseId = (
-  given: string | undefined,
-  index: number,
-  ids: CallIds,
-  taken: ReadonlySet<string>,
-): string => {
+export const chooseId = (given: string, index: number, ids: CallIds, taken: ReadonlySet<string>): string => {
   const free = (id: string) => !taken.has(id) && !ids.known(id);
-  if (given !== undefined && !ids.partial && usable.test(given) && free(given)) return given;
+  if (!ids.partial && usable.test(given) && free(given)) return given;
   let id = ids.mint(index);
   for (let again = 2; !free(id); again++) id = `${ids.mint(index)}_${again}`;
   return id;

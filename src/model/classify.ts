@@ -10,7 +10,7 @@ import type { HeaderSource } from "./rate-headers.ts";
 /** An error answer: an HTTP response that is no reply, or an error inside a stream (then `status` is absent or 200). */
 export interface ErrorAnswer {
   readonly status?: number | undefined;
-  readonly headers?: HeaderSource | undefined;
+  readonly headers: HeaderSource;
   /** The body or the event's data, as text or parsed; cut to some kilobytes by the caller. */
   readonly body: Json;
 }
@@ -148,14 +148,12 @@ const waitOf = (headers: HeaderSource, { details }: Told, now: number): number |
   return retryAfterMs(headers, now) ?? inBody;
 };
 
-const noHeaders: HeaderSource = { get: () => null };
-
 /**
  * The failure behind an error answer (MO-25): by type, by phrase for quota and context overflow, else by status.
  * Nothing of the body gets into the message but known error types. `now` in milliseconds since the epoch.
  */
 export const classify = (answer: ErrorAnswer, origin: Origin, now: number): ModelFailure => {
-  const headers = answer.headers ?? noHeaders;
+  const { headers } = answer;
   const status = (answer.status ?? 0) < 300 ? undefined : answer.status;
   const told = tellOf(answer.body);
   const code = codeOf(told, status);

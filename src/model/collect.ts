@@ -1,6 +1,5 @@
 import { estimateRequest, estimateText } from "../chat/tokens.ts";
 import { callIds } from "./call-ids.ts";
-import type { CallIds } from "./call-ids.ts";
 import type { CompleteOptions, Completion, ModelEvent, ModelRequest } from "./completer.ts";
 import { ModelError } from "./error.ts";
 import { asModelError, modelError } from "./failure.ts";
@@ -26,8 +25,6 @@ export interface CollectOptions {
   readonly onDelta?: CompleteOptions["onDelta"];
   /** `holdUntil(headers, now)` of rate-headers.ts. */
   readonly holdUntil?: number | undefined;
-  /** Absent: `callIds(request)`. */
-  readonly ids?: CallIds;
 }
 
 interface Attempt {
@@ -49,7 +46,7 @@ export const collect = async (
 ): Promise<Completion> => {
   const { request, provider, signal } = options;
   const origin = { provider, model: request.model };
-  const reply = openReply(origin, options.ids ?? callIds(request), options.onDelta !== undefined);
+  const reply = openReply(origin, callIds(request), options.onDelta !== undefined);
   const attempt: Attempt = { reply, options, origin, firstAt: undefined, settled: false };
   if (signal?.aborted === true) throw asModelError(signal.reason, origin, signal);
   try {

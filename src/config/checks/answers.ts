@@ -8,18 +8,9 @@ import { schemaProblem } from "../../tools/json-schema-check.ts";
 
 /** `response_schema` (SE-14, CF-25): a JSON Schema that compiles, within bounds. */
 
-export type ReadSchema =
-  | { readonly ok: true; readonly schema: Json }
-  | { readonly ok: false; readonly message: string };
-
-/** Reads a schema given as an object or as JSON text. */
-export const readResponseSchema = (given: unknown): ReadSchema => {
-  const value = typeof given === "string" ? parseJson(given) : (given as Json);
-  if (value === undefined) return { ok: false, message: "it is no JSON" };
-  const problem = schemaProblem(value);
-  if (problem !== null) return { ok: false, message: problem.slice(0, 200) };
-  return { ok: true, schema: JSON.parse(JSON.stringify(value)) as Json };
-};
+/** A schema given as a map or as JSON text; undefined if it is no JSON. */
+export const responseSchemaOf = (given: string | object): Json | undefined =>
+  parseJson(typeof given === "string" ? given : JSON.stringify(given));
 
 const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
 
@@ -33,12 +24,13 @@ const checkAnswer = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
   const given = agent.options.response_schema;
   if (given === undefined) return;
   const path = ["agents", index, "options", "response_schema"];
-  const read = readResponseSchema(given);
-  if (!read.ok) {
-    draft.report("invalid_schema", path, `this JSON Schema cannot be used: ${read.message}`);
-    return;
-  }
-  if (fitsStrict(read.schema) || !lanesOf(draft, agent).some((lane) => takesSchema(draft, lane))) return;
+  const schema = responseSchemaOf(given);
+  const refuse = (why: string): void =>
+    draft.report("invalid_schema", path, `this JSON Schema cannot be used: ${why}`);
+  if (schema === undefined) return refuse("it is no JSON");
+  const problem = schemaProblem(schema);
+  if (problem !== null) return refuse(problem.slice(0, 200));
+  if (fitsStrict(schema) || !lanesOf(draft, agent).some((lane) => takesSchema(draft, lane))) return;
   draft.report("schema_not_strict", path, "the provider's strict mode does not take this schema", {
     hint: "list every property in required and set additionalProperties: false",
   });
