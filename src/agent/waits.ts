@@ -53,12 +53,12 @@ export const waitsOf = (session: Session, { id, run }: Thread): readonly WaitRea
   return waitReasons(session, id, run).filter(({ kind }) => kind !== "budget");
 };
 
-/** Whether only people can bring a thread on: those it waits for itself, or those that all its called agents wait for. */
+/** Whether only people can bring a thread on: those that it, a run above it, or all its called agents wait for. */
 export const waitsForPeople = (session: Session, threadId: string): boolean => {
   const run = session.threads[threadId]?.run ?? null;
   if (run?.waitingShown !== true) return false;
   return waitReasons(session, threadId, run).every(({ kind }) => {
-    if (kind !== "thread") return kind === "ask";
+    if (kind !== "thread") return kind === "ask" || kind === "budget";
     const working = openChildren(session, threadId);
     return working.length > 0 && working.every(({ id }) => waitsForPeople(session, id));
   });

@@ -366,6 +366,16 @@ describe("EF-37: a tree that asks", () => {
     checkInvariants(bench, ["in_1"]);
   });
 
+  test("AG-37 EF-37: while a person is asked for more, active time stands still in the whole tree", async () => {
+    const active = "middleware: [{ kind: timeout, params: { duration: 10m, count: active } }]";
+    const { bench } = await mission(team.map((member) => ({ ...member, yaml: `${member.yaml}\n${active}` })));
+    await bench.pass(3_600_000);
+    expect(ends(bench)).toEqual([]);
+    bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 50_000 });
+    await bench.idle();
+    expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn", "completed:end_turn"]);
+  });
+
   test.each([
     ["an expiry", null],
     ["a no", "deny"],
