@@ -1,4 +1,4 @@
-import { teamNamePattern } from "../config/files.ts";
+import { teamNameProblem } from "../config/files.ts";
 import { build } from "./build.ts";
 import { explain } from "./explain.ts";
 import { newTeam } from "./new-team.ts";
@@ -21,10 +21,7 @@ const namesProblem = ({ command, names, flags }: Arguments): string | null => {
     return "explain needs a team, and may name one of its agents";
   }
   const teams = command === "explain" ? names.slice(0, 1) : names;
-  const wrong = teams.find((name) => !teamNamePattern.test(name));
-  return wrong === undefined
-    ? null
-    : `"${wrong}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`;
+  return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
 };
 
 /** Runs `command`; a file that cannot be read or written becomes exit code 3. */

@@ -74,11 +74,12 @@ export const warningCodes = [
 
 export type ErrorCode = (typeof errorCodes)[number];
 export type WarningCode = (typeof warningCodes)[number];
+export type Code = ErrorCode | WarningCode;
 export type Severity = "error" | "warning";
 
 export interface Diagnostic extends Place {
   readonly severity: Severity;
-  readonly code: ErrorCode | WarningCode;
+  readonly code: Code;
   /** Path in the file, like `agents[2].options`; empty for a whole file. */
   readonly path: string;
   readonly message: string;
@@ -88,9 +89,8 @@ export interface Diagnostic extends Place {
 const warnings: ReadonlySet<string> = new Set(warningCodes);
 const codes: ReadonlySet<string> = new Set([...errorCodes, ...warningCodes]);
 
-export const isCode = (text: string): text is ErrorCode | WarningCode => codes.has(text);
-export const severityOf = (code: ErrorCode | WarningCode): Severity =>
-  warnings.has(code) ? "warning" : "error";
+export const isCode = (text: string): text is Code => codes.has(text);
+export const severityOf = (code: Code): Severity => (warnings.has(code) ? "warning" : "error");
 
 export type Path = readonly (string | number)[];
 

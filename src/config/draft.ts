@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Effect } from "../agent/effect.ts";
-import type { ErrorCode, Path, Place, WarningCode } from "./diagnostics.ts";
+import type { Code, Path, Place } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
@@ -26,12 +26,7 @@ interface ReportOptions {
 }
 
 /** Reports a finding at a path of the team file. */
-export type Report = (
-  code: ErrorCode | WarningCode,
-  path: Path,
-  message: string,
-  options?: ReportOptions,
-) => void;
+export type Report = (code: Code, path: Path, message: string, options?: ReportOptions) => void;
 
 export interface Draft {
   /** What the author wrote, `defaults` merged into the agents. */

@@ -1,4 +1,4 @@
-import type { Diagnostic, ErrorCode, Place, WarningCode } from "./diagnostics.ts";
+import type { Code, Diagnostic, Place } from "./diagnostics.ts";
 import { severityOf } from "./diagnostics.ts";
 import { placer } from "./place.ts";
 import { decodeText } from "./safety.ts";
@@ -11,15 +11,9 @@ export interface FolderReport {
   readonly found: Diagnostic[];
   /** A file of the folder as diagnostics name it. */
   readonly label: (file: string) => string;
-  readonly add: (
-    code: ErrorCode | WarningCode,
-    place: Place,
-    path: string,
-    message: string,
-    hint?: string,
-  ) => void;
+  readonly add: (code: Code, place: Place, path: string, message: string, hint?: string) => void;
   /** At the beginning of a file. */
-  readonly addFile: (code: ErrorCode | WarningCode, file: string, message: string, hint?: string) => void;
+  readonly addFile: (code: Code, file: string, message: string, hint?: string) => void;
 }
 
 /** `folder` is put before every file name, like `config/acme`. */

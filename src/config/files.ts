@@ -19,7 +19,11 @@ import type { TeamFiles } from "./files-map.ts";
 
 /** Team folders on disk. Everything else in this room is pure. */
 
-export const teamNamePattern = /^[a-z][a-z0-9-]{0,30}$/;
+/** Why a folder of this name can be no team (CF-1); null if it can. */
+export const teamNameProblem = (name: string): string | null =>
+  /^[a-z][a-z0-9-]{0,30}$/.test(name)
+    ? null
+    : `"${name}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`;
 
 export const teamFolder = (root: string, team: string): string => join(root, "config", team);
 
@@ -34,22 +38,17 @@ const foldersOf = (root: string): string[] => {
 
 /** Names of the teams under `config/`, sorted. */
 export const listTeams = (root: string): string[] =>
-  foldersOf(root).filter((name) => teamNamePattern.test(name));
+  foldersOf(root).filter((name) => teamNameProblem(name) === null);
 
 /** What is said of folders under `config/` that cannot be teams by their names (CF-1). */
 export const misnamedTeams = (root: string): Diagnostic[] =>
-  foldersOf(root)
-    .filter((name) => !teamNamePattern.test(name))
-    .map((name) => ({
-      file: `config/${name}`,
-      line: 1,
-      column: 1,
-      severity: "error",
-      code: "invalid_value",
-      path: "",
-      message: `"${name}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`,
-      hint: "rename the folder, or move it out of config/",
-    }));
+  foldersOf(root).flatMap((name): Diagnostic[] => {
+    const message = teamNameProblem(name);
+    if (message === null) return [];
+    const hint = "rename the folder, or move it out of config/";
+    const place = { file: `config/${name}`, line: 1, column: 1 };
+    return [{ ...place, severity: "error", code: "invalid_value", path: "", message, hint }];
+  });
 
 /** All files of a team folder by their path in it, sorted; empty if there is no such folder. */
 export const readTeamFiles = (root: string, team: string): TeamFiles => {
