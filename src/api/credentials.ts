@@ -5,7 +5,6 @@ import { adminKeyMinLength, adminKeyUsable } from "../engine/access/authenticate
 import { credentialDigest } from "../engine/access/keys.ts";
 import { teamObjectName } from "../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
-import { times } from "./limits.ts";
 import { repeat } from "./platform.ts";
 
 /** Who asks (AP-12 to AP-14): API key, browser token, or nobody on a development machine. */
@@ -14,13 +13,14 @@ import { repeat } from "./platform.ts";
 export type Authenticate = (context: RequestContext, credential: string) => Promise<Principal>;
 
 const maxRemembered = 1000;
+const rememberedMs = 30_000;
 
 export function createAuthenticate(now: () => number): Authenticate {
   const remembered = new Map<string, { readonly principal: Principal; readonly until: number }>();
   const remember = (digest: string, principal: Principal): void => {
     const [oldest] = remembered.keys();
     if (remembered.size >= maxRemembered && oldest !== undefined) remembered.delete(oldest);
-    remembered.set(digest, { principal, until: now() + times.credentialCache });
+    remembered.set(digest, { principal, until: now() + rememberedMs });
   };
   return async (context, credential) => {
     const digest = await credentialDigest(credential);

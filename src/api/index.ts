@@ -86,9 +86,8 @@ async function dispatch(context: RequestContext, route: Route): Promise<Response
   if (route.on === "session") {
     const admit = (who: Principal): SessionRequest => onSession(authorize(context, who, route));
     if (principal !== null) return route.handle(admit(principal));
-    const session = context.path["session"] ?? "";
     if (route.late === undefined || !isUpgrade(context.request)) return unauthenticated();
-    return route.late(context, session, admit);
+    return route.late(context, admit);
   }
   if (principal === null) return unauthenticated();
   if (principal.session !== undefined && route.tokens === undefined) {

@@ -44,7 +44,7 @@ interface SessionRoute extends Address {
   readonly scope: Scope | readonly [Scope, ...Scope[]];
   readonly handle: (context: SessionRequest) => Answer;
   /** An upgrade without credential, which must follow in the first frame. */
-  readonly late?: (context: RequestContext, session: string, admit: Admit) => Answer;
+  readonly late?: (context: RequestContext, admit: Admit) => Answer;
 }
 type Admit = (principal: Authorized["principal"]) => SessionRequest;
 export type Route = OpenRoute | TeamRoute | SessionRoute;

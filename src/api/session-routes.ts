@@ -150,7 +150,7 @@ export const sessionRoutes: readonly Route[] = [
     path: `${S}/ws`,
     scope: "sessions:read",
     handle: upgradeKnown,
-    late: (context, session, admit) => upgradeUnknown({ context, session, admit }),
+    late: (context, admit) => upgradeUnknown({ context, admit }),
   },
   operation("GET", `${S}/snapshot`, "snapshot"),
   operation("POST", `${S}/clear`, "clear"),

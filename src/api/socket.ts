@@ -5,7 +5,6 @@ import type { Principal } from "../agent/rpc.ts";
 import { fieldsOf } from "./body.ts";
 import { checkTokenOrigin } from "./credentials.ts";
 import type { RequestContext, SessionRequest } from "./context.ts";
-import { limits, times } from "./limits.ts";
 import { problemBody, problemKinds } from "../agent/problem-body.ts";
 import { problemOf } from "./problems.ts";
 import { connect } from "./watch.ts";
@@ -50,7 +49,7 @@ const closeCode = (problem: Problem): number => {
 /** The credential in an `auth` frame; anything else before it is a bad frame. */
 function tokenIn(data: unknown): string {
   const bad = (): never => refuse("invalid_request", 'The first frame must be {"type":"auth","token":"…"}.');
-  if (typeof data !== "string" || data.length > limits.frame_bytes) return bad();
+  if (typeof data !== "string" || data.length > streamLimits.frame) return bad();
   let frame: unknown;
   try {
     frame = JSON.parse(data);
@@ -72,7 +71,6 @@ function pipe(from: WebSocket, to: WebSocket): void {
 
 interface Late {
   readonly context: RequestContext;
-  readonly session: string;
   /** Checks that a principal may watch this session. */
   readonly admit: (principal: Principal) => SessionRequest;
 }
@@ -117,7 +115,7 @@ function receive(lobby: Lobby, late: Late): void {
     if (lobby.phase !== "auth") return;
     lobby.phase = "closed";
     lobby.socket.close(4408, "auth timeout");
-  }, times.socketAuth);
+  }, streamLimits.authentication);
   lobby.socket.addEventListener("message", ({ data }) => {
     if (lobby.phase === "connecting") lobby.waiting.push(data);
     if (lobby.waiting.length > streamLimits.burst) dismiss(lobby, late, crowded);

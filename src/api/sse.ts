@@ -1,7 +1,7 @@
+import { streamLimits } from "../agent/frames.ts";
 import { ProblemError } from "../agent/problem.ts";
 import type { Fields } from "./body.ts";
 import type { SessionRequest } from "./context.ts";
-import { times } from "./limits.ts";
 import { wrong } from "./query.ts";
 import { eventIn, problemIn, watch } from "./watch.ts";
 import type { Frame, Hello, Watch } from "./watch.ts";
@@ -69,6 +69,9 @@ async function copy(
   for await (const frames of source.batches) await write(frames);
 }
 
+/** Milliseconds between writes to a silent reader: behind a proxy it takes two failed ones to notice that it left. */
+const probeMs = 3_750;
+
 /** Writes to a silent reader: comments, by which its leaving is noticed within 10 s, and each fourth time a heartbeat. */
 function pulse(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<typeof setInterval> {
   let count = 0;
@@ -77,12 +80,12 @@ function pulse(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<type
     count += 1;
     if (!written) return;
     written = false;
-    const due = count % (times.heartbeat / times.probe) === 0;
+    const due = count % (streamLimits.heartbeat / probeMs) === 0;
     void writer.write(due ? heartbeat : probe).then(
       () => (written = true),
       () => undefined,
     );
-  }, times.probe);
+  }, probeMs);
 }
 
 /** Streams a session's log. What the session refuses before its first frame is an HTTP problem. */
