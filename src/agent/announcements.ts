@@ -30,10 +30,11 @@ const toldAmong = (draft: Draft, ids: readonly string[]): readonly Input[] =>
     .flatMap((id) => inputOf(draft, id) ?? [])
     .filter((input) => isTold(input) && (input.question === undefined || isOpen(draft, input.question)));
 
-/** A run that is to tell what agents told is told it again if the chat has shrunk since it came. */
-export const toldAgain = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
-  const { chat } = threadOf(draft, threadId);
-  for (const { content } of toldAmong(draft, inputs))
+/** What agents told is before the model when a run that is to tell it begins to ask: the chat may have shrunk since it came. */
+export const toldAgain = (draft: Draft, threadId: string): void => {
+  const { chat, announce, run } = threadOf(draft, threadId);
+  if (announce === null || run === null || run.light || run.turn > 1) return;
+  for (const { content } of toldAmong(draft, announce.inputs))
     if (!chat.some(({ parts }) => textOf(parts).includes(textOf(content))))
       append(draft, threadId, { role: "user", origin: "agent", parts: content });
 };

@@ -79,13 +79,16 @@ export const inputReturned = (
 /** Whether it is what other agents have to tell the person: that is told once in any case (AG-30, AG-31). */
 export const isTold = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
 
-/** What a cancel takes out of an inbox goes back, but for what is told. */
+/** Whether it is what became of other agents' work; what they ask is none of a person's business (AG-28). */
+export const isResult = (input: Input): boolean => isTold(input) && input.question === undefined;
+
+/** What a cancel takes out of an inbox goes back, but for results. */
 export const inputsReturned = (draft: Draft, threadId: string, ids: readonly string[]): void => {
   for (const input of threadOf(draft, threadId).inbox)
-    if (ids.includes(input.id) && !isTold(input)) inputReturned(draft, input, "cancelled");
+    if (ids.includes(input.id) && !isResult(input)) inputReturned(draft, input, "cancelled");
 };
 
-/** What other agents have to tell stands in the chat as it is: no run will take it. */
+/** A result stands in the chat as it is: no run will take it. */
 export const inputSaid = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "applied");
   const { id } = append(

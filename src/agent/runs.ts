@@ -1,6 +1,6 @@
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
-import { announcedBy, announcementFollowed, hasTold, toldAgain } from "./announcements.ts";
+import { announcedBy, announcementFollowed, hasTold } from "./announcements.ts";
 import { agentOf, append, changeRun, changeThread, emit, retiredBy, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { laneAt } from "./agent.ts";
@@ -15,7 +15,15 @@ import { headAndTail } from "./cut.ts";
 import { takenOut } from "./edits.ts";
 import { effectsReset } from "./effects.ts";
 import { guardsReset } from "./guard-state.ts";
-import { inputApplied, inputOf, inputReturned, inputSaid, inputsReturned, isTold } from "./inputs.ts";
+import {
+  inputApplied,
+  inputOf,
+  inputReturned,
+  inputSaid,
+  inputsReturned,
+  isResult,
+  isTold,
+} from "./inputs.ts";
 import { leaseClosed } from "./lease.ts";
 import { commandsInherited, commandsStopped } from "./left-commands.ts";
 import { noBudget } from "./limits.ts";
@@ -146,7 +154,6 @@ const runOpened = (
     parent: thread.parent,
     ...(thread.child === null ? {} : { label: thread.child.label, task: thread.child.task }),
   });
-  if (!run.light && run.inputs.length > 0) toldAgain(draft, thread.id, thread.announce?.inputs ?? []);
 };
 
 /** The run's end, with everything that belongs to it, and the start of the next queued input (SE-24, C27). */
@@ -218,7 +225,7 @@ const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {
   else if (noBudget(draft, threadId) === null) runStarted(draft, first);
   else
     for (const input of inbox)
-      if (isTold(input)) inputSaid(draft, input);
+      if (isResult(input)) inputSaid(draft, input);
       else inputReturned(draft, input, "no_budget");
 };
 

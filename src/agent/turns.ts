@@ -1,4 +1,5 @@
 import type { Json, Message } from "../chat/message.ts";
+import { toldAgain } from "./announcements.ts";
 import { briefingBegun } from "./briefing.ts";
 import { agentOf, append, callsOfRun, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -109,8 +110,10 @@ const compactionBegun = (draft: Draft, threadId: string): boolean => {
 /** Runs the turn's before-effects from one on; the request follows the last, unless one needs the outside or ends the run. */
 const effectsContinued = (draft: Draft, threadId: string, from: number): void => {
   const end = beforeEffects(draft, threadId, from);
-  if (end === "done") attemptStarted(draft, threadId);
-  else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
+  if (end === "done") {
+    toldAgain(draft, threadId);
+    attemptStarted(draft, threadId);
+  } else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
   else effectPending(draft, threadId, end.pending);
 };
 

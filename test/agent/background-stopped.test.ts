@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { chatOf, childIds, crew, delegate, endings, replies, said } from "../support/crew.ts";
+import { chatOf, childIds, crew, delegate, endings, eventsAs, replies, said } from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
@@ -221,6 +221,20 @@ describe("AG-31 EF-27: a result that was compacted between two tries is told aga
     expect(seen(made)).toBe(1);
     expect(made.bench.alarm()).toBeNull();
   });
+
+  test("AG-31 EF-27: to a run that compacts before it asks the model", async () => {
+    const made = await telling([said("A summary."), said("The coder is done.")], announcing(2));
+    made.bench.ok("compact", {});
+    made.bench.send("And?", { on_busy: "queue" });
+    await made.bench.tick(30_000);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", "failed:deadline_exceeded", "completed:end_turn"]);
+    expect(made.bench.requests.slice(-2).map(({ context }) => context.purpose)).toEqual([
+      "compaction",
+      "turn",
+    ]);
+    expect(seen(made)).toBe(1);
+  });
 });
 
 describe("AG-30: an announcing run whose time is over", () => {
@@ -349,6 +363,22 @@ describe("AG-28 AG-31: a question of an agent that works in the background", () 
         .map(textsOf)
         .join("\n"),
     ).not.toContain("Colour?");
+  });
+
+  test("AG-28 SE-27: is no text for a person who stops the run that has not taken it yet", async () => {
+    const lead = [said(delegate("coder", { async: true, mode: "interactive" })), look("l"), said("Started.")];
+    const made = await crew([member("lead", lead, announcing(1)), asks], { instant: false });
+    made.bench.send("Go");
+    await steps(made);
+    await finished(made, "c");
+    expect(made.bench.state().threads["main"]?.inbox.map(({ question }) => question)).toHaveLength(1);
+    made.bench.ok("cancel", {});
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(leadEnds(made)).toEqual(["cancelled:cancelled"]);
+    expect(chatOf(made, "main").map(textsOf).join("\n")).not.toContain("Colour?");
+    expect(eventsAs(made, "input_returned").map(({ data }) => data.reason)).toEqual(["cancelled"]);
+    checkInvariants(made.bench, ["in_1"]);
   });
 });
 
