@@ -47,10 +47,9 @@ const defaultOf = ({ default: value }: JsonSchema, isRequired: boolean): string 
 };
 
 const paramsOf = (params: z.ZodObject): string => {
-  const { properties = {}, required } = z.toJSONSchema(params, { io: "input" }) as JsonSchema;
-  const needed = Array.isArray(required) ? required : [];
+  const { properties = {}, required = [] } = z.toJSONSchema(params, { io: "input" }) as JsonSchema;
   return Object.entries(properties)
-    .map(([name, schema]) => `\`${name}\` ${defaultOf(schema, needed.includes(name))}${rangeOf(schema)}`)
+    .map(([name, schema]) => `\`${name}\` ${defaultOf(schema, required.includes(name))}${rangeOf(schema)}`)
     .join(", ");
 };
 

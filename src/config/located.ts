@@ -54,13 +54,9 @@ export const offsetOf = (root: Located, path: Path, which: "key" | "value" | "mi
 };
 
 /** Calls `visit` for every scalar text with its path. */
-export const eachText = (
-  node: Located,
-  visit: (path: Path, text: string, node: Located) => void,
-  path: Path = [],
-): void => {
+export const eachText = (node: Located, visit: (path: Path, text: string) => void, path: Path = []): void => {
   if (node.kind === "scalar") {
-    if (typeof node.value === "string") visit(path, node.value, node);
+    if (typeof node.value === "string") visit(path, node.value);
   } else if (node.kind === "list") {
     node.items.forEach((item, index) => eachText(item, visit, [...path, index]));
   } else {

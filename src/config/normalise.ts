@@ -29,13 +29,13 @@ const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${
 type Twice = (path: Path, offset: number) => void;
 
 /** `historySize` becomes `history_size`; both spellings of one key are reported through `twice`. */
-const snakeKeys = (node: Located, path: Path, depth: number, twice: Twice): Located => {
-  if (node.kind !== "map" || depth === 0) return node;
+const snakeKeys = (node: Located, path: Path, twice: Twice): Located => {
+  if (node.kind !== "map") return node;
   const entries = new Map<string, Entry>();
   for (const [key, entry] of node.entries) {
     const name = /^[a-z]+([A-Z][a-z]*)+$/.test(key) ? snake(key) : key;
     if (entries.has(name)) twice([...path, name], entry.keyAt);
-    else entries.set(name, { ...entry, node: snakeKeys(entry.node, [...path, name], depth - 1, twice) });
+    else entries.set(name, entry);
   }
   return { ...node, entries };
 };
@@ -56,8 +56,8 @@ export const canonicalGuards = (body: Located, twice: Twice): Located => {
     mapEntry(agent, "guards", (node) => {
       const base = [...path, "guards"];
       return guardKeys.reduce(
-        (all, key) => mapEntry(all, key, (own) => snakeKeys(own, [...base, key], 1, twice)),
-        snakeKeys(node, base, 1, twice),
+        (all, key) => mapEntry(all, key, (own) => snakeKeys(own, [...base, key], twice)),
+        snakeKeys(node, base, twice),
       );
     });
   const listed = mapEntry(body, "agents", (agents) =>

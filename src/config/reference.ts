@@ -49,9 +49,6 @@ const typeText = (schema: JsonSchema): string => {
   return plainTypes[schema.type ?? ""]?.(schema) ?? "any value";
 };
 
-const isRequired = ({ required }: JsonSchema, key: string): boolean =>
-  Array.isArray(required) && required.includes(key);
-
 const defaultText = (schema: JsonSchema, required: boolean): string => {
   const value = schema["default"];
   if (value === undefined) return required ? "required" : "–";
@@ -67,7 +64,7 @@ const rowsOf = ({ schema }: Section): string =>
     ...Object.entries(schema.properties ?? {}).map(([key, value]) => [
       `\`${key}\``,
       typeText(value),
-      defaultText(value, isRequired(schema, key)),
+      defaultText(value, schema.required?.includes(key) === true),
       value.description ?? "",
     ]),
   ]
@@ -77,8 +74,7 @@ const rowsOf = ({ schema }: Section): string =>
 /** `effects[kind: compact]` of several maps that `effects[]` may hold; told apart by kind, else by what they need. */
 const choicePath = (path: string, { properties, required }: JsonSchema): string => {
   const kind = properties?.["kind"]?.const;
-  const mark =
-    typeof kind === "string" ? `kind: ${kind}` : `with ${Array.isArray(required) ? required.join(", ") : ""}`;
+  const mark = typeof kind === "string" ? `kind: ${kind}` : `with ${required?.join(", ") ?? ""}`;
   return `${path.replace(/\[\]$/, "")}[${mark}]`;
 };
 
