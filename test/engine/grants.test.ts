@@ -60,15 +60,15 @@ const approved = async (bench: Bench, remember: "session" | "agent" = "agent"): 
   await bench.idle();
 };
 
-const granted = async (tables: Tables, tenant = "t1"): Promise<readonly ShownGrant[]> =>
-  (await listGrants(tables, tenant, { limit: 50 }, 1_700_000_000_000)).data;
+const granted = (tables: Tables, tenant = "t1"): readonly ShownGrant[] =>
+  listGrants(tables, tenant, { limit: 50 }, 1_700_000_000_000).data;
 
 const principal = { tenant: "t1", by: "key1", scopes: ["approvals:decide" as const] };
 
 test("★ TB-8: what an answer grants an agent holds in all sessions of the tenant, and for no other agent or tenant", async () => {
   const { open, tables } = shared();
   await approved(await open("a"));
-  expect(await granted(tables)).toMatchObject([
+  expect(granted(tables)).toMatchObject([
     {
       scope: "agent",
       agent: "tester",
@@ -100,7 +100,11 @@ test("TB-8: a grant of a session stays in it, is listed, and a deny beats every 
   const second = await open("b");
   await approved(second);
   expect(asks(second)).toBe(1);
-  expect((await granted(tables)).map(({ scope }) => scope).toSorted()).toEqual(["agent", "session"]);
+  expect(
+    granted(tables)
+      .map(({ scope }) => scope)
+      .toSorted(),
+  ).toEqual(["agent", "session"]);
   const strict = await open("d", { rules: "permissions: { rules: [{ tool: fire, action: deny }] }" });
   await say(strict);
   expect(lastEvent(strict, "tool_call_end")).toMatchObject({ outcome: "denied" });
@@ -112,7 +116,7 @@ test("TB-8: a revoked grant is gone within 30 s, in the session that gave it too
   await approved(first);
   const second = await open("b");
   await say(second);
-  const [grant] = await granted(tables);
+  const [grant] = granted(tables);
   revokeGrant(tables, principal, grant?.id ?? "");
   for (const bench of [first, second]) {
     await bench.tick(31_000);
@@ -122,7 +126,7 @@ test("TB-8: a revoked grant is gone within 30 s, in the session that gave it too
     await bench.idle();
   }
   expect(first.state().grants).toEqual([]);
-  expect(await granted(tables)).toEqual([]);
+  expect(granted(tables)).toEqual([]);
 });
 
 test("TB-8: a grant of an agent ends after 30 days, in its own session too", async () => {
@@ -157,7 +161,7 @@ test("★ TB-8: a crash at any write after the answer loses no grant that was ac
     expect(bench.state().grants).toHaveLength(1);
     await say(bench, "Again");
     expect(asks(bench)).toBe(1);
-    expect(await granted(tables)).toHaveLength(1);
+    expect(granted(tables)).toHaveLength(1);
   }
 });
 

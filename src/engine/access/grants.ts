@@ -91,12 +91,12 @@ export function tellGrants(
 }
 
 /** The grants of the caller's tenant that hold, newest first. */
-export async function listGrants(
+export function listGrants(
   tables: Tables,
   tenant: string,
   query: z.output<typeof listGrantsSchema>,
   now: number,
-): Promise<Page<ShownGrant>> {
+): Page<ShownGrant> {
   const { cursor, limit, session = "*", agent = "*" } = query;
   const binding = bindingOf({ grants: tenant, session, agent });
   const position = readCursor(cursor, binding);

@@ -93,11 +93,11 @@ export const getKey = (tables: Tables, principal: Principal, id: string): KeyInf
   administered(storedKey(tables, id), principal);
 
 /** The keys of the caller's tenant, newest first; of every tenant for the operator. */
-export async function listKeys(
+export function listKeys(
   tables: Tables,
   principal: Principal,
   query: z.output<typeof listKeysSchema>,
-): Promise<Page<KeyInfo>> {
+): Page<KeyInfo> {
   const owner = isOperator(principal) ? "*" : principal.tenant;
   const binding = bindingOf({ keys: owner });
   const position = readCursor(query.cursor, binding);

@@ -77,11 +77,7 @@ function filtersOf(query: ListSessions): { where: readonly string[]; values: rea
 }
 
 /** A page of a tenant's sessions. */
-export async function listSessions(
-  tables: Tables,
-  tenant: string,
-  query: ListSessions,
-): Promise<Page<ListedSession>> {
+export function listSessions(tables: Tables, tenant: string, query: ListSessions): Page<ListedSession> {
   const { cursor, limit, ...bound } = query;
   const binding = bindingOf({ tenant, ...bound });
   const position = readCursor(cursor, binding);

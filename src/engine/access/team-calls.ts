@@ -24,7 +24,7 @@ import { listSessions, listSessionsSchema } from "./session-index.ts";
 
 /** The operations of the TeamObject: each validates its own parameters and checks its own scope. */
 
-type Handler = (tables: Tables, call: TeamCall, now: number, once: Once) => Promise<TeamReply>;
+type Handler = (tables: Tables, call: TeamCall, now: number, once: Once) => TeamReply | Promise<TeamReply>;
 
 const reply = (status: 200 | 201 | 204, value: unknown, replayed = false): TeamReply => ({
   ok: true,
@@ -34,34 +34,34 @@ const reply = (status: 200 | 201 | 204, value: unknown, replayed = false): TeamR
 });
 
 const handlers: Record<TeamOperation, Handler> = {
-  list_sessions: async (tables, { principal, params }) =>
-    reply(200, await listSessions(tables, principal.tenant, checked(listSessionsSchema, params))),
+  list_sessions: (tables, { principal, params }) =>
+    reply(200, listSessions(tables, principal.tenant, checked(listSessionsSchema, params))),
   create_key: async (tables, { principal, params }, now, once) => {
     const body = checked(createKeySchema, params);
     const { info, credential } = await createKey(tables, { principal, body, now }, once);
     return reply(201, { ...info, key: credential }, credential === null);
   },
-  list_keys: async (tables, { principal, params }) =>
-    reply(200, await listKeys(tables, principal, checked(listKeysSchema, params))),
-  get_key: async (tables, { principal, params }) =>
+  list_keys: (tables, { principal, params }) =>
+    reply(200, listKeys(tables, principal, checked(listKeysSchema, params))),
+  get_key: (tables, { principal, params }) =>
     reply(200, getKey(tables, principal, checked(keyReferenceSchema, params).key)),
-  edit_key: async (tables, { principal, params }, _now, once) => {
+  edit_key: (tables, { principal, params }, _now, once) => {
     const { value, replayed } = editKey(tables, principal, checked(editKeySchema, params), once);
     return reply(200, value, replayed);
   },
-  revoke_key: async (tables, { principal, params }, _now, once) => {
+  revoke_key: (tables, { principal, params }, _now, once) => {
     const { replayed } = revokeKey(tables, principal, checked(keyReferenceSchema, params).key, once);
     return reply(204, null, replayed);
   },
-  list_notes: async (tables, { principal, params }) =>
+  list_notes: (tables, { principal, params }) =>
     reply(200, showNotes(tables, principal.tenant, checked(listNotesSchema, params))),
-  forget_subject: async (tables, { principal, params }, now) => {
+  forget_subject: (tables, { principal, params }, now) => {
     forgetSubject(tables, principal.tenant, checked(subjectSchema, params).subject, now);
     return reply(204, null);
   },
-  list_grants: async (tables, { principal, params }, now) =>
-    reply(200, await listGrants(tables, principal.tenant, checked(listGrantsSchema, params), now)),
-  revoke_grant: async (tables, { principal, params }, _now, once) => {
+  list_grants: (tables, { principal, params }, now) =>
+    reply(200, listGrants(tables, principal.tenant, checked(listGrantsSchema, params), now)),
+  revoke_grant: (tables, { principal, params }, _now, once) => {
     const { replayed } = revokeGrant(tables, principal, checked(grantReferenceSchema, params).grant, once);
     return reply(204, null, replayed);
   },

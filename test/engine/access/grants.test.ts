@@ -80,12 +80,13 @@ test("TB-8: grants are listed newest first with their end, by session and agent,
   expect(await listed({ agent: "lead" })).toEqual(["g2"]);
   expect(await listed({}, "other")).toEqual([]);
   expect(await listed({ limit: 2 })).toEqual(["g3", "g2"]);
-  expect((await listGrants(tables, "acme", { limit: 1, agent: "coder" }, now)).data).toEqual([
+  expect(listGrants(tables, "acme", { limit: 1, agent: "coder" }, now).data).toEqual([
     { ...grant("g3", { at: now + 2 }), session: "s_2", expires_at: now + 2 + grantLifeMs },
   ]);
-  expect(
-    (await listGrants(tables, "acme", { limit: 9 }, now + 1 + grantLifeMs)).data.map(({ id }) => id),
-  ).toEqual(["g3", "g2"]);
+  expect(listGrants(tables, "acme", { limit: 9 }, now + 1 + grantLifeMs).data.map(({ id }) => id)).toEqual([
+    "g3",
+    "g2",
+  ]);
 });
 
 test("TB-8: a revoked grant is told as such and stays revoked; another tenant's is like one that is not there", async () => {
@@ -124,5 +125,5 @@ test("RE-P14: a deleted session takes its own grants with it; what it gave its a
     created_at: 1,
     updated_at: 2,
   });
-  expect((await listGrants(tables, "acme", { limit: 9 }, now)).data.map(({ id }) => id)).toEqual(["g1"]);
+  expect(listGrants(tables, "acme", { limit: 9 }, now).data.map(({ id }) => id)).toEqual(["g1"]);
 });

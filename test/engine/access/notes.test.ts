@@ -76,5 +76,5 @@ test("RE-C33: the tables of a team without notes get theirs with the first write
   const next = openTables(database);
   expect(writeNote(next, owner("acme"), note("n", "kept", "k"))).toBeNull();
   expect(readNote(next, owner("acme"), "n")).toBe("kept");
-  expect((await listKeys(next, operator, { limit: 50 })).data).toHaveLength(1);
+  expect(listKeys(next, operator, { limit: 50 }).data).toHaveLength(1);
 });
