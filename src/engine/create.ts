@@ -7,6 +7,7 @@ import { definitionOf } from "../config/revision.ts";
 import { guards as builtInGuards } from "../guards/index.ts";
 import type { Completer } from "../model/completer.ts";
 import { createCompleter, profiles as builtInProfiles } from "../providers/index.ts";
+import type { SecretReader } from "../providers/secrets.ts";
 import type { Profile } from "../providers/profile.ts";
 import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
@@ -31,7 +32,7 @@ import { withoutSecrets } from "./redacted.ts";
 import { rulesOf } from "./rules.ts";
 import { skillFilesOf } from "./skills.ts";
 import { withModels, withSecrets } from "./secrets.ts";
-import type { Bindings, SecretReader } from "./secrets.ts";
+import type { Bindings } from "./secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
 

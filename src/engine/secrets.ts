@@ -3,6 +3,7 @@ import type { Resolved } from "../config/references.ts";
 import type { Provider, Team } from "../config/team.ts";
 import type { Completer } from "../model/completer.ts";
 import { modelError } from "../model/failure.ts";
+import type { SecretReader } from "../providers/secrets.ts";
 
 /** Values of `${NAME}` references (CF-20): read at use from text bindings and Secrets Store bindings. */
 
@@ -102,9 +103,6 @@ export const readSecrets = async (
   for (const [name, value] of values) learn(name, value);
   return values;
 };
-
-/** Gives a text with its references resolved, or throws the sentence about the first that is unset. */
-export type SecretReader = (text: string, field: string) => string;
 
 interface Remembered {
   readonly names: readonly string[];

@@ -10,16 +10,13 @@ export interface Booked extends Load {
   readonly startAt: number;
 }
 
-/** Most per 60 s; 0 = no limit. */
-export type LoadLimits = Load;
-
 /** Length of the sliding window in milliseconds. */
 export const windowMs = 60_000;
 
 const kinds = ["requests", "input", "output"] as const;
 
-/** True if the limits leave no room for the need; a need beyond a limit fits into an empty window. */
-const isFull = (load: Load, need: Load, limits: LoadLimits): boolean =>
+/** True if the limits (most per 60 s; 0 = none) leave no room for the need; a need beyond a limit fits into an empty window. */
+const isFull = (load: Load, need: Load, limits: Load): boolean =>
   kinds.some((kind) => limits[kind] > 0 && load[kind] + Math.min(need[kind], limits[kind]) > limits[kind]);
 
 /** How the load of the last 60 s changes: by how much at which time, from `from` on. */
@@ -45,7 +42,7 @@ const changesFrom = (booked: readonly Booked[], from: number): [number, Load][] 
  * The earliest time from `from` on at which `need` fits: no window of 60 s that contains it exceeds a limit, counting
  * everything booked before and after it. One sweep over the times at which the window's load changes (MO-29).
  */
-export const earliest = (booked: readonly Booked[], need: Load, limits: LoadLimits, from: number): number => {
+export const earliest = (booked: readonly Booked[], need: Load, limits: Load, from: number): number => {
   const load = { requests: 0, input: 0, output: 0 };
   let start: number | undefined;
   for (const [at, change] of changesFrom(booked, from)) {
