@@ -18,6 +18,10 @@ const logRead = (played: Played): Played => {
 const inputsOf = ({ bench }: Played): readonly Input[] =>
   bench.rows("inputs").map(({ json }) => JSON.parse(String(json)) as Input);
 
+/** What agents told `main`. */
+const toldOf = (played: Played): readonly Input[] =>
+  inputsOf(played).filter(({ origin, thread }) => origin === "agent" && thread === "main");
+
 /** A run of `main`: the events that begin and end it, the inputs it took, and whether it had a word for the person at its end. */
 interface MainRun {
   readonly id: string;
@@ -87,9 +91,8 @@ const checkFate = (played: Played, { id, question }: Input): void => {
 const checkTold = (played: Played): void => {
   const runs = runsOf(played);
   const heard = played.bench.chat().filter(({ role }) => role === "user");
-  for (const input of inputsOf(played)) {
-    const { id, origin, thread, question, content } = input;
-    if (origin !== "agent" || thread !== "main") continue;
+  for (const input of toldOf(played)) {
+    const { id, question, content } = input;
     checkFate(played, input);
     const text = textsOf({ parts: content });
     const copies = heard.filter((message) => textsOf(message).includes(text));
@@ -103,15 +106,15 @@ const checkTold = (played: Played): void => {
 
 /** Every call that went to the background has told what came of it (AG-30). */
 const checkNoneLost = (played: Played): void => {
-  const inputs = inputsOf(played).map(({ id }) => id);
+  const told = toldOf(played).map(({ id }) => id);
   const results = resultsOf(played).join("\n");
   for (const [, child] of results.matchAll(/"child":"(t_\w+)","state":"running"/g))
     expect(
-      inputs.some((id) => id.startsWith(`in_${child}_`)),
+      told.some((id) => id.startsWith(`in_${child}_`)),
       `${child} has told its end`,
     ).toBe(true);
   for (const [, dispatch] of results.matchAll(/"dispatch":"(d_\w+)"/g))
-    expect(inputs, `${dispatch} has told its report`).toContain(`in_${dispatch}`);
+    expect(told, `${dispatch} has told its report`).toContain(`in_${dispatch}`);
 };
 
 /** Between a stop and what a person wants next, no run starts (SE-27). */
