@@ -15,10 +15,13 @@ export const turnFields = [
   "previousNewest",
   "recordMarks",
   "lastRun",
+  "guards",
 ] as const satisfies readonly (keyof Thread)[];
 /** The same of the session. */
 export const sessionTurnFields = [
   "updatedAt",
+  "nextRun",
+  "nextInput",
   "nextBlob",
   "nextEdit",
   "funds",

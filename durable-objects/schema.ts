@@ -41,8 +41,8 @@ const turnsSplit = `${turns}
 export const schema = `
   -- schema_version; dead drives in a row
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  -- a thread without its chat and what its turns change; main's row also holds the session's own fields; busy = it has a run
-  CREATE TABLE threads (id TEXT PRIMARY KEY, busy INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID;
+  -- a thread without its chat and what its turns change; main's row also holds the session's own fields
+  CREATE TABLE threads (id TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
   -- one message a row, as it was written; retired = the edit that took it out of the view, 0 while it is in it
   CREATE TABLE messages (thread TEXT NOT NULL, pos INTEGER NOT NULL, retired INTEGER NOT NULL, json TEXT NOT NULL,
     PRIMARY KEY (thread, pos)) WITHOUT ROWID;
@@ -69,7 +69,10 @@ export const schema = `
   ${turns}
 `;
 
-export const schemaVersion = 5;
+/** Whether a thread has a run is told by what its turns change: since version 6. */
+const unbusied = "ALTER TABLE threads DROP COLUMN busy;";
+
+export const schemaVersion = 6;
 
 /** Steps from one schema version to the next, in order; step i leads to version i + 2. */
 export const migrations: readonly string[] = [
@@ -77,4 +80,5 @@ export const migrations: readonly string[] = [
   calledThreads,
   retirements,
   turnsSplit,
+  unbusied,
 ];

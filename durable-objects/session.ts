@@ -31,7 +31,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
-  readonly #strikes = createStrikes(this.#sql);
+  readonly #strikes = createStrikes(this.ctx.storage);
   readonly #items = createItems(this.#sql, Date.now);
   readonly #connections = createConnections(() => this.#session()?.head ?? 0);
   readonly #watchers = createWatchers({

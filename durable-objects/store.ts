@@ -89,9 +89,11 @@ const turnChanged = (before: Place, { thread, session }: Place): boolean =>
   someChanged(before.thread, thread, turnFields) ||
   (thread.id === "main" && someChanged(before.session, session, sessionTurnFields));
 
+const sameInbox = (before: Thread["inbox"], after: Thread["inbox"]): boolean =>
+  before.length === after.length && before.every((input, place) => input === after[place]);
+
 const rowChanged = (before: Place, { thread, session }: Place): boolean =>
-  before.thread.inbox !== thread.inbox ||
-  (before.thread.run === null) !== (thread.run === null) ||
+  !sameInbox(before.thread.inbox, thread.inbox) ||
   restChanged(before.thread, thread, threadRest) ||
   (thread.id === "main" && restChanged(before.session, session, sessionRest));
 
@@ -115,7 +117,7 @@ const writeThread = (to: To, before: Place | null, after: Place): void => {
   const { id, history } = thread;
   if (before === null || rowChanged(before, after)) {
     const json = JSON.stringify(rowOf(thread, session));
-    sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?, ?)", id, thread.run === null ? 0 : 1, json);
+    sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?)", id, json);
   }
   if (before === null || turnChanged(before, after))
     sql.exec(writeTurn, id, JSON.stringify(turnOf(thread, session)), packHistory(history));

@@ -1,3 +1,5 @@
+import { migrate } from "./tables.ts";
+
 /** Drives that died before any commit, counted in a row, so that nothing is tried for ever (SE-33). */
 export interface Strikes {
   /** A drive begins; `isFresh` = in a new isolate. Answers how many died in a row, this one included if it dies. */
@@ -6,9 +8,13 @@ export interface Strikes {
   readonly clear: () => void;
 }
 
-export const createStrikes = (sql: SqlStorage): Strikes => {
+export const createStrikes = (storage: DurableObjectStorage): Strikes => {
+  const { sql } = storage;
   let counting = false;
-  const isBusy = (): boolean => sql.exec("SELECT 1 FROM threads WHERE busy = 1 LIMIT 1").toArray().length > 0;
+  const isBusy = (): boolean => {
+    migrate(storage);
+    return sql.exec("SELECT 1 FROM turns WHERE json ->> '$.run' IS NOT NULL LIMIT 1").toArray().length > 0;
+  };
   return {
     begin: (isFresh) => {
       if (!isFresh || !isBusy()) return 0;

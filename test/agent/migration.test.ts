@@ -59,9 +59,20 @@ const wholeLines = ({ bench }: Play): void => {
   bench.sql("ALTER TABLE events DROP COLUMN session");
 };
 
+/** Fields that stood in the rows of threads before version 6. */
+const unbusied = ({ bench }: Play): void => {
+  for (const field of ["guards", "session.nextRun", "session.nextInput"]) {
+    const value = `(SELECT json -> '$.${field}' FROM turns WHERE thread = id)`;
+    bench.sql(`UPDATE threads SET state = json_set(state, '$.${field}', json(${value}))`);
+    bench.sql(`UPDATE turns SET json = json_remove(json, '$.${field}')`);
+  }
+  bench.sql("ALTER TABLE threads ADD COLUMN busy INTEGER NOT NULL DEFAULT 1");
+};
+
 /** Takes a session back to what a release with an older schema stored. */
 const downgraded = (played: Play, version: number): void => {
   const { bench } = played;
+  if (version < 6) unbusied(played);
   if (version < 5) {
     joined(played);
     wholeLines(played);

@@ -8,7 +8,7 @@ export interface FakeStorage {
 
 type Value = string | number | null;
 
-const isWrite = (query: string): boolean => /^\s*(INSERT|UPDATE|DELETE|CREATE)/i.test(query);
+const isWrite = (query: string): boolean => /^\s*(INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)/i.test(query);
 
 export const createStorage = (
   database: DatabaseSync,

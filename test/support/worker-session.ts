@@ -98,7 +98,7 @@ const look = async (state: DurableObjectState): Promise<Peek> => {
   return {
     tables,
     alarm,
-    busy: count("SELECT count(*) AS n FROM threads WHERE busy = 1") > 0,
+    busy: count("SELECT count(*) AS n FROM turns WHERE json ->> '$.run' IS NOT NULL") > 0,
     head: count("SELECT ifnull(max(last), 0) AS n FROM events"),
     items: count("SELECT count(*) AS n FROM items"),
   };

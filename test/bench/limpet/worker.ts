@@ -7,13 +7,18 @@ import type { Extensions } from "../../../src/index.ts";
 /** The product as the bench runs it: as many sockets as are measured, and, with `BENCH_COUNT`, rows counted. */
 
 interface Counts {
+  /** Rows that sessions wrote. */
   rows: number;
+  /** Rows that others wrote: the team's object. */
+  others: number;
   statements: number;
   alarms: number;
 }
 
-const counts: Counts = { rows: 0, statements: 0, alarms: 0 };
+const counts: Counts = { rows: 0, others: 0, statements: 0, alarms: 0 };
 let isCounting = false;
+/** Storages of sessions. */
+const sessions = new WeakSet();
 
 interface Cursor {
   readonly rowsWritten: number;
@@ -21,14 +26,15 @@ interface Cursor {
 
 /** Counts what the classes of this isolate write, from the platform's own cursors. */
 const countWrites = (storage: DurableObjectStorage): void => {
+  sessions.add(storage.sql);
   if (isCounting) return;
   isCounting = true;
   const sql = Object.getPrototypeOf(storage.sql) as { exec: (...args: never[]) => Cursor };
   const { exec } = sql;
-  sql.exec = function counted(this: unknown, ...args: never[]) {
+  sql.exec = function counted(this: object, ...args: never[]) {
     const cursor = exec.apply(this, args);
-    counts.statements += 1;
-    counts.rows += cursor.rowsWritten;
+    counts.statements += sessions.has(this) ? 1 : 0;
+    counts[sessions.has(this) ? "rows" : "others"] += cursor.rowsWritten;
     return cursor;
   };
   const whole = Object.getPrototypeOf(storage) as { setAlarm: (...args: never[]) => unknown };
