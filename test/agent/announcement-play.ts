@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { PowerCut } from "../support/bench.ts";
-import { crew, delegate, replies, said } from "../support/crew.ts";
+import { crew, delegate, replies, said, toRest } from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
 
 /** A lead that leaves work in the background: what it and its agents say, and what people, clocks and crashes do meanwhile. */
@@ -204,18 +204,6 @@ export const moves = fc.array(fc.constantFrom(...often, ...Object.keys(acts)), {
 /** Whether all the lead's background calls come to an end of their own: nobody stops any, and no budget does. */
 export const isGentle = ([{ yaml = "" }]: readonly [Member, ...Member[]], made: readonly string[]): boolean =>
   !yaml.includes("budget") && made.every((move) => move in gentle);
-
-const toRest = async ({ bench, probe }: Played): Promise<void> => {
-  probe.instant = true;
-  for (const call of probe.calls) call.finish();
-  for (let round = 0; round < 300; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-  throw new Error("the session never came to rest");
-};
 
 /** Plays the moves, then lets the session come to rest. */
 export const playThrough = async (

@@ -1,16 +1,22 @@
 import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { chatOf, childIds, crew, delegate, endings, eventsAs, replies, said } from "../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  eventsAs,
+  leadEnds,
+  member,
+  said,
+  toRest,
+} from "../support/crew.ts";
 import type { Crew, Member } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
 /** A result that nobody waits for stays with the session, whatever people do meanwhile (AG-30, AG-31). */
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const background = "delegation: { async: true, announce: { timeout: 60s, retries: 2, backoff: 2s } }";
 const later = delegate("coder", { async: true });
 const look = (name: string) => said(["look", { name }]);
@@ -54,15 +60,6 @@ const announcing = async (after: readonly string[]): Promise<Crew> => {
   for (let round = 0; round < 3; round++) await made.bench.steps();
   expect(made.probe.calls.map(({ name }) => name)).toEqual(["c", "l"]);
   return made;
-};
-
-const toRest = async ({ bench }: Crew): Promise<void> => {
-  for (let round = 0; round < 20; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
 };
 
 describe("AG-30 SE-27: a result that waits when its caller ends", () => {
@@ -218,8 +215,6 @@ options: { max_iterations: 2 }`,
     await toRest(made);
     return made;
   };
-  const leadEnds = (made: Crew): readonly string[] =>
-    endings(made).flatMap((end) => (end.startsWith("lead ") ? [end.slice(5)] : []));
   const failed = "failed:max_iterations";
 
   test.each([

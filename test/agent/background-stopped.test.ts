@@ -1,16 +1,23 @@
 import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { chatOf, childIds, crew, delegate, endings, eventsAs, replies, said } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  eventsAs,
+  leadEnds,
+  member,
+  rawIn,
+  said,
+  toRest,
+} from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
 /** After a stop nothing starts by itself, and a run's own end stops only what it waits for; no result is lost by either (AG-28 to AG-31, SE-27). */
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const announcing = (retries: number, more = ""): string =>
   `delegation: { async: true, announce: { timeout: 30s, retries: ${retries}, backoff: 2s } }\n${more}`;
 const later = (agent: string) => delegate(agent, { async: true });
@@ -28,27 +35,7 @@ const finished = async (made: Crew, name: string): Promise<void> => {
   await steps(made);
 };
 
-const toRest = async ({ bench, probe }: Crew): Promise<void> => {
-  probe.instant = true;
-  for (const call of probe.calls) call.finish();
-  for (let round = 0; round < 20; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-};
-
-/** Texts of results that stand in the chat as they came. */
-const rawIn = (made: Crew): readonly string[] =>
-  chatOf(made, "main")
-    .filter(({ role }) => role === "assistant")
-    .map(textsOf)
-    .filter((text) => text.startsWith("An agent that worked in the background has ended"));
 const coded = [expect.stringContaining('"result":"Coded."') as string];
-
-const leadEnds = (made: Crew): readonly string[] =>
-  endings(made).flatMap((end) => (end.startsWith("lead ") ? [end.slice(5)] : []));
 
 /** The lead announces the coder's result, and has got as far as `look(l)`. */
 const telling = async (after: readonly string[], yaml: string): Promise<Crew> => {

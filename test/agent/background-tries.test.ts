@@ -1,16 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { checkInvariants } from "../support/invariants.ts";
-import { chatOf, crew, delegate, endings, eventsAs, replies, said } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import { chatOf, crew, delegate, eventsAs, leadEnds, member, rawIn, said, toRest } from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
 /** An announcement outlives whatever else ends or shrinks the chat between its tries, and within them (AG-30, AG-31). */
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const announcing = (retries: number, iterations: number): string =>
   `delegation: { async: true, announce: { timeout: 60s, retries: ${retries}, backoff: 2s } }
 options: { max_iterations: ${iterations} }`;
@@ -20,24 +15,7 @@ const look = said(["look", {}]);
 const long = "A long answer. ".repeat(400);
 const many = (reply: string, times: number): readonly string[] => Array.from({ length: times }, () => reply);
 
-const toRest = async ({ bench }: Crew): Promise<void> => {
-  for (let round = 0; round < 20; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-};
-
-/** Texts of results that stand in the chat as they came. */
-const rawIn = (made: Crew): readonly string[] =>
-  chatOf(made, "main")
-    .filter(({ role }) => role === "assistant")
-    .map(textsOf)
-    .filter((text) => text.startsWith("An agent that worked in the background has ended"));
-
-const leadEnds = (made: Crew): readonly string[] => endings(made).filter((end) => end.startsWith("lead"));
-const failed = "lead failed:max_iterations";
+const failed = "failed:max_iterations";
 
 test("AG-30 AG-31: a result that comes in the commit in which its caller's run completes has all its tries", async () => {
   const made = await crew([
@@ -60,7 +38,7 @@ ${announcing(1, 4)}`,
   const approval = Object.values(made.bench.state().asks).find(({ kind }) => kind === "approval");
   made.bench.ok("answer", { ask: approval?.id, decision: "approve" });
   await toRest(made);
-  expect(leadEnds(made)).toEqual(["lead completed:terminal_tool", failed, failed]);
+  expect(leadEnds(made)).toEqual(["completed:terminal_tool", failed, failed]);
   expect(rawIn(made)).toEqual([expect.stringContaining('"agent":"coder"')]);
   checkInvariants(made.bench, ["in_1"]);
 });
@@ -99,7 +77,7 @@ describe("AG-31: between two tries", () => {
     await made.bench.idle();
     expect(eventsAs(made, "compaction")).toHaveLength(1);
     await toRest(made);
-    expect(leadEnds(made).filter((end) => end.startsWith("lead failed"))).toHaveLength(3);
+    expect(leadEnds(made).filter((end) => end.startsWith("failed"))).toHaveLength(3);
     expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
   });
 
@@ -107,7 +85,7 @@ describe("AG-31: between two tries", () => {
     const made = await untold(said("Heartbeat fine."));
     made.bench.send("Beat", { light: true });
     await made.bench.idle();
-    expect(leadEnds(made).at(-1)).toBe("lead completed:end_turn");
+    expect(leadEnds(made).at(-1)).toBe("completed:end_turn");
     await toRest(made);
     expect(leadEnds(made).filter((end) => end === failed)).toHaveLength(3);
     expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
@@ -149,7 +127,7 @@ test("AG-31 EF-27: a result that was compacted within the run that was to announ
   const { from, count } = eventsAs(made, "compaction")[0]?.data.retired ?? { from: "", count: 0 };
   expect(from).toBe("msg_main_0");
   expect(count).toBeGreaterThan(4);
-  expect(leadEnds(made)).toEqual(["lead completed:end_turn", "lead failed:output_invalid"]);
+  expect(leadEnds(made)).toEqual(["completed:end_turn", "failed:output_invalid"]);
   expect(rawIn(made)).toEqual([expect.stringContaining('"result":"Coded."')]);
 });
 
@@ -174,7 +152,7 @@ test.each([
   const { bench, probe } = made;
   bench.send("Go");
   await bench.idle();
-  expect(leadEnds(made)).toEqual(["lead completed:end_turn", failed]);
+  expect(leadEnds(made)).toEqual(["completed:end_turn", failed]);
   if (within) {
     probe.instant = false;
     await bench.tick(2_000);
@@ -187,7 +165,7 @@ test.each([
   probe.instant = true;
   for (const call of probe.calls) call.finish();
   await toRest(made);
-  expect(leadEnds(made)).toEqual(["lead completed:end_turn", failed, failed, failed]);
+  expect(leadEnds(made)).toEqual(["completed:end_turn", failed, failed, failed]);
   expect(rawIn(made)).toEqual([expect.stringMatching(/"result":"Coded."[^]*"result":"Written."/)]);
   checkInvariants(bench, ["in_1"]);
 });
@@ -230,7 +208,7 @@ describe("AG-30 AG-31: a result that a run at work could take", () => {
     answered(made);
     await finished(made, 1);
     await toRest(made);
-    expect(leadEnds(made)).toEqual(Array.from({ length: 3 }, () => "lead completed:end_turn"));
+    expect(leadEnds(made)).toEqual(Array.from({ length: 3 }, () => "completed:end_turn"));
     const seen = made.bench.requests.map(({ messages }) =>
       messages.some((each) => textsOf(each).includes('"result":"Coded."')),
     );

@@ -10,20 +10,17 @@ import {
   endings,
   eventsAs,
   itemsOf,
-  replies,
+  leadEnds,
+  member,
   resultsOf,
   said,
   spawn,
   task,
+  toRest,
 } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 const background = "delegation: { async: true, announce: { timeout: 60s, retries: 2, backoff: 2s } }";
 const later = (agent: string) => delegate(agent, { async: true });
@@ -33,15 +30,6 @@ const toldIn = (made: Crew, thread = "main"): readonly string[] =>
   chatOf(made, thread)
     .filter(({ role, origin }) => role === "user" && origin === "agent")
     .map(textsOf);
-
-const toRest = async ({ bench }: Crew): Promise<void> => {
-  for (let round = 0; round < 20; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-};
 
 describe("AG-30: background children", () => {
   const simple = [
@@ -177,8 +165,6 @@ describe("AG-31: announcements", () => {
     member("lead", [said(later("coder")), said("Started."), ...after], turns),
     member("coder", [look, said("Coded.")]),
   ];
-  const leadEnds = (made: Crew): readonly string[] => endings(made).filter((end) => end.startsWith("lead"));
-
   test("AG-31: a failed announcement is tried again after backoff × 2ⁿ, without a second message", async () => {
     const made = await crew(telling(look, look, look, look, said("The coder is done.")));
     made.bench.send("Go");
@@ -189,10 +175,10 @@ describe("AG-31: announcements", () => {
     made.bench.crash();
     await made.bench.pass(4_000);
     expect(leadEnds(made)).toEqual([
-      "lead completed:end_turn",
-      "lead failed:max_iterations",
-      "lead failed:max_iterations",
-      "lead completed:end_turn",
+      "completed:end_turn",
+      "failed:max_iterations",
+      "failed:max_iterations",
+      "completed:end_turn",
     ]);
     expect(toldIn(made)).toHaveLength(1);
     expect(made.bench.state().threads["main"]?.announce).toBeNull();
@@ -206,12 +192,12 @@ describe("AG-31: announcements", () => {
     const last = chatOf(made, "main").at(-1);
     expect(last).toMatchObject({ role: "assistant", origin: "agent" });
     expect(textsOf(last ?? { parts: [] })).toContain('"result":"Coded."');
-    expect(leadEnds(made).filter((end) => end === "lead failed:max_iterations")).toHaveLength(3);
+    expect(leadEnds(made).filter((end) => end === "failed:max_iterations")).toHaveLength(3);
     expect(eventsAs(made, "message_added").at(-1)?.data.final).toBe(true);
     checkInvariants(made.bench, ["in_1"]);
     made.bench.send("And?");
     await made.bench.idle();
-    expect(leadEnds(made).at(-1)).toBe("lead completed:end_turn");
+    expect(leadEnds(made).at(-1)).toBe("completed:end_turn");
   });
 
   test("AG-31: a person's own run that completes meanwhile ends the matter", async () => {
@@ -220,7 +206,7 @@ describe("AG-31: announcements", () => {
     await made.bench.idle();
     made.bench.send("What came of it?");
     await made.bench.idle();
-    expect(leadEnds(made).at(-1)).toBe("lead completed:end_turn");
+    expect(leadEnds(made).at(-1)).toBe("completed:end_turn");
     expect(made.bench.state().threads["main"]?.announce).toBeNull();
     expect(made.bench.alarm()).toBeNull();
   });
@@ -240,7 +226,7 @@ describe("AG-31: announcements", () => {
     made.probe.calls.find(({ name }) => name === "c")?.finish();
     await made.bench.steps();
     await made.bench.tick(30_000);
-    expect(leadEnds(made)).toEqual(["lead completed:end_turn", "lead failed:deadline_exceeded"]);
+    expect(leadEnds(made)).toEqual(["completed:end_turn", "failed:deadline_exceeded"]);
   });
 });
 

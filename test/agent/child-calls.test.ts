@@ -10,21 +10,15 @@ import {
   endings,
   eventsAs,
   itemsOf,
+  member,
   mission,
-  replies,
   resultsOf,
   said,
   spawn,
   task,
 } from "../support/crew.ts";
-import type { Member } from "../support/crew.ts";
 import { openAsks, textsOf } from "./play.ts";
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 
 describe("AG-13 AG-14 AG-27: ways to call", () => {

@@ -5,23 +5,18 @@ import {
   crew,
   delegate,
   eventsAs,
+  member,
   mission,
-  replies,
   resultsOf,
   said,
   spawn,
   task,
 } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
 /** A child's label is for people: prompts name its agent and its id (AG-15). */
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 const long = said("Word ".repeat(2_000));
 const failing = "{ fail: [{ status: 400 }], reply: [{ text: Never. }] }";

@@ -8,21 +8,16 @@ import {
   endings,
   eventsAs,
   itemsOf,
+  member,
   mission,
-  replies,
   resultsOf,
   said,
   spawn,
   task,
 } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const interactive = "options: { interaction_mode: interactive, question_timeout: 10m }";
 const asking = (question: string, more: object = {}) => ["request_input", { question, ...more }] as const;
 /** Answers the question that a call's first item asks. */

@@ -4,8 +4,8 @@ import {
   delegate,
   endings,
   itemsOf,
+  member,
   mission,
-  replies,
   resultsOf,
   said,
   spawn,
@@ -16,11 +16,6 @@ import { dispatch, node, report } from "./graph-play.ts";
 
 /** Why no child is started, as the code that the caller reads (AG-8). */
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 
 /** The same reply, claiming so many tokens. */

@@ -4,23 +4,17 @@ import {
   crew,
   delegate,
   itemsOf,
+  member,
   mission,
-  replies,
   resultsOf,
   said,
   spawn,
   task,
 } from "../support/crew.ts";
-import type { Member } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
 /** How much of called agents' reports their caller reads (AG-24). */
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 const entries = (letter: string): readonly string[] =>
   Array.from({ length: 100 }, (_, index) => `${letter}${index} `.padEnd(500, letter));

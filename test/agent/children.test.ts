@@ -10,6 +10,7 @@ import {
   endings,
   eventsAs,
   itemsOf,
+  member,
   mission,
   replies,
   resultsOf,
@@ -20,11 +21,6 @@ import {
 import type { Crew, Member } from "../support/crew.ts";
 import { textsOf } from "./play.ts";
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 
 /** Lets replies go until a number of model calls is held back. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { crew, delegate, endings, eventsAs, mission, replies, said, spawn, task } from "../support/crew.ts";
-import type { Crew, Member } from "../support/crew.ts";
+import { crew, delegate, endings, eventsAs, member, mission, said, spawn, task } from "../support/crew.ts";
+import type { Crew } from "../support/crew.ts";
 
 /** What called agents saw, told after they have ended (EF-42): as they stood then, not as `main`, nor as they stand now. */
 
@@ -12,11 +12,6 @@ interface View {
   readonly verified: boolean | null;
 }
 
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 const done = said("Done.");
 
 /** Every turn of a run of the agent, over a restart. */

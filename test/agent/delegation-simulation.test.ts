@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { PowerCut } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { crew, delegate, eventsAs, replies, said, spawn, task } from "../support/crew.ts";
+import { crew, delegate, eventsAs, replies, said, spawn, task, toRest } from "../support/crew.ts";
 import type { Crew } from "../support/crew.ts";
 
 /** Random teams whose agents call each other in every way, while people and crashes interfere: all ends, once, and in order. */
@@ -118,16 +118,6 @@ const interfere = async ({ bench }: Crew, move: Move): Promise<void> => {
     attempt(() => bench.perform("answer", { ask, decision: "answer", text: "Yes" }));
   if (move === "time") await bench.tick(20_000);
   await bench.steps();
-};
-
-const toRest = async ({ bench }: Crew): Promise<void> => {
-  for (let round = 0; round < 200; round++) {
-    await bench.idle();
-    const at = bench.alarm();
-    if (at === null) return;
-    await bench.pass(Math.max(1, at - bench.now()));
-  }
-  throw new Error("the session never came to rest");
 };
 
 const checkTree = (made: Crew): void => {

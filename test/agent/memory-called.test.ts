@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { memoryTables } from "../engine/access/tables.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
-import { crewYaml, delegate, endings, replies, said } from "../support/crew.ts";
+import { crewYaml, delegate, endings, member, said } from "../support/crew.ts";
 import type { Member } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import type { Probe } from "../support/probe.ts";
@@ -15,12 +15,6 @@ interface Opened {
   readonly probe: Probe;
   readonly remembered: () => readonly unknown[];
 }
-
-const member = (name: string, each: readonly string[], yaml = ""): Member => ({
-  name,
-  script: replies(...each),
-  yaml,
-});
 
 const opened = async (members: readonly Member[], instant = true): Promise<Opened> => {
   const { tables } = memoryTables();

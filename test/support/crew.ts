@@ -31,6 +31,13 @@ export interface Crew {
   readonly probe: Probe;
 }
 
+/** A member that gives these replies. */
+export const member = (name: string, each: readonly string[], yaml = ""): Member => ({
+  name,
+  script: replies(...each),
+  yaml,
+});
+
 const providerOf = ({ name, script }: Member): string => `
   - name: p_${name}
     kind: scripted
@@ -90,6 +97,19 @@ export const mission = async (members: readonly Member[], options: CrewOptions =
   made.bench.send("Go");
   await made.bench.idle();
   return made;
+};
+
+/** Lets everything that still runs or is due come to its end. */
+export const toRest = async ({ bench, probe }: Crew): Promise<void> => {
+  probe.instant = true;
+  for (const call of probe.calls) call.finish();
+  for (let round = 0; round < 300; round++) {
+    await bench.idle();
+    const at = bench.alarm();
+    if (at === null) return;
+    await bench.pass(Math.max(1, at - bench.now()));
+  }
+  throw new Error("the session never came to rest");
 };
 
 const line = (value: unknown): string => JSON.stringify(value);
@@ -164,3 +184,15 @@ export const childIds = (made: Pick<Crew, "bench">): readonly string[] => [
 /** `agent state:reason` of every run that ended, in order. */
 export const endings = (made: Pick<Crew, "bench">): readonly string[] =>
   eventsAs(made, "run_end").map(({ agent, data }) => `${agent.name} ${data.state}:${data.reason}`);
+
+/** `state:reason` of every run of the lead that ended, in order. */
+export const leadEnds = (made: Crew): readonly string[] =>
+  endings(made).flatMap((end) => (end.startsWith("lead ") ? [end.slice(5)] : []));
+
+/** Texts of background agents' results that stand in the chat of `main` as they came. */
+export const rawIn = (made: Crew): readonly string[] =>
+  chatOf(made, "main").flatMap(({ role, parts }) => {
+    const text = parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+    const raw = role === "assistant" && text.startsWith("An agent that worked in the background has ended");
+    return raw ? [text] : [];
+  });
