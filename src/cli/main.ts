@@ -1,6 +1,10 @@
 #!/usr/bin/env node
+import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
-import { run } from "./run.ts";
+
+// A third of a command would be compiling what has not changed since the last one.
+enableCompileCache();
+const { run } = await import("./run.ts");
 
 // A reader that has seen enough ("limpet explain … | head") is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -182,7 +182,6 @@ const check = (bench: Bench, probe: Probe, { end, calls, atOnce = 1 }: Scenario,
 };
 
 /** Many plays in one test, on a machine that may be busy. */
-const long = { timeout: 60_000 };
 
 const writesOf = async (scenario: Scenario): Promise<number> => {
   const { bench, probe } = await open(scenario);
@@ -193,7 +192,7 @@ const writesOf = async (scenario: Scenario): Promise<number> => {
   return bench.writes();
 };
 
-test.each(scenarios)("RE-C35: $name survives a power cut at every single write", long, async (scenario) => {
+test.each(scenarios)("RE-C35: $name survives a power cut at every single write", async (scenario) => {
   const total = await writesOf(scenario);
   for (let cut = 1; cut <= total; cut++) {
     const { bench, probe } = await open(scenario);
@@ -204,7 +203,7 @@ test.each(scenarios)("RE-C35: $name survives a power cut at every single write",
   }
 });
 
-test.each(scenarios)("RE-C35 RE-C39: $name survives two cuts in a row", long, async (scenario) => {
+test.each(scenarios)("RE-C35 RE-C39: $name survives two cuts in a row", async (scenario) => {
   const total = await writesOf(scenario);
   for (let cut = 1; cut <= total; cut += 3) {
     const { bench, probe } = await open(scenario);

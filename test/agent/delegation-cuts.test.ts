@@ -95,27 +95,23 @@ const scenarios: readonly Scenario[] = [
 ];
 
 for (const { name, members, check } of scenarios) {
-  test(
-    `C18 C19 C20 C21: ${name}, cut at every write: each child once, each result once`,
-    { timeout: 120_000 },
-    async () => {
-      const open = await crewOf(members);
-      const clean = open();
-      const before = clean.bench.writes();
-      send(clean.bench);
-      await settle(clean.bench);
-      check(clean);
-      checkInvariants(clean.bench, ["i1"]);
-      const writes = clean.bench.writes() - before;
-      for (let cut = 1; cut <= writes; cut++) {
-        const made = open();
-        made.bench.cutAt(cut);
-        send(made.bench);
-        await settle(made.bench);
-        check(made);
-        checkInvariants(made.bench, ["i1"]);
-        expect(childIds(made), `cut at write ${cut}: the same children`).toEqual(childIds(clean));
-      }
-    },
-  );
+  test(`C18 C19 C20 C21: ${name}, cut at every write: each child once, each result once`, async () => {
+    const open = await crewOf(members);
+    const clean = open();
+    const before = clean.bench.writes();
+    send(clean.bench);
+    await settle(clean.bench);
+    check(clean);
+    checkInvariants(clean.bench, ["i1"]);
+    const writes = clean.bench.writes() - before;
+    for (let cut = 1; cut <= writes; cut++) {
+      const made = open();
+      made.bench.cutAt(cut);
+      send(made.bench);
+      await settle(made.bench);
+      check(made);
+      checkInvariants(made.bench, ["i1"]);
+      expect(childIds(made), `cut at write ${cut}: the same children`).toEqual(childIds(clean));
+    }
+  });
 }

@@ -138,22 +138,18 @@ const checkTree = (made: Crew): void => {
   expect(rows).toBe(new Set(eventsAs(made, "agent_start").map(({ thread }) => thread)).size - 1);
 };
 
-test(
-  "AG-7 to AG-32: random teams, people and crashes: every thread ends once, every call has one result",
-  { timeout: 120_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(team, moves, async (members, played) => {
-        const made = await crew(members, {
-          team: "sessions: { max_running_threads: 2 }",
-        });
-        attempt(() => made.bench.perform("send", { content: "Go" }));
-        for (const move of played) await interfere(made, move);
-        made.bench.cutAt(null);
-        await toRest(made);
-        checkTree(made);
-      }),
-      { numRuns: 100, seed: 2026 },
-    );
-  },
-);
+test("AG-7 to AG-32: random teams, people and crashes: every thread ends once, every call has one result", async () => {
+  await fc.assert(
+    fc.asyncProperty(team, moves, async (members, played) => {
+      const made = await crew(members, {
+        team: "sessions: { max_running_threads: 2 }",
+      });
+      attempt(() => made.bench.perform("send", { content: "Go" }));
+      for (const move of played) await interfere(made, move);
+      made.bench.cutAt(null);
+      await toRest(made);
+      checkTree(made);
+    }),
+    { numRuns: 100, seed: 2026 },
+  );
+});

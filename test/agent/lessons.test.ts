@@ -233,37 +233,33 @@ const sent = (bench: Bench): void => {
   }
 };
 
-test(
-  "★ AG-39: the power cut at every write: two rows, and nobody is told twice",
-  { timeout: 120_000 },
-  async () => {
-    const engine = await engineOf(crewYaml(members(twice, replies(failing)), "reflections: {}"), {
-      toolboxes: [createProbe().toolbox],
-    });
-    const play = async (
-      cut: number | null,
-    ): Promise<{ readonly bench: Bench; readonly tables: Tables; readonly writes: number }> => {
-      const { tables } = memoryTables();
-      const bench = openBench({ engine, tables });
-      bench.ok("create");
-      const before = bench.writes();
-      bench.cutAt(cut);
-      sent(bench);
-      await bench.idle();
-      for (let round = 0; round < 5 && bench.alarm() !== null; round++)
-        await bench.pass(Math.max(1, (bench.alarm() ?? 0) - bench.now()));
-      return { bench, tables, writes: bench.writes() - before };
-    };
-    const { writes } = await play(null);
-    for (let cut = 1; cut <= writes; cut++) {
-      const { bench, tables } = await play(cut);
-      checkInvariants(bench, ["i1"]);
-      expect(rowsOf(tables), `cut at ${cut}`).toHaveLength(2);
-      bench.crash();
-      expect(bench.state().outbox).toBeNull();
-      expect(
-        toldTo(bench, 1).filter((text) => text.includes("prior_reflections")).length,
-      ).toBeLessThanOrEqual(1);
-    }
-  },
-);
+test("★ AG-39: the power cut at every write: two rows, and nobody is told twice", async () => {
+  const engine = await engineOf(crewYaml(members(twice, replies(failing)), "reflections: {}"), {
+    toolboxes: [createProbe().toolbox],
+  });
+  const play = async (
+    cut: number | null,
+  ): Promise<{ readonly bench: Bench; readonly tables: Tables; readonly writes: number }> => {
+    const { tables } = memoryTables();
+    const bench = openBench({ engine, tables });
+    bench.ok("create");
+    const before = bench.writes();
+    bench.cutAt(cut);
+    sent(bench);
+    await bench.idle();
+    for (let round = 0; round < 5 && bench.alarm() !== null; round++)
+      await bench.pass(Math.max(1, (bench.alarm() ?? 0) - bench.now()));
+    return { bench, tables, writes: bench.writes() - before };
+  };
+  const { writes } = await play(null);
+  for (let cut = 1; cut <= writes; cut++) {
+    const { bench, tables } = await play(cut);
+    checkInvariants(bench, ["i1"]);
+    expect(rowsOf(tables), `cut at ${cut}`).toHaveLength(2);
+    bench.crash();
+    expect(bench.state().outbox).toBeNull();
+    expect(toldTo(bench, 1).filter((text) => text.includes("prior_reflections")).length).toBeLessThanOrEqual(
+      1,
+    );
+  }
+});

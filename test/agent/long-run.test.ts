@@ -37,20 +37,14 @@ const played = async (engine: Engine, cut: number | null): Promise<Bench> => {
 const chatOf = (bench: Bench): unknown =>
   bench.chat().map(({ id, role, parts, turn }) => ({ id, role, parts, turn }));
 
-test(
-  "SE-9 RE-P2: a run of 30 steps, cut before each of its writes, ends with the chat of an undisturbed one",
-  { timeout: 60_000 },
-  async () => {
-    const engine = await engineOf(scripted(replies), { toolboxes: [createProbe().toolbox] });
-    const whole = await played(engine, null);
-    expect(whole.types().filter((type) => type === "tool_call_end" || type === "llm_finish")).toHaveLength(
-      31,
-    );
-    const expected = chatOf(whole);
-    for (let cut = 1; cut <= whole.writes(); cut++) {
-      const bench = await played(engine, cut);
-      expect(chatOf(bench), `cut before write ${cut}`).toEqual(expected);
-      expect(ends(bench)).toEqual(["completed:end_turn"]);
-    }
-  },
-);
+test("SE-9 RE-P2: a run of 30 steps, cut before each of its writes, ends with the chat of an undisturbed one", async () => {
+  const engine = await engineOf(scripted(replies), { toolboxes: [createProbe().toolbox] });
+  const whole = await played(engine, null);
+  expect(whole.types().filter((type) => type === "tool_call_end" || type === "llm_finish")).toHaveLength(31);
+  const expected = chatOf(whole);
+  for (let cut = 1; cut <= whole.writes(); cut++) {
+    const bench = await played(engine, cut);
+    expect(chatOf(bench), `cut before write ${cut}`).toEqual(expected);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+  }
+});

@@ -545,45 +545,41 @@ const sent = (bench: Bench): void => {
   }
 };
 
-test(
-  "★ AG-41: the power cut at every write: one row of the run and one of its tool, and one note",
-  { timeout: 120_000 },
-  async () => {
-    const script = replies(said(["memory_append", { text: "The old boat is blue." }]), said("In Kiel."));
-    const engine = await engineOf(crewYaml([{ name: "helper", yaml: "memory: {}", script }]), {
-      toolboxes: [createProbe().toolbox],
-    });
-    const play = async (
-      cut: number | null,
-    ): Promise<{ readonly bench: Bench; readonly tables: Tables; readonly writes: number }> => {
-      const { tables } = memoryTables();
-      const earlier = openBench({ engine, tables, id: sessionId("e") });
-      earlier.ok("create", { metadata: { subject: "ada" } });
-      await say(earlier, "Where was the old boat?");
-      const bench = openBench({ engine, tables });
-      bench.ok("create", { metadata: { subject: "ada" } });
-      const before = bench.writes();
-      bench.cutAt(cut);
-      sent(bench);
-      await bench.idle();
-      for (let round = 0; round < 5 && bench.alarm() !== null; round++)
-        await bench.pass(Math.max(1, (bench.alarm() ?? 0) - bench.now()));
-      return { bench, tables, writes: bench.writes() - before };
-    };
-    const { writes } = await play(null);
-    expect(writes).toBeGreaterThan(10);
-    for (let cut = 1; cut <= writes; cut++) {
-      const { bench, tables } = await play(cut);
-      checkInvariants(bench, ["i1"]);
-      const own = rowsOf(tables).filter(({ id }) => String(id).startsWith(bench.id));
-      expect(
-        own.map(({ text }) => text),
-        `cut at ${cut}`,
-      ).toEqual(["The old boat is blue.", "Asked: Where is the old boat?\nAnswered: In Kiel."]);
-      bench.crash();
-      expect(bench.state().outbox).toBeNull();
-      expect(bench.rows("entries")).toEqual([]);
-      expect(notes(bench).length, `cut at ${cut}`).toBe(1);
-    }
-  },
-);
+test("★ AG-41: the power cut at every write: one row of the run and one of its tool, and one note", async () => {
+  const script = replies(said(["memory_append", { text: "The old boat is blue." }]), said("In Kiel."));
+  const engine = await engineOf(crewYaml([{ name: "helper", yaml: "memory: {}", script }]), {
+    toolboxes: [createProbe().toolbox],
+  });
+  const play = async (
+    cut: number | null,
+  ): Promise<{ readonly bench: Bench; readonly tables: Tables; readonly writes: number }> => {
+    const { tables } = memoryTables();
+    const earlier = openBench({ engine, tables, id: sessionId("e") });
+    earlier.ok("create", { metadata: { subject: "ada" } });
+    await say(earlier, "Where was the old boat?");
+    const bench = openBench({ engine, tables });
+    bench.ok("create", { metadata: { subject: "ada" } });
+    const before = bench.writes();
+    bench.cutAt(cut);
+    sent(bench);
+    await bench.idle();
+    for (let round = 0; round < 5 && bench.alarm() !== null; round++)
+      await bench.pass(Math.max(1, (bench.alarm() ?? 0) - bench.now()));
+    return { bench, tables, writes: bench.writes() - before };
+  };
+  const { writes } = await play(null);
+  expect(writes).toBeGreaterThan(10);
+  for (let cut = 1; cut <= writes; cut++) {
+    const { bench, tables } = await play(cut);
+    checkInvariants(bench, ["i1"]);
+    const own = rowsOf(tables).filter(({ id }) => String(id).startsWith(bench.id));
+    expect(
+      own.map(({ text }) => text),
+      `cut at ${cut}`,
+    ).toEqual(["The old boat is blue.", "Asked: Where is the old boat?\nAnswered: In Kiel."]);
+    bench.crash();
+    expect(bench.state().outbox).toBeNull();
+    expect(bench.rows("entries")).toEqual([]);
+    expect(notes(bench).length, `cut at ${cut}`).toBe(1);
+  }
+});

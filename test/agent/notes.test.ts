@@ -147,38 +147,34 @@ const acknowledged = (bench: Bench): void => {
   }
 };
 
-test(
-  "AG-47 RE-C12: a write that a crash repeats does not undo what another session wrote meanwhile",
-  { timeout: 60_000 },
-  async () => {
-    const { open, go } = sessions("tenant");
-    const first = await open(mine);
-    const before = first.writes();
-    acknowledged(first);
-    await first.idle();
-    const total = first.writes() - before;
-    let repeated = 0;
-    for (let cut = 1; cut <= total; cut++) {
-      const team = sessions("tenant");
-      const bench = await team.open(mine);
-      bench.cutAt(cut);
-      acknowledged(bench);
-      for (let round = 0; round < 30 && bench.types().at(-1) !== "tool_call_start"; round++)
-        await new Promise((resolve) => setImmediate(resolve));
-      await team.go(script(write("shared", "Newer.")), { letter: "b" });
-      await bench.idle();
-      const [said] = await team.go(script(read("shared")), { letter: "c" });
-      const started = bench.events().filter(({ type }) => type === "tool_call_start").length;
-      if (said === "ok: Newer.") repeated += 1;
-      expect(started, `cut ${cut}`).toBe(1);
-      expect(results(bench), `cut ${cut}`).toEqual([
-        'ok: {"name":"shared","first_line":"From the first session."}',
-      ]);
-    }
-    expect(repeated).toBeGreaterThan(0);
-    expect(await go(look, { letter: "d" })).toEqual(found);
-  },
-);
+test("AG-47 RE-C12: a write that a crash repeats does not undo what another session wrote meanwhile", async () => {
+  const { open, go } = sessions("tenant");
+  const first = await open(mine);
+  const before = first.writes();
+  acknowledged(first);
+  await first.idle();
+  const total = first.writes() - before;
+  let repeated = 0;
+  for (let cut = 1; cut <= total; cut++) {
+    const team = sessions("tenant");
+    const bench = await team.open(mine);
+    bench.cutAt(cut);
+    acknowledged(bench);
+    for (let round = 0; round < 30 && bench.types().at(-1) !== "tool_call_start"; round++)
+      await new Promise((resolve) => setImmediate(resolve));
+    await team.go(script(write("shared", "Newer.")), { letter: "b" });
+    await bench.idle();
+    const [said] = await team.go(script(read("shared")), { letter: "c" });
+    const started = bench.events().filter(({ type }) => type === "tool_call_start").length;
+    if (said === "ok: Newer.") repeated += 1;
+    expect(started, `cut ${cut}`).toBe(1);
+    expect(results(bench), `cut ${cut}`).toEqual([
+      'ok: {"name":"shared","first_line":"From the first session."}',
+    ]);
+  }
+  expect(repeated).toBeGreaterThan(0);
+  expect(await go(look, { letter: "d" })).toEqual(found);
+});
 
 test("AG-3: an agent with list_notes has a notes protocol after its instructions, another has none", async () => {
   const prompt = async (toolboxes: string): Promise<string> => {

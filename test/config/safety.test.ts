@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { cpuOf } from "../support/cpu.ts";
 import { compileTeam } from "../../src/config/compile.ts";
 import { readDocument } from "../../src/config/document.ts";
 import { plain } from "../../src/config/located.ts";
@@ -79,12 +80,13 @@ const bombs: readonly [name: string, yaml: string, code: string][] = [
 
 for (const [name, yaml, code] of bombs) {
   test(`CF-7 CF-8: ${name} is ${code}, within two seconds`, async () => {
-    const began = performance.now();
-    const found = refusal(yaml);
-    expect(found.map(([first]) => first)).toEqual([code]);
-    const whole = await complaints(yaml);
-    expect(whole.length).toBeGreaterThan(0);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    const took = await cpuOf(async () => {
+      const found = refusal(yaml);
+      expect(found.map(([first]) => first)).toEqual([code]);
+      const whole = await complaints(yaml);
+      expect(whole.length).toBeGreaterThan(0);
+    });
+    expect(took).toBeLessThan(2_000);
   });
 }
 
@@ -110,9 +112,7 @@ test("CF-7: every file of 256 KiB is done within two seconds, whatever it repeat
   ];
   for (const piece of [...pieces, "a: b\n", "- a\n", "a:\n - b\n", "'a': ", "[a, ", "{a: ", "é", "💥"]) {
     const text = piece.repeat(Math.floor(262_144 / new TextEncoder().encode(piece).length));
-    const began = performance.now();
-    await compile(text);
-    expect([piece, performance.now() - began < 2_000]).toEqual([piece, true]);
+    expect(await cpuOf(() => compile(text)), piece).toBeLessThan(2_000);
   }
 });
 
@@ -176,10 +176,10 @@ const costly: readonly (readonly [name: string, yaml: string, message: string])[
 ];
 
 test.each(costly)("CF-9: %s: done within two seconds", async (_, yaml, message) => {
-  const began = performance.now();
-  const [first = ""] = await complaints(yaml);
-  expect(performance.now() - began).toBeLessThan(2_000);
-  expect(first).toContain(message);
+  let found: readonly string[] = [];
+  const took = await cpuOf(async () => void (found = await complaints(yaml)));
+  expect(took).toBeLessThan(2_000);
+  expect(found[0] ?? "").toContain(message);
 });
 
 const namesLike = (name: string, count: number): string[] =>
@@ -209,11 +209,12 @@ test.each(inDefaults)(
       ...Object.fromEntries(skills),
       "team.yaml": team({ agent: agents, top: `defaults: { ${defaults} }` }),
     };
-    const began = performance.now();
-    const { diagnostics } = await compile(files);
-    expect(performance.now() - began).toBeLessThan(2_000);
-    const found = diagnostics.filter((each) => `${each.code} ${each.path}`.startsWith(code));
-    expect(found).toHaveLength(4_500);
+    const took = await cpuOf(async () => {
+      const { diagnostics } = await compile(files);
+      const found = diagnostics.filter((each) => `${each.code} ${each.path}`.startsWith(code));
+      expect(found).toHaveLength(4_500);
+    });
+    expect(took).toBeLessThan(2_000);
   },
 );
 
@@ -344,7 +345,7 @@ test("CF-9 RE-9: 5 000 mutations of valid files give diagnostics or a team, neve
     ),
     { numRuns: 5_000, seed: 20_261_121 },
   );
-}, 120_000);
+});
 
 test("CF-9: any bytes at all give diagnostics", async () => {
   await fc.assert(

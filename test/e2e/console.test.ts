@@ -86,7 +86,7 @@ const textsOf = (events: readonly StoredEvent[]): readonly string[] =>
 
 /** Waits until the page's log has more characters than this. */
 const logLongerThan = async (length: number): Promise<void> => {
-  await expect.poll(async () => (await logText()).length, { timeout: 60_000 }).toBeGreaterThan(length);
+  await expect.poll(async () => (await logText()).length).toBeGreaterThan(length);
 };
 
 const picture = (name: string): Promise<unknown> => page.screenshot({ path: join(pictures, `${name}.png`) });
@@ -104,7 +104,7 @@ test("AP-54 CF-39: a session opens with the team's entry agent, whatever its pla
 test("AP-54: text that is sent from the console streams its answer", async () => {
   await openSession();
   await say("slow");
-  await expect.poll(logText, { timeout: 60_000 }).toContain("The tide comes in");
+  await expect.poll(logText).toContain("The tide comes in");
   const early = (await logText()).length;
   await picture("streaming");
   await logLongerThan(early + 200);

@@ -195,7 +195,7 @@ describe("AP-70 AP-71: the README's blocks do what it says", () => {
   const cases = blocks.map(
     (block, index) => [block.line, `${block.language} ${block.role}`, block, index] as const,
   );
-  test.each(cases)("line %i: %s", { timeout: 240_000 }, async (_line, _name, block, index) => {
+  test.each(cases)("line %i: %s", async (_line, _name, block, index) => {
     const before = block.role === "" ? null : block.text;
     if (before?.includes("npm start -- --env acme") === true) {
       writeFileSync(join(copy, ".dev.vars.acme"), "ANTHROPIC_API_KEY=sk-not-used\n");
@@ -211,7 +211,7 @@ test("AP-71 CF-20: the new team serves its own agent with the secrets of .dev.va
   expect(await get("/v1/agents")).toMatchObject({ data: [{ name: "assistant" }] });
 });
 
-test("AP-70: npm start takes another port", { timeout: 120_000 }, async () => {
+test("AP-70: npm start takes another port", async () => {
   const other = await freePort();
   await server?.kill();
   server = startGroup("npm", ["start", "--", "--port", String(other)], { cwd: copy, env });

@@ -3,36 +3,32 @@ import { effectStageOf, playSchedule } from "../agent/schedule.ts";
 
 const stages = 50;
 
-test(
-  "EF-2 EF-3 RE-8: 1 000 random sessions over every combination of effects: each request is valid, no message is lost",
-  { timeout: 240_000 },
-  async () => {
-    const applied = new Map<string, number>();
-    const staged = new Map<string, number>();
-    for (let stage = 0; stage < stages; stage++) {
-      const set = await effectStageOf(stage);
-      for (let round = 0; round < 1_000 / stages; round++) {
-        const bench = await playSchedule(set, stage * 1_000 + round, 14);
-        for (const event of bench.events()) {
-          if (event.type === "effect_applied")
-            applied.set(event.data.kind, (applied.get(event.data.kind) ?? 0) + 1);
-          if (event.type === "compaction")
-            staged.set(event.data.stage, (staged.get(event.data.stage) ?? 0) + 1);
-        }
+test("EF-2 EF-3 RE-8: 1 000 random sessions over every combination of effects: each request is valid, no message is lost", async () => {
+  const applied = new Map<string, number>();
+  const staged = new Map<string, number>();
+  for (let stage = 0; stage < stages; stage++) {
+    const set = await effectStageOf(stage);
+    for (let round = 0; round < 1_000 / stages; round++) {
+      const bench = await playSchedule(set, stage * 1_000 + round, 14);
+      for (const event of bench.events()) {
+        if (event.type === "effect_applied")
+          applied.set(event.data.kind, (applied.get(event.data.kind) ?? 0) + 1);
+        if (event.type === "compaction")
+          staged.set(event.data.stage, (staged.get(event.data.stage) ?? 0) + 1);
       }
     }
-    // Effects that never act prove nothing.
-    for (const kind of [
-      "observation_mask",
-      "sliding_window",
-      "compact",
-      "trim_tool_results",
-      "offload",
-      "loop_detect",
-      "reflection",
-    ])
-      expect(applied.get(kind) ?? 0, `${kind} acted`).toBeGreaterThan(10);
-    for (const stage of ["mask", "trim", "full", "note", "hard_clear", "failed", "window"])
-      expect(staged.get(stage) ?? 0, `${stage} happened`).toBeGreaterThan(5);
-  },
-);
+  }
+  // Effects that never act prove nothing.
+  for (const kind of [
+    "observation_mask",
+    "sliding_window",
+    "compact",
+    "trim_tool_results",
+    "offload",
+    "loop_detect",
+    "reflection",
+  ])
+    expect(applied.get(kind) ?? 0, `${kind} acted`).toBeGreaterThan(10);
+  for (const stage of ["mask", "trim", "full", "note", "hard_clear", "failed", "window"])
+    expect(staged.get(stage) ?? 0, `${stage} happened`).toBeGreaterThan(5);
+});

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { cpuOf } from "../support/cpu.ts";
 import { createOutputLog } from "../../src/sandbox/worker/output-log.ts";
 import { applyHunks, parsePatch } from "../../src/sandbox/worker/patch-text.ts";
 import { linesOf, unifiedDiff } from "../../src/sandbox/worker/unified-diff.ts";
@@ -41,12 +42,11 @@ test("toolboxes §3: property: a diff applied to the first text gives the second
   );
 });
 
-test("toolboxes §3: texts that differ wildly still give a right diff, fast", () => {
+test("toolboxes §3: texts that differ wildly still give a right diff, fast", async () => {
   const before = Array.from({ length: 5000 }, (_, index) => `old ${index}\n`).join("");
   const after = Array.from({ length: 5000 }, (_, index) => `new ${index}\n`).join("");
-  const started = performance.now();
-  expect(applied(before, unifiedDiff("a", "b", before, after))).toBe(after);
-  expect(performance.now() - started).toBeLessThan(2000);
+  const took = await cpuOf(() => expect(applied(before, unifiedDiff("a", "b", before, after))).toBe(after));
+  expect(took).toBeLessThan(2000);
 });
 
 const updateOf = (body: string) => {

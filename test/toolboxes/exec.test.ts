@@ -46,10 +46,10 @@ test("TB-16: a time-out says so, with the output so far; the model's value is cl
   expect(await text("exec_shell", { script, timeout: 1 })).toBe(
     "ERROR timeout: the command was ended after 1 s.\nbefore\n[exit 124]",
   );
-  const started = Date.now();
   const commandTimeout = { default: 1, max: 1 };
-  expect(await text("exec_shell", { script, timeout: 600 }, { commandTimeout })).toMatch(/^ERROR timeout: /);
-  expect(Date.now() - started).toBeLessThan(4000);
+  expect(await text("exec_shell", { script, timeout: 600 }, { commandTimeout })).toMatch(
+    /^ERROR timeout: the command was ended after 1 s\./,
+  );
 });
 
 test.each([0.0005, 1.0005])(

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { cpuOf } from "../support/cpu.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { parseForeignArguments } from "../../src/tools/arguments.ts";
 import { schemaProblem } from "../../src/tools/json-schema-check.ts";
@@ -114,7 +115,7 @@ test("CF-9, CF-25: a schema may be 16 levels deep; at any greater depth it is re
     expect(schemaProblem(nested(levels))).toBe("the schema is nested deeper than 16 levels");
 });
 
-test("T28: references that chase each other, and schemas that multiply, end in a misfit and not in a crash", () => {
+test("T28: references that chase each other, and schemas that multiply, end in a misfit and not in a crash", async () => {
   const loops = { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" };
   const negated = { $defs: { a: { not: { $ref: "#/$defs/a" } } }, $ref: "#/$defs/a" };
   const doubling = {
@@ -128,17 +129,18 @@ test("T28: references that chase each other, and schemas that multiply, end in a
   const bomb = { $defs: { ...doubling.$defs, d60: false }, $ref: "#/$defs/d0" };
   const wide = { items: { anyOf: Array.from({ length: 2_000 }, (_, at) => ({ const: at })) } };
   const list = Array.from({ length: 50_000 }, () => "x");
-  const startedAt = performance.now();
-  for (const [schema, value] of [
-    [loops, 1],
-    [negated, 1],
-    [bomb, 1],
-    [wide, list],
-  ] as const) {
-    expect(schemaProblem(schema as Json)).toBeNull();
-    expect(misfits(schema, value)[0]).toContain("could not be checked");
-  }
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  const took = await cpuOf(() => {
+    for (const [schema, value] of [
+      [loops, 1],
+      [negated, 1],
+      [bomb, 1],
+      [wide, list],
+    ] as const) {
+      expect(schemaProblem(schema as Json)).toBeNull();
+      expect(misfits(schema, value)[0]).toContain("could not be checked");
+    }
+  });
+  expect(took).toBeLessThan(5_000);
 });
 
 test("T28: no schema and no value makes the check throw", () => {

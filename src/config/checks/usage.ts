@@ -16,19 +16,20 @@ export const skillsOf = (skills: "none" | readonly string[], all: readonly strin
 
 const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
   const all = draft.skills.map(({ name }) => name);
+  const known = new Set(all);
   const suggest = suggester(all);
   const used = new Set<string>();
   for (const { index, value } of draft.agents) {
     for (const name of skillsOf(value.skills, all)) used.add(name);
     if (value.skills === "none") continue;
     value.skills.forEach((name, place) => {
-      if (all.includes(name)) return;
+      if (known.has(name)) return;
       draft.report("unknown_skill", ["agents", index, "skills", place], `there is no skill "${name}"`, {
         hint: suggest(name) ?? `add skills/${name}/SKILL.md`,
       });
     });
   }
-  const misspelt = [...used].some((name) => !all.includes(name));
+  const misspelt = [...used].some((name) => !known.has(name));
   for (const name of all) if (!used.has(name) && !misspelt) reportFile(name);
 };
 

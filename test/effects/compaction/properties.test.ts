@@ -117,110 +117,98 @@ const checkView = ({ context, chat: after, stages, result }: Outcome): void => {
 const size = ({ context }: Outcome, after: readonly Message[]): number =>
   context.size - tokensOf(context.view) + tokensOf(after);
 
-test(
-  "EF-19: no ladder splits a block, grows a view, touches a pinned message or what is unread, or leaves two summaries",
-  { timeout: 60_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        setting,
-        fc.record({
-          keep_turns: fc.constantFrom(0, 0, 2),
-          on_failure: fc.constantFrom("ladder", "keep", "ask"),
-          target: fc.constantFrom(undefined, 0.2),
-        }),
-        async (given, params) => {
-          const outcome = await acted(compact, begun(given), params);
-          checkView(outcome);
-          const { context, chat: after, calls, result } = outcome;
-          if (result.stop !== undefined) {
-            expect(after).toEqual(context.view);
-            return;
-          }
-          if (context.force !== null) {
-            expect(result.stop, "what fits after an overflow only the provider can tell").toBeUndefined();
-            return;
-          }
-          if (params.on_failure === "keep") return;
-          if (context.size < Math.floor(context.window * 0.8)) {
-            expect([calls, after]).toEqual([[], context.view]);
-            return;
-          }
-          const { window } = context;
-          const left = size(outcome, after);
-          const target = Math.floor(window * (params.target ?? 0.6000000000000001));
-          expect(left, "the target is reached, or nothing gentler is left and it fits").toBeLessThanOrEqual(
-            Math.max(target, sendLimit(window)),
-          );
-        },
-      ),
-      { numRuns: 800 },
-    );
-  },
-);
-
-test(
-  "EF-24: the ladder run again with the same replies gives back the same",
-  { timeout: 60_000 },
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(setting, async (given) => {
-        const world = begun(given);
-        const first = await acted(compact, world);
-        const made = world.calls.length;
-        const second = await acted(compact, world);
-        expect(world.calls.length, "all answers come from storage").toBe(made);
-        expect(JSON.stringify(second.result)).toBe(JSON.stringify(first.result));
+test("EF-19: no ladder splits a block, grows a view, touches a pinned message or what is unread, or leaves two summaries", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      setting,
+      fc.record({
+        keep_turns: fc.constantFrom(0, 0, 2),
+        on_failure: fc.constantFrom("ladder", "keep", "ask"),
+        target: fc.constantFrom(undefined, 0.2),
       }),
-      { numRuns: 150 },
-    );
-  },
-);
+      async (given, params) => {
+        const outcome = await acted(compact, begun(given), params);
+        checkView(outcome);
+        const { context, chat: after, calls, result } = outcome;
+        if (result.stop !== undefined) {
+          expect(after).toEqual(context.view);
+          return;
+        }
+        if (context.force !== null) {
+          expect(result.stop, "what fits after an overflow only the provider can tell").toBeUndefined();
+          return;
+        }
+        if (params.on_failure === "keep") return;
+        if (context.size < Math.floor(context.window * 0.8)) {
+          expect([calls, after]).toEqual([[], context.view]);
+          return;
+        }
+        const { window } = context;
+        const left = size(outcome, after);
+        const target = Math.floor(window * (params.target ?? 0.6000000000000001));
+        expect(left, "the target is reached, or nothing gentler is left and it fits").toBeLessThanOrEqual(
+          Math.max(target, sendLimit(window)),
+        );
+      },
+    ),
+    { numRuns: 800 },
+  );
+});
 
-test(
-  "EF-14: no zones split a block, and over any number of evictions there is one summary and the task stays told",
-  { timeout: 60_000 },
-  async () => {
-    const zones = fc.record({
-      recent_zone: fc.integer({ min: 0, max: 12 }),
-      medium_zone: fc.integer({ min: 0, max: 12 }),
-      trim_length: fc.constantFrom(0, 20, 200),
-      threshold: fc.constant(0.1),
-    });
-    await fc.assert(
-      fc.asyncProperty(
-        setting,
-        fc.array(chat, { minLength: 3, maxLength: 3 }),
-        zones,
-        async (given, more, params) => {
-          let view: readonly Message[] = given.chat;
-          const task = view[0];
-          for (const next of more) {
-            const pos = Math.max(...view.map((message) => message.pos)) + 1;
-            const round = next.map((message, n): Message => {
-              const parts = message.parts.map((part) =>
-                part.type === "tool_call"
-                  ? { ...part, id: `${part.id}_${pos}` }
-                  : part.type === "tool_result"
-                    ? { ...part, call: `${part.call}_${pos}` }
-                    : part,
-              );
-              return { ...message, id: `p${pos + n}`, pos: pos + n, parts };
-            });
-            view = [...view, ...round];
-            const world = begun({ ...given, chat: view, force: null, share: 1.4 });
-            const context = { ...world.context, task: task ?? null };
-            const outcome = await acted(slidingWindow, { ...world, context }, params);
-            checkView(outcome);
-            view = outcome.chat;
-            const summary = summariesIn(view)[0];
-            const isGone = view.every(({ id }) => id !== task?.id);
-            if (isGone && summary !== undefined) expect(shown(summary)).toContain("<request>\nx");
-            if (summary !== undefined) expect(shown(summary)).toMatch(/^\[Context summary/);
-          }
-        },
-      ),
-      { numRuns: 200 },
-    );
-  },
-);
+test("EF-24: the ladder run again with the same replies gives back the same", async () => {
+  await fc.assert(
+    fc.asyncProperty(setting, async (given) => {
+      const world = begun(given);
+      const first = await acted(compact, world);
+      const made = world.calls.length;
+      const second = await acted(compact, world);
+      expect(world.calls.length, "all answers come from storage").toBe(made);
+      expect(JSON.stringify(second.result)).toBe(JSON.stringify(first.result));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("EF-14: no zones split a block, and over any number of evictions there is one summary and the task stays told", async () => {
+  const zones = fc.record({
+    recent_zone: fc.integer({ min: 0, max: 12 }),
+    medium_zone: fc.integer({ min: 0, max: 12 }),
+    trim_length: fc.constantFrom(0, 20, 200),
+    threshold: fc.constant(0.1),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      setting,
+      fc.array(chat, { minLength: 3, maxLength: 3 }),
+      zones,
+      async (given, more, params) => {
+        let view: readonly Message[] = given.chat;
+        const task = view[0];
+        for (const next of more) {
+          const pos = Math.max(...view.map((message) => message.pos)) + 1;
+          const round = next.map((message, n): Message => {
+            const parts = message.parts.map((part) =>
+              part.type === "tool_call"
+                ? { ...part, id: `${part.id}_${pos}` }
+                : part.type === "tool_result"
+                  ? { ...part, call: `${part.call}_${pos}` }
+                  : part,
+            );
+            return { ...message, id: `p${pos + n}`, pos: pos + n, parts };
+          });
+          view = [...view, ...round];
+          const world = begun({ ...given, chat: view, force: null, share: 1.4 });
+          const context = { ...world.context, task: task ?? null };
+          const outcome = await acted(slidingWindow, { ...world, context }, params);
+          checkView(outcome);
+          view = outcome.chat;
+          const summary = summariesIn(view)[0];
+          const isGone = view.every(({ id }) => id !== task?.id);
+          if (isGone && summary !== undefined) expect(shown(summary)).toContain("<request>\nx");
+          if (summary !== undefined) expect(shown(summary)).toMatch(/^\[Context summary/);
+        }
+      },
+    ),
+    { numRuns: 200 },
+  );
+});

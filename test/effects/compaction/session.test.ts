@@ -211,58 +211,50 @@ describe("EF-15: compact from YAML", () => {
     checkInvariants(bench, []);
   });
 
-  test(
-    "★ EF-20: killed at any moment, a chunk that was told is not asked again",
-    { timeout: 60_000 },
-    async () => {
-      const prose = talkative(working(7, 10, tells("Told.")));
-      const late = "[{ kind: compact, params: { threshold: 0.85 } }]";
-      const whole = await ran(prose, late);
-      const asked = prompts(whole);
-      expect(asked.length).toBeGreaterThan(3);
-      expect(asked.some((prompt) => prompt.startsWith("Merge"))).toBe(true);
-      for (let kill = 1; kill < asked.length; kill++) {
-        const { bench } = await playing(prose, late);
+  test("★ EF-20: killed at any moment, a chunk that was told is not asked again", async () => {
+    const prose = talkative(working(7, 10, tells("Told.")));
+    const late = "[{ kind: compact, params: { threshold: 0.85 } }]";
+    const whole = await ran(prose, late);
+    const asked = prompts(whole);
+    expect(asked.length).toBeGreaterThan(3);
+    expect(asked.some((prompt) => prompt.startsWith("Merge"))).toBe(true);
+    for (let kill = 1; kill < asked.length; kill++) {
+      const { bench } = await playing(prose, late);
+      bench.hold = true;
+      bench.send("Do it in src/a.ts.");
+      await bench.steps();
+      while (prompts(bench).length <= kill) {
+        bench.release();
         bench.hold = true;
-        bench.send("Do it in src/a.ts.");
         await bench.steps();
-        while (prompts(bench).length <= kill) {
-          bench.release();
-          bench.hold = true;
-          await bench.steps();
-        }
-        bench.hold = false;
-        bench.crash();
-        await settle(bench);
-        const twice = prompts(bench).filter((prompt, index, all) => all.indexOf(prompt) !== index);
-        expect(twice, `killed in call ${kill}`).toEqual([asked[kill]]);
-        expect(ends(bench)).toEqual(["completed:end_turn"]);
-        checkInvariants(bench, []);
       }
-    },
-  );
+      bench.hold = false;
+      bench.crash();
+      await settle(bench);
+      const twice = prompts(bench).filter((prompt, index, all) => all.indexOf(prompt) !== index);
+      expect(twice, `killed in call ${kill}`).toEqual([asked[kill]]);
+      expect(ends(bench)).toEqual(["completed:end_turn"]);
+      checkInvariants(bench, []);
+    }
+  });
 });
 
-test(
-  "EF-3 C22 C23 ★: a power cut at any write of a compaction: it has happened once or not at all",
-  { timeout: 60_000 },
-  async () => {
-    const effects = "[{ kind: compact, params: { threshold: 0.4, target: 0.1 } }]";
-    const script = working(3, 3_500, tells("Told."));
-    const whole = await ran(script, effects);
-    expect(stages(whole)).toContain("full");
-    for (let write = 1; write <= whole.writes(); write++) {
-      const { bench } = await playing(script, effects);
-      bench.cutAt(write);
-      sent(bench);
-      await settle(bench);
-      expect(stages(bench), `cut at ${write}`).toEqual(stages(whole));
-      expect(bench.chat().map(textsOf), `cut at ${write}`).toEqual(whole.chat().map(textsOf));
-      expect(ends(bench)).toEqual(["completed:end_turn"]);
-      checkInvariants(bench, ["i1"]);
-    }
-  },
-);
+test("EF-3 C22 C23 ★: a power cut at any write of a compaction: it has happened once or not at all", async () => {
+  const effects = "[{ kind: compact, params: { threshold: 0.4, target: 0.1 } }]";
+  const script = working(3, 3_500, tells("Told."));
+  const whole = await ran(script, effects);
+  expect(stages(whole)).toContain("full");
+  for (let write = 1; write <= whole.writes(); write++) {
+    const { bench } = await playing(script, effects);
+    bench.cutAt(write);
+    sent(bench);
+    await settle(bench);
+    expect(stages(bench), `cut at ${write}`).toEqual(stages(whole));
+    expect(bench.chat().map(textsOf), `cut at ${write}`).toEqual(whole.chat().map(textsOf));
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, ["i1"]);
+  }
+});
 
 test("EF-9: an agent without effects of its own compacts all the same, since its window is known", async () => {
   const { bench } = await play("", {
