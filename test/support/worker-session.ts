@@ -104,7 +104,7 @@ const look = async (state: DurableObjectState): Promise<Peek> => {
   };
 };
 
-const patience = 15_000;
+const patience = 60_000;
 const pollEvery = 15;
 
 /** Waits for only the expiry of an ask. */
