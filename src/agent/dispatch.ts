@@ -121,10 +121,11 @@ const outputOf = ({ completion, result }: ChildEnd): string =>
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
   const node = own(run.nodes, id);
   if (node === undefined || isOpen(node)) return null;
-  const end = node.child === null ? null : (recordOf(draft, node.child)?.end ?? null);
+  const record = node.child === null ? null : recordOf(draft, node.child);
   const { state, ms } = node;
-  if (end === null) return { state, ms, text: node.reason ?? "its record is lost" };
-  return { state, ms, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
+  if (record?.end == null) return { state, ms, text: node.reason ?? "its record is lost" };
+  const { agent, end } = record;
+  return { state, ms, agent, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
 };
 
 /** Starts a task, with the outputs of others in its place; where the run may start no more threads, it fails. */

@@ -30,6 +30,8 @@ export interface GraphStep {
 /** What a settled task came to. */
 export interface GraphOutcome {
   readonly state: GraphState;
+  /** Who did it in the end, if anybody began it. */
+  readonly agent?: string;
   /** Output of a success, else the reason. */
   readonly text: string;
   readonly ms: number;
@@ -118,8 +120,8 @@ export const reportOf = (
     return count === 0 ? [] : [`${count} ${state}`];
   });
   const parts = tasks.map(({ id, agent }) => {
-    const seconds = ((own(outcomes, id)?.ms ?? 0) / 1_000).toFixed(1);
-    return `## ${id} (${agent}) ${stateOf(id)} ${seconds}s\n${shortened(own(outcomes, id)?.text ?? "", mostReported)}`;
+    const { agent: by = agent, ms = 0, text = "" } = own(outcomes, id) ?? {};
+    return `## ${id} (${by}) ${stateOf(id)} ${(ms / 1_000).toFixed(1)}s\n${shortened(text, mostReported)}`;
   });
   const isError = tasks.some(({ id, blocking }) => blocking && ["failed", "timeout"].includes(stateOf(id)));
   return { text: [`${tasks.length} tasks: ${counts.join(", ")}`, ...parts].join("\n\n"), isError };

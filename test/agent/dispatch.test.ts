@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { chatOf, childIds, endings, eventsAs, mission, replies, resultsOf, said } from "../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  endings,
+  eventsAs,
+  member,
+  mission,
+  replies,
+  resultsOf,
+  said,
+} from "../support/crew.ts";
 import type { Member } from "../support/crew.ts";
 import {
   dispatch,
@@ -18,6 +28,8 @@ import {
 import { textsOf } from "./play.ts";
 
 /** Task graphs from YAML (AG-33 to AG-36). */
+
+const hand = (agent: string) => said(["handoff", { agent, reason: "It fits", context: "The plan" }]);
 
 test("AG-34: a chain runs one after the other", async () => {
   const made = await dispatched([
@@ -273,6 +285,15 @@ test("TB-4: the toolbox agents can be narrowed to task graphs", async () => {
   expect(declared).toContain("dispatch_tasks");
   expect(declared).not.toContain("spawn_agents");
   expect(bench.requests[0]?.system).toContain("<available_agents>\n- worker: ");
+});
+
+test("AG-26 AG-36: the report names the agent that did the task in the end, if it was handed over", async () => {
+  const made = await mission([
+    leads([node("a")]),
+    member("worker", [hand("heir")], "options: { max_handoffs: 1 }"),
+    member("heir", [said("Done by the heir.")]),
+  ]);
+  expect(resultsOf(made)[0]).toContain("## a (heir) success 0.0s\nDone by the heir.");
 });
 
 test("AG-11 AG-35 AG-36: an agent that reports its own failure cancels nobody; its heirs and the report are told of it", async () => {

@@ -343,6 +343,30 @@ export const fixtures: readonly Fixture[] = [
     good: backup("[]"),
   },
   {
+    code: "fallback_cycle",
+    bad: team({ provider: "    fallbacks: [main]" }),
+    says: [
+      "team.yaml:6:17 error fallback_cycle providers[0].fallbacks[0]: main would be asked again for the model that it has just failed to give\n  name another provider, or another model of this one",
+    ],
+    good: team({ provider: "    fallbacks: [{ provider: main, model: claude-haiku-4-5 }]" }),
+  },
+  {
+    code: "fallback_cycle",
+    bad: team({
+      agent: "    model: claude-haiku-4-5\n    fallbacks: [{ provider: main, model: claude-haiku-4-5 }]",
+    }),
+    says: [
+      "team.yaml:10:17 error fallback_cycle agents[0].fallbacks[0]: main would be asked again for the model that it has just failed to give\n  name another provider, or another model of this one",
+    ],
+    good: team({ agent: "    model: claude-haiku-4-5\n    fallbacks: [main]" }),
+  },
+  {
+    code: "duplicate_name",
+    bad: { "team.yaml": team({ agent: "    skills: [review, review]" }), "skills/review/SKILL.md": "Look." },
+    says: ['team.yaml:9:22 error duplicate_name agents[0].skills[1]: the skill "review" stands here twice'],
+    good: { "team.yaml": team({ agent: "    skills: [review]" }), "skills/review/SKILL.md": "Look." },
+  },
+  {
     code: "invalid_reference",
     bad: team({ provider: "    base_url: https://${HOST-NAME}/v1" }),
     says: [

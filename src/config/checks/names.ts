@@ -1,6 +1,6 @@
 import { isOf } from "../../effects/schema.ts";
 import type { Path } from "../diagnostics.ts";
-import type { Draft } from "../draft.ts";
+import type { Draft, ProviderShape } from "../draft.ts";
 import { at, child, itemsOf, textOf } from "../located.ts";
 import { hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles } from "../../providers/index.ts";
@@ -166,6 +166,33 @@ const checkCycles = (draft: Draft): void => {
   );
 };
 
+/** A fallback to the very lane that has failed. */
+const checkRepeats = (draft: Draft): void => {
+  const models = new Map(draft.providers.map(({ value }) => [value.name, value.model]));
+  const check = (
+    path: Path,
+    name: string,
+    model: string | undefined,
+    fallbacks: ProviderShape["fallbacks"],
+  ): void =>
+    fallbacks.forEach((fallback, place) => {
+      if (fallback.provider !== name || (fallback.model ?? models.get(name)) !== model) return;
+      draft.report(
+        "fallback_cycle",
+        [...path, "fallbacks", place],
+        `${name} would be asked again for the model that it has just failed to give`,
+        { hint: "name another provider, or another model of this one" },
+      );
+    });
+  for (const { index, value } of draft.providers)
+    check(["providers", index], value.name, value.model, value.fallbacks);
+  const first = draft.providers.find(({ index }) => index === 0)?.value.name ?? "";
+  for (const { index, value } of draft.agents) {
+    const name = value.provider ?? first;
+    check(["agents", index], name, value.model ?? models.get(name), value.fallbacks ?? []);
+  }
+};
+
 const checkGuardrails = (draft: Draft): void => {
   for (const { index, value } of draft.agents) {
     value.middleware.forEach((entry, place) => {
@@ -191,4 +218,5 @@ export const checkNames = (draft: Draft): void => {
   checkGuardrails(draft);
   checkKinds(draft);
   checkCycles(draft);
+  checkRepeats(draft);
 };

@@ -22,9 +22,13 @@ const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
   for (const { index, value } of draft.agents) {
     for (const name of skillsOf(value.skills, all)) used.add(name);
     if (value.skills === "none") continue;
+    const listed = new Set<string>();
     value.skills.forEach((name, place) => {
+      const path = ["agents", index, "skills", place] as const;
+      if (listed.has(name)) draft.report("duplicate_name", path, `the skill "${name}" stands here twice`);
+      listed.add(name);
       if (known.has(name)) return;
-      draft.report("unknown_skill", ["agents", index, "skills", place], `there is no skill "${name}"`, {
+      draft.report("unknown_skill", path, `there is no skill "${name}"`, {
         hint: suggest(name) ?? `add skills/${name}/SKILL.md`,
       });
     });
