@@ -1,5 +1,5 @@
 import { estimateText } from "../chat/tokens.ts";
-import type { Json, Message } from "../chat/message.ts";
+import type { Json } from "../chat/message.ts";
 import { callLane, laneAt } from "./agent.ts";
 import type { Agent, Lane } from "./agent.ts";
 import { openTaskLines } from "./board.ts";
@@ -11,6 +11,7 @@ import type { BoundEffect, Effect, EffectContext, EffectPhase, EffectResult, For
 import { compacted } from "./guard-state.ts";
 import { filesKept } from "./run-files.ts";
 import { contextLeft, toolTokens } from "./request-size.ts";
+import { taskOf } from "./run-task.ts";
 import type { Run, Session, Thread } from "./state.ts";
 
 /** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */
@@ -37,15 +38,6 @@ const runningChildren = ({ threads }: Session, threadId: string): readonly strin
   Object.values(threads).flatMap(({ id, agent, parent, child, run }) =>
     parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
   );
-
-const isInput = ({ role, origin, summary }: Message): boolean =>
-  role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
-const isTaskOf = (run: Run, message: Message): boolean => message.run === run.id && isInput(message);
-
-/** The input that began a run; the newest of all for a run that only compacts (EF-27). */
-const taskOf = ({ chat, firstInput }: Thread, run: Run): Message | null =>
-  (run.inputs.length === 0 ? chat.findLast(isInput) : chat.find((message) => isTaskOf(run, message))) ??
-  (firstInput !== null && isTaskOf(run, firstInput) ? firstInput : null);
 
 /** What an effect needs that is not stored. */
 export type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {

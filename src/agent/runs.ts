@@ -32,6 +32,7 @@ import { answerOf, isUnanswered, resultOf } from "./result.ts";
 import { clockStarted, deadlineOf } from "./run-clock.ts";
 import { filesKept, noFiles } from "./run-files.ts";
 import { runProblem } from "./run-problem.ts";
+import { taskNoted } from "./run-task.ts";
 import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
@@ -71,6 +72,7 @@ export const runStarted = (draft: Draft, input: Input): void => {
     announces: isTold(input),
   });
   inputApplied(draft, input, false);
+  taskNoted(draft, input.thread);
   windowGuarded(draft, input.thread);
 };
 
@@ -90,6 +92,7 @@ export const calledRunStarted = (draft: Draft, input: Input, before: readonly st
   for (const text of before)
     append(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
   inputApplied(draft, input, false);
+  taskNoted(draft, input.thread);
   windowGuarded(draft, input.thread);
 };
 

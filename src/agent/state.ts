@@ -98,11 +98,7 @@ export interface Counters {
   /** `input_truncated_suspected` was said (MO-35). */
   readonly inputDoubted?: boolean;
   readonly timings: Readonly<Record<string, number>>;
-  readonly files: {
-    readonly modified: readonly string[];
-    readonly created: readonly string[];
-    readonly deleted: readonly string[];
-  };
+  readonly files: Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
 }
 
 /** What a run is told before its first turn: the workspace's project context, lessons of runs that failed, what is remembered. */
@@ -111,6 +107,8 @@ export type Want = "context" | "reflections" | "memory";
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
+  /** Message of the input that began it; absent: it took up what stood there, or an older release began it. */
+  readonly task?: string;
   readonly startedAt: number;
   /** From 1; 0 before the first. */
   readonly turn: number;
