@@ -1,4 +1,5 @@
 import type { Json, ResultStatus } from "../chat/message.ts";
+import { synthesised } from "../chat/results.ts";
 import { callRefused, callResult } from "./call-result.ts";
 import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
@@ -111,13 +112,17 @@ const preparingTold = (draft: Draft, ask: Ask, text: string | null): boolean => 
   return true;
 };
 
+/** What a call did that ran before a crash stays unknown, whoever forbids to repeat it (SE-33). */
+const outcomeOf = ({ attempts }: Call, status: ResultStatus, text: string): [ResultStatus, string] =>
+  status === "denied" && attempts > 0 ? ["unknown", `${synthesised.unknown}\n${text}`] : [status, text];
+
 const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
   if (preparingTold(draft, ask, text)) return;
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null) return;
-  const durationMs = draft.moment.now - ask.opened_at;
+  const durationMs = Math.max(0, draft.moment.now - ask.opened_at);
   callEnded(draft, ask.thread, ask.call, {
-    result: callResult(draft, ask.thread, call, status, text),
+    result: callResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
     durationMs,
     cached: false,
   });

@@ -17,6 +17,7 @@ import { exceeded } from "./budget-ask.ts";
 import type { Reached } from "./budget-types.ts";
 import { callClosed, callParked, findCall, inputOf } from "./outcomes.ts";
 import { own } from "./own.ts";
+import { preparingOf, preparingPaused } from "./preparing.ts";
 import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "./spending.ts";
 import type { Call } from "./call.ts";
 
@@ -201,6 +202,14 @@ export const askDropped = (draft: Draft, threadId: string, askId: string): void 
   draft.state = { ...draft.state, asks };
   draft.asks.push({ ...ask, status: "cancelled" });
   emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
+};
+
+/** A question of an effect is not answered: its default holds, and the effect goes on (SE-25). */
+export const questionSkipped = (draft: Draft, threadId: string): void => {
+  const ask = preparingOf(threadOf(draft, threadId).run)?.ask ?? null;
+  if (ask === null) return;
+  askDropped(draft, threadId, ask.id);
+  preparingPaused(draft, threadId, draft.moment.now, "ask");
 };
 
 /** Calls that an older isolate was running go by their safety class (SE-33). */

@@ -60,7 +60,9 @@ const ownRunCancelled = (draft: Draft, threadId: string, cancel: Cancel): void =
   const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
   const returns = [...new Set([...(earlier?.returns ?? []), ...waiting])];
   const until = earlier?.mode === "now" ? earlier.until : draft.moment.now + grace;
-  changeRun(draft, threadId, { cancel: { mode, reason: cancel.reason, returns, until } });
+  // What was rolled back stays so while the input that wanted it does.
+  const reason = cancel.keep && earlier?.reason === "rolled_back" ? "rolled_back" : cancel.reason;
+  changeRun(draft, threadId, { cancel: { mode, reason, returns, until } });
   if (mode === "now") {
     thoughtDropped(draft, threadId);
     commandsStopped(draft, threadId);

@@ -9,6 +9,7 @@ import { shownText } from "./child-results.ts";
 import { recordOf } from "./child-start.ts";
 import { threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { inputNamed } from "./inputs.ts";
 import { own } from "./own.ts";
 import { isAsking } from "./threads.ts";
 import { noUsage } from "./usage.ts";
@@ -130,9 +131,7 @@ export const childSteered = (
       "limit",
       `${inbox.length} messages wait for it; let it read them`,
     );
-  const id = `in_${draft.state.nextInput}`;
-  draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1 };
-  messageTold(draft, child, id, escapeTags(cleanText(message)));
+  messageTold(draft, child, inputNamed(draft), escapeTags(cleanText(message)));
   const state = isAsking(threadOf(draft, child)) ? "waiting" : "running";
   callAnswered(draft, threadId, call, JSON.stringify({ child, agent, state }));
 };

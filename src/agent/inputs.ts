@@ -1,7 +1,7 @@
 import type { Json } from "../chat/message.ts";
 import { agentOf, append, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { openCallsEnded } from "./calls.ts";
+import { openCallsEnded, questionSkipped } from "./calls.ts";
 import { episodesNoted } from "./episodes.ts";
 import { guardsReset } from "./guard-state.ts";
 import { inputHeard } from "./remembering.ts";
@@ -20,6 +20,18 @@ const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void =
 export const inputOf = (draft: Draft, id: string): Input | undefined =>
   draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id) ?? undefined;
 
+/** Before the first input there is none whose id could be taken. */
+const isTaken = (draft: Draft, number: number): boolean =>
+  number > 1 && inputOf(draft, `in_${number}`) !== undefined;
+
+/** The id of a new input: the one its sender chose, else the next that no input has. */
+export const inputNamed = (draft: Draft, chosen?: string): string => {
+  let number = draft.state.nextInput;
+  if (chosen === undefined) while (isTaken(draft, number)) number += 1;
+  draft.state = { ...draft.state, nextInput: number + 1 };
+  return chosen ?? `in_${number}`;
+};
+
 /** An input is stored; what it does to an active run is its mode's business. */
 export const inputAccepted = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
@@ -33,8 +45,10 @@ export const inputAccepted = (draft: Draft, input: Input): void => {
     on_busy,
     sender,
   });
-  if (thread.run !== null && on_busy === "steer" && input.origin === "human")
+  if (thread.run !== null && on_busy === "steer" && input.origin === "human") {
     openCallsEnded(draft, thread.id, "skipped", "unstarted");
+    questionSkipped(draft, thread.id);
+  }
 };
 
 /** An input becomes a message of its thread. */
@@ -125,11 +139,12 @@ export const steersOf = (draft: Draft, threadId: string): readonly Input[] => {
   return inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isTold(input)));
 };
 
-/** Steered inputs join the run; a person who joins an announcement has the time of a run of their own (AG-31). */
+/** Steered inputs join the run, whose answer fits the newest schema that an input brought (SE-14); a person who joins an announcement has the time of a run of their own (AG-31). */
 export const steersJoined = (draft: Draft, threadId: string): void => {
   for (const input of steersOf(draft, threadId)) {
-    const { inputs, announces, startedAt } = runOf(draft, threadId);
-    changeRun(draft, threadId, { inputs: [...inputs, input.id] });
+    const { inputs, announces, startedAt, outputSchema } = runOf(draft, threadId);
+    const schema = input.output_schema ?? outputSchema;
+    changeRun(draft, threadId, { inputs: [...inputs, input.id], outputSchema: schema });
     if (announces && input.origin === "human")
       changeRun(draft, threadId, { deadline: deadlineOf(agentOf(draft, threadId), startedAt, false) });
     inputApplied(draft, input, true);

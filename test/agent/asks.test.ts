@@ -100,6 +100,17 @@ describe("SE-28 SE-29: questions", () => {
     expect(dataOf(bench, "tool_call_end")).toHaveLength(1);
   });
 
+  test("RE-C38: the clock goes back an hour over a restart: nothing lasted less than no time", async () => {
+    const { bench } = await run(
+      `replies: [{ reply: [{ call: ask_user, args: { question: "Which?" } }] }, ${done}]`,
+    );
+    bench.crash();
+    await bench.tick(-3_600_000);
+    bench.ok("answer", { ask: onlyAsk(bench), decision: "answer", text: "x" });
+    await bench.idle();
+    expect(dataOf(bench, "tool_call_end").map(({ duration_ms }) => duration_ms)).toEqual([0]);
+  });
+
   test("SE-29: the first answer wins, its repeat is 200, another is 409", async () => {
     const { bench } = await asking("{ question: q }");
     const ask = onlyAsk(bench);

@@ -286,6 +286,21 @@ describe("SE-33: after a crash", () => {
     expect(results(steered.bench)[0]).toMatch(/^unknown: /);
   });
 
+  test.each([
+    ["denied", "Leave it."],
+    ["not answered", "nobody approved this call in time."],
+  ])("SE-32 RE-P5: the repetition is %s: what the first run did stays unknown", async (what, why) => {
+    const { bench, probe } = await crashed("fire", "options: { on_interrupt: { fire: ask } }");
+    const [ask] = openAsks(bench);
+    if (what === "denied") bench.ok("answer", { ask, decision: "deny", message: why });
+    else await bench.pass(86_400_000);
+    await bench.idle();
+    expect(probe.calls).toHaveLength(1);
+    expect(dataOf(bench, "tool_call_end").map(({ outcome }) => outcome)).toEqual(["unknown"]);
+    expect(results(bench)[0]).toMatch(/^unknown: unknown: The runtime was interrupted/);
+    expect(results(bench)[0]).toContain(why);
+  });
+
   test("SE-33: a call is rerun three times, then unknown", async () => {
     const { bench, probe } = await play(`replies: [{ reply: [{ call: look }] }, ${done}]`, {
       instant: false,

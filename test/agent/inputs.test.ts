@@ -66,6 +66,19 @@ describe("SE-23: accepted, then applied, withdrawn or returned", () => {
     );
   });
 
+  test("SE-23 RE-P1: an id that a caller chose is no other input's: both are applied", async () => {
+    const played = await busy(`${puts}, ${say("Two.")}, ${say("Three.")}`);
+    const { bench } = played;
+    bench.send("chosen", { id: "in_3", on_busy: "queue" });
+    const receipt = bench.send("not chosen", { on_busy: "queue" });
+    expect(receipt).toMatchObject({ input: "in_4", status: "accepted" });
+    await finishAll(played);
+    expect(dataOf(bench, "run_start").map(({ inputs }) => inputs)).toEqual([["first"], ["in_3"], ["in_4"]]);
+    expect(bench.ok("input", { input: "in_3" })).toMatchObject({ content: [{ text: "chosen" }] });
+    expect(bench.send("more")).toMatchObject({ input: "in_5" });
+    await bench.idle();
+  });
+
   test.each([
     [{ content: "" }, "invalid_request"],
     [{ content: "  " }, "invalid_request"],
@@ -226,6 +239,25 @@ describe("SE-24: on_busy", () => {
     expect(bench.requests.at(-1)?.messages.map(textsOf)).toEqual(["New"]);
   });
 
+  test.each([
+    ["an interrupt", "cancelled:rolled_back", ["Newer", "1", "New", "2"]],
+    ["a cancel that keeps inputs", "cancelled:rolled_back", ["New", "1"]],
+    ["a cancel", "cancelled:cancelled", ["Go", "", "put(a) done", "cancelled", "cancelled"]],
+  ])(
+    "SE-24 SE-27: a rollback holds though %s follows, unless its input goes back",
+    async (what, end, chat) => {
+      const { bench, probe } = await busy(`${puts}, ${say("1")}, ${say("2")}`);
+      bench.send("New", { on_busy: "rollback" });
+      if (what === "an interrupt") bench.send("Newer", { on_busy: "interrupt" });
+      else bench.ok("cancel", { queued: what === "a cancel" ? "return" : "keep" });
+      probe.calls[0]?.finish();
+      await bench.idle();
+      expect(ends(bench)[0]).toBe(end);
+      expect(bench.chat().map((message) => textsOf(message).split(":")[0])).toEqual(chat);
+      expect(dataOf(bench, "input_returned")).toHaveLength(what === "a cancel" ? 1 : 0);
+    },
+  );
+
   test("SE-24: more than 20 waiting inputs are refused in every mode", async () => {
     const { bench } = await busy(puts);
     for (let index = 0; index < 20; index++)
@@ -290,6 +322,17 @@ describe("SE-26 ★: steered in the tick of the final text", () => {
     expect(dataOf(bench, "turn_start")).toHaveLength(2);
     expect(dataOf(bench, "input_applied")).toHaveLength(2);
     expect(bench.chat().map(textsOf)).toEqual(["Go", "One.", "More", "Two."]);
+  });
+
+  test("SE-14 SE-26: the output_schema that a steer brings holds for what the run says from then on", async () => {
+    const { bench, probe } = await busy(`${puts}, ${say("No JSON")}, ${say("{}")}`);
+    bench.send("As JSON", { on_busy: "steer", output_schema: { type: "object" } });
+    bench.send("Soon", { on_busy: "steer" });
+    probe.calls[0]?.finish();
+    await bench.idle();
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(bench.chat().map(textsOf).at(-1)).toBe("{}");
+    expect(bench.requests).toHaveLength(3);
   });
 
   test("SE-26: several steers join together in their order", async () => {

@@ -255,6 +255,20 @@ describe("EF-24: questions of an effect", () => {
     expect(dataOf(bench, "ask_user")).toEqual([]);
   });
 
+  test("SE-25: a steer settles the question by its default, and joins at the next turn", async () => {
+    const { bench } = await run(script(), options);
+    const ask = onlyAsk(bench);
+    bench.send("Listen", { on_busy: "steer" });
+    await bench.idle();
+    expect(dataOf(bench, "ask_cancelled")).toEqual([{ ask }]);
+    expect(dataOf(bench, "ask_expired")).toEqual([]);
+    const said = bench.chat().map(textsOf);
+    expect(said.indexOf("told continue")).toBeGreaterThan(0);
+    expect(said.indexOf("Listen")).toBeGreaterThan(said.indexOf("told continue"));
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    checkInvariants(bench, []);
+  });
+
   test("SE-31: cancel closes the question", async () => {
     const { bench } = await run(script(), options);
     bench.ok("cancel");

@@ -6,7 +6,7 @@ import { threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import type { OnBusy } from "../events.ts";
 import { toldEpisodes } from "../episodes.ts";
-import { inputAccepted, inputChanged, inputWithdrawn } from "../inputs.ts";
+import { inputAccepted, inputChanged, inputNamed, inputWithdrawn } from "../inputs.ts";
 import { own } from "../own.ts";
 import { refuse, refuseFor } from "../problem.ts";
 import { runCancelled, subtreeCancelled } from "../cancel.ts";
@@ -130,7 +130,7 @@ export const accept = (
   const mode = params.on_busy ?? rules.onBusy;
   const thread = admitted(context, params, mode);
   const input: Input = {
-    id: params.id ?? `in_${draft.state.nextInput}`,
+    id: inputNamed(draft, params.id),
     thread: thread.id,
     content: takenContent(context, thread.id, params.content),
     on_busy: mode,
@@ -143,7 +143,7 @@ export const accept = (
     ...(params.light === true ? { light: true } : {}),
     ...priorOf(context, thread, params),
   };
-  draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1, updatedAt: draft.moment.now };
+  draft.state = { ...draft.state, updatedAt: draft.moment.now };
   inputAccepted(draft, input);
   if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
   taken(context, thread, input);
