@@ -135,7 +135,12 @@ export const slotEnded = (draft: Draft, threadId: string, callId: string, ended:
     return;
   }
   if (waits.on_error !== "cancel" || ended.end?.state !== "failed") return;
-  for (const { id } of open) childStopped(draft, id, `stopped, since ${calledBy(ended)} failed`, true);
+  const why = `stopped, since ${calledBy(ended)} failed`;
+  for (const { id, run } of open) {
+    // One that has just handed its task over has its peer stopped.
+    if (run === null) changeChild(draft, id, { stopped: { why, told: true } });
+    else childStopped(draft, id, why, true);
+  }
 };
 
 /** Another thread takes a child's place in the call that waits for it (AG-26). */

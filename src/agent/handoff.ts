@@ -1,6 +1,7 @@
 import { escapeTags } from "../chat/render.ts";
 import { cleanText } from "../chat/text.ts";
 import type { Call } from "./call.ts";
+import { childStopped } from "./cancel.ts";
 import { callAnswered, callRefused } from "./call-result.ts";
 import type { Child, ChildRecord, ChildWork } from "./child.ts";
 import { childId } from "./child-names.ts";
@@ -102,4 +103,6 @@ export const peerStarted = (
     told: [handoverText(thread.agent, handover, maxContextLength)],
     warning: child.warning,
   });
+  const { stopped } = child;
+  if (stopped !== null) childStopped(draft, id, stopped.why, stopped.told);
 };

@@ -295,3 +295,33 @@ test("AG-26 (decision): whom a task may be handed to is what the agent that hand
   const ruled = await handing("", deny("handoff"));
   expect(resultsOf(ruled, childIds(ruled)[0])[0]).toMatch(/^denied: denied: a rule forbids this call/);
 });
+
+test("AG-11 AG-26: a sibling that fails in the same moment stops the peer of one that hands over, before it asks its model", async () => {
+  const slow = delegate("slow", { timeout_seconds: 10 });
+  const { bench } = await crew(
+    [
+      member("lead", [said(spawn([task("loser"), task("coder")], { on_error: "cancel" })), done]),
+      member("loser", [said(slow), done], "options: { max_iterations: 1 }"),
+      member("coder", [said(slow, hand("writer"))]),
+      member("slow", [said(["look", {}])]),
+      member("writer", [said("Written.")]),
+    ],
+    { instant: false },
+  );
+  bench.send("Go");
+  await bench.steps();
+  await bench.tick(10_000);
+  await bench.idle();
+  expect(endings({ bench }).slice(2)).toEqual([
+    "loser failed:max_iterations",
+    "coder completed:terminal_tool",
+    "writer cancelled:cancelled",
+    "lead completed:end_turn",
+  ]);
+  expect(bench.requests.some(({ context }) => context.agent === "writer")).toBe(false);
+  expect(itemsOf({ bench })).toMatchObject([
+    { agent: "loser", state: "failed" },
+    { agent: "writer", state: "cancelled", handoffs: 1, error: expect.stringMatching(/loser .* failed$/) },
+  ]);
+  checkInvariants(bench, ["in_1"]);
+});
