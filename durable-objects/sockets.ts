@@ -1,6 +1,8 @@
 import { deepestInput, depthOf } from "../src/chat/json-depth.ts";
+import { checked } from "../src/agent/commands/command.ts";
 import { belongsTo } from "../src/agent/commands/session.ts";
 import { clientFrame, closeCodes, streamLimits } from "../src/agent/frames.ts";
+import { ProblemError, refuse } from "../src/agent/problem.ts";
 import type { Problem } from "../src/agent/problem.ts";
 import { problemBody, problemKinds } from "../src/agent/problem-body.ts";
 import type { Principal } from "../src/agent/rpc.ts";
@@ -43,44 +45,51 @@ const createRates = (): ((socket: WebSocket) => boolean) => {
   };
 };
 
+/** The frames of one message. */
 const framesOf = (data: string): readonly unknown[] => {
-  let parsed: unknown;
-  if (depthOf(data) > deepestInput) return [undefined];
+  if (depthOf(data) > deepestInput)
+    return refuse("invalid_json", `the frame nests deeper than ${deepestInput} levels`);
   try {
-    parsed = JSON.parse(data);
+    const parsed: unknown = JSON.parse(data);
+    return Array.isArray(parsed) ? parsed : [parsed];
   } catch {
-    parsed = undefined;
+    return refuse("invalid_json", "the frame is not JSON");
   }
-  return Array.isArray(parsed) ? parsed : [parsed];
 };
 
 const utf8 = new TextEncoder();
 
-/** The text of a message that is not too long; null if it is no text, or too long. */
-const textOf = (data: string | ArrayBuffer): string | null => {
-  if (typeof data !== "string" || data.length > streamLimits.frame) return null;
-  const mayBeLong = data.length * 3 > streamLimits.frame;
-  return mayBeLong && utf8.encode(data).length > streamLimits.frame ? null : data;
+/** The text of a message; bytes and what is too long are refused. */
+const textOf = (data: string | ArrayBuffer): string => {
+  const most = streamLimits.frame;
+  const fits =
+    typeof data === "string" &&
+    data.length <= most &&
+    (data.length * 3 <= most || utf8.encode(data).length <= most);
+  return fits ? data : refuse("invalid_request", "frames are JSON text of at most 256 KiB");
 };
 
 export const createSocketDesk = (parts: FrameParts): SocketDesk => {
   const { connections, session } = parts;
   const withinRate = createRates();
 
-  const bad = (socket: WebSocket, detail: string): void => {
-    rejectFrame(parts, socket, { code: "invalid_request", detail });
-    connections.bye(socket, closeCodes.bad_frame, "bad frame");
-  };
   /** Handles one frame; false if the socket was closed over it. */
   const take = async (socket: WebSocket, value: unknown): Promise<boolean> => {
     if (!withinRate(socket)) {
       connections.bye(socket, closeCodes.rate, "too many frames");
       return false;
     }
-    const frame = clientFrame.safeParse(value);
-    if (frame.success) await handleFrame(parts, socket, frame.data);
-    else bad(socket, frame.error.issues[0]?.message ?? "unknown frame");
-    return frame.success && socket.readyState === WebSocket.OPEN;
+    await handleFrame(parts, socket, checked(clientFrame, value));
+    return socket.readyState === WebSocket.OPEN;
+  };
+  const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
+    try {
+      for (const frame of framesOf(textOf(data))) if (!(await take(socket, frame))) return;
+    } catch (error) {
+      if (!(error instanceof ProblemError)) throw error;
+      rejectFrame(parts, socket, error.problem);
+      connections.bye(socket, closeCodes.bad_frame, "bad frame");
+    }
   };
 
   return {
@@ -95,9 +104,7 @@ export const createSocketDesk = (parts: FrameParts): SocketDesk => {
     receive: async (socket, data) => {
       if (session() === null) return socket.close(closeCodes.deleted, "deleted");
       if (connections.isExpired(socket)) return;
-      const text = textOf(data);
-      if (text === null) return bad(socket, "frames are JSON text of at most 256 KiB");
-      for (const frame of framesOf(text)) if (!(await take(socket, frame))) return;
+      await takeAll(socket, data);
     },
     closed: (socket) => {
       connections.forget(socket);

@@ -7,7 +7,7 @@ import { checked } from "./commands/command.ts";
 import type { Answer, Archive, ReadContext, Rules } from "./commands/command.ts";
 import { commands } from "./commands/index.ts";
 import { snapshotOf } from "./commands/queries.ts";
-import { belongsTo, sessionView } from "./commands/session.ts";
+import { belongsTo, createSchema, sessionView } from "./commands/session.ts";
 import type { Draft } from "./draft.ts";
 import { ProblemError, refuse } from "./problem.ts";
 import { operationScopes } from "./rpc.ts";
@@ -111,6 +111,7 @@ const created = (door: Door, call: SessionCall): Reply => {
   const existing = door.read();
   if (existing === null) return written(door, call);
   if (!belongsTo(existing, call.principal)) return unknown();
+  checked(createSchema, call.params);
   const json = JSON.stringify(sessionView(existing));
   return replayed(door, keyed(call)) ?? { ok: true, status: 200, json, seq: existing.head, replayed: false };
 };

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { meantBranch } from "../schema.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
@@ -154,16 +155,6 @@ const noKind = (issue: z.core.$ZodIssueInvalidUnion, path: Path, node: Located |
   const message = `there is no ${effect ? "effect" : "kind"} ${valueText(path, node)}`;
   return atValue(path, effect ? "unknown_effect" : "invalid_value", message, suggestion(node.value, options));
 };
-
-const rejectsType = (branch: readonly Issue[]): boolean =>
-  branch.some(({ code, path }) => path.length === 0 && (code === "invalid_type" || code === "invalid_value"));
-
-const unknownCount = (branch: readonly Issue[]): number =>
-  branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
-
-/** The issues of the branch that the value was meant for; undefined if it has the type of none. */
-export const meantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly Issue[] | undefined =>
-  errors.filter((branch) => !rejectsType(branch)).toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];
 
 /** Several wrong types become one. */
 const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: Checked): ShapeIssue[] => {

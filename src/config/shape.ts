@@ -1,7 +1,8 @@
 import type * as z from "zod";
+import { meantBranch } from "../schema.ts";
 import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
-import { meantBranch, shapeIssues } from "./issues.ts";
+import { shapeIssues } from "./issues.ts";
 import type { ShapeIssue } from "./issues.ts";
 import { at, plain } from "./located.ts";
 import { removeEntries, writtenPath } from "./removed.ts";

@@ -139,10 +139,29 @@ test("AP-25: frames over 256 KiB, of bytes or of no known kind close 4400 and st
     await watch.until(({ type }) => type === "live");
     watch.socket.send(frame);
     const error = await watch.until(({ type }) => type === "error");
-    expect(error["problem"]).toMatchObject({ code: "invalid_request" });
+    expect(error["problem"]).toMatchObject({ code: frame === "{" ? "invalid_json" : "invalid_request" });
     expect(await watch.closed()).toBe(4400);
   }
   expect((await session.events()).length).toBe(head);
+});
+
+test("AP-10: the error of a bad frame names the field that is wrong, of a frame that is no JSON that it is none", async () => {
+  const session = await create("text");
+  const cases: readonly [string, object][] = [
+    ["{", { code: "invalid_json" }],
+    ['{"type":"send","id":"c1"}', { code: "invalid_request", errors: [{ pointer: "/input" }] }],
+    ['{"type":"hello","afer":3}', { code: "invalid_request", errors: [{ pointer: "/afer" }] }],
+    ['{"type":"hello","after":"3"}', { code: "invalid_request", errors: [{ pointer: "/after" }] }],
+    ['{"type":"sent"}', { code: "invalid_request", errors: [{ pointer: "/type" }] }],
+  ];
+  for (const [frame, problem] of cases) {
+    const watch = await session.watch();
+    await watch.until(({ type }) => type === "live");
+    watch.socket.send(frame);
+    const error = await watch.until(({ type }) => type === "error");
+    expect(error["problem"], frame).toMatchObject(problem);
+    expect(await watch.closed()).toBe(4400);
+  }
 });
 
 test("AP-25: more than a burst of 60 frames closes 4429", async () => {

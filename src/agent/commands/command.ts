@@ -16,6 +16,7 @@ import type { ClientTool, Input, Session } from "../state.ts";
 import type { LedgerRow, RunRecord } from "../records.ts";
 import type { ChatThen } from "../sight.ts";
 import type { Standing } from "../standing.ts";
+import { fieldProblems } from "./fields.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
@@ -130,22 +131,11 @@ export type Command =
   | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => Answer }
   | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => Answer };
 
-const pointerOf = (path: readonly PropertyKey[]): string =>
-  path.map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
-
 /** Parameters that fit their schema, or 400 naming every field that does not (AP-2, AP-10). */
 export const checked = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
   const result = schema.safeParse(params);
   if (result.success) return result.data;
-  const errors = result.error.issues.slice(0, 20).flatMap((issue) => {
-    if (issue.code === "unrecognized_keys")
-      return issue.keys.map((key) => ({
-        pointer: pointerOf([...issue.path, key]),
-        code: "unknown_field",
-        message: `${key} is not a field here`,
-      }));
-    return [{ pointer: pointerOf(issue.path), code: issue.code, message: issue.message }];
-  });
+  const errors = fieldProblems(result.error);
   const first = errors[0];
   return refuse(
     "invalid_request",

@@ -34,27 +34,12 @@ const partSchema = z.discriminatedUnion("type", [
 
 const shapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
 
-/** What is wrong with content of the shape that was given, with the place in it. */
-const contentError = ({
-  input,
-  errors,
-}: {
-  readonly input?: unknown;
-  readonly errors?: readonly (readonly z.core.$ZodRawIssue[] | readonly z.core.$ZodIssue[])[];
-}): string => {
-  const branch = typeof input === "string" ? errors?.[0] : Array.isArray(input) ? errors?.[1] : undefined;
-  const [issue] = branch ?? [];
-  if (issue === undefined) return shapes;
-  const place = (issue.path ?? []).map(String).join("/");
-  return `${place === "" ? "" : `${place}: `}${issue.message ?? "does not fit"}; ${shapes}`;
-};
-
 export const contentSchema = z.union(
   [
     wellFormed(1_048_576).refine((text) => /\S/.test(text), "must not be blank"),
     z.array(partSchema).min(1).max(64),
   ],
-  { error: (issue) => contentError(issue as Parameters<typeof contentError>[0]) },
+  { error: shapes },
 );
 type Given = z.output<typeof partSchema>;
 

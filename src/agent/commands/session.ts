@@ -36,7 +36,8 @@ const retentionDaysSchema = z
   .max(3_650)
   .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
 
-const createSchema = z.strictObject({
+/** What a create takes, also for a session that is there (AP-2). */
+export const createSchema = z.strictObject({
   ref: wellFormed(128).min(1).optional(),
   agent: z.string().max(64).optional(),
   title: wellFormed(256).optional(),
