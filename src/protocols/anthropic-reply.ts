@@ -1,4 +1,5 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
+import { fieldsOf, isFields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { FinishReason, ModelEvent, ModelRequest } from "../model/completer.ts";
 import { parseFrame } from "./protocol.ts";
@@ -41,12 +42,20 @@ interface State {
 
 const kinds = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
+/** A text of a frame; servers leave out what is empty (MO-24). */
+const textIn = ({ faults }: State, value: unknown): string => {
+  if (value !== undefined && value !== null && typeof value !== "string")
+    throw faults.broken("another value where a text belongs");
+  return value ?? "";
+};
+
 const start = (state: State, { message }: Of<"message_start">, events: ModelEvent[]): void => {
   if (state.started) throw state.faults.broken("a second message_start");
   state.started = true;
   const requestId = state.requestId === undefined ? {} : { requestId: state.requestId };
-  events.push({ type: "start", model: message.model, ...requestId });
-  events.push({ type: "usage", raw: message.usage as unknown as Json });
+  const { model, usage = null } = fieldsOf(message);
+  events.push({ type: "start", model: typeof model === "string" ? model : "", ...requestId });
+  events.push({ type: "usage", raw: usage });
 };
 
 const blockStart = (
@@ -54,20 +63,24 @@ const blockStart = (
   { index, content_block: content }: Of<"content_block_start">,
   events: ModelEvent[],
 ): void => {
+  if (typeof index !== "number" || !isFields(content))
+    throw state.faults.broken("a content block without number or content");
   if (state.blocks.has(index)) throw state.faults.broken("a content block that is open already");
   const kind = (kinds.has(content.type) ? content.type : "unknown") as Block["kind"];
   const input =
     content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
   state.blocks.set(index, { kind, signature: "", input, anyInput: false, ended: false });
   if (content.type === "text") {
-    if (content.text) events.push({ type: "text", item: index, text: content.text });
+    events.push({ type: "text", item: index, text: textIn(state, content.text) });
   } else if (content.type === "thinking") {
-    if (content.thinking) events.push({ type: "reasoning", item: index, text: content.thinking });
+    events.push({ type: "reasoning", item: index, text: textIn(state, content.thinking) });
   } else if (content.type === "redacted_thinking") {
-    events.push({ type: "opaque", item: index, data: { redacted: content.data } });
+    events.push({ type: "opaque", item: index, data: { redacted: textIn(state, content.data) } });
   } else if (content.type === "tool_use") {
-    const { id, name } = content;
-    events.push({ type: "call", item: index, id, name: state.names.get(name) ?? name });
+    const name = textIn(state, content.name);
+    if (name === "") throw state.faults.broken("a call without a name");
+    const id = typeof content.id === "string" ? { id: content.id } : {};
+    events.push({ type: "call", item: index, ...id, name: state.names.get(name) ?? name });
   }
 };
 
@@ -85,13 +98,16 @@ const blockDelta = (
 ): void => {
   const block = openBlock(state, index);
   if (block.kind === "unknown") return;
-  if (delta.type === "text_delta") events.push({ type: "text", item: index, text: delta.text });
+  if (!isFields(delta)) throw state.faults.broken("a delta without content");
+  if (delta.type === "text_delta")
+    events.push({ type: "text", item: index, text: textIn(state, delta.text) });
   else if (delta.type === "thinking_delta")
-    events.push({ type: "reasoning", item: index, text: delta.thinking });
-  else if (delta.type === "signature_delta") block.signature += delta.signature;
-  else if (delta.type === "input_json_delta" && delta.partial_json !== "") {
-    block.anyInput = true;
-    events.push({ type: "call_input", item: index, json: delta.partial_json });
+    events.push({ type: "reasoning", item: index, text: textIn(state, delta.thinking) });
+  else if (delta.type === "signature_delta") block.signature += textIn(state, delta.signature);
+  else if (delta.type === "input_json_delta") {
+    const json = textIn(state, delta.partial_json);
+    if (json !== "") block.anyInput = true;
+    events.push({ type: "call_input", item: index, json });
   }
 };
 

@@ -2,68 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { collect } from "../../src/model/collect.ts";
 import type { Completion } from "../../src/model/completer.ts";
-import { ModelError } from "../../src/model/error.ts";
-import { anthropicMessages } from "../../src/protocols/anthropic-messages.ts";
-import { faultsOf, readReply } from "../../src/protocols/attempt.ts";
-import { openAiChat } from "../../src/protocols/openai-chat.ts";
-import { profiles } from "../../src/providers/index.ts";
-import { describeModel } from "../../src/model/catalogue.ts";
-import { configOf, models, requestOf } from "../support/fake-provider-client.ts";
+import { readAs } from "../support/recordings/outcome.ts";
 import { recordingFiles } from "../support/recordings/generate.ts";
 import { bytesOf, loadRecordings, recordingsFolder } from "../support/recordings/recording.ts";
-import type { ExpectedPart, Recording } from "../support/recordings/recording.ts";
+import type { ExpectedPart } from "../support/recordings/recording.ts";
 
 const recordings = loadRecordings();
-
-/** A body of fixed chunks, without the cost of a real stream. */
-const bodyOf = (chunks: readonly Uint8Array[]): ReadableStream<Uint8Array> => {
-  let at = 0;
-  const read = () => {
-    const value = chunks[at++];
-    return Promise.resolve(value === undefined ? { done: true, value } : { done: false, value });
-  };
-  const reader = {
-    read,
-    cancel: () => Promise.resolve(),
-    closed: Promise.resolve(undefined),
-    releaseLock: () => {},
-  };
-  return { getReader: () => reader } as unknown as ReadableStream<Uint8Array>;
-};
-
-type Outcome = { readonly completion: Completion } | { readonly code: string };
-
-const setUp = (recording: Recording) => {
-  const config = configOf(recording.kind, { compat: recording.compat ?? {} });
-  const profile = profiles.find(({ kind }) => kind === config.kind);
-  if (profile === undefined) throw new Error(config.kind);
-  const { capabilities, max_output: maxOutput } = describeModel(config.kind, config.model);
-  const target = { provider: config.name, capabilities, maxOutput, traits: profile.traits(config) };
-  const request = requestOf(recording.kind);
-  const origin = { provider: config.name, model: models[recording.kind] };
-  const faults = faultsOf(origin, new Headers(), () => 0);
-  const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
-  return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
-    const decoder = protocol.decoder(request, target, faults);
-    const pace = { interval: 0, usageWait: 5_000 };
-    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} }, pace);
-    try {
-      const completion = await collect(batches, {
-        request,
-        provider: config.name,
-        price: () => null,
-        startedAt: 0,
-        now: () => 0,
-      });
-      return { completion };
-    } catch (error) {
-      if (error instanceof ModelError) return { code: error.failure.code };
-      throw error;
-    }
-  };
-};
 
 const told = ({ parts }: Completion): readonly ExpectedPart[] =>
   parts.map((part): ExpectedPart => {
@@ -88,7 +33,7 @@ describe.each(recordings.map((recording) => [recording.name, recording] as const
   const bytes = bytesOf(recording);
 
   test("MO-13 MO-15: the whole stream gives what its author expects", async () => {
-    const outcome = await setUp(recording)([bytes]);
+    const outcome = await readAs(recording)([bytes]);
     if ("error" in wanted) return expect(outcome).toEqual({ code: wanted.error });
     if ("code" in outcome) throw new Error(outcome.code);
     const { completion } = outcome;
@@ -102,7 +47,7 @@ describe.each(recordings.map((recording) => [recording.name, recording] as const
   });
 
   test("MO-19 RE-P11: every prefix is the whole answer or a typed error ★", async () => {
-    const run = setUp(recording);
+    const run = readAs(recording);
     const whole = await run([bytes]);
     for (let length = 0; length < bytes.byteLength; length++) {
       const outcome = await run([bytes.subarray(0, length)]);
@@ -121,7 +66,7 @@ describe.each(recordings.map((recording) => [recording.name, recording] as const
   });
 
   test("MO-20: any chunking, line end and byte order mark give the same outcome", async () => {
-    const run = setUp(recording);
+    const run = readAs(recording);
     const whole = await run([bytes]);
     const cut = (all: Uint8Array, size: number): Uint8Array[] =>
       Array.from({ length: Math.ceil(all.byteLength / size) }, (__, n) =>
