@@ -111,9 +111,10 @@ export const raised = (
     changeBudget(draft, thread, { warned: others(given), reached: others(reached), refusals: [] });
     if (scope === "run") changeBudget(draft, thread, { raised: { ...run.budget.raised, [kind]: limit } });
   }
-  if (scope !== "session") return;
+  if (scope !== "session" || kind === "turns") return;
   const { funds } = draft.state;
-  draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: limit } } };
+  const most = Math.max(limit, funds.raised[kind] ?? 0);
+  draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: most } } };
 };
 
 /** Says once per session that a model's calls count in tokens only, if somebody wrote a cost limit for them (RE-5). */

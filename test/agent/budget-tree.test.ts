@@ -421,6 +421,37 @@ describe("EF-37: a tree that asks", () => {
     expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
   });
 
+  test("EF-37 AP-41: agents in the background ask for more of the session each by itself; one answer that is enough is for all", async () => {
+    const background = (agent: string) => delegate(agent, { async: true });
+    const { bench } = await crew(
+      [
+        lead(
+          [
+            claiming(100, said(background("coder"), background("writer"))),
+            claiming(100, done),
+            ...[done, done].map((each) => claiming(100, each)),
+          ],
+          "delegation: { async: true }",
+        ),
+        coder([claiming(2_000, said(["look", {}])), claiming(100, done)]),
+        writer([claiming(2_000, said(["look", {}])), claiming(100, done)]),
+      ],
+      { create: { budget: { max_tokens: 4_000, on_exceeded: "ask" } } },
+    );
+    bench.send("Go");
+    await bench.idle();
+    const [first = "", second = ""] = openAsks(bench);
+    expect(bench.state().asks[second]?.budget).toMatchObject({ scope: "session", limit: 4_000 });
+    bench.ok("answer", { ask: first, decision: "approve", limit: 90_000 });
+    expect(openAsks(bench)).toEqual([]);
+    await bench.idle();
+    expect(bench.ok("get")).toMatchObject({ budget: { max_tokens: 90_000 } });
+    expect(new Set(endings({ bench }))).toEqual(
+      new Set(["lead completed:end_turn", "coder completed:end_turn", "writer completed:end_turn"]),
+    );
+    checkInvariants(bench, ["in_1"]);
+  });
+
   test("SE-29 AG-22: without anybody to ask the tree stops at once", async () => {
     const made = await mission(team, { create: { interactive: false } });
     expect(ends(made.bench).at(-1)).toBe("failed:budget_exceeded");

@@ -15,7 +15,7 @@ import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
 import type { Call, CallPlan } from "../call.ts";
-import { answeredRaise } from "./budget.ts";
+import { answeredRaise, raisesAnswered } from "./budget.ts";
 import { answerInvalid, done, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
 import { jsonSchema } from "./send.ts";
@@ -181,6 +181,7 @@ export const answer: Command = write(answerSchema, (context, { ask: id, ...given
   askAnswered(draft, ask, given.decision, principal.by, given as Json, effect);
   const scope = given.remember ?? "once";
   if (effect.do === "start" && scope !== "once") remembered(context, ask, scope);
+  if (effect.do === "raise") raisesAnswered(draft, principal.by);
   clockTicked(draft, "ask");
   return done(draft, draft.asks.find((each) => each.id === id) ?? ask);
 });

@@ -96,7 +96,12 @@ export const budgetChanged = ({ draft, principal }: WriteContext, change: Change
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
   );
   draft.state = { ...state, budget: next, funds: { ...state.funds, raised } };
-  for (const ask of Object.values(state.asks)) answeredByChange(draft, ask, principal.by);
+  raisesAnswered(draft, principal.by);
+};
+
+/** Whoever else waits for more of the session has it if there is enough now. */
+export const raisesAnswered = (draft: Draft, by: string): void => {
+  for (const ask of Object.values(draft.state.asks)) answeredByChange(draft, ask, by);
 };
 
 /** An open ask for more of the session is answered by a change after which the session has as much. */
