@@ -58,6 +58,32 @@ const start = (state: State, { message }: Of<"message_start">, events: ModelEven
   events.push({ type: "usage", raw: usage });
 };
 
+type Content = Of<"content_block_start">["content_block"];
+
+const openCall = (
+  state: State,
+  item: number,
+  { id, name: given }: Extract<Content, { type: "tool_use" }>,
+): ModelEvent => {
+  const name = textIn(state, given);
+  if (name === "") throw state.faults.broken("a call without a name");
+  return {
+    type: "call",
+    item,
+    ...(typeof id === "string" ? { id } : {}),
+    name: state.names.get(name) ?? name,
+  };
+};
+
+/** What the start of a block tells already; null of a block that is not known. */
+const told = (state: State, item: number, content: Content): ModelEvent | null => {
+  if (content.type === "text") return { type: "text", item, text: textIn(state, content.text) };
+  if (content.type === "thinking") return { type: "reasoning", item, text: textIn(state, content.thinking) };
+  if (content.type === "redacted_thinking")
+    return { type: "opaque", item, data: { redacted: textIn(state, content.data) } };
+  return content.type === "tool_use" ? openCall(state, item, content) : null;
+};
+
 const blockStart = (
   state: State,
   { index, content_block: content }: Of<"content_block_start">,
@@ -70,18 +96,8 @@ const blockStart = (
   const input =
     content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
   state.blocks.set(index, { kind, signature: "", input, anyInput: false, ended: false });
-  if (content.type === "text") {
-    events.push({ type: "text", item: index, text: textIn(state, content.text) });
-  } else if (content.type === "thinking") {
-    events.push({ type: "reasoning", item: index, text: textIn(state, content.thinking) });
-  } else if (content.type === "redacted_thinking") {
-    events.push({ type: "opaque", item: index, data: { redacted: textIn(state, content.data) } });
-  } else if (content.type === "tool_use") {
-    const name = textIn(state, content.name);
-    if (name === "") throw state.faults.broken("a call without a name");
-    const id = typeof content.id === "string" ? { id: content.id } : {};
-    events.push({ type: "call", item: index, ...id, name: state.names.get(name) ?? name });
-  }
+  const event = told(state, index, content);
+  if (event !== null) events.push(event);
 };
 
 const openBlock = (state: State, index: number): Block => {

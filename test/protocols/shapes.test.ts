@@ -36,7 +36,7 @@ const flaw = ({ parts, model, usage }: Completion): string | null => {
     if (![part.id, part.name, part.args].every(isText) || part.name === "")
       return `a call ${JSON.stringify(part)}`;
   }
-  if (typeof model !== "string" || model === "") return `the model ${String(model)}`;
+  if (typeof model !== "string" || model === "") return `the model ${JSON.stringify(model)}`;
   return Object.values(usage).every((count) => Number.isSafeInteger(count) && count >= 0) ? null : "usage";
 };
 
@@ -57,7 +57,9 @@ test("MO-24: whatever stands where a field belongs, a reply is made of texts or 
           const outcome = await read([bytes]).catch((error: unknown) => ({ code: String(error) }));
           const told = "code" in outcome ? outcome.code : (flaw(outcome.completion) ?? "whole");
           if (!/^(whole|\w+_(error|stream)|overloaded|rate_limited)$/.test(told))
-            wrong.push(`${recording.name} ${path.join(".")} = ${String(stranger)}: ${told}`);
+            wrong.push(
+              `${recording.name} ${path.join(".")} = ${stranger === absent ? "absent" : JSON.stringify(stranger)}: ${told}`,
+            );
         }
       }
     }
