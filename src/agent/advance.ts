@@ -191,18 +191,28 @@ export const clockTicked = (draft: Draft, by = "time"): void => {
   clocksSet(draft, (id) => waitsForPeople(draft.state, id));
 };
 
-/** When the wait of a run's phase is over; null for none, or while the run is held: then it is not looked at. */
-const phaseUntil = (session: Session, threadId: string, { phase }: Run): number | null => {
+/** When the wait of a run's phase is over; null for none, or while the run is held or its wait for a slot goes on: then others bring it on. */
+const phaseUntil = (session: Session, threadId: string, { phase }: Run, now: number): number | null => {
   const until = phase.at === "waiting" || phase.at === "preparing" ? phase.until : null;
-  return until === null || heldBy(session, threadId) !== null ? null : until;
+  if (until === null || heldBy(session, threadId) !== null) return null;
+  return until <= now && session.queue.includes(threadId) ? null : until;
+};
+
+/** When a run is over by the clock, unless it is and only waits for called agents that were stopped. */
+const endDue = (session: Session, threadId: string, run: Run, now: number): readonly number[] => {
+  const due = dueOf(run);
+  if (due === null) return [];
+  const stopping = due <= now && openChildren(session, threadId).some(({ run: own }) => own?.cancel != null);
+  return stopping ? [] : [due];
 };
 
 const deadlinesOf = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
   if (run === null) return [announce?.at ?? []].flat();
-  if (run.missingSince !== null) return [Math.min(now + missingCheck, run.missingSince + missingLimit)];
-  const times = [dueOf(run) ?? []].flat();
+  const times = [...endDue(session, id, run, now)];
+  if (run.missingSince !== null)
+    return [...times, Math.min(now + missingCheck, run.missingSince + missingLimit)];
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
-  const until = phaseUntil(session, id, run);
+  const until = phaseUntil(session, id, run, now);
   if (until !== null) times.push(until);
   return [
     ...times,

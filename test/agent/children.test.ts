@@ -266,6 +266,43 @@ describe("AG-21: slots", () => {
     expect(order).toEqual(["lead", "coder", "writer", "tester", "coder", "lead"]);
   });
 
+  test("RE-3 AG-21: a retry whose wait is over wakes nobody until there is a slot for it", async () => {
+    const made = await crew(
+      [
+        member("lead", [said(spawn([task("coder"), task("writer")])), done]),
+        member("coder", ["{ fail: [{ status: 529 }], reply: [{ text: Late. }] }"]),
+        member("writer", [said(["fire", {}]), done]),
+      ],
+      { team: "sessions: { max_running_threads: 1 }", instant: false },
+    );
+    const { bench, probe } = made;
+    bench.send("Go");
+    await bench.steps();
+    await bench.tick(10_000);
+    expect(bench.state().queue).toHaveLength(1);
+    expect(bench.alarm()).toBeNull();
+    probe.calls[0]?.finish();
+    await bench.idle();
+    expect(endings(made)).toHaveLength(3);
+    checkInvariants(bench, []);
+  });
+
+  test("RE-3 AG-22: an overdue run that waits for its children to stop wakes when their time is over, not before", async () => {
+    const timeout = "middleware: [{ kind: timeout, params: { duration: 30s, count: wall } }]";
+    const made = await crew(
+      [member("lead", [said(delegate("coder")), done], timeout), member("coder", [said(["fire", {}]), done])],
+      { instant: false },
+    );
+    const { bench } = made;
+    bench.send("Go");
+    await bench.steps();
+    await bench.tick(30_000);
+    expect(bench.alarm()).toBe(bench.now() + 5_000);
+    await bench.pass(5_000);
+    expect(endings(made)).toEqual(["coder cancelled:cancelled", "lead failed:deadline_exceeded"]);
+    checkInvariants(bench, []);
+  });
+
   test("AG-1: max_concurrency bounds the runs of one agent; others do not wait for it", async () => {
     const made = await crew([
       member("lead", [said(spawn([task("coder"), task("coder"), task("writer")])), done]),
