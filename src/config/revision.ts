@@ -63,8 +63,12 @@ export const revisionOf = (definition: Json): string =>
 
 export type Pinned =
   | { readonly ok: true; readonly team: Team }
-  /** What the deployment lacks for this revision, like `provider backup`. */
-  | { readonly ok: false; readonly missing: readonly string[] };
+  /** What the deployment lacks for this revision, like `provider backup`; `waiting` = what its runs wait by meanwhile, if that can be read. */
+  | {
+      readonly ok: false;
+      readonly missing: readonly string[];
+      readonly waiting?: Pick<Team, "agents" | "permissions">;
+    };
 
 /** Of a definition that is not what a build made. */
 export const unreadable = (revision: string): Pinned => ({
@@ -97,7 +101,8 @@ export const withDefinition = (deployed: Team, revision: string, definition: Jso
     if (current === undefined && server.required) missing.push(`MCP server ${server.name}`);
     return { ...current, ...server };
   });
-  if (missing.length > 0) return { ok: false, missing };
+  const { agents, permissions } = pinned;
+  if (missing.length > 0) return { ok: false, missing, waiting: { agents, permissions } };
   const models = pricedModels(pinned.models, deployed.models);
   return {
     ok: true,

@@ -167,6 +167,19 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   };
 };
 
+/** What a definition says of a run that waits: when it ends, what becomes of its asks and of the calls that a deploy interrupted. */
+export const waitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
+  const standIn = missingAgent(agent.name, missing);
+  return {
+    ...standIn,
+    prefix: agent.prefix,
+    limits: { ...standIn.limits, ...timeoutsOf(agent) },
+    ...asksOf(team, agent),
+    outputLimits: agent.options.tool_output_limits,
+    onInterrupt: agent.options.on_interrupt,
+  };
+};
+
 /** The agent, or its stand-in if the definition or the deployment lacks it or what it needs (CF-34). */
 const agentOf = (parts: AgentParts, name: string, standing: Standing | null, variant: Variant): Agent => {
   const { agents } = parts.team;
@@ -174,7 +187,7 @@ const agentOf = (parts: AgentParts, name: string, standing: Standing | null, var
   const gone = [name, ...(standing?.chain ?? [])].find((each) => !agents.some((one) => one.name === each));
   if (agent === undefined || gone !== undefined) return missingAgent(name, `agent ${gone ?? name}`);
   const lacks = lacksOf(parts, agent);
-  if (lacks.length > 0) return missingAgent(name, lacks.join(", "));
+  if (lacks.length > 0) return waitingAgent(parts.team, agent, lacks.join(", "));
   return buildAgent(parts, { agent, standing }, variant);
 };
 

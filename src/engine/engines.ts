@@ -3,6 +3,7 @@ import type { Json } from "../chat/message.ts";
 import { unreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
+import { waitingAgent } from "./agents.ts";
 import { keptMs } from "./access/definitions.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
@@ -23,11 +24,22 @@ export interface Engines {
 }
 
 /** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait (CF-34). */
-const unavailable = (engine: Engine, revision: string, missing: string): Engine => ({
-  ...engine,
-  revision,
-  agent: (name) => missingAgent(name, missing),
-});
+const unavailable = (
+  engine: Engine,
+  revision: string,
+  { missing, waiting }: Extract<Pinned, { ok: false }>,
+): Engine => {
+  const lacks = missing.join(", ");
+  return {
+    ...engine,
+    revision,
+    agent: (name) => {
+      const agent = waiting?.agents.find((each) => each.name === name);
+      if (agent === undefined) return missingAgent(name, lacks);
+      return waitingAgent({ ...engine.team, ...waiting }, agent, lacks);
+    },
+  };
+};
 
 /** A stored definition as a team with the deployed connections, or what is lacking. */
 const teamOf = (deployed: Team, revision: string, definition: string): Pinned => {
@@ -47,9 +59,7 @@ export const createEngines = (given: EngineOptions): Engines => {
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
     const found = teamOf(options.team, revision, definition);
-    return found.ok
-      ? createEngine({ ...options, team: found.team })
-      : unavailable(deployed, revision, found.missing.join(", "));
+    return found.ok ? createEngine({ ...options, team: found.team }) : unavailable(deployed, revision, found);
   };
   return {
     deployed: () => deployed,

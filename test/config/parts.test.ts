@@ -408,7 +408,7 @@ test("CF-31, CF-32: a price is a connection, also the first of a model and one t
 test("CF-34: a pinned definition whose provider is gone names it", async () => {
   const old = await built(team());
   const deployed = await built(team().replace("name: main", "name: other"));
-  expect(withDefinition(deployed, old.revision, definitionOf(old))).toEqual({
+  expect(withDefinition(deployed, old.revision, definitionOf(old))).toMatchObject({
     ok: false,
     missing: ["provider main (anthropic)"],
   });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { engineOf } from "../../durable-objects/team-parts.ts";
 import type { Session } from "../../src/agent/state.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
@@ -7,6 +7,7 @@ import type { Engine } from "../../src/engine/engine.ts";
 import { openBench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
+import { scripted } from "../support/scripts.ts";
 import { engineOptions, teamOf } from "../support/teams.ts";
 import type { EngineExtras } from "../support/teams.ts";
 import { lastEvent, lastText, say, wireEnv } from "./harness.ts";
@@ -131,6 +132,22 @@ test("CF-34: after 24 hours the run fails config_changed, with what was lacking"
   expect(bench.alarm()).toBeNull();
 });
 
+test("CF-34 RE-3: the deadline of a run that waits for its agent fires in its own second", async () => {
+  const timed = (toolboxes: string): string =>
+    team("Old", toolboxes).replace(
+      "effects: []",
+      "effects: [], middleware: [{ kind: timeout, params: { duration: 90s, count: wall } }]",
+    );
+  const bench = opened(await afterDeploy(await deployedOf(timed("[probe]"), probes()), timed("[]")));
+  bench.send("Go");
+  await bench.idle();
+  expect(bench.ok("get")).toMatchObject({ waiting_for: [{ kind: "config" }] });
+  expect(bench.alarm()).toBe(bench.now() + 90_000);
+  await bench.pass(90_000);
+  expect(lastEvent(bench, "run_end")).toMatchObject({ state: "failed", reason: "deadline_exceeded" });
+  expect(bench.alarm()).toBeNull();
+});
+
 test("CF-34: a provider that is gone, or is of another kind now, is named", async () => {
   await waits(team("New").replace("name: p,", "name: q,"), "provider p (scripted)", probes());
   const other =
@@ -143,6 +160,58 @@ test("CF-34: a waiting run can be cancelled", async () => {
   bench.ok("cancel");
   await bench.idle();
   expect(lastEvent(bench, "run_end")).toMatchObject({ state: "cancelled" });
+});
+
+describe.each([
+  ["toolbox", team("New", "[]").replace("name: p,", "name: script,")],
+  ["provider", team("New", "[]")],
+])("CF-34 RE-P13: a deploy takes the %s of a parked or running call away", (_, without) => {
+  const asking =
+    "permissions: { rules: [{ tool: fire, action: ask, on_timeout: approve, ask_timeout: 10m }] }";
+  const takenAway = async (agent: string, more = "") => {
+    const fires = "{ reply: [{ call: fire, args: { name: a } }] }";
+    const yaml = scripted(`replies: [${fires}, { reply: [{ text: Done. }] }]`, agent, more);
+    const probe = createProbe(false);
+    const tools = { toolboxes: [probe.toolbox] };
+    const old = await deployedOf(yaml, tools);
+    const bench = opened(old);
+    bench.send("Go");
+    await bench.steps();
+    probe.instant = true;
+    bench.deploy(await afterDeploy(old, without));
+    await bench.idle();
+    const restored = async (): Promise<void> => {
+      expect(bench.ok("get")).toMatchObject({ waiting_for: [{ kind: "config" }] });
+      bench.deploy(await afterDeploy(old, yaml, tools));
+      await bench.idle();
+      expect(lastEvent(bench, "run_end")).toMatchObject({ state: "completed" });
+    };
+    return { bench, probe, restored };
+  };
+
+  test("CF-34 SE-30: a call that is approved meanwhile waits for it, and runs once it is back", async () => {
+    const { bench, probe, restored } = await takenAway("", asking);
+    const [ask = ""] = Object.keys(bench.state().asks);
+    bench.ok("answer", { ask, decision: "approve" });
+    await bench.idle();
+    await restored();
+    expect(probe.names()).toEqual(["fire(a)"]);
+  });
+
+  test("CF-34 SE-28: an ask that nobody answers meanwhile ends as its definition says", async () => {
+    const { bench, probe, restored } = await takenAway("", asking);
+    await bench.pass(600_000);
+    expect(lastEvent(bench, "ask_expired")).toMatchObject({ applied: "approve" });
+    await restored();
+    expect(probe.names()).toEqual(["fire(a)"]);
+  });
+
+  test("CF-34 SE-32: a call that the deploy interrupted goes by its agent's on_interrupt", async () => {
+    const { bench, probe, restored } = await takenAway("options: { on_interrupt: { fire: rerun } }");
+    await restored();
+    expect(probe.calls.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(lastEvent(bench, "tool_call_end")).toMatchObject({ outcome: "ok" });
+  });
 });
 
 test("CF-34: a toolbox with one tool less lets agents that use the others go on", async () => {

@@ -76,7 +76,9 @@ const judged = (draft: Draft, ask: Ask, call: Call, args: string): CallPlan => {
   return agentOf(draft, ask.thread).judge({ name: call.call.name, args }, grantsOf(draft), depth);
 };
 
+/** A call whose agent the deployment lacks waits for it: nothing but that forbids it (CF-34). */
 const approved = (draft: Draft, ask: Ask, call: Call): AnswerEffect => {
+  if (agentOf(draft, ask.thread).missing !== null) return { do: "start", edited: null };
   const plan = judged(draft, ask, call, call.call.args);
   return plan.verdict === "deny"
     ? { do: "settle", status: "denied", text: `denied: a rule forbids this call (${plan.by})` }
