@@ -7,8 +7,8 @@ import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
 import { mergeUsage } from "./usage.ts";
 
-/** Bounds of one reply (MO-20): UTF-8 bytes of text and of one call's arguments, and calls that may run. */
-const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64 } as const;
+/** Bounds of one reply (MO-20): UTF-8 bytes of text and of one call's arguments, calls that may run, characters of the model's name. */
+const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64, model: 200 } as const;
 
 interface Item {
   readonly kind: "text" | "reasoning" | "call";
@@ -156,7 +156,7 @@ const attach = (reply: Reply, { item, data }: Extract<ModelEvent, { type: "opaqu
 const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): void => {
   if (reply.started) impossible(reply, "a second start");
   reply.started = true;
-  if (event.model !== "") reply.model = event.model;
+  if (event.model !== "") reply.model = event.model.slice(0, replyLimits.model).toWellFormed();
   reply.requestId = event.requestId;
 };
 

@@ -150,6 +150,11 @@ test("MO-20: more than 1 MiB of arguments in one call ends the attempt, two call
   expect((await failureOf(collected([...two, [input(1, "x")], [end()]]))).code).toBe("protocol_error");
 });
 
+test("MO-20: of the model that a server says it is, no more is kept than a name has", async () => {
+  const { model } = await collected([[{ type: "start", model: "m".repeat(3_000_000) }, text("a"), end()]]);
+  expect(model).toBe("m".repeat(200));
+});
+
 test("MO-23: neither text nor call is empty; reasoning alone and blank text are", async () => {
   const reasoning: ModelEvent = { type: "reasoning", item: 0, text: "Hm" };
   expect((await collected([[start, end()]])).empty).toBe(true);
