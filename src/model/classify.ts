@@ -4,7 +4,7 @@ import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
 import { isOverflow } from "./overflow.ts";
-import { retryAfterMs, shouldRetry } from "./rate-headers.ts";
+import { retryAfterMs, shouldRetry, toldWait } from "./rate-headers.ts";
 import type { HeaderSource } from "./rate-headers.ts";
 
 /** An error answer: an HTTP response that is no reply, or an error inside a stream (then `status` is absent or 200). */
@@ -144,7 +144,7 @@ const messageOf = (code: ModelErrorCode, { types }: Told, status: number | undef
 /** The wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */
 const waitOf = (headers: HeaderSource, { details }: Told, now: number): number | undefined => {
   const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
-  const inBody = seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000);
+  const inBody = seconds === undefined ? undefined : toldWait(Number(seconds) * 1000);
   return retryAfterMs(headers, now) ?? inBody;
 };
 

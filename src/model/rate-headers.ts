@@ -12,16 +12,25 @@ const figure = (text: string | null): number | undefined => {
   return Number.isFinite(value) && value >= 0 ? value : undefined;
 };
 
+const day = 86_400_000;
+/** Longer waits are told by servers that lie: no calendar need hold them. */
+const longestWait = 366 * day;
+/** No vendor counts over longer; a reset beyond would close the provider to all sessions on a wrong figure. */
+const longestWindow = day;
+
+/** A wait of so many milliseconds as it is believed. */
+export const toldWait = (ms: number): number => Math.min(Math.ceil(ms), longestWait);
+
 /** Milliseconds to wait by `retry-after-ms` or `retry-after` (seconds or date); undefined if absent or unreadable (MO-26). */
 export const retryAfterMs = (headers: HeaderSource, now: number): number | undefined => {
   const exact = figure(headers.get("retry-after-ms"));
-  if (exact !== undefined) return Math.ceil(exact);
+  if (exact !== undefined) return toldWait(exact);
   const text = headers.get("retry-after");
   const seconds = figure(text);
-  if (seconds !== undefined) return Math.ceil(seconds * 1000);
+  if (seconds !== undefined) return toldWait(seconds * 1000);
   if (text === null || !/[a-z]{3}/i.test(text)) return undefined;
   const date = Date.parse(text);
-  return Number.isNaN(date) || date < now ? undefined : date - now;
+  return Number.isNaN(date) || date < now ? undefined : toldWait(date - now);
 };
 
 /** `x-should-retry`, which overrides the retry column of MO-25. */
@@ -56,7 +65,7 @@ const windows = [
 
 /**
  * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and its
- * reset lies ahead. A missing `remaining` is not exhaustion (MO-30).
+ * reset lies ahead, within a day. A missing `remaining` is not exhaustion (MO-30).
  */
 export const holdUntil = (headers: HeaderSource, now: number): number | undefined => {
   let until: number | undefined;
@@ -65,7 +74,8 @@ export const holdUntil = (headers: HeaderSource, now: number): number | undefine
     if (left === undefined || left > 1) continue;
     const text = headers.get(reset);
     const at = text === null ? undefined : resetAt(text.trim(), now);
-    if (at !== undefined && at > now) until = Math.max(until ?? 0, Math.ceil(at));
+    if (at !== undefined && at > now && at <= now + longestWindow)
+      until = Math.max(until ?? 0, Math.ceil(at));
   }
   return until;
 };

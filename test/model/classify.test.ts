@@ -221,6 +221,9 @@ test.each<[Record<string, string>, number | undefined]>([
   [{ "retry-after": "-5" }, undefined],
   [{ "retry-after": "soon" }, undefined],
   [{ "retry-after": "" }, undefined],
+  [{ "retry-after": "1e306" }, 366 * 86_400_000],
+  [{ "retry-after-ms": "1e308" }, 366 * 86_400_000],
+  [{ "retry-after": "Fri, 31 Dec 9999 00:00:00 GMT" }, 366 * 86_400_000],
   [{ "retry-after-ms": "250", "retry-after": "9" }, 250],
   [{ "retry-after-ms": "x", "retry-after": "9" }, 9000],
   [{}, undefined],
@@ -253,6 +256,11 @@ test("MO-25 MO-41: nothing of a body gets into the message but known error types
     requestId: "req_9",
     message: "The provider is overloaded (HTTP 529, overloaded_error).",
   });
+});
+
+test("MO-26: a wait told in the body ends within a year, too", () => {
+  const body = error({ details: [{ retryDelay: `${"9".repeat(400)}s` }] });
+  expect(at(429, body).retryAfterMs).toBe(366 * 86_400_000);
 });
 
 const hold = (headers: Record<string, string>) => {
@@ -290,4 +298,7 @@ test("MO-30: a missing remaining is not exhaustion, a past or unreadable reset h
     }),
   ).toBeUndefined();
   expect(hold({})).toBeUndefined();
+  const told = (reset: string) =>
+    hold({ "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset });
+  expect(["24h", "25h", "1e9", "1e300", "1e306"].map(told)).toEqual([86_400_000, ...Array<undefined>(4)]);
 });
