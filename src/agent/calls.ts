@@ -7,11 +7,13 @@ import {
   changeCall,
   changeCounters,
   changeRun,
+  changeThread,
   emit,
   runOf,
   threadOf,
 } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import type { Ask } from "./events.ts";
 import { callsReached } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
 import type { Reached } from "./budget-types.ts";
@@ -157,23 +159,37 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Whether a steer skips an open call: it has not begun, or waits for a person (SE-25). */
-const isSkipped = ({ status, attempts, parkedOn }: Call): boolean =>
-  status === "planned" || parkedOn === "time" ? attempts === 0 : parkedOn === "ask";
+/** Whether a call asks its caller something (AG-28). */
+const asksCaller = ({ parkedOn, waits }: Call): boolean => parkedOn === "thread" && waits === undefined;
+
+/** Whether a steer skips an open call: it has not begun, or waits for an answer (SE-25). */
+const isSkipped = (call: Call): boolean => {
+  const { status, attempts, parkedOn } = call;
+  if (status === "planned" || parkedOn === "time") return attempts === 0;
+  return parkedOn === "ask" || asksCaller(call);
+};
 
 /** Whether a call goes on by itself for now: its tool is running, or its children are. */
 const goesOn = ({ status, waits }: Call): boolean =>
   status === "running" || (status === "parked" && waits !== undefined);
 
+/** What a parked call asks of the outside; undefined if nothing. */
+const askKind = ({ state }: Draft, { parkedOn, ask }: Call): Ask["kind"] | undefined =>
+  parkedOn === "ask" ? state.asks[ask ?? ""]?.kind : undefined;
+
 /** Whether the tool of an open call has seen it; one that only asked a question has done nothing. */
-const hasActed = (draft: Draft, { status, attempts, parkedOn, ask }: Call): boolean => {
-  if (status === "running" || parkedOn === "thread") return true;
-  const asked = parkedOn === "ask" && draft.state.asks[ask ?? ""]?.kind !== "approval";
+const hasActed = (draft: Draft, call: Call): boolean => {
+  const { status, attempts, parkedOn } = call;
+  if (status === "running") return true;
+  if (parkedOn === "thread") return !asksCaller(call);
+  const asked = parkedOn === "ask" && askKind(draft, call) !== "approval";
   return attempts > 0 && !asked;
 };
 
+/** What a client was given it may have done; a steer settles that as skipped all the same (SE-25). */
 const endingOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
-  if (!hasActed(draft, call)) return textResult(call.call, how, synthesised[how]);
+  const isGiven = how === "cancelled" && askKind(draft, call) === "client_tool";
+  if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, synthesised[how]);
   if (how === "skipped") return textResult(call.call, "unknown", synthesised.unknown);
   return textResult(call.call, "cancelled", synthesised.cancelledRunning);
 };
@@ -191,7 +207,14 @@ export const openCallsEnded = (
     const result = endingOf(draft, call, how);
     if (call.ask !== null && call.status === "parked") askDropped(draft, threadId, call.ask);
     callClosed(draft, threadId, result);
+    if (asksCaller(call)) questionForgotten(draft, threadId);
   }
+};
+
+/** A called agent does not ask its caller any more. */
+const questionForgotten = (draft: Draft, threadId: string): void => {
+  const { child } = threadOf(draft, threadId);
+  if (child !== null) changeThread(draft, threadId, { child: { ...child, question: null } });
 };
 
 /** Closes an open ask that nobody need answer any more. */

@@ -389,6 +389,13 @@ describe("SE-28: client tools", () => {
     expect(results(late.bench)[0]).toMatch(/^error: timeout: /);
   });
 
+  test("SE-8 SE-31: a cancel does not say that what the client was given did not run", async () => {
+    const { bench } = await run(yaml("args: { n: 1 }"), open);
+    bench.ok("cancel");
+    await bench.idle();
+    expect(results(bench)).toEqual(["cancelled: cancelled: It was running; it may have taken effect."]);
+  });
+
   test("SE-2 TB-38: arguments that do not fit the client's schema never reach it", async () => {
     const { bench } = await run(yaml("args: { n: x }"), open);
     expect(openAsks(bench)).toEqual([]);

@@ -301,6 +301,24 @@ describe("SE-33: after a crash", () => {
     expect(results(bench)[0]).toContain(why);
   });
 
+  test("SE-32 SE-30 RE-P5: a repetition is approved by itself, not by what is remembered for others", async () => {
+    const replies = `replies: [{ reply: [{ call: fire, args: { name: a } }, { call: submit }] }, ${done}]`;
+    const { bench, probe } = await play(replies, {
+      instant: false,
+      agent: "options: { on_interrupt: { fire: ask } }",
+      team: "permissions: { rules: [{ tool: submit, action: ask }] }",
+    });
+    bench.send("Go");
+    await bench.steps();
+    bench.crash();
+    await bench.steps();
+    const [submit = ""] = openAsks(bench);
+    bench.ok("answer", { ask: submit, decision: "approve", remember: "session" });
+    await bench.steps();
+    expect(openAsks(bench)).toHaveLength(1);
+    expect(probe.names()).toEqual(["fire(a)", "submit()"]);
+  });
+
   test("SE-33: a call is rerun three times, then unknown", async () => {
     const { bench, probe } = await play(`replies: [{ reply: [{ call: look }] }, ${done}]`, {
       instant: false,

@@ -196,6 +196,33 @@ test("AG-28: if the caller's run ends first, the child stays; an answer in a lat
   checkInvariants(made.bench, ["in_1", "in_2"]);
 });
 
+test("SE-25 AG-28: a person who steers a child that asks its caller settles the question; an answer comes too late", async () => {
+  const made = await crew([
+    member(
+      "lead",
+      [said(spawn([task("coder")])), said("So."), said(answer("spawn_agents", "Tabs.")), done, done],
+      interactive,
+    ),
+    member("coder", [said(asking("Tabs?")), said(["fire", {}]), said("Coded.")]),
+  ]);
+  const { bench, probe } = made;
+  probe.instant = false;
+  bench.send("Go");
+  await bench.steps();
+  const { child } = openQuestion(made);
+  bench.send("Spaces", { thread: child, on_busy: "steer" });
+  await bench.steps();
+  expect(bench.state().threads[child]?.child?.question).toBeNull();
+  expect(resultsOf(made, child)).toEqual(["skipped: skipped: Not started: a new message arrived first."]);
+  bench.send("And now?");
+  await bench.steps();
+  expect(resultsOf(made).at(-1)).toContain("it has no open question");
+  probe.calls[0]?.finish();
+  await bench.idle();
+  expect(endings(made)).toContain("coder completed:end_turn");
+  checkInvariants(bench, ["in_1"]);
+});
+
 test("AG-28: a child that nobody waits for asks by a message, and its answer is taken", async () => {
   const made = await crew([
     member(

@@ -150,7 +150,8 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
   draft.state = { ...draft.state, grants: [...draft.state.grants, grant] };
   for (const other of Object.values(draft.state.asks)) {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
-    if (other.kind !== "approval" || waiting === null) continue;
+    // To repeat what a crash interrupted is allowed by nothing but its own answer (SE-32).
+    if (other.kind !== "approval" || waiting === null || waiting.attempts > 0) continue;
     const plan = judged(draft, other, waiting, waiting.call.args);
     if (plan.verdict === "allow")
       askAnswered(
