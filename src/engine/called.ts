@@ -49,8 +49,11 @@ export const withCallersModel = (
   if (standing === null) return agent;
   const chosen = standing.provider === null ? undefined : providerOf(team, standing.provider);
   if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model, fallbacks: [] };
-  const caller = team.agents.find(({ name }) => name === standing.chain.at(-1));
-  const model = caller?.delegation.model;
+  // A nameless agent has its caller's model, which may be that caller's caller's choice (AG-14).
+  const callers = standing.chain.slice(standing.adHoc === null ? -1 : -2).toReversed();
+  const model = callers
+    .map((each) => team.agents.find(({ name }) => name === each)?.delegation.model)
+    .find((each) => each !== undefined);
   if (override !== null || model === undefined || agent.model !== undefined) return agent;
   const target = resolveModel(team, model, agent);
   return target === null

@@ -89,6 +89,23 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     expect(eventsAs(made, "turn_start").filter(({ thread }) => thread === child)).toHaveLength(2);
   });
 
+  test("AG-14: it has its caller's provider, also one that the caller was given", async () => {
+    const made = await mission([
+      member("lead", [said(delegate("coder")), done], "delegation: { model: p_writer }"),
+      member("coder", [done], "delegation: { ad_hoc: true }"),
+      member("writer", [said(["spawn_agent", { task: "Count" }]), done, done]),
+    ]);
+    const [coder, nameless] = childIds(made);
+    const usedBy = (thread: string | undefined): readonly string[] => [
+      ...new Set(
+        eventsAs(made, "llm_request_start").flatMap((event) =>
+          event.thread === thread ? event.data.provider : [],
+        ),
+      ),
+    ];
+    expect([usedBy(coder), usedBy(nameless)]).toEqual([["p_writer"], ["p_writer"]]);
+  });
+
   test("AG-14: without delegation.ad_hoc there is no spawn_agent", async () => {
     const made = await mission([
       member("lead", [said(["spawn_agent", { task: "Count" }]), done]),
