@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callsOf, effectiveTools } from "../../src/engine/effective-tools.ts";
+import { callsOf, effectiveTools, withinCeiling } from "../../src/engine/effective-tools.ts";
 import type { Standing } from "../../src/agent/standing.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
@@ -9,13 +9,14 @@ import {
   crew,
   crewYaml,
   delegate,
+  eventsAs,
   replies,
   resultsOf,
   said,
   spawn,
   task,
 } from "../support/crew.ts";
-import type { Member } from "../support/crew.ts";
+import type { Crew, Member } from "../support/crew.ts";
 import { createProbe } from "../support/probe.ts";
 import { teamOf } from "../support/teams.ts";
 import * as z from "zod";
@@ -188,7 +189,17 @@ test("AG-19 AG-28: an edge lists request_input only where the caller can answer,
 
 describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆ ceiling, and dispatch refuses the rest", () => {
   const done = said("Done.");
-  const ceiling = ["look", "*agent*", "handoff", "task_complete", "*_child", "check_children"];
+  const ceiling = [
+    "look",
+    "delegate_to_agent",
+    "spawn_agent*",
+    "dispatch_tasks",
+    "handoff",
+    "task_complete",
+    "steer_child",
+  ];
+  const isBelow = (made: Crew): boolean =>
+    made.bench.requests.every(({ tools }) => tools.every(({ name }) => withinCeiling(name, ceiling)));
   const trying = said(["look", {}], ["put", {}]);
   const member = (name: string, script: readonly string[], yaml: string): Member => ({
     name,
@@ -201,6 +212,12 @@ describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆
     delegate: { lead: [said(delegate("coder")), done] },
     spawn: { lead: [said(spawn([task("coder")])), done] },
     background: { lead: [said(delegate("coder", { async: true })), done, done] },
+    dispatch: {
+      lead: [
+        said(["dispatch_tasks", { tasks: [{ id: "t", agent: "coder", message: "Try", blocking: true }] }]),
+        done,
+      ],
+    },
     "ad hoc": { lead: [said(["spawn_agent", { task: "Try" }]), done] },
     handoff: {
       lead: [said(delegate("writer")), done],
@@ -236,33 +253,34 @@ describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆
         expect(looked).toBe("ok: look() done");
         expect(put).toMatch(/^denied: not_permitted:/);
         expect(made.probe.names()).not.toContain("put()");
-        for (const { tools } of made.bench.requests)
-          expect(tools.map(({ name }) => name)).not.toContain("put");
+        expect(isBelow(made)).toBe(true);
       });
     }
   }
 
-  test("AG-19 ★: a steered child keeps its tools; its own works, the caller's alone is a refusal", async () => {
-    const made = await crew([
-      member("lead", [said(delegate("coder")), done], ""),
-      member(
-        "coder",
-        [said(["look", {}]), said(["look", {}], ["put", {}]), done],
-        "toolboxes: [{ name: probe, tools: [look] }]",
-      ),
-    ]);
-    made.bench.send("Go");
-    made.bench.hold = true;
-    await made.bench.steps();
-    made.bench.release();
-    made.bench.hold = true;
-    await made.bench.steps();
-    const [child = ""] = childIds(made);
-    made.bench.send("Try put", { thread: child, on_busy: "steer" });
-    made.bench.release();
-    await made.bench.idle();
-    expect(resultsOf(made, child).at(-1)).toBe("denied: not_permitted: coder may not use put");
-  });
+  for (const inherit of policies)
+    test(`AG-19 ★: steer, ${inherit}: the child keeps its tools; what is not among them is a refusal`, async () => {
+      const made = await crew(
+        [
+          member("lead", [said(delegate("coder")), done], `delegation: { inherit: ${inherit} }`),
+          member("coder", [said(["look", {}]), trying, done], "toolboxes: [{ name: probe, tools: [look] }]"),
+        ],
+        inherit === "union" ? { create: { tools: ceiling } } : {},
+      );
+      made.bench.send("Go");
+      made.bench.hold = true;
+      await made.bench.steps();
+      made.bench.release();
+      made.bench.hold = true;
+      await made.bench.steps();
+      const [child = ""] = childIds(made);
+      made.bench.send("Try put", { thread: child, on_busy: "steer" });
+      made.bench.release();
+      await made.bench.idle();
+      expect(eventsAs(made, "steering_injected")).toHaveLength(1);
+      expect(resultsOf(made, child).at(-1)).toMatch(/^denied: not_permitted: /);
+      expect(inherit !== "union" || isBelow(made)).toBe(true);
+    });
 
   test("AG-19 TB-6: an inherited tool obeys both agents' rules, the stricter wins", async () => {
     const rule = "{ tool: put, action: deny, reason: Not by others }";
