@@ -16,7 +16,7 @@ import type { Claims, SigningKey } from "./tokens.ts";
 /** A signing key signs for a day and verifies for another: far longer than a token lives. */
 const rotationMs = 24 * 3_600_000;
 
-const origin = z.string().refine((text) => {
+const originSchema = z.string().refine((text) => {
   const url = URL.parse(text);
   return url !== null && url.origin === text && /^https?:$/.test(url.protocol);
 }, "an origin is scheme, host and port only, like https://app.example.com");
@@ -26,7 +26,7 @@ export const mintTokenSchema = z.strictObject({
   scopes: z.array(scopeSchema).min(1).optional(),
   /** Seconds. */
   ttl: z.int().min(1).max(3600),
-  origin: origin.optional(),
+  origin: originSchema.optional(),
 });
 
 /** A minted token as the API shows it, once. */
@@ -62,7 +62,7 @@ function currentKey(tables: Tables, now: number): SigningKey {
 }
 
 /**
- * Mints a token for one session: no scope the minter lacks, no longer life than its own. Repeated under the same
+ * Mints a token for one session: no scope the minter lacks, no longer life than its own, no origin but its own. Repeated under the same
  * idempotency key it is the same token, signed anew: only its claims are stored.
  */
 export async function mintToken(
@@ -79,6 +79,12 @@ export async function mintToken(
       errors: [{ pointer: "/scopes", code: "scope_missing", message: `Leave out ${missing}.` }],
     });
   }
+  const { origin = body.origin } = principal;
+  if (body.origin !== undefined && body.origin !== origin) {
+    return refuse("scope_missing", "The minter itself is bound to another origin.", {
+      errors: [{ pointer: "/origin", code: "scope_missing", message: "Leave it out." }],
+    });
+  }
   const exp = Math.min(now + body.ttl * 1000, principal.expires ?? Number.MAX_SAFE_INTEGER);
   const { kid } = currentKey(tables, now);
   const { value: claims, replayed } = once((): Claims => ({
@@ -88,12 +94,12 @@ export async function mintToken(
     exp,
     by: principal.by,
     kid,
-    ...(body.origin === undefined ? {} : { origin: body.origin }),
+    ...(origin === undefined ? {} : { origin }),
   }));
   const signer = replayed && claims.exp <= now ? null : signingKey(tables, claims.kid);
   if (signer === null)
     return refuse("idempotency_key_reused", "The token of this Idempotency-Key is over: use a new key.");
   const token = await signToken(claims, signer);
-  const { session, origin = null } = claims;
-  return { token, session, scopes: claims.scopes, expires_at: claims.exp, origin, replayed };
+  const { session, exp: expires_at, origin: bound = null } = claims;
+  return { token, session, scopes: claims.scopes, expires_at, origin: bound, replayed };
 }

@@ -143,6 +143,20 @@ test("AP-13: a token has no scope and no lifetime beyond its minter's", async ()
   expect(minted).toMatchObject({ scopes: ["sessions:read"], expires_at: now + 5000 });
 });
 
+test("AP-13: a token that a bound one mints is bound to the same origin", async () => {
+  const { tables } = memoryTables();
+  const origin = "https://app.example.com";
+  const minter: Principal = { ...operator, session: "s_1", scopes: ["tokens:mint", "sessions:read"], origin };
+  const mint = (more: object) => mintToken(tables, minter, { session: "s_1", ttl: 60, ...more }, now);
+  for (const asked of [{}, { origin }]) {
+    const { token } = await mint(asked);
+    expect(await principalOf(tables, token)).toMatchObject({ origin });
+  }
+  await expect(mint({ origin: "https://other.example" })).rejects.toMatchObject({
+    problem: { code: "scope_missing", errors: [{ pointer: "/origin" }] },
+  });
+});
+
 test("RE-T3: forged, unsigned and altered tokens are refused", async () => {
   const { tables } = memoryTables();
   const { token } = await mintToken(tables, operator, { session: "s_1", ttl: 60 }, now);
