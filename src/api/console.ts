@@ -32,7 +32,16 @@ const file = (path: string, type: string, text: string): Route => ({
     }),
 });
 
+/** Who opens the address that `npm start` prints gets the page. */
+const front: Route = {
+  method: "GET",
+  path: "/",
+  scope: "open",
+  handle: () => new Response(null, { status: 302, headers: { Location: "/console" } }),
+};
+
 export const consoleRoutes: readonly Route[] = [
+  front,
   file("/console", "text/html", page),
   file("/console/console.js", "text/javascript", script),
   file("/console/console.css", "text/css", style),

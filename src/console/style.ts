@@ -16,6 +16,7 @@ footer { border-top-width: 1px; }
 #composer textarea { flex: 1 1 20rem; }
 input, select, textarea, button { font: inherit; padding: 0.25rem 0.5rem; }
 #log { flex: 1; overflow-y: auto; padding: 1rem; display: flex; flex-direction: column; gap: 0.6rem; }
+#log:empty::before { content: "New session begins a conversation with the chosen agent."; opacity: 0.65; }
 #log > *, .ask { max-width: 54rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 .user { align-self: flex-end; background: var(--soft); border-radius: 0.6rem; padding: 0.4rem 0.8rem; }
 [data-agent] { margin-left: 1.5rem; }

@@ -33,6 +33,7 @@ test("AP-11: the open routes are the two probes and the console's files, all oth
   expect(routes.filter((route) => route.scope === "open").map(({ path }) => path)).toEqual([
     "/healthz",
     "/readyz",
+    "/",
     "/console",
     "/console/console.js",
     "/console/console.css",

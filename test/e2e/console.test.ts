@@ -62,7 +62,8 @@ afterEach(async () => {
 
 /** Opens the page and a new session; gives the session's id. */
 const openSession = async (): Promise<string> => {
-  await page.goto(`${server.url}/console`);
+  await page.goto(server.url);
+  expect(page.url()).toBe(`${server.url}/console`);
   await page.locator("#agent option").first().waitFor({ state: "attached" });
   await page.getByRole("button", { name: "New session" }).click();
   await page.locator('#connection[data-state="live"]').waitFor();
