@@ -246,3 +246,26 @@ test("CF-34: a run whose effect the deployment took away waits, and goes on when
   await bench.idle();
   expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
+
+test("EF-42 CF-34: the view of a turn outlives another version of its effect; without the effect it says what is missing", async () => {
+  const team = await teamOf(yaml("effects: [{ kind: own }]"), { effects: [own("own", "inject")] });
+  const engines = (effects: readonly Effect[]) => createEngines(engineOptions(team, { effects })).deployed();
+  const noting = (text: string): Effect => own("own", "inject", () => ({ edits: [{ inject: { text } }] }));
+  const bench = openBench({ engine: engines([noting("Old advice.")]) });
+  bench.ok("create");
+  bench.send("Go");
+  await bench.idle();
+  const view = () => bench.perform("context", { run: "run_1", turn: 1 });
+  const before = view();
+  expect(JSON.stringify(before)).toContain("Old advice.");
+  bench.deploy(engines([noting("New advice.")]));
+  expect(view()).toEqual(before);
+  bench.deploy(engines([]));
+  expect(view()).toMatchObject({
+    ok: false,
+    problem: {
+      code: "not_found",
+      detail: "this deployment lacks what this turn was made with: effect own",
+    },
+  });
+});

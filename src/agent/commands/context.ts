@@ -138,6 +138,8 @@ const shownAs = (
 ): Answer => {
   const now = seenAt(parts, row, saw);
   const agent = parts.agentOf(row.agent, saw.override, standingOf(parts, row));
+  if (agent.missing !== null)
+    return refuse("not_found", `this deployment lacks what this turn was made with: ${agent.missing}`);
   const lane = laneOf(agent, saw);
   if (lane === undefined) return refuse("not_found", "this deployment no longer has the model of this turn");
   const request = requestOf(parts, now, saw, agent, lane);
