@@ -162,19 +162,29 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     expect(made.bench.requests.filter(({ context }) => context.agent === "coder")).toHaveLength(1);
   });
 
-  test("AG-22: timeout_seconds narrows a child's time", async () => {
-    const made = await crew(
-      [
-        member("lead", [said(spawn([task("coder", { timeout_seconds: 10 })])), done]),
-        member("coder", [said(["look", {}]), done]),
-      ],
-      { instant: false },
-    );
-    made.bench.send("Go");
-    await made.bench.steps();
-    await made.bench.tick(10_000);
-    await made.bench.pass(5_000);
-    expect(itemsOf(made)[0]).toMatchObject({ state: "failed", reason: "deadline_exceeded" });
+  test("AG-22: of a task's timeout_seconds and the agent's own time the shorter ends it", async () => {
+    const own = (seconds: number): string =>
+      `middleware: [{ kind: timeout, params: { duration: ${seconds}s, count: wall } }]`;
+    for (const [given, yaml] of [
+      [10, ""],
+      [10, own(60)],
+      [60, own(10)],
+    ] as const) {
+      const made = await crew(
+        [
+          member("lead", [said(spawn([task("coder", { timeout_seconds: given })])), done]),
+          member("coder", [said(["look", {}]), done], yaml),
+        ],
+        { instant: false },
+      );
+      made.bench.send("Go");
+      await made.bench.steps();
+      await made.bench.tick(9_999);
+      expect(endings(made)).toEqual([]);
+      await made.bench.tick(1);
+      await made.bench.pass(5_000);
+      expect(itemsOf(made)[0]).toMatchObject({ state: "failed", reason: "deadline_exceeded" });
+    }
   });
 
   test("SE-14 AG-16: the session's own output schema is for the person's answer, not for a child's", async () => {
