@@ -27,6 +27,14 @@ export const reveal = (text: string, field: string, read: SecretReader, origin: 
   return value;
 };
 
+/** The same for what a header carries; its ends are trimmed there. */
+export const revealHeader = (text: string, field: string, read: SecretReader, origin: Origin): string => {
+  const value = reveal(text, field, read, origin);
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value.trim())) return value;
+  const wayOut = "set the secret again, without quotes or line breaks";
+  throw modelError("auth", origin, `${field}: holds characters that no header can carry; ${wayOut}`);
+};
+
 /** The key and the configured headers of one request, by lower-case name; `read` is told the key of each text. */
 export const credentials = (
   { profile, config }: { readonly profile: Profile; readonly config: ProviderConfig },

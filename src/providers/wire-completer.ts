@@ -17,7 +17,7 @@ import { endpoint } from "./address.ts";
 import { describeServed } from "./entry.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
-import { credentials, reveal } from "./secrets.ts";
+import { credentials, reveal, revealHeader } from "./secrets.ts";
 import type { SecretReader } from "./secrets.ts";
 
 export interface WireOptions {
@@ -102,7 +102,7 @@ const send = async ({
 }> => {
   const url = address(origin);
   const { secret, egress, field } = options;
-  const keys = credentials(options, (text, key) => reveal(text, `${field}.${key}`, secret, origin));
+  const keys = credentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");

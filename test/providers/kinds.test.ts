@@ -220,6 +220,21 @@ test("CF-20: an unset secret is auth and names field and command, no request is 
   expect(fake.requests.length).toBe(before);
 });
 
+test("CF-20: a secret that no header can carry is auth and names field and way out, no request is made", async () => {
+  const before = fake.requests.length;
+  for (const KEY of ["sk-\u201cone\u201d", "sk-one\nsk-two", "sk\u200bone"]) {
+    const secret = secretsOf({ KEY });
+    const { failure } = await attempt(completerFor(fake, "openai", {}, { secret }), requestOf("openai"));
+    expect(failure).toMatchObject({ code: "auth", retryable: false });
+    expect(failure?.message).toBe(
+      "providers[0].api_key: holds characters that no header can carry; set the secret again, without quotes or line breaks",
+    );
+  }
+  expect(fake.requests.length).toBe(before);
+  const ended = completerFor(fake, "openai", {}, { secret: secretsOf({ KEY: "sk-one\n" }) });
+  expect((await attempt(ended, requestOf("openai"))).failure).toBeUndefined();
+});
+
 test("CF-20: secrets are read at each use", async () => {
   fake.play(() => ({}));
   const values = { KEY: "sk-one" };
