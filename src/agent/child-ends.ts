@@ -10,6 +10,7 @@ import { peerId, peerStarted } from "./handoff.ts";
 import { lessonKept } from "./lessons.ts";
 import { findCall } from "./outcomes.ts";
 import type { RunRecord } from "./records.ts";
+import { runFinished } from "./runs.ts";
 import { treePruned } from "./threads.ts";
 import type { Child, EndedChild } from "./child.ts";
 import type { Thread } from "./state.ts";
@@ -34,7 +35,14 @@ const threadLeft = (draft: Draft, threadId: string): void => {
   draft.left.push(gone);
   draft.state = treePruned({ ...draft.state, threads }, gone.child?.root ?? "");
   for (const { id, parent, child } of Object.values(threads))
-    if (parent?.thread === threadId && child?.idle === true) threadLeft(draft, id);
+    if (parent?.thread === threadId && child?.idle === true) keptLeft(draft, id);
+};
+
+/** A thread that was kept leaves with its caller; a compaction of it that somebody asked for is over (EF-27). */
+const keptLeft = (draft: Draft, threadId: string): void => {
+  if (threadOf(draft, threadId).run !== null)
+    runFinished(draft, threadId, { state: "cancelled", reason: "cancelled", error: null });
+  threadLeft(draft, threadId);
 };
 
 /** The thread stays for the next task of its caller (AG-13). */

@@ -65,6 +65,44 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     ]);
   });
 
+  test("AG-13 EF-27 SE-46: a kept thread that is being compacted when its caller ends leaves with a finished run, which is paid for", async () => {
+    const kept = said(delegate("coder", { persistent: true }));
+    const { bench, probe } = await crew(
+      [
+        member("lead", [said(delegate("writer")), done]),
+        member("writer", [kept, kept, said(["fire", {}]), done]),
+        {
+          name: "coder",
+          script: `scenes:
+  - { name: tells, when: { purpose: compaction }, reply: [{ text: Told. }] }
+  - { name: says, reply: [{ text: { repeat: "word ", times: 4000 } }] }`,
+        },
+      ],
+      { instant: false },
+    );
+    bench.send("Go");
+    for (let turn = 0; turn < 5; turn++) await bench.steps();
+    const [, coder = ""] = childIds({ bench });
+    bench.hold = true;
+    bench.ok("compact", { thread: coder });
+    await bench.steps();
+    expect(bench.requests.at(-1)?.context).toMatchObject({ thread: coder, purpose: "compaction" });
+    for (const call of probe.calls) call.finish();
+    await bench.steps();
+    bench.release();
+    await bench.idle();
+    expect(endings({ bench })).toEqual([
+      "coder completed:end_turn",
+      "coder completed:end_turn",
+      "writer completed:end_turn",
+      "coder cancelled:cancelled",
+      "lead completed:end_turn",
+    ]);
+    const paid = bench.rows("usage").map(({ json }) => JSON.parse(String(json)) as Record<string, unknown>);
+    expect(paid.filter(({ purpose }) => purpose === "compaction")).toMatchObject([{ outcome: "cancelled" }]);
+    checkInvariants(bench, ["in_1"]);
+  });
+
   test("AG-14: an ad-hoc agent has the caller's tools without those for agents, its own prompt, and its turns", async () => {
     const prompt = "Count limpets.";
     const made = await mission([
