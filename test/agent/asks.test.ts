@@ -274,6 +274,7 @@ describe("SE-30: approvals", () => {
     [{ decision: "edit", input: { name: 5 } }, "answer_invalid"],
     [{ decision: "edit", input: "x" }, "answer_invalid"],
     [{ decision: "answer", text: "yes" }, "answer_invalid"],
+    [{ decision: "approve", input: { name: "b" } }, "answer_invalid"],
     [{ decision: "maybe" }, "invalid_request"],
     [{ decision: "approve", remember: "forever" }, "invalid_request"],
   ])("SE-30 ★: the answer %j is refused and the approval still open", async (given, code) => {

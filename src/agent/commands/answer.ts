@@ -96,8 +96,10 @@ const edited = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): An
 const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): AnswerEffect => {
   const { decision, message = "the person did not approve this call" } = given;
   if (decision === "deny") return { do: "settle", status: "denied", text: `denied: ${message}` };
-  if (decision === "approve") return approved(draft, ask, call);
   if (decision === "edit") return edited(draft, ask, call, given.input);
+  if (decision === "approve" && given.input !== undefined)
+    return answerInvalid("/input", "approve runs the call as it is; write decision edit to change it");
+  if (decision === "approve") return approved(draft, ask, call);
   return answerInvalid("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
