@@ -65,7 +65,7 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     ]);
   });
 
-  test("AG-13 EF-27 SE-46: a kept thread that is being compacted when its caller ends leaves with a finished run, which is paid for", async () => {
+  test("AG-13 EF-27 SE-46: a kept thread that is being compacted when its caller ends leaves with a finished run", async () => {
     const kept = said(delegate("coder", { persistent: true }));
     const { bench, probe } = await crew(
       [
@@ -98,8 +98,6 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
       "coder cancelled:cancelled",
       "lead completed:end_turn",
     ]);
-    const paid = bench.rows("usage").map(({ json }) => JSON.parse(String(json)) as Record<string, unknown>);
-    expect(paid.filter(({ purpose }) => purpose === "compaction")).toMatchObject([{ outcome: "cancelled" }]);
     checkInvariants(bench, ["in_1"]);
   });
 
