@@ -11,6 +11,7 @@ import { lessonKept } from "./lessons.ts";
 import { findCall } from "./outcomes.ts";
 import type { RunRecord } from "./records.ts";
 import { runFinished } from "./runs.ts";
+import { slotLeft } from "./slots.ts";
 import { treePruned } from "./threads.ts";
 import type { Child, EndedChild } from "./child.ts";
 import type { Thread } from "./state.ts";
@@ -40,6 +41,7 @@ const threadLeft = (draft: Draft, threadId: string): void => {
 
 /** A thread that was kept leaves with its caller; a compaction of it that somebody asked for is over (EF-27). */
 const keptLeft = (draft: Draft, threadId: string): void => {
+  slotLeft(draft, threadId);
   if (threadOf(draft, threadId).run !== null)
     runFinished(draft, threadId, { state: "cancelled", reason: "cancelled", error: null });
   threadLeft(draft, threadId);
