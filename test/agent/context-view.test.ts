@@ -3,6 +3,9 @@ import * as z from "zod";
 import { defineEffect } from "../../src/agent/effect.ts";
 import type { ChatEdit, Effect, EffectContext } from "../../src/agent/effect.ts";
 import type { Bench } from "../support/bench.ts";
+import { createProbe } from "../support/probe.ts";
+import { scripted } from "../support/scripts.ts";
+import { engineOf } from "../support/teams.ts";
 import { play, refused, run } from "./play.ts";
 
 interface View {
@@ -129,6 +132,18 @@ describe("EF-42: the context view", () => {
     expect(text).toContain("run_1, turn 8: tester on script/play");
     expect(text).toContain("these are the bytes that were sent");
     expect(text).toContain("noter: inject 1 message");
+  });
+
+  test("EF-42: a request that cannot be built again as it was is not verified", async () => {
+    const advising = (advice: string): string =>
+      scripted("replies: [{ reply: [{ text: Hi. }] }]", `instructions: ${advice}`);
+    const engine = (advice: string) => engineOf(advising(advice), { toolboxes: [createProbe().toolbox] });
+    const { bench } = await run("", { yaml: advising("Hurry.") });
+    expect(viewOf(bench, 1)).toMatchObject({ verified: true });
+    bench.deploy(await engine("Linger."));
+    expect(viewOf(bench, 1)).toMatchObject({ verified: false });
+    bench.deploy(await engine("Hurry."));
+    expect(viewOf(bench, 1)).toMatchObject({ verified: true });
   });
 
   test("EF-42 AP-3: another tenant sees nothing, a caller without the scope is refused, an unknown turn is 404", async () => {
