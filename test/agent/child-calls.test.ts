@@ -198,6 +198,27 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     expect(made.bench.requests.filter(({ context }) => context.agent === "coder")).toHaveLength(1);
   });
 
+  test("AG-32: a child that has 20 messages to read takes no more", async () => {
+    const child = "{{results.delegate_to_agent.child}}";
+    const steers = Array.from({ length: 21 }, () => ["steer_child", { child, message: "Hurry" }] as const);
+    const { bench } = await crew(
+      [
+        member(
+          "lead",
+          [said(delegate("coder", { async: true })), said(...steers), done],
+          "delegation: { async: true }",
+        ),
+        member("coder", [said(["look", {}]), done]),
+      ],
+      { instant: false },
+    );
+    bench.send("Go");
+    for (let turn = 0; turn < 4; turn++) await bench.steps();
+    const answers = resultsOf({ bench }).slice(1);
+    expect(answers.slice(0, 20).every((each) => each.startsWith("ok: "))).toBe(true);
+    expect(answers.slice(20)).toEqual([expect.stringMatching(/^error: limit: 20 messages wait for it/)]);
+  });
+
   test("AG-22: of a task's timeout_seconds and the agent's own time the shorter ends it", async () => {
     const own = (seconds: number): string =>
       `middleware: [{ kind: timeout, params: { duration: ${seconds}s, count: wall } }]`;

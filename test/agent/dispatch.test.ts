@@ -308,3 +308,21 @@ test("AG-11 AG-35 AG-36: an agent that reports its own failure cancels nobody; i
   expect(resultsOf(made)[0]).toContain(`## a (worker) success 0.0s\n${told}`);
   expect(chatOf(made, childIds(made)[1] ?? "").map(textsOf)).toContain(`Go on after: ${told}`);
 });
+
+test("AG-28 AG-33 (decision): whoever works on a graph's task cannot ask its caller, also where other children can", async () => {
+  const both = [
+    said(["dispatch_tasks", { tasks: [node("a")] }]),
+    said(["delegate_to_agent", { agent: "worker", task: "Do b.", context: "" }]),
+    said("All over."),
+  ];
+  const made = await mission([
+    lead(both, "options: { interaction_mode: interactive }"),
+    worker(done("a", "b"), false),
+  ]);
+  const canAsk = childIds(made).map((id) =>
+    made.bench.requests
+      .find(({ context }) => context.thread === id)
+      ?.tools.some(({ name }) => name === "request_input"),
+  );
+  expect(canAsk).toEqual([false, true]);
+});

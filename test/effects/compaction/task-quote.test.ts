@@ -136,3 +136,12 @@ test("EF-22 SE-24: it is the input that began the run, not one that joined it si
   await bench.idle();
   expect([...new Set(quotes(bench))]).toEqual(["Paint the boat"]);
 });
+
+test("EF-22: of a long request its first 2 400 characters and its last 1 600 are quoted", async () => {
+  const [bench] = (await opened([reader("lead", [4])])) as readonly [Bench];
+  bench.send(`${"a".repeat(3_000)}${"z".repeat(2_000)}`);
+  await bench.idle();
+  expect(quotes(bench).at(-1)).toBe(
+    `${"a".repeat(2_400)}\n[… 1000 characters left out …]\n${"z".repeat(1_600)}`,
+  );
+});
