@@ -122,7 +122,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     await this.#clock.drive(async () => {
       this.#pump();
       await live.driver.idle();
-      if (this.#waking.live() === live) await this.#index.flush(live.read(), true);
+      if (this.#waking.survived(live)) await this.#index.flush(live.read(), true);
     });
   }
 

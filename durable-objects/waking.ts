@@ -25,6 +25,8 @@ export interface Waking {
   readonly wake: () => Promise<Live | null>;
   readonly door: (call: SessionCall, remove: () => void) => Promise<Door>;
   readonly drop: () => void;
+  /** Whether a drive ended with what it began with: then it is no dead one, though it had nothing to store (SE-33). */
+  readonly survived: (live: Live) => boolean;
   /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up (RE-C37). */
   readonly failed: (error: unknown) => void;
 }
@@ -82,6 +84,13 @@ const inOrder = <A extends unknown[], T>(work: (...args: A) => Promise<T>): ((..
   };
 };
 
+const survivedIn =
+  (cell: Cell, strikes: Strikes): Waking["survived"] =>
+  (live) => {
+    if (cell.live === live) strikes.clear();
+    return cell.live === live;
+  };
+
 export const createWaking = (parts: WakingParts): Waking => {
   const { storage, clock } = parts;
   const { sql } = storage;
@@ -131,6 +140,7 @@ export const createWaking = (parts: WakingParts): Waking => {
     live: () => cell.live,
     wake,
     drop,
+    survived: survivedIn(cell, parts.strikes),
     failed,
     door: inOrder(async (call: SessionCall, remove: () => void) => {
       const full = await isFull(parts, call, (await wake())?.read() ?? null);

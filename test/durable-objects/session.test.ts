@@ -265,6 +265,17 @@ test("RE-C36 SE-33: a run whose drives die before any commit ends poisoned; the 
   expect(await brokenInvariants(session, ["i1", "i2"], [])).toEqual([]);
 });
 
+test("SE-33 RE-P12: drives that end with nothing to do are no dead ones: a run that waits is not poisoned by its wakes", async () => {
+  const session = await create("ask", "Go");
+  await session.settled();
+  for (let wake = 0; wake < 5; wake++) {
+    await session.evict();
+    await runInDurableObject(session.stub(), (instance) => instance.alarm?.());
+  }
+  expect((await session.call("GET")).body).toMatchObject({ status: "waiting" });
+  expect(await count(session, "run_end")).toBe(0);
+});
+
 test("RE-3: what a session holds is measured, at most once a second", async () => {
   const session = await create("text");
   await runInDurableObject(session.stub(), (_, { storage }) => {
