@@ -49,7 +49,7 @@ const closeCode = (problem: Problem): number => {
 /** The credential in an `auth` frame; anything else before it is a bad frame. */
 function tokenIn(data: unknown): string {
   const bad = (): never => refuse("invalid_request", 'The first frame must be {"type":"auth","token":"…"}.');
-  if (typeof data !== "string" || data.length > streamLimits.frame) return bad();
+  if (!isFrame(data)) return bad();
   let frame: unknown;
   try {
     frame = JSON.parse(data);
@@ -76,6 +76,12 @@ interface Late {
 }
 
 const crowded = new ProblemError({ code: "rate_limited", detail: "Too many frames at once." });
+const oversized = new ProblemError({
+  code: "invalid_request",
+  detail: `Frames are JSON text of at most ${streamLimits.frame} bytes: send less, or several.`,
+});
+const isFrame = (data: unknown): data is string =>
+  typeof data === "string" && data.length <= streamLimits.frame;
 
 /** Messages before the session's socket stands, in order. */
 interface Lobby {
@@ -118,6 +124,7 @@ function receive(lobby: Lobby, late: Late): void {
   }, streamLimits.authentication);
   lobby.socket.addEventListener("message", ({ data }) => {
     if (lobby.phase === "connecting") lobby.waiting.push(data);
+    if (lobby.phase === "connecting" && !isFrame(data)) dismiss(lobby, late, oversized);
     if (lobby.waiting.length > streamLimits.burst) dismiss(lobby, late, crowded);
     if (lobby.phase !== "auth") return;
     clearTimeout(timer);

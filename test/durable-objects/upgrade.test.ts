@@ -205,6 +205,17 @@ test("AP-25: whoever sends more than the lobby holds is closed for its rate, no 
   expect(heard).toEqual([]);
 });
 
+test("AP-25: bytes and a frame over 256 KiB are bad ones also while its sender's credential is looked at", async () => {
+  for (const frame of ["x".repeat(262_145), new Uint8Array(9).buffer]) {
+    const { ask, heard } = await setUp();
+    const client = clientOf(await ask());
+    client.socket.send(auth("slow"));
+    client.socket.send(frame);
+    expect((await client.closed).code).toBe(4400);
+    expect(heard).toEqual([]);
+  }
+});
+
 test("AP-25: anything but auth first is a bad frame", async () => {
   for (const frame of [
     "{",
