@@ -161,23 +161,27 @@ describe("AG-31: announcements", () => {
   /** Two turns are all a run has: an announcing run that looks twice fails. */
   const turns = `${background}\noptions: { max_iterations: 2 }`;
   const look = said(["look", {}]);
-  const telling = (...after: readonly string[]) => [
-    member("lead", [said(later("coder")), said("Started."), ...after], turns),
+  const telling = (after: readonly string[], retries = 2) => [
+    member(
+      "lead",
+      [said(later("coder")), said("Started."), ...after],
+      turns.replace("retries: 2", `retries: ${retries}`),
+    ),
     member("coder", [look, said("Coded.")]),
   ];
   test("AG-31: a failed announcement is tried again after backoff × 2ⁿ, without a second message", async () => {
-    const made = await crew(telling(look, look, look, look, said("The coder is done.")));
+    const looks = Array.from({ length: 6 }, () => look);
+    const made = await crew(telling([...looks, said("The coder is done.")], 3));
     made.bench.send("Go");
     await made.bench.idle();
-    expect(made.bench.alarm()).toBe(made.bench.now() + 2_000);
-    await made.bench.pass(2_000);
-    expect(made.bench.alarm()).toBe(made.bench.now() + 4_000);
-    made.bench.crash();
-    await made.bench.pass(4_000);
+    for (const wait of [2_000, 4_000, 8_000]) {
+      expect(made.bench.alarm()).toBe(made.bench.now() + wait);
+      if (wait > 2_000) made.bench.crash();
+      await made.bench.pass(wait);
+    }
     expect(leadEnds(made)).toEqual([
       "completed:end_turn",
-      "failed:max_iterations",
-      "failed:max_iterations",
+      ...Array.from({ length: 3 }, () => "failed:max_iterations"),
       "completed:end_turn",
     ]);
     expect(toldIn(made)).toHaveLength(1);
@@ -186,7 +190,7 @@ describe("AG-31: announcements", () => {
   });
 
   test("AG-31: the announcing run fails every time: the raw result is there once", async () => {
-    const made = await crew(telling(look, look, look, look, look, look, said("And?")));
+    const made = await crew(telling([look, look, look, look, look, look, said("And?")]));
     made.bench.send("Go");
     await toRest(made);
     const last = chatOf(made, "main").at(-1);
@@ -201,7 +205,7 @@ describe("AG-31: announcements", () => {
   });
 
   test("AG-31: a person's own run that completes meanwhile ends the matter", async () => {
-    const made = await crew(telling(look, look, said("It coded.")));
+    const made = await crew(telling([look, look, said("It coded.")]));
     made.bench.send("Go");
     await made.bench.idle();
     made.bench.send("What came of it?");

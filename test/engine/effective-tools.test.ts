@@ -81,6 +81,14 @@ describe("AG-19: the table", () => {
     expect((await namesOf("union", "coder", called)).filter(isOwn)).toEqual(["a", "b2", "c", "b"]);
   });
 
+  test("AG-19 AG-41 (decision): what works on the caller's own memory is not lent", async () => {
+    const memory = ", memory: {}";
+    const lent = await namesOf("union", "coder", standing(["lead"]), null, memory);
+    expect(lent.filter((name) => name.startsWith("memory_"))).toEqual([]);
+    const own = await namesOf("union", "coder", standing(["lead"]), null, "", memory);
+    expect(own.filter((name) => name.startsWith("memory_"))).toEqual(["memory_search", "memory_append"]);
+  });
+
   test("AG-19: along a chain each caller's policy applies to what that caller may use itself", async () => {
     const called = standing(["lead", "coder"]);
     const nested = ", delegation: { inherit: union }";
