@@ -297,7 +297,6 @@ test("AP-4: HEAD answers as GET without a body", async () => {
 test("AP-10: unknown addresses and methods are 404", async () => {
   const { call } = setUp();
   for (const [method, path] of [
-    ["GET", "/"],
     ["GET", "/v1"],
     ["GET", "/v1/nothing"],
     ["PUT", S],
