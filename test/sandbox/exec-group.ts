@@ -141,6 +141,34 @@ export function execGroup(connect: () => Fetcher): void {
     expect(next.reason).toBe("exited");
   });
 
+  test("TB-35: cp into a folder that is there already keeps what lies in it", async () => {
+    const { run, text } = bench(connect);
+    const made = "mkdir -p a/s b/s; echo 1 > a/x; echo 2 > a/s/x; echo 3 > b/y; echo 4 > b/s/y; echo 0 > b/x";
+    expect((await run(`${made}; cp -r a/. b/; cp -r a/s b; ls b b/s`)).stdout).toBe(
+      "b:\ns\nx\ny\n\nb/s:\nx\ny\n",
+    );
+    expect([await text("b/x"), await text("b/s/y")]).toEqual(["1\n", "4\n"]);
+    expect((await run("cp -r a/. . && cat x y; cat s/x")).stdout).toBe("1\n2\n");
+    await run("echo t > t; ln -s t l; cp l c; cp x l");
+    expect([await text("c"), await text("t"), (await run("readlink l")).stdout]).toEqual([
+      "t\n",
+      "1\n",
+      "t\n",
+    ]);
+  });
+
+  test.each([
+    ["a folder over a filled one", "mkdir -p a b/a; echo 1 > a/x; echo kept > b/a/y; mv a b", "b/a/y"],
+    ["a folder over a file", "mkdir a; echo kept > f; mv a f", "f"],
+    ["a file over a folder", "mkdir -p b/f; echo kept > b/f/y; echo 1 > f; mv f b", "b/f/y"],
+    ["a copied folder over a file", "mkdir a; echo kept > f; cp -r a f", "f"],
+    ["a copied file over a folder", "mkdir -p b/f; echo kept > b/f/y; echo 1 > f; cp f b", "b/f/y"],
+  ])("TB-35: mv and cp destroy nothing with %s", async (_, script, path) => {
+    const { run, text } = bench(connect);
+    expect((await run(script)).code).not.toBe(0);
+    expect(await text(path)).toBe("kept\n");
+  });
+
   test("TB-33: of a huge output the first and last part are kept, and the cut is marked", async () => {
     const { put, run, sandbox, raw } = bench(connect);
     await raw("PUT", "", { body: JSON.stringify({ limits: { output: 200_000 } }) });

@@ -5,12 +5,11 @@ import { hexOf } from "../sha256.ts";
 import { fail, posixName } from "./errors.ts";
 import { atomically, children, contentOf, extendFile, type Disk, type Entry } from "./files.ts";
 import { existing, existingFile, locate } from "./locate.ts";
+import { copyInto, moveOver } from "./shell-copy.ts";
 import {
   checkWritable,
-  copyTree,
   makeFolder,
   makeLink,
-  moveTree,
   removeTree,
   touchEntry,
   writeFile,
@@ -178,15 +177,11 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
       run(path, "rm", (file) => removeAt(disk, writer, file, options)),
     cp: (source: string, destination: string, options: { recursive?: boolean } = {}) =>
       run(source, "cp", (from) => {
-        const { entry } = existing(disk, from);
-        if (entry.type === "directory" && options.recursive !== true)
-          fail("conflict", `${from} is a directory`);
-        copyTree(disk, writer, { source: from, destination: within(destination), overwrite: true });
+        const { recursive = false } = options;
+        copyInto(disk, writer, { source: from, destination: within(destination), recursive });
       }),
     mv: (source: string, destination: string) =>
-      run(source, "mv", (from) => {
-        moveTree(disk, writer, { source: from, destination: within(destination), overwrite: true });
-      }),
+      run(source, "mv", (from) => moveOver(disk, writer, from, within(destination))),
     chmod: (path: string, mode: number) =>
       run(path, "chmod", (file) => touchEntry(disk, writer, file, { mode })),
     utimes: (path: string, _accessed: Date, modified: Date) =>

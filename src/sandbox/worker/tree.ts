@@ -139,8 +139,8 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   return { from: from.path, to: to.path };
 }
 
-/** Whether a link that stands in `folder` stays inside the workspace. */
-function staysInside(disk: Disk, path: string): boolean {
+/** Whether the link at a path stays inside the workspace. */
+export function staysInside(disk: Disk, path: string): boolean {
   try {
     locate(disk, path);
     return true;
@@ -149,7 +149,8 @@ function staysInside(disk: Disk, path: string): boolean {
   }
 }
 
-function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
+/** Copies one entry to a physical path; what is there already must be a file, if the entry is one. */
+export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
   checkWritable(writer, path);
   const place = locate(disk, path, false);
   if (item.entry.type === "file") {
