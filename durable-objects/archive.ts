@@ -9,7 +9,7 @@ import { linesOf } from "../src/agent/lines.ts";
 import { standingBlob } from "../src/agent/standing.ts";
 import type { Standing } from "../src/agent/standing.ts";
 import { addUsage, noUsage } from "../src/agent/usage.ts";
-import { askOrder, inputOf, jsonOf, loadBlob, messageJson } from "./rows.ts";
+import { askOrder, inputJson, inputOf, jsonOf, loadBlob, messageJson } from "./rows.ts";
 import { answered, chatThen, originals, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
@@ -128,7 +128,11 @@ export const archiveOf = (sql: Sql): Archive => ({
       .exec<Row & KeptAnswer>("SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?", key)
       .toArray()[0] ?? null,
   input: (id) => inputOf(sql, id),
-  inputs: (from) => paged(sql, { table: "inputs", column: inputOrder, descending: true }, from),
+  inputs: (from) =>
+    paged(sql, { table: "inputs", column: inputOrder, descending: true }, from).map((row) => ({
+      ...row,
+      json: inputJson(sql, row),
+    })),
   ask: (id) => (jsonOf(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
   asks: (status, from) => paged(sql, { table: "asks", column: askOrder, descending: false, status }, from),
   run: (id) => (jsonOf(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,

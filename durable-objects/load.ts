@@ -16,6 +16,7 @@ import {
   picked,
   sessionTurnFields,
   turnFields,
+  waitingInputs,
 } from "./rows.ts";
 import type { StoredRow, TurnRow } from "./rows.ts";
 
@@ -66,6 +67,19 @@ const loadRows = (sql: SqlStorage): readonly Rows[] =>
       history,
     }));
 
+/** The first input of a thread: a row names its place, that of an older release holds it. */
+const loadFirstInput = (sql: SqlStorage, { id, firstInput }: StoredRow): Message | null => {
+  if (firstInput === null || "parts" in firstInput) return firstInput;
+  const [row] = sql
+    .exec<{ pos: number; json: string }>(
+      "SELECT pos, json FROM messages WHERE thread = ? AND pos = ?",
+      id,
+      firstInput.pos,
+    )
+    .toArray();
+  return row === undefined ? null : (JSON.parse(messageJson(sql, id, row)) as Message);
+};
+
 const loadThread = (
   sql: SqlStorage,
   { row, turn, history }: Rows,
@@ -80,6 +94,7 @@ const loadThread = (
     ...fresh,
     ...rest,
     ...picked(turn, turnFields),
+    firstInput: loadFirstInput(sql, row),
     chat,
     inbox,
     history: unpackHistory(history),
@@ -146,7 +161,7 @@ export const load = (sql: SqlStorage): Session | null => {
   if (main === undefined) return null;
   const { session: own } = main.row as Required<StoredRow>;
   const { session: turned } = main.turn as Required<TurnRow>;
-  const waiting = jsonOf(sql, "SELECT json FROM inputs WHERE status = 'accepted'") as readonly Input[];
+  const waiting = waitingInputs(sql);
   const asks = jsonOf(
     sql,
     `SELECT json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`,

@@ -1,3 +1,4 @@
+import type { Message } from "../src/chat/message.ts";
 import { piecesOf } from "../src/chat/text.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
 
@@ -35,8 +36,10 @@ type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head" | SessionT
 /** What a thread's turns change; main's also holds the session's own. */
 export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Session, SessionTurnFields> };
 /** A thread without what has rows of its own; main's also holds the session's own fields. */
-export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | TurnFields> & {
+export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput" | TurnFields> & {
   readonly inboxIds: readonly string[];
+  /** Where it stands among the messages; rows of older releases hold it whole. */
+  readonly firstInput: Message | Pick<Message, "pos"> | null;
   readonly session?: SessionRow;
 };
 
@@ -57,13 +60,12 @@ export const jsonOf = (sql: SqlStorage, query: string, ...values: SqlStorageValu
     .toArray()
     .map(({ json }) => JSON.parse(json) as unknown);
 
-/** A stored input, whatever became of it. */
-export const inputOf = (sql: SqlStorage, id: string): Input | null =>
-  (jsonOf(sql, "SELECT json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null;
-
+/** Writes a long text in place of the one that was there. */
 export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
-  for (const [piece, part] of piecesOf(text, pieceLength).entries())
+  const pieces = piecesOf(text, pieceLength);
+  for (const [piece, part] of pieces.entries())
     sql.exec("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?)", id, piece, part);
+  sql.exec("DELETE FROM blobs WHERE id = ? AND piece >= ?", id, pieces.length);
 };
 
 /** Asks in the order in which they were opened. */
@@ -88,3 +90,35 @@ export const messageJson = (
   thread: string,
   row: { readonly pos: number; readonly json: string },
 ): string => (row.json === "" ? (loadBlob(sql, messageBlob(thread, row.pos)) ?? "") : row.json);
+
+const inputBlob = (id: string): string => `input:${id}`;
+
+/** Begins the row of an input that stands in pieces; no other input begins so. */
+const apart = '{"apart":true,';
+
+/** What stands in an input's row: a long one has pieces, and only its time, by which inputs are ordered, stays. */
+export const writeInput = (sql: SqlStorage, input: Input): void => {
+  const json = JSON.stringify(input);
+  const long = json.length > pieceLength;
+  if (long) writeBlob(sql, inputBlob(input.id), json);
+  const row = long ? JSON.stringify({ apart: true, at: input.at }) : json;
+  sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", input.id, input.status, row);
+};
+
+/** An input's JSON; a long one stands in pieces. */
+export const inputJson = (
+  sql: SqlStorage,
+  { id, json }: { readonly id: string; readonly json: string },
+): string => (json.startsWith(apart) ? (loadBlob(sql, inputBlob(id)) ?? json) : json);
+
+const inputsIn = (sql: SqlStorage, column: "id" | "status", value: string): readonly Input[] =>
+  sql
+    .exec<{ id: string; json: string }>(`SELECT id, json FROM inputs WHERE ${column} = ?`, value)
+    .toArray()
+    .map((row) => JSON.parse(inputJson(sql, row)) as Input);
+
+/** A stored input, whatever became of it. */
+export const inputOf = (sql: SqlStorage, id: string): Input | null => inputsIn(sql, "id", id)[0] ?? null;
+
+/** Stored inputs that wait. */
+export const waitingInputs = (sql: SqlStorage): readonly Input[] => inputsIn(sql, "status", "accepted");

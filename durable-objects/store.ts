@@ -15,6 +15,7 @@ import {
   sessionTurnFields,
   turnFields,
   writeBlob,
+  writeInput,
 } from "./rows.ts";
 import type { StoredRow, TurnRow } from "./rows.ts";
 
@@ -37,9 +38,10 @@ const absent = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
 const threadRest = absent([...turnFields, "chat", "inbox", "history"]);
 const sessionRest = absent([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
 
-/** A thread's row; of an external context only that there is one: its text has a blob. */
+/** A thread's row; of its first input only the place, and of an external context only that there is one: they may be long. */
 const rowOf = (thread: Thread, session: Session): LeftOut<StoredRow> => {
-  const row = { ...thread, ...threadRest, inboxIds: thread.inbox.map(({ id }) => id) };
+  const firstInput = thread.firstInput === null ? null : { pos: thread.firstInput.pos };
+  const row = { ...thread, ...threadRest, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
   if (thread.id !== "main") return row;
   const external = session.external === undefined ? {} : { external: { text: "" } };
   return { ...row, session: { ...session, ...sessionRest, ...external } };
@@ -183,7 +185,7 @@ const writeRetired = (to: To, before: Session | null, { retired }: Transition): 
 
 const writeRows = (sql: SqlStorage, transition: Transition): void => {
   for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
-    sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", input.id, input.status, JSON.stringify(input));
+    writeInput(sql, input);
   for (const ask of transition.asks)
     sql.exec("INSERT OR REPLACE INTO asks VALUES (?, ?, ?)", ask.id, ask.status, JSON.stringify(ask));
   for (const run of transition.runs)
