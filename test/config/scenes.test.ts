@@ -110,6 +110,11 @@ test("CF-39: all scenes can be played in one session, twice, whatever was compac
   }
 });
 
+test("CF-39: the scene budget says that a limit is reached, and nothing of a server that cuts inputs", async () => {
+  const errors = dataOf((await scene("budget")).events(), "error");
+  expect(errors.map(({ code }) => code)).toEqual(["budget_exceeded"]);
+});
+
 test("CF-39: scout and builder, spoken to without a task, say whom to ask", async () => {
   for (const agent of ["scout", "builder"]) {
     const bench = openBench({ engine: createEngine(engineOptions(team)) });
