@@ -10,9 +10,15 @@ const pongWithin = 10_000;
 const framesPerAck = 100;
 const charactersPerAck = 256 * 1024;
 const subprotocolToken = /^[A-Za-z0-9._~+-]+$/;
+const finalCodes = {
+  4403: "this key may not watch the session",
+  4404: "there is no such session",
+  4410: "the session was deleted",
+  4426: "this page is too old: reload it",
+};
 
-/** Opens a session's stream. on: frame(frame), state(name, text). */
-function connect(session, key, on) {
+/** Opens a session's stream. on: key(), refusal() = why it can never be opened or null, frame(frame), state(name, text). */
+function connect(session, on) {
   let socket = null;
   let last = 0;
   let failures = 0;
@@ -20,6 +26,7 @@ function connect(session, key, on) {
   let unacked = 0;
   let characters = 0;
   let admitted = false;
+  let welcome = false;
   let timer = 0;
   let ended = false;
   const pending = new Map();
@@ -34,6 +41,8 @@ function connect(session, key, on) {
     unacked = 0;
     characters = 0;
     admitted = false;
+    welcome = false;
+    const key = on.key();
     const address = new URL("/v1/sessions/" + session + "/ws", location.href);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     const byProtocol = key !== "" && subprotocolToken.test(key);
@@ -70,13 +79,23 @@ function connect(session, key, on) {
     if (ended) return;
     // A key that was good enough is asked for once more: sockets end before keys do.
     if (code === 4401 && !admitted) return state("failed", "the key was refused");
-    if (code === 4403 || code === 4404 || code === 4410 || code === 4426) {
-      return state("failed", "closed for good (" + code + ")");
-    }
+    if (Object.hasOwn(finalCodes, code)) return state("failed", finalCodes[code]);
     const delay = Math.random() * Math.min(longestDelay, firstDelay * 2 ** failures);
     failures += 1;
     state("waiting", "reconnecting");
-    timer = setTimeout(open, delay);
+    timer = setTimeout(welcome ? open : openUnlessRefused, delay);
+  }
+
+  /** A browser does not tell a page why an upgrade was refused. */
+  async function openUnlessRefused() {
+    const why = await on.refusal();
+    if (ended || socket !== null) return;
+    if (why === null) open();
+    else state("failed", why);
+  }
+
+  function again() {
+    if (socket === null && !ended) open();
   }
 
   /** Each durable event is applied once and in order; a gap means that the stream must begin again. */
@@ -97,6 +116,8 @@ function connect(session, key, on) {
     const message = JSON.parse(data);
     const frames = Array.isArray(message) ? message : [message];
     for (const frame of frames) {
+      if (frame.type === "welcome") welcome = true;
+      if (frame.type === "error" && !welcome) continue;
       if (frame.type === "live") {
         failures = 0;
         admitted = true;
@@ -117,11 +138,11 @@ function connect(session, key, on) {
     watchPulse(socket);
   }
 
-  addEventListener("online", () => {
-    if (socket === null && !ended) open();
-  });
+  addEventListener("online", again);
   open();
   return {
+    /** Tries at once, with the key of now. */
+    again,
     /** Sends a command now, or after the next connect; it is repeated until it was answered. */
     command(frame) {
       const id = crypto.randomUUID();

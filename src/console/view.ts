@@ -40,8 +40,10 @@ function folded(title, text, open) {
   return made;
 }
 
+const textIn = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("");
+
 function showMessage(message) {
-  const text = message.parts.filter((part) => part.type === "text").map((part) => part.text).join("");
+  const text = textIn(message.parts);
   const reasoning = message.parts.filter((part) => part.type === "reasoning").map((part) => part.text).join("");
   if (message.role === "assistant" && reasoning !== "") show(folded("reasoning", reasoning, false));
   if (message.role === "tool" || text === "") return;
@@ -106,7 +108,7 @@ const events = {
     const why = data.error?.detail ?? data.error ?? data.reason;
     if (data.state !== "completed") note("Run " + data.state + (why === data.state ? "" : ": " + why), "failure");
   },
-  input_accepted: ({ data }) => waiting.set(data.input, note("waiting: " + data.input)),
+  input_accepted: ({ data }) => waiting.set(data.input, note("waiting: " + (textIn(data.content) || data.input))),
   input_applied: ({ data }) => noLongerWaiting(data.input),
   input_withdrawn: ({ data }) => noLongerWaiting(data.input),
   input_returned: ({ data }) => noLongerWaiting(data.input) || note("returned " + data.input + ": " + data.reason),
@@ -176,13 +178,26 @@ async function request(path, options = {}) {
   return body;
 }
 
+/** Why a session can never be opened with this key; null if another try may help. */
+async function refusalOf(id) {
+  try {
+    const response = await fetch("/v1/sessions/" + id, { headers: headers() });
+    if (response.status === 401) return byId("key").value === "" ? "a key is needed" : "the key was refused";
+    return [403, 404, 410].includes(response.status) ? (await response.json()).detail : null;
+  } catch {
+    return null;
+  }
+}
+
 function openSession(id) {
   connection?.close();
   clear();
   history.replaceState(null, "", "#" + id);
   byId("session").textContent = id;
   for (const name of ["text", "send", "cancel"]) byId(name).disabled = false;
-  connection = connect(id, byId("key").value, {
+  connection = connect(id, {
+    key: () => byId("key").value,
+    refusal: () => refusalOf(id),
     frame: (frame) => frames[frame.type]?.(frame),
     state: (name, text) => {
       byId("connection").dataset.state = name;
@@ -220,7 +235,10 @@ byId("opening").addEventListener("submit", (event) => {
   event.preventDefault();
   reporting(createSession);
 });
-byId("key").addEventListener("change", () => reporting(listAgents));
+byId("key").addEventListener("change", () => {
+  connection?.again();
+  reporting(listAgents);
+});
 byId("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   const content = byId("text").value;
@@ -229,7 +247,7 @@ byId("composer").addEventListener("submit", (event) => {
   byId("text").value = "";
 });
 byId("text").addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey) return;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   byId("composer").requestSubmit();
 });

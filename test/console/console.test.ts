@@ -15,7 +15,7 @@ interface Timer {
 }
 
 /** Loads the page at an address. Timers run when the test says so. */
-function load({ hash = `#${session}`, key = "" } = {}) {
+function load({ hash = `#${session}`, key = "", status = 200 } = {}) {
   FakeSocket.made.length = 0;
   const { get, document } = fakeDocument(page);
   get("key").value = key;
@@ -40,7 +40,9 @@ function load({ hash = `#${session}`, key = "" } = {}) {
     clearTimeout: (id: number) => timers.delete(id),
     fetch: async (path: string, init: RequestInit) => {
       requests.push({ path, init });
-      return { ok: true, json: async () => answer(path) };
+      if (status === 0) throw new TypeError("Failed to fetch");
+      const refused = { detail: "No such session." };
+      return { ok: status === 200, status, json: async () => (status === 200 ? answer(path) : refused) };
     },
   };
   new Script(script).runInContext(createContext(window));
@@ -308,6 +310,63 @@ test("AP-52 AP-12: a key that ran out on a live socket is tried once more, one t
   expect(socket()).not.toBe(first);
   socket().end(4401);
   expect(get("connection").dataset["state"]).toBe("failed");
+});
+
+test("AP-54 AP-12: a session that needs a key says so, and opens when the key is written", async () => {
+  const { socket, get, fireTimers } = load({ status: 401 });
+  socket().open();
+  socket().say({
+    type: "error",
+    problem: { code: "invalid_request", detail: "The first frame must be auth." },
+  });
+  socket().end(4400);
+  fireTimers();
+  await new Promise(setImmediate);
+  expect(FakeSocket.made).toHaveLength(1);
+  expect(get("connection").dataset["state"]).toBe("failed");
+  expect(get("connection").textContent).toBe("a key is needed");
+  expect(get("log").textContent).not.toContain("first frame");
+  get("key").value = "lk_1";
+  get("key").fire("change");
+  expect(FakeSocket.made).toHaveLength(2);
+  expect(socket().protocols).toEqual(["limpet.v1", "bearer.lk_1"]);
+});
+
+test("AP-54 AP-52: an upgrade that is refused for good says why, one that meets no server is tried again", async () => {
+  for (const [status, state, text] of [
+    [401, "failed", "the key was refused"],
+    [403, "failed", "No such session."],
+    [404, "failed", "No such session."],
+    [429, "connecting", "connecting"],
+    [0, "connecting", "connecting"],
+  ] as const) {
+    const { socket, get, fireTimers } = load({ key: "lk_old", status });
+    socket().end(1006);
+    fireTimers();
+    await new Promise(setImmediate);
+    expect(get("connection").dataset["state"], String(status)).toBe(state);
+    expect(get("connection").textContent, String(status)).toBe(text);
+  }
+});
+
+test("AP-54: what waits for its turn is shown as it was written", () => {
+  const { socket, get } = live();
+  socket().say(event(1, "input_accepted", { input: "in_2", content: text("then paint it") }));
+  expect(get("log").textContent).toBe("waiting: then paint it");
+  socket().say(event(2, "input_applied", { input: "in_2" }));
+  expect(get("log").textContent).toBe("");
+});
+
+test("AP-54: Enter sends what was written, but not while it still chooses a word of an input method", () => {
+  const { socket, get } = live();
+  let asked = 0;
+  Object.assign(get("composer"), { requestSubmit: () => (asked += 1) });
+  get("text").fire("keydown", { key: "Enter", isComposing: true });
+  get("text").fire("keydown", { key: "Enter", shiftKey: true });
+  expect(asked).toBe(0);
+  get("text").fire("keydown", { key: "Enter" });
+  expect(asked).toBe(1);
+  expect(socket().sent).toHaveLength(1);
 });
 
 test("AP-23: a snapshot replaces what was shown and sets the cursor", () => {
