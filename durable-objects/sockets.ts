@@ -45,6 +45,19 @@ const createRates = (): ((socket: WebSocket) => boolean) => {
   };
 };
 
+/** Work of each socket in the order of its messages, one after the other: a frame may wait for the team. */
+const createTurns = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
+  const last = new WeakMap<WebSocket, Promise<unknown>>();
+  return (socket, work) => {
+    const result = (last.get(socket) ?? Promise.resolve()).then(work);
+    last.set(
+      socket,
+      result.catch(() => undefined),
+    );
+    return result;
+  };
+};
+
 /** The frames of one message. */
 const framesOf = (data: string): readonly unknown[] => {
   if (depthOf(data) > deepestInput)
@@ -72,19 +85,23 @@ const textOf = (data: string | ArrayBuffer): string => {
 export const createSocketDesk = (parts: FrameParts): SocketDesk => {
   const { connections, session } = parts;
   const withinRate = createRates();
+  const inTurn = createTurns();
 
-  /** Handles one frame; false if the socket was closed over it. */
-  const take = async (socket: WebSocket, value: unknown): Promise<boolean> => {
-    if (!withinRate(socket)) {
-      connections.bye(socket, closeCodes.rate, "too many frames");
-      return false;
+  /** Handles frames until the socket is closed over one; `more` than these were too many. */
+  const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
+    for (const frame of frames) {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      await handleFrame(parts, socket, checked(clientFrame, frame));
     }
-    await handleFrame(parts, socket, checked(clientFrame, value));
-    return socket.readyState === WebSocket.OPEN;
+    if (more && socket.readyState === WebSocket.OPEN)
+      connections.bye(socket, closeCodes.rate, "too many frames");
   };
   const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
     try {
-      for (const frame of framesOf(textOf(data))) if (!(await take(socket, frame))) return;
+      const all = framesOf(textOf(data));
+      const frames = all.filter(() => withinRate(socket));
+      const more = frames.length < all.length;
+      await inTurn(socket, () => handle(socket, frames, more));
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
       rejectFrame(parts, socket, error.problem);

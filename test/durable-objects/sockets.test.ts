@@ -176,6 +176,21 @@ test("AP-25: more than a burst of 60 frames closes 4429", async () => {
   expect(await many.closed()).toBe(4429);
 });
 
+test("AP-18 RE-C28: inputs of one socket are taken in the order they were sent, also those of one message", async () => {
+  const session = await create("text", "Go");
+  await session.settled();
+  const watch = await session.watch();
+  const send = (id: string): object => ({ type: "send", id, input: { content: id, on_busy: "queue" } });
+  watch.send(send("a"), send("b"));
+  watch.send(send("c"));
+  await watch.until((frame) => frame.type === "result" && frame["id"] === "b");
+  await watch.until((frame) => frame.type === "result" && frame["id"] === "c");
+  const log = await session.events();
+  const taken = log.flatMap((event) => (event.type === "input_accepted" ? event.data.content : []));
+  expect(taken).toMatchObject(["Go", "a", "b", "c"].map((text) => ({ text })));
+  watch.close();
+});
+
 test("AP-25: a session takes 32 sockets; one that is closed makes room", async () => {
   const session = await create("text");
   const watches = await Promise.all(Array.from({ length: 32 }, () => session.watch()));
