@@ -12,6 +12,7 @@ import { grantsLooked } from "./grants.ts";
 import { drawn } from "./lease.ts";
 import type { Outside } from "./outside.ts";
 import type { LedgerRow, Sight } from "./records.ts";
+import { placeId } from "./places.ts";
 import { answered } from "./replies.ts";
 import { overrideFor, requestFor, sightOf } from "./request.ts";
 import { purposeOf } from "./purpose.ts";
@@ -118,7 +119,7 @@ const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise
     });
     return false;
   }
-  if (startAt <= now) return true;
+  if (status === "booked" && startAt <= now) return true;
   outside.placed(thread.id, attempt.phase.attempt, lane.provider, id);
   settle((draft) => {
     if (isCurrent(draft.state, attempt)) attemptPlaced(draft, thread.id, startAt, status === "booked");
@@ -223,7 +224,7 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   if (attempt === null) return;
   const { thread, run, phase, agent, lane } = attempt;
   const session = outside.host.read();
-  const id = `${session.id}:${threadId}:${attemptId(run, phase.attempt)}`;
+  const id = placeId(session.id, threadId, attemptId(run, phase.attempt));
   const from = { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
   const sight = sightOf(agent, thread, run, { ...from, held: phase.hold.output });
   const messages = visible(outside, attempt);
@@ -231,6 +232,7 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
     return;
   const maxTokens = roomFor(outside, attempt);
   if (maxTokens === null) {
+    if (lane.gate !== null) outside.host.gate(lane.provider).release(id);
     outside.settle((draft) => {
       if (isCurrent(draft.state, attempt)) attemptFailed(draft, threadId, overflow(attempt));
     });

@@ -7,7 +7,7 @@ import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Draft } from "../../src/agent/draft.ts";
 import type { StoredEvent } from "../../src/agent/events.ts";
 import type { Delta } from "../../src/agent/delta.ts";
-import type { TenantDay } from "../../src/agent/host.ts";
+import type { Gate, TenantDay } from "../../src/agent/host.ts";
 import type { LeaseRequest } from "../../src/agent/lease.ts";
 import { perform } from "../../src/agent/perform.ts";
 import type { Door } from "../../src/agent/perform.ts";
@@ -136,6 +136,8 @@ export interface BenchOptions {
   readonly memory?: Partial<TenantStores>;
   /** Stands in for the tables' own leases. */
   readonly lease?: TenantDay["lease"];
+  /** Stands in for a gate that always has a place. */
+  readonly gate?: Gate;
 }
 
 /** What left for the model, and whether its answers are held back. */
@@ -191,6 +193,7 @@ export const openBench = ({
   tables = memoryTables().tables,
   memory = {},
   lease,
+  gate,
 }: BenchOptions): Bench => {
   const team: TenantStores = {
     addMemories: async (of, rows) => addMemories(tables, of, rows),
@@ -265,11 +268,12 @@ export const openBench = ({
       },
     } as never,
     gates: {
-      gate: () => ({
-        reserve: async () => ({ status: "booked" as const, startAt: now }),
-        ended: () => undefined,
-        release: () => undefined,
-      }),
+      gate: () =>
+        gate ?? {
+          reserve: async () => ({ status: "booked" as const, startAt: now }),
+          ended: () => undefined,
+          release: () => undefined,
+        },
       health: () => ({ coolingUntil: 0 }),
       refresh: () => undefined,
     },
