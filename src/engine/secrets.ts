@@ -71,6 +71,7 @@ export const withModels = (team: Team, env: Bindings): Team => {
     providers: team.providers.map((each) => ({ ...lane(each), fallbacks: each.fallbacks.map(lane) })),
     agents: team.agents.map((each) => ({
       ...lane(each),
+      delegation: lane(each.delegation),
       ...(each.fallbacks === undefined ? {} : { fallbacks: each.fallbacks.map(lane) }),
     })),
   };

@@ -153,6 +153,35 @@ test("CF-19: a reference in an agent's own model and in a fallback's is resolved
   fake.play(() => ({}));
 });
 
+test("CF-19: a reference in the model that an agent gives its children is resolved too", async () => {
+  const yaml = `
+providers:
+  - name: plan
+    kind: scripted
+    model: plan-1
+    context_window: 128000
+    script:
+      script: 1
+      replies:
+        - reply: [{ call: delegate_to_agent, args: { agent: helper, task: Help, context: None. } }]
+        - reply: [{ text: Done. }]
+  - name: main
+    kind: openai
+    base_url: ${fake.url("openai")}
+    api_key: sk-literal
+    model: gpt-6.1-sol
+agents:
+  - name: lead
+    effects: []
+    delegation: { model: "\${CHILD}" }
+  - name: helper
+    provider: main
+    effects: []`;
+  const bench = await benchOf(yaml, { env: wireEnv(fake, { CHILD: "gpt-child" }) }, {});
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(newest()?.body["model"]).toBe("gpt-child");
+});
+
 test("★ CF-19: a dollar sign in instructions reaches the model as written", async () => {
   const yaml = team().replace(
     "    provider: main\n",
