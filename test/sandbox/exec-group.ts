@@ -184,6 +184,18 @@ export function execGroup(connect: () => Fetcher): void {
     expect(events.at(-1)).toMatchObject({ type: "exit", truncated: true });
   });
 
+  test("TB-33: a small output limit keeps the first and last part, too", async () => {
+    const { put, run, raw } = bench(connect);
+    await raw("PUT", "", { body: JSON.stringify({ limits: { output: 16_384 } }) });
+    await put("big", `first\n${"0123456789\n".repeat(10_000)}last\n`);
+    const execId = freshKey();
+    await run("cat big", { execId });
+    const { stdout } = await run("cat big", { execId });
+    expect(stdout.length).toBeGreaterThan(8_192);
+    expect(stdout.length).toBeLessThan(16_500);
+    expect(stdout).toMatch(/^first\n0123456789\n[^]*\n\[\d+ bytes omitted\]\n[^]*0123456789\nlast\n$/);
+  });
+
   test("TB-28: a bad request names its field and starts nothing", async () => {
     const { raw } = bench(connect);
     for (const body of [

@@ -56,15 +56,16 @@ function createStreamLog(stream: Stream, limit: number): StreamLog {
   };
 }
 
-/** `limit`: bytes kept of the first and of the last part of each stream. */
+/** `limit`: bytes kept of the first and of the last part of each stream; whole events are kept, so none is longer than a quarter. */
 export function createOutputLog(limit: number): OutputLog {
   let last = 0;
+  const most = Math.min(eventBytes, Math.max(1, Math.floor(limit / 4)));
   const streams = { stdout: createStreamLog("stdout", limit), stderr: createStreamLog("stderr", limit) };
   return {
     append: (stream, bytes) => {
-      for (let start = 0; start < bytes.length; start += eventBytes) {
+      for (let start = 0; start < bytes.length; start += most) {
         last += 1;
-        streams[stream].add({ seq: last, stream, data: bytes.slice(start, start + eventBytes) });
+        streams[stream].add({ seq: last, stream, data: bytes.slice(start, start + most) });
       }
     },
     after: (seq) =>
