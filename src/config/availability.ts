@@ -120,7 +120,8 @@ const expand = (root: Located, pattern: readonly string[], path: Path = []): Pat
   return itemsOf(node).flatMap((_, index) => expand(root, rest, [...path, index]));
 };
 
-const patterns = (path: string): readonly string[] =>
+/** The places in a team file that the path of an unavailable part stands for. */
+export const patterns = (path: string): readonly string[] =>
   path.startsWith("agent.")
     ? [path.replace("agent.", "agents.*."), path.replace("agent.", "defaults.")]
     : [path];

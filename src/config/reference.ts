@@ -1,12 +1,15 @@
+import { patterns, unavailable } from "./availability.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
-/** The reference page of `team.yaml` (CF-36), made from its JSON Schema and nothing else. */
+/** The reference page of `team.yaml` (CF-36), made from its JSON Schema and the list of what this release lacks. */
 
 /** A map with keys of its own: one section of the page. */
 interface Section {
   readonly path: string;
   readonly schema: JsonSchema;
 }
+
+const wholeFile = "The file";
 
 const valueText = (value: unknown): string =>
   `\`${typeof value === "string" && value !== "" ? value : JSON.stringify(value)}\``;
@@ -55,9 +58,19 @@ const defaultText = (schema: JsonSchema, required: boolean): string => {
   return valueText(value);
 };
 
+/** What this release lacks of the key at a path of the page, a sentence each. */
+const lacks = (path: string): string => {
+  const sentences = unavailable
+    .filter((each) =>
+      patterns(each.path).some((one) => one.replaceAll(".*", "[]").replace(/\[\]$/, "") === path),
+    )
+    .map(({ cannot }) => ` This release cannot ${cannot}.`);
+  return [...new Set(sentences)].join("");
+};
+
 const cell = (text: string): string => text.replaceAll("|", String.raw`\|`).replaceAll("<", "&lt;");
 
-const rowsOf = ({ schema }: Section): string =>
+const rowsOf = ({ path, schema }: Section): string =>
   [
     ["key", "value", "default", "what it is"],
     ["---", "---", "---", "---"],
@@ -65,7 +78,7 @@ const rowsOf = ({ schema }: Section): string =>
       `\`${key}\``,
       typeText(value),
       defaultText(value, schema.required?.includes(key) === true),
-      value.description ?? "",
+      `${value.description ?? ""}${lacks(path === wholeFile ? key : `${path}.${key}`)}`,
     ]),
   ]
     .map((cells) => `| ${cells.map(cell).join(" | ")} |`)
@@ -122,13 +135,14 @@ const sectionsOf = (section: Section, described: Map<string, string>): readonly 
 const heading = `# Every key of team.yaml
 
 Made from the schema; \`npm run unit -- test/config/reference.test.ts -u\` writes it anew. A default of – means that the
-key may be left out. A duration is a text like \`90s\` or \`1h30m\`; a size is bytes, or a text like \`64KiB\`.
+key may be left out. "This release cannot" marks what a build refuses as \`not_available\` when it is written, other than
+as the value that switches it off. A duration is a text like \`90s\` or \`1h30m\`; a size is bytes, or a text like \`64KiB\`.
 `;
 
 /** The page as Markdown: a section for each map, a row for each key. */
 export const referencePage = (schema: JsonSchema): string => {
   const described = new Map<string, string>();
   const top = Object.entries(schema.properties ?? {}).flatMap(([key, value]) => mapsIn(key, value));
-  const first = sectionText({ path: "The file", schema }, undefined);
+  const first = sectionText({ path: wholeFile, schema }, undefined);
   return [heading, first, ...top.flatMap((section) => sectionsOf(section, described))].join("\n");
 };

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { unavailable } from "../../src/config/availability.ts";
 import { productSchema } from "../../src/config/emit.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 import { referencePage } from "../../src/config/reference.ts";
@@ -33,6 +34,16 @@ test("CF-36: the page has a row for every key of the schema, and its links lead 
   expect(links.length).toBeGreaterThan(0);
   expect(links.filter((link) => anchors.filter((anchor) => anchor === link).length !== 1)).toEqual([]);
   expect(page).toMatch(/^\| `max_iterations` \| whole number from 0 .*\| `100` \| .+ \|$/m);
+});
+
+test("CF-36: the page says of every key that a build refuses that this release lacks it", () => {
+  const page = referencePage(schema());
+  for (const key of ["plan_before_execute", "no_progress_turns", "mcp_servers", "webhooks", "event_days"])
+    expect(page, key).toMatch(new RegExp(`^\\| \`${key}\` \\| .* This release cannot .*\\.`, "m"));
+  expect(page).toMatch(/^\| `kind` \| .* This release cannot speak to Workers AI\. \|$/m);
+  const said = unavailable.filter(({ cannot }) => !page.includes(`This release cannot ${cannot}.`));
+  expect(said.map(({ path }) => path)).toEqual([]);
+  expect(page).not.toMatch(/`max_iterations` .* This release cannot/);
 });
 
 test("CF-36: the README links the page", () => {
