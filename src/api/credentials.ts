@@ -1,6 +1,7 @@
 import { ProblemError, refuse } from "../agent/problem.ts";
 import { allScopes } from "../agent/rpc.ts";
 import type { Principal } from "../agent/rpc.ts";
+import { secretCommand } from "../config/references.ts";
 import { adminKeyMinLength, adminKeyUsable } from "../engine/access/authenticate.ts";
 import { credentialDigest } from "../engine/access/keys.ts";
 import { teamObjectName } from "../engine/access/names.ts";
@@ -75,11 +76,11 @@ export const isConfigured = (env: RouterEnv): boolean =>
   env.LIMPET_DEV === "1" || adminKeyUsable(env.LIMPET_ADMIN_KEY);
 
 /** Without an admin key every answer is 503 (AP-12). */
-export function requireConfigured(env: RouterEnv): void {
+export function requireConfigured({ env, router }: RequestContext): void {
   if (isConfigured(env)) return;
   refuse(
     "not_configured",
-    `Set the secret LIMPET_ADMIN_KEY to at least ${adminKeyMinLength} random characters: npx wrangler secret put LIMPET_ADMIN_KEY`,
+    `Set the secret LIMPET_ADMIN_KEY to at least ${adminKeyMinLength} random characters: npx ${secretCommand("LIMPET_ADMIN_KEY", router.team.name)}`,
   );
 }
 

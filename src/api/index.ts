@@ -81,7 +81,7 @@ const unauthenticated = (): never => refuse("unauthenticated", "Send a key as Au
 
 async function dispatch(context: RequestContext, route: Route): Promise<Response> {
   if (route.scope === "open") return route.handle(context);
-  requireConfigured(context.env);
+  requireConfigured(context);
   const principal = await principalOf(context);
   if (route.on === "session") {
     const admit = (who: Principal): SessionRequest => onSession(authorize(context, who, route));

@@ -51,11 +51,15 @@ export const resolveReferences = (
 export const withoutReferences = (text: string): string =>
   text.replaceAll(piece, (_, name?: string) => (name === undefined ? "${" : "x"));
 
+/** The command that sets a secret of a team's Worker. */
+export const secretCommand = (name: string, team: string): string =>
+  `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
+
 /** Sentence for an unset or reserved reference of `field`, with the way out (CF-20). */
 export const missingReference = (field: string, name: string, team: string): string =>
   isReserved(name)
     ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
-    : `${field}: secret ${name} is not set (wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`})`;
+    : `${field}: secret ${name} is not set (${secretCommand(name, team)})`;
 
 const fields = new Set([
   "api_key",

@@ -219,6 +219,16 @@ describe.each(closed.map((route) => [label(route), route] as const))("%s", (_, r
   });
 });
 
+test("AP-12 AP-71: the way out of a missing admin key is the command for this team's Worker", async () => {
+  for (const [name, command] of [
+    ["default", "npx wrangler secret put LIMPET_ADMIN_KEY"],
+    ["acme", "npx wrangler secret put LIMPET_ADMIN_KEY --env acme"],
+  ] as const) {
+    const { detail } = await problemOf(await setUp({ env: {}, name }).fetch("/v1/agents"));
+    expect(detail).toBe(`Set the secret LIMPET_ADMIN_KEY to at least 24 random characters: ${command}`);
+  }
+});
+
 test("AP-14: keyless requests act as tenant dev with LIMPET_DEV, a loopback Host and no foreign Origin together", async () => {
   const { fetch, session } = setUp({
     env: { LIMPET_DEV: "1" },

@@ -37,10 +37,10 @@ const agent = (name: string): Agent =>
   }) as unknown as Agent;
 
 /** The parts of a compiled team that the router reads. */
-const team = (access: unknown = {}): Team =>
+const team = (access: unknown = {}, name = "default"): Team =>
   ({
     format: 1,
-    name: "default",
+    name,
     revision: "r_0123456789abcdef0123",
     entry_agent: "guide",
     access: accessSchema.parse(access),
@@ -74,9 +74,11 @@ export interface Setup {
   readonly access?: unknown;
   readonly env?: RouterEnv;
   readonly now?: () => number;
+  /** Of the team. */
+  readonly name?: string;
 }
 
-export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date.now }: Setup = {}) {
+export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date.now, name }: Setup = {}) {
   const { tables, dump } = memoryTables();
   const sessions = new Map<string, SessionDouble>();
   const lines: Record<string, unknown>[] = [];
@@ -117,7 +119,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     },
   };
   const router = createRouter({
-    team: team(access),
+    team: team(access, name),
     callsOf: () => [{ agent: "helper", inherit: "own", tools: ["read_file"] }],
     toolsOf: () => [{ name: "read_file", toolbox: "filesystem", description: "Reads.", safety: "read" }],
     windowOf: () => 16_000,
