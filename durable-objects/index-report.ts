@@ -12,7 +12,8 @@ export interface IndexReport {
   readonly touched: () => void;
   /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
-  readonly removed: (session: Session) => Promise<void>;
+  /** What the team is to hear of a session that is gone; nothing else is reported of it. */
+  readonly removed: (session: Session) => SessionSummary;
 }
 
 const delay = 2_000;
@@ -73,7 +74,7 @@ export const createIndexReport = (
     removed: (session) => {
       due = null;
       said = null;
-      return team().index({ ...summaryOf(session, session.funds.tenant.lease), status: "deleted" });
+      return { ...summaryOf(session, session.funds.tenant.lease), status: "deleted" };
     },
   };
 };

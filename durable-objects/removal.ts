@@ -1,5 +1,5 @@
 import type { Host } from "../src/agent/host.ts";
-import type { SessionReply } from "../src/agent/rpc.ts";
+import type { SessionReply, SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
@@ -10,10 +10,10 @@ import { within } from "./within.ts";
 
 const firstPause = 2_000;
 
-/** The end of a session: its rows go at once, its sandbox as soon as that answers (RE-P14, RE-C32). */
+/** The end of a session: its rows go at once, its place in the team's index and its sandbox as soon as those answer (RE-P14, RE-C32). */
 interface Removal {
-  /** Removes all that is stored; if the session used its sandbox, a row that names it stays until that is gone, too. */
-  readonly begin: (session: Session) => void;
+  /** Removes all that is stored; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
+  readonly begin: (session: Session, told: SessionSummary) => Promise<unknown>;
   /** Whether nothing is left; tries what is left, for at most 2 s. */
   readonly over: () => Promise<boolean>;
 }
@@ -23,7 +23,7 @@ export const sandboxLeft: SessionReply = {
   ok: false,
   problem: {
     code: "overloaded",
-    detail: "The files of the deleted session of this name are still being removed. Send it again.",
+    detail: "What the deleted session of this name left is still being removed. Send it again.",
     retryAfterMs: firstPause,
   },
 };
@@ -47,6 +47,10 @@ interface Left {
   readonly tenant: string;
   readonly session: string;
   readonly tries: number;
+  /** Absent in rows of older releases, which had told it. */
+  readonly told?: string;
+  /** Absent there, too: it was. */
+  readonly sandboxed?: number;
 }
 
 const longestPause = 3_600_000;
@@ -65,7 +69,41 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
     .toArray()
     .map(({ name }) => name);
 
-export const createRemoval = (storage: DurableObjectStorage, clock: Clock, engine: () => Engine): Removal => {
+/** Who else holds something of a session. */
+interface Outside {
+  readonly engine: Engine;
+  readonly team: Pick<TeamRpc, "index">;
+}
+
+/** Whether the team has heard that the session is gone. */
+const forgotten = async ({ engine, team }: Outside, { told }: Left): Promise<boolean> => {
+  if (told === undefined) return true;
+  const heard = team.index(JSON.parse(told) as SessionSummary).then(() => true);
+  return heard.catch((error: unknown) => {
+    logFailure(engine.logLine, "session_index_failed", error);
+    return false;
+  });
+};
+
+/** Whether nothing is left in its sandbox. */
+const emptied = async ({ engine }: Outside, { tenant, session, sandboxed }: Left): Promise<boolean> => {
+  if (sandboxed === 0) return true;
+  try {
+    await engine.sandbox({ tenant, id: session }).destroy();
+  } catch (error) {
+    if (isUnreachable(error)) {
+      logFailure(engine.logLine, "sandbox_removal_failed", error);
+      return false;
+    }
+  }
+  return true;
+};
+
+export const createRemoval = (
+  storage: DurableObjectStorage,
+  clock: Clock,
+  outside: () => Outside,
+): Removal => {
   const { sql } = storage;
   let trying: Promise<boolean> | null = null;
 
@@ -74,44 +112,39 @@ export const createRemoval = (storage: DurableObjectStorage, clock: Clock, engin
       ? sql.exec<Left & Record<string, SqlStorageValue>>("SELECT * FROM removal").one()
       : null;
 
-  const tried = async ({ tenant, session, tries }: Left): Promise<boolean> => {
-    const pause = Math.min(longestPause, firstPause * 2 ** Math.min(tries, 20));
-    clock.reset(tries < mostTries ? Date.now() + pause : null);
+  const tried = async (rest: Left): Promise<boolean> => {
+    const pause = Math.min(longestPause, firstPause * 2 ** Math.min(rest.tries, 20));
+    clock.reset(rest.tries < mostTries ? Date.now() + pause : null);
     sql.exec("UPDATE removal SET tries = tries + 1");
-    try {
-      await engine().sandbox({ tenant, id: session }).destroy();
-    } catch (error) {
-      if (isUnreachable(error)) {
-        logFailure(engine().logLine, "sandbox_removal_failed", error);
-        return false;
-      }
-    }
+    const done = await Promise.all([forgotten(outside(), rest), emptied(outside(), rest)]);
+    if (done.includes(false)) return false;
     await storage.deleteAll();
     clock.reset(null);
     return true;
   };
 
+  const over = async (): Promise<boolean> => {
+    const rest = left();
+    if (rest === null) return true;
+    trying ??= tried(rest).finally(() => {
+      trying = null;
+    });
+    return (await within(trying)) === true;
+  };
+
   return {
-    begin: ({ tenant, id, sandboxed }) => {
-      if (sandboxed === false) {
-        clock.reset(null);
-        void storage.deleteAll();
-        return;
-      }
+    over,
+    begin: ({ tenant, id, sandboxed }, told) => {
       storage.transactionSync(() => {
         for (const table of tablesOf(sql)) sql.exec(`DROP TABLE "${table}"`);
-        sql.exec("CREATE TABLE removal (tenant TEXT, session TEXT, tries INTEGER)");
-        sql.exec("INSERT INTO removal VALUES (?, ?, 0)", tenant, id);
+        sql.exec(
+          "CREATE TABLE removal (tenant TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",
+        );
+        const used = sandboxed === false ? 0 : 1;
+        sql.exec("INSERT INTO removal VALUES (?, ?, 0, ?, ?)", tenant, id, JSON.stringify(told), used);
       });
       clock.reset(Date.now() + firstPause);
-    },
-    over: async () => {
-      const rest = left();
-      if (rest === null) return true;
-      trying ??= tried(rest).finally(() => {
-        trying = null;
-      });
-      return (await within(trying)) === true;
+      return over();
     },
   };
 };

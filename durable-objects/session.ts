@@ -61,7 +61,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     this.#clock,
     Date.now,
   );
-  readonly #removal = createRemoval(this.ctx.storage, this.#clock, () => this.#engines.deployed());
+  readonly #removal = createRemoval(this.ctx.storage, this.#clock, () => ({
+    engine: this.#engines.deployed(),
+    team: this.#team(),
+  }));
   readonly #waking = createWaking({
     storage: this.ctx.storage,
     engines: () => this.#engines,
@@ -90,7 +93,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.calledAt(call.host);
     if (call.op === "create" && !(await this.#removal.over())) return sandboxLeft;
-    const reply = perform(await this.#waking.door(call, () => this.#remove()), call);
+    const reply = perform(await this.#waking.door(call, () => void this.#remove()), call);
     this.#pump();
     if (call.op === "delete") await this.#removal.over();
     return reply;
@@ -138,12 +141,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     }
   }
 
-  #remove(): void {
+  async #remove(): Promise<void> {
     const session = this.#session();
     this.#waking.drop();
     this.#desk.removed(this.ctx.getWebSockets());
-    if (session === null) return;
-    this.#removal.begin(session);
-    this.ctx.waitUntil(this.#index.removed(session));
+    if (session !== null) await this.#removal.begin(session, this.#index.removed(session));
   }
 }

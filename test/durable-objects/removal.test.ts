@@ -1,6 +1,8 @@
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { api, sessionOf } from "../support/worker-session.ts";
+import { teamObjectName } from "../../src/engine/access/names.ts";
+import { api, create, sessionOf } from "../support/worker-session.ts";
 import type { Session } from "../support/worker-session.ts";
 import { line } from "../support/worker-sandbox.ts";
 
@@ -69,5 +71,35 @@ test("RE-P14: a session that never used its sandbox does not ask for it when it 
   const session = await open("dry");
   expect((await session.call("DELETE")).status).toBe(204);
   expect(await line("asked", session)).toBe(0);
+  expect(await session.peek()).toEqual(gone);
+});
+
+/** Has the team's object refuse reports until the answer is called. */
+const teamAway = async (): Promise<() => void> => {
+  const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace };
+  return runInDurableObject(TeamObject.getByName(teamObjectName), (instance) => {
+    const team = Object.getPrototypeOf(instance) as { index: unknown };
+    const { index } = team;
+    team.index = () => Promise.reject(new Error("the team is away"));
+    return () => {
+      team.index = index;
+    };
+  });
+};
+
+const isListed = async ({ id }: Session): Promise<boolean> =>
+  JSON.stringify((await api("GET", "/sessions?limit=200")).body).includes(id);
+
+test("RE-P14 RE-C32 AP-5: a deleted session leaves the list of sessions, be the team away just then and the object killed", async () => {
+  const session = await create("text", "Go", { title: "the sea" });
+  await session.quiet();
+  await expect.poll(() => isListed(session)).toBe(true);
+  const back = await teamAway();
+  expect((await session.call("DELETE")).status).toBe(204);
+  await session.crash();
+  back();
+  expect((await session.call("GET")).status).toBe(404);
+  await runDurableObjectAlarm(session.stub());
+  expect(await isListed(session)).toBe(false);
   expect(await session.peek()).toEqual(gone);
 });
