@@ -13,7 +13,7 @@ export interface IndexReport {
   /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
   /** What the team is to hear of a session that is gone; nothing else is reported of it. */
-  readonly removed: (session: Session) => SessionSummary;
+  readonly removed: (session: Session, key: string | null) => SessionSummary;
 }
 
 const delay = 2_000;
@@ -71,10 +71,11 @@ export const createIndexReport = (
       said = news;
       failures = 0;
     },
-    removed: (session) => {
+    removed: (session, key) => {
       due = null;
       said = null;
-      return { ...summaryOf(session, session.funds.tenant.lease), status: "deleted" };
+      const summary = summaryOf(session, session.funds.tenant.lease);
+      return { ...summary, status: "deleted", ...(key !== null && { removal: { key, at: now() } }) };
     },
   };
 };

@@ -18,9 +18,9 @@ import { tellingGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
 import type { Items } from "./items.ts";
 import { momentsOf } from "./moments.ts";
-import { sandboxOf } from "./removal.ts";
-import type { Storage } from "./safe-storage.ts";
 import { loadBlob } from "./rows.ts";
+import type { Storage } from "./safe-storage.ts";
+import { sandboxOf } from "./sandbox.ts";
 import type { Watchers } from "./watchers.ts";
 
 /** A session in memory: the newest stored state, and the driver that works on it. */

@@ -1,9 +1,7 @@
-import type { Host } from "../src/agent/host.ts";
-import type { SessionReply, SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
+import type { SessionCall, SessionReply, SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
-import type { Sandbox } from "../src/sandbox/contract.ts";
 import type { Clock } from "./clock.ts";
 import { logFailure } from "./log.ts";
 import { within } from "./within.ts";
@@ -16,6 +14,8 @@ interface Removal {
   readonly begin: (session: Session, told: SessionSummary) => Promise<unknown>;
   /** Whether nothing is left; tries what is left, for at most 2 s. */
   readonly over: () => Promise<boolean>;
+  /** Whether an earlier session of this name was deleted under the key of this call (AP-6): its row says so until the team knows; null if that does not answer. */
+  readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
 /** Nothing of a deleted session may reach the next one of its name. */
@@ -26,21 +26,6 @@ export const sandboxLeft: SessionReply = {
     detail: "What the deleted session of this name left is still being removed. Send it again.",
     retryAfterMs: firstPause,
   },
-};
-
-/** The session's sandbox; that there is one is stored before it is asked for anything, since it goes with the session (RE-P14). */
-export const sandboxOf = (
-  engine: Engine,
-  { read, update }: Pick<Host, "read" | "update">,
-): Host["sandbox"] => {
-  let sandbox: Sandbox | null = null;
-  return () => {
-    if (read().sandboxed === false)
-      update((draft) => {
-        draft.state = { ...draft.state, sandboxed: true };
-      });
-    return (sandbox ??= engine.sandbox(read()));
-  };
 };
 
 interface Left {
@@ -72,13 +57,17 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
 /** Who else holds something of a session. */
 interface Outside {
   readonly engine: Engine;
-  readonly team: Pick<TeamRpc, "index">;
+  readonly team: Pick<TeamRpc, "index" | "wasDeleted">;
 }
 
+const lastWord = ({ told }: Left): SessionSummary | null =>
+  told === undefined ? null : (JSON.parse(told) as SessionSummary);
+
 /** Whether the team has heard that the session is gone. */
-const forgotten = async ({ engine, team }: Outside, { told }: Left): Promise<boolean> => {
-  if (told === undefined) return true;
-  const heard = team.index(JSON.parse(told) as SessionSummary).then(() => true);
+const forgotten = async ({ engine, team }: Outside, rest: Left): Promise<boolean> => {
+  const told = lastWord(rest);
+  if (told === null) return true;
+  const heard = team.index(told).then(() => true);
   return heard.catch((error: unknown) => {
     logFailure(engine.logLine, "session_index_failed", error);
     return false;
@@ -134,6 +123,12 @@ export const createRemoval = (
 
   return {
     over,
+    did: async ({ op, principal: { tenant }, session, key }) => {
+      if (op !== "delete" || key === undefined) return false;
+      const rest = left();
+      if (rest !== null && lastWord(rest)?.removal?.key === key) return true;
+      return within(outside().team.wasDeleted({ tenant, session, key }));
+    },
     begin: ({ tenant, id, sandboxed }, told) => {
       storage.transactionSync(() => {
         for (const table of tablesOf(sql)) sql.exec(`DROP TABLE "${table}"`);

@@ -75,6 +75,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     clock: this.#clock,
     items: this.#items,
     gates: this.#gates,
+    deleted: this.#removal.did,
   });
 
   constructor(ctx: DurableObjectState, env: unknown, engines: Engines) {
@@ -86,14 +87,12 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   #session = (): Session | null => this.#waking.live()?.read() ?? null;
 
-  #team(): TeamDirectory {
-    return this.#exports.TeamObject.getByName(teamObjectName);
-  }
+  #team = (): TeamDirectory => this.#exports.TeamObject.getByName(teamObjectName);
 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.calledAt(call.host);
     if (call.op === "create" && !(await this.#removal.over())) return sandboxLeft;
-    const reply = perform(await this.#waking.door(call, () => void this.#remove()), call);
+    const reply = perform(await this.#waking.door(call, (key) => void this.#remove(key)), call);
     this.#pump();
     if (call.op === "delete") await this.#removal.over();
     return reply;
@@ -120,7 +119,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#waking.wake();
     if (live === null) return;
-    if (live.isOver()) return this.#remove();
+    if (live.isOver()) return this.#remove(null);
     if (strikes > deadDrives) live.update((draft) => runsPoisoned(draft, deadDrives));
     await this.#clock.drive(async () => {
       this.#pump();
@@ -141,10 +140,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     }
   }
 
-  async #remove(): Promise<void> {
+  async #remove(key: string | null): Promise<void> {
     const session = this.#session();
     this.#waking.drop();
     this.#desk.removed(this.ctx.getWebSockets());
-    if (session !== null) await this.#removal.begin(session, this.#index.removed(session));
+    if (session !== null) await this.#removal.begin(session, this.#index.removed(session, key));
   }
 }

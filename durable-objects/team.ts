@@ -3,7 +3,7 @@ import type { EmbeddedRow, Memory, MemoryOwner, Recalled, RecallQuery, Seen } fr
 import type { Reflection } from "../src/agent/reflections.ts";
 import type { GrantsKnown, GrantsTold } from "../src/agent/grants.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
-import type { RunAdmission, SessionSummary } from "../src/agent/rpc.ts";
+import type { KeyedDelete, RunAdmission, SessionSummary } from "../src/agent/rpc.ts";
 import { createActiveRuns } from "../src/engine/access/active-runs.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
@@ -12,6 +12,7 @@ import { addMemories, recallMemories, recentMemories } from "../src/engine/acces
 import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
 import { addReflections, findReflections } from "../src/engine/access/reflections.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
+import { wasDeleted } from "../src/engine/access/once.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
 import { tellGrants } from "../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../src/engine/access/definitions.ts";
@@ -51,6 +52,10 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
     this.#runs.reported(summary);
     if (summary.status !== "deleted") await this.#together();
     indexSession(this.#tables, summary);
+  }
+
+  async wasDeleted(asked: KeyedDelete): Promise<boolean> {
+    return wasDeleted(this.#tables, asked, Date.now());
   }
 
   async admitRun(admission: RunAdmission): Promise<boolean> {

@@ -8,6 +8,7 @@ import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { archiveOf, createMeter, noArchive } from "./archive.ts";
 import type { IndexReport } from "./index-report.ts";
+import { inOrder } from "./in-order.ts";
 import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
 import { load } from "./load.ts";
@@ -23,7 +24,7 @@ export interface Waking {
   readonly live: () => Live | null;
   /** The session awake; null if there is none. */
   readonly wake: () => Promise<Live | null>;
-  readonly door: (call: SessionCall, remove: () => void) => Promise<Door>;
+  readonly door: (call: SessionCall, remove: Door["remove"]) => Promise<Door>;
   readonly drop: () => void;
   /** Whether a drive ended with what it began with: then it is no dead one, though it had nothing to store (SE-33). */
   readonly survived: (live: Live) => boolean;
@@ -37,6 +38,8 @@ export interface WakingParts extends Pick<LiveParts, "watchers" | "clock" | "ite
   readonly team: () => TeamDirectory;
   readonly strikes: Strikes;
   readonly index: () => IndexReport;
+  /** Whether the key of a delete did delete a session of this name. */
+  readonly deleted: (call: SessionCall) => Promise<Door["deleted"]>;
 }
 
 /** What is in memory now. */
@@ -55,7 +58,7 @@ const doorOf = (
   create: Create,
   engine: Engine,
   { session, principal }: SessionCall,
-): Omit<Door, "remove" | "full" | "stored"> => ({
+): Omit<Door, "remove" | "deleted" | "full" | "stored"> => ({
   read: () => cell.live?.read() ?? null,
   archive: () => (cell.live === null ? noArchive : archiveOf(storage.sql)),
   rules: engine.rules,
@@ -73,16 +76,6 @@ const doorOf = (
     return result;
   },
 });
-
-/** One after the other, in the order of the calls; the caller acts on a result before the next begins. */
-const inOrder = <A extends unknown[], T>(work: (...args: A) => Promise<T>): ((...args: A) => Promise<T>) => {
-  let last: Promise<unknown> = Promise.resolve();
-  return (...args) => {
-    const result = last.then(() => work(...args));
-    last = result.catch(() => undefined);
-    return result;
-  };
-};
 
 const survivedIn =
   (cell: Cell, strikes: Strikes): Waking["survived"] =>
@@ -142,9 +135,10 @@ export const createWaking = (parts: WakingParts): Waking => {
     drop,
     survived: survivedIn(cell, parts.strikes),
     failed,
-    door: inOrder(async (call: SessionCall, remove: () => void) => {
+    door: inOrder(async (call: SessionCall, remove: Door["remove"]) => {
       const full = await isFull(parts, call, (await wake())?.read() ?? null);
-      return { ...doorOf(parts, cell, create, await ready(call), call), full, stored, remove };
+      const deleted = await parts.deleted(call);
+      return { ...doorOf(parts, cell, create, await ready(call), call), full, stored, deleted, remove };
     }),
   };
 };

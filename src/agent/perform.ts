@@ -32,8 +32,10 @@ export interface Door {
   readonly redactor: Redactor;
   /** Open streamed items with their text so far. */
   readonly items: () => Json;
-  /** Removes everything (RE-P14). */
-  readonly remove: () => void;
+  /** An earlier session of this name was deleted under the key of this call; null: it cannot be told now. */
+  readonly deleted: boolean | null;
+  /** Removes everything (RE-P14) but the key of the delete. */
+  readonly remove: (key: string | null) => void;
 }
 
 type Reply = Extract<SessionReply, { ok: true }>;
@@ -136,6 +138,18 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
 
 const noParameters = z.strictObject({});
 
+/** Deletes the session. Its key is not kept among its rows, which go, and does nothing to a later session of the same name (AP-6). */
+const removed = (door: Door, call: SessionCall): Reply => {
+  if (door.deleted === null)
+    return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
+      retryAfterMs: 2_000,
+    });
+  const state = door.deleted ? null : sessionOf(door, call);
+  checked(noParameters, call.params);
+  if (state !== null) door.remove(call.key ?? null);
+  return { ok: true, status: 204, json: "", seq: state?.head ?? 0, replayed: state === null };
+};
+
 const performed = (door: Door, call: SessionCall): Reply => {
   const scope = operationScopes[call.op];
   const { principal, op } = call;
@@ -143,13 +157,10 @@ const performed = (door: Door, call: SessionCall): Reply => {
   if (!principal.scopes.includes(scope) && !decides)
     return refuse("scope_missing", `this needs the scope ${scope}`);
   if (op === "create") return created(door, call);
+  if (op === "delete") return removed(door, call);
   const state = sessionOf(door, call);
-  if (op === "delete" || op === "snapshot") checked(noParameters, call.params);
-  if (op === "delete") {
-    door.remove();
-    return { ok: true, status: 204, json: "", seq: state.head, replayed: false };
-  }
   if (op === "snapshot") {
+    checked(noParameters, call.params);
     const json = snapshotOf({ state, archive: door.archive() }, door.items());
     return { ok: true, status: 200, json, seq: state.head, replayed: false };
   }

@@ -111,6 +111,15 @@ export interface SessionSummary {
   readonly updated_at: number;
   /** The lease that it gave back last; absent while it spends from one (RE-4). */
   readonly lease?: SettledLease;
+  /** Of a deleted session: the key under which it was, and when (AP-6). */
+  readonly removal?: { readonly key: string; readonly at: number };
+}
+
+/** A delete of a session under a key. */
+export interface KeyedDelete {
+  readonly tenant: string;
+  readonly session: string;
+  readonly key: string;
 }
 
 /** A session asks to begin a run; `limit` is `limits.runs.per_tenant`. */
@@ -130,6 +139,8 @@ export interface TeamRpc {
   >;
   /** Idempotent upsert by id; the newest `head_seq` wins. */
   index(summary: SessionSummary): Promise<void>;
+  /** Whether a session of this id was deleted under this key in the last 7 days (AP-6). */
+  wasDeleted(asked: KeyedDelete): Promise<boolean>;
   /** Whether a session may begin a run beside those that its tenant has under way. */
   admitRun(admission: RunAdmission): Promise<boolean>;
   /** Takes the grants of a session, and tells those of its tenant's agents (TB-8). */

@@ -8,6 +8,7 @@ import { authenticate } from "../../src/engine/access/authenticate.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";
 import { objectName } from "../../src/engine/access/names.ts";
 import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
+import { wasDeleted } from "../../src/engine/access/once.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { tellGrants } from "../../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
@@ -94,6 +95,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     keepDefinition: async (revision, json) => keepDefinition(tables, revision, json, now()),
     definition: async (revision) => readDefinition(tables, revision),
     lease: async (request) => drawLease(tables, request, now()),
+    wasDeleted: async (asked) => wasDeleted(tables, asked, now()),
     admitRun: async () => true,
     grants: async (told) => tellGrants(tables, told, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),

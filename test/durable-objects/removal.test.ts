@@ -3,7 +3,7 @@ import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { teamObjectName } from "../../src/engine/access/names.ts";
 import { api, create, sessionOf } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import type { Answer, Session } from "../support/worker-session.ts";
 import { line } from "../support/worker-sandbox.ts";
 
 /** What a session leaves in its sandbox goes with it. */
@@ -74,15 +74,15 @@ test("RE-P14: a session that never used its sandbox does not ask for it when it 
   expect(await session.peek()).toEqual(gone);
 });
 
-/** Has the team's object refuse reports until the answer is called. */
-const teamAway = async (): Promise<() => void> => {
+/** Has the team's object refuse reports, or what it is told to refuse, until the answer is called. */
+const teamAway = async (method: "index" | "wasDeleted" = "index"): Promise<() => void> => {
   const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace };
   return runInDurableObject(TeamObject.getByName(teamObjectName), (instance) => {
-    const team = Object.getPrototypeOf(instance) as { index: unknown };
-    const { index } = team;
-    team.index = () => Promise.reject(new Error("the team is away"));
+    const team = Object.getPrototypeOf(instance) as Record<typeof method, unknown>;
+    const there = team[method];
+    team[method] = () => Promise.reject(new Error("the team is away"));
     return () => {
-      team.index = index;
+      team[method] = there;
     };
   });
 };
@@ -102,4 +102,57 @@ test("RE-P14 RE-C32 AP-5: a deleted session leaves the list of sessions, be the 
   await runDurableObjectAlarm(session.stub());
   expect(await isListed(session)).toBe(false);
   expect(await session.peek()).toEqual(gone);
+});
+
+const removed = (session: Session, key: string): Promise<Answer> =>
+  session.call("DELETE", "", { headers: { "Idempotency-Key": key } });
+
+/** An answer to a delete: its status, and whether it was given before. */
+const told = ({ status, headers }: Answer): readonly [number, boolean] => [
+  status,
+  headers.get("Idempotent-Replayed") === "true",
+];
+
+const isThere = async (session: Session): Promise<boolean> => (await session.call("GET")).status === 200;
+
+test("AP-6: a repeated delete answers as the first did and leaves alone the session that has the same ref since", async () => {
+  const first = await open("twin");
+  const both = await Promise.all([removed(first, "k1"), removed(first, "k1")]);
+  expect(new Set(both.map((each) => told(each).join(" ")))).toEqual(new Set(["204 false", "204 true"]));
+  expect(told(await removed(first, "k1"))).toEqual([204, true]);
+  expect(await first.peek()).toEqual(gone);
+  const second = await open("twin");
+  expect(second.id).toBe(first.id);
+  expect(told(await removed(second, "k1"))).toEqual([204, true]);
+  expect(await isThere(second)).toBe(true);
+  expect(told(await removed(second, "k2"))).toEqual([204, false]);
+  expect(await isThere(second)).toBe(false);
+  const third = await open("twin");
+  for (const key of ["k1", "k2"]) expect(told(await removed(third, key))).toEqual([204, true]);
+  expect(await isThere(third)).toBe(true);
+  expect((await removed(await open("other twin"), "k1")).headers.has("Idempotent-Replayed")).toBe(false);
+});
+
+test("AP-6 RE-C2 RE-C32: the key of a delete outlives a team that is away and the object's death", async () => {
+  const first = await open("late");
+  const back = await teamAway();
+  expect(told(await removed(first, "k1"))).toEqual([204, false]);
+  await first.crash();
+  expect(told(await removed(first, "k1"))).toEqual([204, true]);
+  back();
+  const second = await open("late");
+  await second.crash();
+  expect(told(await removed(second, "k1"))).toEqual([204, true]);
+  expect(await isThere(second)).toBe(true);
+});
+
+test("AP-6: a delete with a key deletes nothing while the team, who knows the keys of earlier ones, does not answer", async () => {
+  const session = await open("unsure");
+  const back = await teamAway("wasDeleted");
+  const refused = await removed(session, "k1");
+  expect(refused).toMatchObject({ status: 503, body: { code: "overloaded" } });
+  expect(refused.headers.has("Retry-After")).toBe(true);
+  back();
+  expect(await isThere(session)).toBe(true);
+  expect(told(await removed(session, "k1"))).toEqual([204, false]);
 });

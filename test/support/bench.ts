@@ -320,6 +320,7 @@ export const openBench = ({
     stored: () => bench.stored,
     now: () => now,
     items: () => [],
+    deleted: false,
     remove: () => undefined,
     update: (change) => {
       const live = mine.live ?? createLive(parts(mine), null, emptySession(id, tenant, engine.rules, now));

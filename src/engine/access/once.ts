@@ -1,5 +1,6 @@
 import { refuse } from "../../agent/problem.ts";
-import { hexOf } from "../../sandbox/sha256.ts";
+import type { KeyedDelete } from "../../agent/rpc.ts";
+import { hexOf, sha256Hex } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { All, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
@@ -24,6 +25,29 @@ export const always =
   (tables: Tables): Once =>
   (work) => ({ value: tables.write(work), replayed: false });
 
+const forget = (all: All, now: number): unknown => all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+
+const keyOfDelete = ({ tenant, session, key }: KeyedDelete): string =>
+  sha256Hex(canonicalJson(["delete", tenant, session, key]));
+
+/** Keeps the key of a session's delete, since the session's own rows are gone. */
+export function keepDelete(all: All, done: KeyedDelete, at: number): void {
+  forget(all, at);
+  all(
+    "INSERT OR REPLACE INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)",
+    keyOfDelete(done),
+    at,
+  );
+}
+
+/** Whether a session was deleted under a key that is kept. */
+export const wasDeleted = (tables: Tables, asked: KeyedDelete, now: number): boolean =>
+  tables.read(
+    "SELECT 1 AS found FROM idempotency WHERE key = ? AND at >= ?",
+    keyOfDelete(asked),
+    now - keptMs,
+  ).length > 0;
+
 /** The guard of a call: its key counts for its caller, with these rights, and for its operation alone. */
 export async function onceFor(
   tables: Tables,
@@ -47,7 +71,7 @@ export async function onceFor(
         return { value: JSON.parse(String(before["created"])) as T, replayed: true };
       }
       const value = work(all);
-      all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+      forget(all, now);
       const created = JSON.stringify(value);
       all("INSERT INTO idempotency (key, body, created, at) VALUES (?, ?, ?, ?)", id, body, created, now);
       return { value, replayed: false };

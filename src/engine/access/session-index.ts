@@ -5,6 +5,7 @@ import type { SessionSummary } from "../../agent/rpc.ts";
 import type { All, Row, Tables, Value } from "./database.ts";
 import { releaseDefinition } from "./definitions.ts";
 import { sessionForgotten } from "./memories.ts";
+import { keepDelete } from "./once.ts";
 import { settleLease } from "./tenant-days.ts";
 
 /** The team's index of sessions (AP-5, AP-7). */
@@ -35,7 +36,7 @@ export const listSessionsSchema = z.strictObject({
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
 /** A listed session: the summary without its tenant. */
-export type ListedSession = Omit<SessionSummary, "tenant" | "lease">;
+export type ListedSession = Omit<SessionSummary, "tenant" | "lease" | "removal">;
 
 const show = (row: Row): ListedSession => ({
   id: String(row["id"]),
@@ -158,8 +159,9 @@ function upsert(all: All, summary: SessionSummary, row: Row | undefined): void {
  */
 export function indexSession(tables: Tables, summary: SessionSummary): void {
   tables.write((all) => {
-    const { tenant, id: session, lease } = summary;
+    const { tenant, id: session, lease, removal } = summary;
     if (lease !== undefined) settleLease(all, { tenant, session }, lease);
+    if (removal !== undefined) keepDelete(all, { tenant, session, key: removal.key }, removal.at);
     const [row] = all(
       "SELECT created_at, head_seq, revision FROM sessions WHERE tenant = ? AND id = ?",
       tenant,

@@ -3,6 +3,7 @@ import type { SessionSummary } from "../../../src/agent/rpc.ts";
 import { indexSession, listSessions, listSessionsSchema } from "../../../src/engine/access/session-index.ts";
 import { keepDefinition, keptMs, readDefinition } from "../../../src/engine/access/definitions.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
+import { wasDeleted } from "../../../src/engine/access/once.ts";
 import { memoryTables } from "./tables.ts";
 
 const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary => ({
@@ -187,4 +188,23 @@ test("AP-4: reading an empty index creates no table", () => {
   expect(list(tables)).toEqual({ data: [], next_cursor: null, prev_cursor: null });
   expect(readDefinition(tables, "r_1")).toBeNull();
   expect(database.all("SELECT name FROM sqlite_master")).toEqual([]);
+});
+
+test("AP-6: the key of a delete is known for 7 days, to its tenant and session alone, and then leaves no row", () => {
+  const { tables } = memoryTables();
+  const day = 86_400_000;
+  const deleted = (id: string, key: string, at: number): void =>
+    indexSession(tables, summary(id, { status: "deleted", removal: { key, at } }));
+  const asked = { tenant: "acme", session: "a", key: "k1" };
+  expect(wasDeleted(tables, asked, 0)).toBe(false);
+  for (const id of ["a", "b"]) indexSession(tables, summary(id));
+  deleted("a", "k1", 2000);
+  expect(ids(tables)).toEqual(["b"]);
+  indexSession(tables, summary("a", { created_at: 3000 }));
+  expect(wasDeleted(tables, asked, 2000 + 7 * day)).toBe(true);
+  expect(wasDeleted(tables, asked, 2001 + 7 * day)).toBe(false);
+  const others = [{ tenant: "other" }, { session: "b" }, { key: "k2" }];
+  for (const other of others) expect(wasDeleted(tables, { ...asked, ...other }, 2000)).toBe(false);
+  deleted("b", "k2", 2001 + 7 * day);
+  expect(tables.read("SELECT at FROM idempotency")).toEqual([{ at: 2001 + 7 * day }]);
 });
