@@ -36,7 +36,7 @@ const withCache = async (
 ): Promise<Outcome> => {
   const { cache } = outside;
   const enabled = isCacheable(outside, threadId, tool);
-  const key = enabled ? `${tool.name} ${canonicalJson(args)}` : "";
+  const key = enabled ? `${tool.name} ${canonicalJson([args, call.plan.closed ?? null])}` : "";
   const hit = enabled ? cache.get(key) : undefined;
   if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
   if (changesWorkspace(tool)) cache.clear();

@@ -21,6 +21,8 @@ export interface CallPlan {
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
   /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
   readonly remember: { readonly tool: string; readonly pattern: string } | null;
+  /** Globs of paths that it may not touch beside those that it names; with them, no link is followed (TB-7). */
+  readonly closed?: readonly string[];
   /** A client tool: its call is parked for the caller. */
   readonly client?: boolean;
   /** The session itself does what the call asks: no tool is run. */

@@ -87,7 +87,8 @@ const contextOf = (
     thread: threadId,
     session: session.id,
     get sandbox() {
-      return host.sandbox();
+      const { closed } = call.plan;
+      return closed === undefined ? host.sandbox() : host.sandbox().closing(closed);
     },
     ...(writablePaths === null ? {} : { writablePaths }),
     commandTimeout: agent.commandTimeout,

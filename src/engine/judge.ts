@@ -5,7 +5,7 @@ import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { depthReached } from "../agent/delegation.ts";
 import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
 import type { LentClientTools } from "./client-tools.ts";
-import { rememberable, strictest, verdict } from "../tools/permission.ts";
+import { closedPaths, rememberable, strictest, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
 import { errorText, thrownText } from "../tools/errors.ts";
 import type { Tool } from "../tools/define-tool.ts";
@@ -67,14 +67,13 @@ const decided = (
   plan: Omit<CallPlan, "verdict" | "by" | "remember">,
   aliasOf: string = call.tool,
 ): CallPlan => {
-  const names = aliasOf === call.tool ? [] : [{ ...call, tool: aliasOf }];
-  const found = strictest([
-    verdict(policy, call),
-    ...others.map((each) => verdict(each, call)),
-    ...names.flatMap((named) => [policy, ...others].map((each) => verdict(each, named))),
-  ]);
+  const names = aliasOf === call.tool ? [call] : [call, { ...call, tool: aliasOf }];
+  const judgedAs = names.flatMap((named) => [policy, ...others].map((each) => [each, named] as const));
+  const found = strictest([verdict(policy, call), ...judgedAs.map((each) => verdict(...each))]);
+  const closed = judgedAs.map((each) => closedPaths(...each)).filter((each) => each !== null);
   const decision = {
     ...plan,
+    ...(closed.length === 0 ? {} : { closed: [...new Set(closed.flat())] }),
     verdict: found.verdict,
     by: found.by,
     ...(found.reason === undefined ? {} : { reason: found.reason }),
@@ -108,14 +107,13 @@ const invalidText = {
   too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
 };
 
+type Told = Pick<PermissionCall, "safety" | "subjects" | "subtree">;
+
 /** What a tool itself says of a call; a tool that cannot say it makes the call an error (AG-37). */
-const toldBy = (
-  tool: Tool,
-  args: unknown,
-): Pick<PermissionCall, "safety" | "subjects"> | { readonly failed: string } => {
-  let told: Pick<PermissionCall, "safety" | "subjects">;
+const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } => {
+  let told: Told;
   try {
-    told = { safety: tool.safety(args), subjects: tool.subject(args) };
+    told = { safety: tool.safety(args), subjects: tool.subject(args), subtree: tool.subtree(args) };
   } catch (error) {
     return { failed: thrownText(error) };
   }

@@ -16,6 +16,8 @@ import { createWire, type Fetcher, type Wire, type WireMemory } from "./wire.ts"
 export interface SandboxOptions {
   /** The thread that calls: changes by others after it last saw a file are conflicts for it. */
   readonly actor?: string;
+  /** Globs of paths that its file calls may not touch; with them, no link is followed. */
+  readonly closed?: readonly string[];
   /** Milliseconds that a command gets beyond its own time-out; absent = 10 000. */
   readonly graceMs?: number;
   /** Sent before the first request of this client; absent = the sandbox keeps what it has. */
@@ -103,7 +105,7 @@ const configuredWire = (
 });
 
 function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: Memory): Sandbox {
-  const bare = createWire(fetcher, id, options.actor, memory);
+  const bare = createWire(fetcher, id, options, memory);
   const { settings, skills = () => null } = options;
   const wire = settings === undefined ? bare : configuredWire(bare, settings, skills, memory);
   const capabilities = async (): Promise<SandboxCapabilities> =>
@@ -111,6 +113,7 @@ function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: M
   return {
     id,
     as: (actor) => viewOf(fetcher, id, { ...options, actor }, memory),
+    closing: (closed) => viewOf(fetcher, id, { ...options, closed }, memory),
     capabilities,
     instance: async () => {
       if (wire.instance() === null) await capabilities();

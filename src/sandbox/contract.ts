@@ -183,6 +183,8 @@ export interface Sandbox {
   readonly id: string;
   /** The same sandbox as another thread sees it: changes by others after `actor` last saw a file are conflicts for it (TB-12). */
   as(actor: string): Sandbox;
+  /** The same sandbox, whose file calls refuse to touch what these globs match and to go through links (TB-7). */
+  closing(globs: readonly string[]): Sandbox;
   /** Names the sandbox's memory of commands: new whenever that is lost (TB-29). */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;

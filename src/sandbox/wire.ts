@@ -63,15 +63,19 @@ export interface WireMemory {
   instance: string | null;
 }
 
-/** `actor` names the thread whose view of the files counts for conflicts. */
-export function createWire(
-  fetcher: Fetcher,
-  id: string,
-  actor: string | undefined,
-  memory: WireMemory,
-): Wire {
-  const named: Record<string, string> =
-    actor === undefined ? {} : { "Sandbox-Actor": encodeURIComponent(actor) };
+/** For whom every request is: the thread whose view of the files counts for conflicts, and what is closed to it. */
+interface Caller {
+  readonly actor?: string;
+  readonly closed?: readonly string[];
+}
+
+const headersOf = ({ actor, closed }: Caller): Record<string, string> => ({
+  ...(actor === undefined ? {} : { "Sandbox-Actor": encodeURIComponent(actor) }),
+  ...(closed === undefined ? {} : { "Sandbox-Closed-Paths": encodeURIComponent(JSON.stringify(closed)) }),
+});
+
+export function createWire(fetcher: Fetcher, id: string, caller: Caller, memory: WireMemory): Wire {
+  const named = headersOf(caller);
   return {
     instance: () => memory.instance,
     send: async ({ method, path, body, headers, signal }) => {

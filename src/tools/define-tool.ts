@@ -127,6 +127,8 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly limit?: number;
   /** What a permission pattern is matched against; absent = the tool's name. */
   readonly subject?: (args: z.output<P>) => readonly string[];
+  /** Whether its subjects are paths that it acts on with all that lies below them: `deny` and `ask` hold for that, too (TB-7). */
+  readonly subtree?: boolean | ((args: z.output<P>) => boolean);
   /** Instead of `run`: what the call asks of its session. */
   readonly request?: (args: z.output<P>) => SessionRequest;
   readonly run?: (
@@ -136,11 +138,15 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
 }
 
 /** A tool with its argument type forgotten, as toolboxes and dispatch hold it. */
-export interface Tool extends Omit<ToolDefinition, "safety" | "timeout" | "subject" | "request" | "run"> {
+export interface Tool extends Omit<
+  ToolDefinition,
+  "safety" | "timeout" | "subject" | "subtree" | "request" | "run"
+> {
   readonly schema: Json;
   readonly safety: (args: unknown) => Safety;
   readonly timeout: (args: unknown, command: CommandTimeout) => number;
   readonly subject: (args: unknown) => readonly string[];
+  readonly subtree: (args: unknown) => boolean;
   /** Null: the tool is run. */
   readonly request: ((args: unknown) => SessionRequest) | null;
   readonly run: (args: unknown, context: ToolContext) => Promise<ToolOutput | Parked>;
@@ -173,7 +179,18 @@ const notRun = (): never => {
 
 /** Makes a tool. Arguments reach its functions only after `params` accepted them; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
-  const { name, description, params, safety, timeout, subject, request, run, ...rest } = definition;
+  const {
+    name,
+    description,
+    params,
+    safety,
+    timeout,
+    subject,
+    subtree = false,
+    request,
+    run,
+    ...rest
+  } = definition;
   if (!/^[A-Za-z][\w-]{0,63}$/.test(name)) throw new Error(`"${name}" is no tool name`);
   if (description.length === 0 || description.length > 1024) {
     throw new Error(`tool ${name}: a description has 1 to 1024 characters`);
@@ -194,6 +211,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     timeout: (args, command) =>
       typeof timeout === "function" ? timeout(typed(args), command) : (timeout ?? defaultTimeout),
     subject: (args) => subject?.(typed(args)) ?? [name],
+    subtree: (args) => (typeof subtree === "function" ? subtree(typed(args)) : subtree),
     request: request === undefined ? null : (args) => request(typed(args)),
     run: async (args, context) => (run ?? notRun)(typed(args), context),
   };

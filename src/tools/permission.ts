@@ -35,6 +35,8 @@ export interface PermissionCall {
   readonly toolbox: string;
   /** What patterns are matched against: paths, a command line, a URL; all must be allowed. */
   readonly subjects: readonly string[];
+  /** The subjects are paths that it acts on with all that lies below. */
+  readonly subtree?: boolean;
   readonly safety: Safety;
   /** Set for calls that reach a host: whether `egress.allow` lists it. */
   readonly host?: "listed" | "other";
@@ -79,12 +81,44 @@ function covers(call: PermissionCall, pattern: string, subject: string): boolean
   );
 }
 
+/** Whether a pattern is about what lies below a folder: `infra/**` and `a/infra/x` below `infra` and `a`. */
+function reachesBelow(pattern: string, folder: string): boolean {
+  if (pattern.endsWith("/**") && globMatch(pattern.slice(0, -3), folder)) return true;
+  const segments = pattern.split("/");
+  const wild = segments.findIndex((segment) => /[*?[\\]/.test(segment));
+  const base = wild < 0 ? segments : segments.slice(0, wild);
+  return folder === "." || base.join("/").startsWith(`${folder}/`);
+}
+
+/** Whether a rule is of this tool, and holds now. */
+const isInForce = (rule: PermissionRule, call: PermissionCall): boolean =>
+  globMatch(rule.tool, call.tool, { segments: false }) &&
+  (rule.expires === undefined || Date.parse(rule.expires) > call.now);
+
 /** Shell text cannot be matched safely: a pattern other than `*` restricts every shell call and allows none. */
 function applies(call: PermissionCall, rule: PermissionRule, subject: string): boolean {
-  if (!globMatch(rule.tool, call.tool, { segments: false })) return false;
-  if (rule.expires !== undefined && Date.parse(rule.expires) <= call.now) return false;
-  if (rule.match === undefined || rule.match === "*") return true;
-  return call.tool === "exec_shell" ? rule.action !== "allow" : covers(call, rule.match, subject);
+  if (!isInForce(rule, call)) return false;
+  const { match, action } = rule;
+  if (match === undefined || match === "*") return true;
+  if (call.tool === "exec_shell") return action !== "allow";
+  const below = call.subtree === true && action !== "allow" && reachesBelow(match, subject);
+  return below || covers(call, match, subject);
+}
+
+/**
+ * Globs of what a call may not touch although it may act on its subjects; null if no rule or grant looks at its paths.
+ * Only the sandbox knows what lies in a folder and where a link leads (TB-7).
+ */
+export function closedPaths(policy: Policy, call: PermissionCall): readonly string[] | null {
+  if (call.toolbox === "exec" || storeToolboxes.includes(call.toolbox)) return null;
+  const rules = policy.rules.filter(({ match }) => match !== undefined && match !== "*");
+  const inForce = rules.filter((rule) => isInForce(rule, call));
+  const isGranted = policy.grants.some(({ tool, pattern }) => tool === call.tool && pattern !== "*");
+  if (inForce.length === 0 && !isGranted) return null;
+  const closing = inForce.filter(
+    (rule) => rule.action !== "allow" && !call.subjects.some((subject) => applies(call, rule, subject)),
+  );
+  return closing.flatMap(({ match }) => match ?? []);
 }
 
 /** A rule as verdicts name it. */

@@ -166,6 +166,39 @@ export function jailGroup(connect: () => Fetcher): void {
     expect(await everything(sandbox)).toEqual(before);
   });
 
+  test("TB-7: what is closed to a request is neither changed nor copied nor found by it, and it follows no link", async () => {
+    const { put, run, sandbox } = bench(connect);
+    await put("infra/main.tf", "keep");
+    await put("lib/x", "keep");
+    await run("ln -s ../infra lib/link");
+    const before = await everything(sandbox);
+    const bound = sandbox.closing(["**/*.tf"]);
+    const tree = { source: "infra", destination: "b" };
+    const onto = { source: "lib", destination: "infra", overwrite: true };
+    const closed = [
+      bound.change("delete", { path: "infra", recursive: true }, key()),
+      ...(["move", "copy"] as const).flatMap((op) => [
+        bound.change(op, tree, key()),
+        bound.change(op, onto, key()),
+      ]),
+    ];
+    expect(new Set(await Promise.all(closed.map(codeOf)))).toEqual(new Set(["path_not_writable"]));
+    const linked = [
+      bound.read("lib/link/main.tf"),
+      bound.stat("lib/link"),
+      bound.list("lib/link"),
+      bound.diff("lib/x", "lib/link/main.tf"),
+      bound.write("lib/link/y", "y", key()),
+      bound.searchFiles({ pattern: "**", directory: "lib/link" }),
+    ];
+    expect(new Set(await Promise.all(linked.map(codeOf)))).toEqual(new Set(["path_outside"]));
+    expect((await bound.searchContent({ pattern: "keep" })).matches.map(({ path }) => path)).toEqual([
+      "lib/x",
+    ]);
+    expect(await everything(sandbox)).toEqual(before);
+    expect(await codeOf(sandbox.closing([]).change("delete", { path: "lib/link" }, key()))).toBe("none");
+  });
+
   test("TB-31: writable paths bind commands: redirections, mv, cp, links, hard links, editors", async () => {
     const { put, run, sandbox } = bench(connect);
     await put("src/a", "a\n");

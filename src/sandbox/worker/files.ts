@@ -15,6 +15,8 @@ export interface Disk {
   readonly now: () => number;
   /** Bytes that all files take; null until they are counted. */
   readonly usage: { bytes: number | null };
+  /** Set for a request that certain paths are closed to; it goes through no link, either (TB-7). */
+  readonly isClosed?: (path: string) => boolean;
 }
 
 type EntryType = "file" | "directory" | "symlink";

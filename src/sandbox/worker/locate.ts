@@ -41,7 +41,15 @@ function goUp(walk: Walk): void {
   walk.trail.pop();
 }
 
-function goThrough(walk: Walk, link: Entry): void {
+function goThrough(disk: Disk, walk: Walk, link: Entry): void {
+  if (disk.isClosed !== undefined) {
+    const at = joined(physical(walk), link.name);
+    const why = `${walk.path} goes through the link ${at} to ${link.target}`;
+    fail(
+      "path_outside",
+      `${why}, and permission rules look at paths as they are written; name the path that it leads to`,
+    );
+  }
   walk.links += 1;
   if (walk.links > maxLinks) fail("conflict", `${walk.path} goes through too many links`);
   const { fromRoot, segments } = linkSegments(joined(physical(walk), link.name), link.target ?? "");
@@ -59,7 +67,7 @@ function step(disk: Disk, walk: Walk, segment: string): Place | null {
     if (missing.includes("..")) notFound(walk.path);
     return { path: joined(physical(walk), ...missing), folder: folder.id, entry: null, missing };
   }
-  if (entry.type === "symlink" && (walk.follow || walk.pending.length > 0)) goThrough(walk, entry);
+  if (entry.type === "symlink" && (walk.follow || walk.pending.length > 0)) goThrough(disk, walk, entry);
   else walk.trail.push(entry);
   return null;
 }

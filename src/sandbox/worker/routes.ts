@@ -1,6 +1,7 @@
 import { Hono, type Context } from "hono";
 import { hexOf } from "../sha256.ts";
 import { SandboxError, type ChangeOperation, type FileStat } from "../contract.ts";
+import { globMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
 import { changeOperations, putContent, type ChangeContext } from "./changes.ts";
 import { fail } from "./errors.ts";
@@ -40,10 +41,18 @@ const decoded = (value: string | undefined, name: string): string | undefined =>
 const actorOf = (context: Context): string | undefined =>
   decoded(context.req.header("Sandbox-Actor"), "Sandbox-Actor")?.slice(0, 200);
 
-function headerPaths(context: Context): readonly string[] | undefined {
-  const text = decoded(context.req.header("Sandbox-Writable-Paths"), "Sandbox-Writable-Paths");
+function headerPaths(context: Context, name: string): readonly string[] | undefined {
+  const text = decoded(context.req.header(name), name);
   if (text === undefined) return undefined;
   return parseBody(pathList, text);
+}
+
+/** The disk as far as it is open to a request. */
+function openTo(context: Context, disk: Disk): Disk {
+  const closed = headerPaths(context, "Sandbox-Closed-Paths")?.map((glob) => globMatcher(glob));
+  return closed === undefined
+    ? disk
+    : { ...disk, isClosed: (path) => closed.some((matches) => matches(path)) };
 }
 
 const callerOf = (actor: string | undefined): string =>
@@ -89,7 +98,7 @@ function readFile(disk: Disk, context: Context): Response {
 }
 
 async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
-  const { disk } = workspace;
+  const disk = openTo(context, workspace.disk);
   const path = filePath(context);
   const announced = Number(context.req.header("Content-Length") ?? 0);
   const { file } = disk.limits();
@@ -98,7 +107,7 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   }
   const bytes = new Uint8Array(await context.req.arrayBuffer());
   const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-  const change = changeContext(context, headerPaths(context));
+  const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths"));
   const content = { path, bytes, hash };
   const outcome = once(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
@@ -117,7 +126,7 @@ const statOf = (path: string, entry: Entry): FileStat => ({
 const isChange = (op: string): op is ChangeOperation => Object.hasOwn(changeOperations, op);
 
 function change(workspace: Workspace, context: Context, op: ChangeOperation, body: string): Response {
-  const { disk } = workspace;
+  const disk = openTo(context, workspace.disk);
   const { writablePaths, perform } = changeOperations[op](body);
   const asked = changeContext(context, writablePaths);
   const outcome = once(disk, keyOf(context), `${op}\0${body}`, () => perform(disk, asked));
@@ -150,7 +159,9 @@ function look(disk: Disk, op: string, body: string): Response {
 async function fileOperation(workspace: Workspace, context: Context): Promise<Response> {
   const op = context.req.param("op") ?? "";
   const body = await context.req.text();
-  return isChange(op) ? change(workspace, context, op, body) : look(workspace.disk, op, body);
+  return isChange(op)
+    ? change(workspace, context, op, body)
+    : look(openTo(context, workspace.disk), op, body);
 }
 
 async function search(disk: Disk, context: Context): Promise<Response> {
@@ -234,11 +245,11 @@ export function createRoutes(workspace: Workspace): Hono {
     workspace.commands.kill(context.req.param("exec_id"));
     return context.body(null, 204);
   });
-  app.get("/file/workspace/*", (context) => readFile(workspace.disk, context));
+  app.get("/file/workspace/*", (context) => readFile(openTo(context, workspace.disk), context));
   app.put("/file/workspace/*", (context) => writeFile(workspace, context));
   app.all("/file/*", () => fail("path_outside", "only paths under /workspace can be read and written"));
   app.post("/fs/:op", (context) => fileOperation(workspace, context));
-  app.post("/search/:op", (context) => search(workspace.disk, context));
+  app.post("/search/:op", (context) => search(openTo(context, workspace.disk), context));
   app.post("/git/:op", unsupported("git"));
   app.all("/mcp/:name", unsupported("processes, so no stdio MCP servers"));
   app.post("/persist", unsupported("need to persist: its files last"));

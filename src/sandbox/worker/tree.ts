@@ -64,8 +64,16 @@ function dropRow(disk: Disk, entry: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
 }
 
+/** Refuses a physical path that is closed to this request. */
+function checkClosed(disk: Disk, path: string): void {
+  if (disk.isClosed?.(path) !== true) return;
+  const why = `a permission rule holds for ${path}, which this call would act on as well`;
+  fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
+}
+
 /** Refuses what this writer may not change, and what others changed unseen. */
 function checkChange(disk: Disk, writer: Writer, { path, entry }: Found): void {
+  checkClosed(disk, path);
   checkWritable(writer, path);
   checkUnseen(disk, writer.actor, path, entry);
 }
@@ -126,8 +134,10 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   const from = checkedTransfer(disk, transfer);
   const end = locate(disk, transfer.destination, false).path;
   for (const item of walk(disk, from.path, from.entry)) {
+    const path = `${end}${item.path.slice(from.path.length)}`;
     checkChange(disk, writer, item);
-    checkWritable(writer, `${end}${item.path.slice(from.path.length)}`);
+    checkClosed(disk, path);
+    checkWritable(writer, path);
   }
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
   const folder = makeFolders(disk, to.folder, to.missing.slice(0, -1), writer.name);
@@ -151,6 +161,7 @@ export function staysInside(disk: Disk, path: string): boolean {
 
 /** Copies one entry to a physical path; what is there already must be a file, if the entry is one. */
 export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
+  checkClosed(disk, path);
   checkWritable(writer, path);
   const place = locate(disk, path, false);
   if (item.entry.type === "file") {
@@ -172,6 +183,7 @@ export function copyTree(
 ): { readonly to: string; readonly skipped: readonly string[] } {
   const from = checkedTransfer(disk, transfer);
   const found = [...walk(disk, from.path, from.entry)];
+  for (const item of found) checkClosed(disk, item.path);
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
   const skipped: string[] = [];
   for (const item of found) {

@@ -13,5 +13,6 @@ export const fsDelete = defineTool({
   safety: "idempotent",
   workspace: "write",
   subject: ({ path }) => [subjectPath(path)],
+  subtree: ({ recursive }) => recursive,
   run: (args, context) => change(context, "delete", args, () => `Deleted ${args.path}.`),
 });

@@ -19,6 +19,7 @@ export const defineTransfer = (
     safety: "idempotent",
     workspace: "write",
     subject: ({ source, destination }) => [subjectPath(source), subjectPath(destination)],
+    subtree: true,
     run: (args, context) =>
       change(context, op, args, ({ message }) =>
         [`${told.done} ${args.source} to ${args.destination}.`, message ?? ""].join("\n").trim(),
