@@ -43,22 +43,33 @@ const paged = (
     .toArray();
 };
 
-const events = (sql: Sql, after: number, limit: number): readonly string[] => {
-  const found: string[] = [];
-  if (limit <= 0) return found;
-  for (const { first, lines, at, session } of sql.exec<{
-    first: number;
-    lines: string;
-    at: number;
-    session: string;
-  }>("SELECT first, lines, at, session FROM events WHERE last > ? ORDER BY last", after)) {
-    const texts = lines.split("\n");
-    const each = session === "" ? texts : linesOf(texts, session, first, at);
-    found.push(...(first > after ? each : each.slice(after - first + 1)));
-    if (found.length >= limit) break;
-  }
-  return found.slice(0, limit);
-};
+interface EventRow extends Record<string, SqlStorageValue> {
+  readonly first: number;
+  readonly last: number;
+  readonly lines: string;
+  readonly at: number;
+  readonly session: string;
+}
+
+/** Rows that are read at once: a cursor that is left open locks its table, which a removal drops. */
+const rowsAtOnce = 16;
+
+/** Serialised events after a cursor, as they are asked for. */
+function* eventsAfter(sql: Sql, after: number): Generator<string> {
+  let rows: readonly EventRow[];
+  let seen = after;
+  do {
+    rows = sql
+      .exec<EventRow>("SELECT * FROM events WHERE last > ? ORDER BY last LIMIT ?", seen, rowsAtOnce)
+      .toArray();
+    for (const { first, last, lines, at, session } of rows) {
+      const texts = lines.split("\n");
+      const each = session === "" ? texts : linesOf(texts, session, first, at);
+      yield* first > after ? each : each.slice(after - first + 1);
+      seen = last;
+    }
+  } while (rows.length === rowsAtOnce);
+}
 
 const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
   const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
@@ -155,7 +166,7 @@ export const archiveOf = (sql: Sql): Archive => ({
           )
           .toArray()
           .map((row) => messageJson(sql, thread, row)),
-  events: ({ after, limit }) => events(sql, after, limit),
+  events: ({ after, limit }) => [...eventsAfter(sql, after).take(limit)],
   seen: (run, turn) => seen(sql, run, turn),
   answered: (thread, before) => answered(sql, thread, before),
   chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),

@@ -4,14 +4,15 @@ import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import type { Clock } from "./clock.ts";
 import { logFailure } from "./log.ts";
+import { safeStorage } from "./safe-storage.ts";
 import { within } from "./within.ts";
 
 const firstPause = 2_000;
 
 /** The end of a session: its rows go at once, its place in the team's index and its sandbox as soon as those answer (RE-P14, RE-C32). */
 interface Removal {
-  /** Removes all that is stored; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
-  readonly begin: (session: Session, told: SessionSummary) => Promise<unknown>;
+  /** Removes all that is stored, or throws; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
+  readonly begin: (session: Session, told: SessionSummary) => void;
   /** Whether nothing is left; tries what is left, for at most 2 s. */
   readonly over: () => Promise<boolean>;
   /** Whether an earlier session of this name was deleted under the key of this call (AP-6): its row says so until the team knows; null if that does not answer. */
@@ -130,7 +131,7 @@ export const createRemoval = (
       return within(outside().team.wasDeleted({ tenant, session, key }));
     },
     begin: ({ tenant, id, sandboxed }, told) => {
-      storage.transactionSync(() => {
+      safeStorage(storage, outside().engine.logLine).transactionSync(() => {
         for (const table of tablesOf(sql)) sql.exec(`DROP TABLE "${table}"`);
         sql.exec(
           "CREATE TABLE removal (tenant TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",
@@ -139,7 +140,6 @@ export const createRemoval = (
         sql.exec("INSERT INTO removal VALUES (?, ?, 0, ?, ?)", tenant, id, JSON.stringify(told), used);
       });
       clock.reset(Date.now() + firstPause);
-      return over();
     },
   };
 };

@@ -119,7 +119,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#waking.wake();
     if (live === null) return;
-    if (live.isOver()) return this.#remove(null);
+    if (live.isOver()) return void (await this.#remove(null));
     if (strikes > deadDrives) live.update((draft) => runsPoisoned(draft, deadDrives));
     await this.#clock.drive(async () => {
       this.#pump();
@@ -140,10 +140,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     }
   }
 
-  async #remove(key: string | null): Promise<void> {
+  #remove(key: string | null): Promise<unknown> {
     const session = this.#session();
+    if (session !== null) this.#removal.begin(session, this.#index.removed(session, key));
     this.#waking.drop();
     this.#desk.removed(this.ctx.getWebSockets());
-    if (session !== null) await this.#removal.begin(session, this.#index.removed(session, key));
+    return this.#removal.over();
   }
 }

@@ -156,3 +156,27 @@ test("AP-6: a delete with a key deletes nothing while the team, who knows the ke
   expect(await isThere(session)).toBe(true);
   expect(told(await removed(session, "k1"))).toEqual([204, false]);
 });
+
+test("RE-P14: a session whose events were read page by page is deleted: what was left to read locked its rows", async () => {
+  const session = await create("text", "Go");
+  await session.quiet();
+  expect((await session.call("GET", "/events?limit=1")).body["data"]).toHaveLength(1);
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect(await session.peek()).toEqual(gone);
+});
+
+test("RE-P14 RE-C37: a delete that does not remove the rows is not acknowledged, and the session is still there", async () => {
+  const session = await create("text", "Go");
+  await session.quiet();
+  const open: { toArray: () => unknown }[] = [];
+  await runInDurableObject(session.stub(), (_, { storage }) => {
+    const cursor = storage.sql.exec("SELECT * FROM events");
+    cursor.next();
+    open.push(cursor);
+  });
+  expect(await session.call("DELETE")).toMatchObject({ status: 503, body: { code: "storage_error" } });
+  expect((await session.call("GET")).status).toBe(200);
+  await runInDurableObject(session.stub(), () => void open.pop()?.toArray());
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect(await session.peek()).toEqual(gone);
+});
