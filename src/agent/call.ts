@@ -62,6 +62,11 @@ export interface Call {
   readonly outcome: CallOutcomeRow | null;
 }
 
+/** Whether a call that was begun runs again by itself: parked for a while, for a command or a task, or woken from that. */
+export const runsAgain = ({ status, attempts, parkedOn }: Call): boolean =>
+  attempts > 0 &&
+  (status === "planned" || (status === "parked" && parkedOn !== "ask" && parkedOn !== "thread"));
+
 export interface CallOutcomeRow {
   readonly result: ToolResultPart;
   readonly durationMs: number;

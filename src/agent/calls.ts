@@ -21,6 +21,7 @@ import { callClosed, callParked, findCall, inputOf } from "./outcomes.ts";
 import { own } from "./own.ts";
 import { preparingOf, preparingPaused } from "./preparing.ts";
 import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "./spending.ts";
+import { runsAgain } from "./call.ts";
 import type { Call } from "./call.ts";
 
 /** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
@@ -169,9 +170,9 @@ const isSkipped = (call: Call): boolean => {
   return parkedOn === "ask" || asksCaller(call);
 };
 
-/** Whether a call goes on by itself for now: its tool is running, or its children are. */
-const goesOn = ({ status, waits }: Call): boolean =>
-  status === "running" || (status === "parked" && waits !== undefined);
+/** Whether a call goes on by itself for now: its tool is running, or will again, or its children are. */
+const goesOn = (call: Call): boolean =>
+  call.status === "running" || runsAgain(call) || (call.status === "parked" && call.waits !== undefined);
 
 /** What a parked call asks of the outside; undefined if nothing. */
 const askKind = ({ state }: Draft, { parkedOn, ask }: Call): Ask["kind"] | undefined =>

@@ -3,6 +3,7 @@ import type { Reached } from "./budget-types.ts";
 import { callsOfRun } from "./draft.ts";
 import { dueOf } from "./run-clock.ts";
 import type { Phase, Preparing, Run, Thread } from "./state.ts";
+import { runsAgain } from "./call.ts";
 import type { Call } from "./call.ts";
 
 /** The one thing a thread does next. */
@@ -77,10 +78,12 @@ const startable = (calls: readonly Call[]): readonly string[] => {
 const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: number }> =>
   phase.at === "thinking" || (phase.at === "preparing" && phase.until === null);
 
+const isRunning = (call: Call, epoch: number): boolean => call.status === "running" && call.epoch === epoch;
+
 /** Whether a run still has something alive in this isolate. */
 const isLive = (run: Run, epoch: number): boolean =>
   (isWorking(run.phase) && run.phase.epoch === epoch) ||
-  callsOfRun(run).some((call) => call.status === "running" && call.epoch === epoch);
+  callsOfRun(run).some((call) => isRunning(call, epoch));
 
 const isLost = (run: Run, epoch: number): boolean =>
   (isWorking(run.phase) && run.phase.epoch !== epoch) ||
@@ -113,18 +116,6 @@ const cancelled = ({ cancel }: Run, now: number, live: boolean): Step | null => 
   return atOnce ? rest : null;
 };
 
-/** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
-const endAsked = (run: Run, facts: Facts): Step | null => {
-  if (facts.children !== "none") return childrenFirst(run, facts);
-  const live = isLive(run, facts.epoch);
-  const stopped = cancelled(run, facts.now, live);
-  if (stopped !== null) return stopped;
-  if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
-  if (isOverdue(run, facts.now))
-    return finish("failed", "deadline_exceeded", "the run's deadline has passed");
-  return run.cancel === null && run.stop === null ? null : rest;
-};
-
 const nextAct = (calls: readonly Call[], { held }: Facts): Step => {
   const starts = held === null ? startable(calls) : [];
   if (starts.length > 0) return { do: "act", calls: starts };
@@ -133,6 +124,27 @@ const nextAct = (calls: readonly Call[], { held }: Facts): Step => {
   const times = calls.flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : []));
   if (held !== null && held.until !== null) times.push(held.until);
   return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
+};
+
+/** What a graceful cancel lets go on though some of it waits: calls that were begun (SE-31). */
+const finishingOf = (run: Run, epoch: number): readonly Call[] => {
+  if (run.cancel?.mode !== "after_turn" || run.stop !== null) return [];
+  const begun = callsOfRun(run).filter((call) => runsAgain(call) || isRunning(call, epoch));
+  return begun.some(runsAgain) ? begun : [];
+};
+
+/** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
+const endAsked = (run: Run, facts: Facts): Step | null => {
+  if (facts.children !== "none") return childrenFirst(run, facts);
+  const finishing = finishingOf(run, facts.epoch);
+  const live = isLive(run, facts.epoch) || finishing.length > 0;
+  const stopped = cancelled(run, facts.now, live);
+  if (stopped !== null) return stopped;
+  if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
+  if (isOverdue(run, facts.now))
+    return finish("failed", "deadline_exceeded", "the run's deadline has passed");
+  if (finishing.length > 0) return nextAct(finishing, { ...facts, held: null });
+  return run.cancel === null && run.stop === null ? null : rest;
 };
 
 const nextThink = (run: Run, facts: Facts): Step => {

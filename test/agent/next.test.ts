@@ -216,6 +216,27 @@ describe("SE-9: row by row", () => {
       { do: "finish", state: "cancelled" },
     ],
     [
+      "2: after_turn, a call that was begun waits for its command",
+      runOf(
+        acting(callOf("a", { status: "parked", parkedOn: "exec", until: 2_000, attempts: 1 })),
+        cancel("after_turn"),
+      ),
+      {},
+      { do: "wait", until: 2_000 },
+    ],
+    [
+      "2: after_turn, it is woken; beside it one that was not begun, and one of a dead isolate",
+      runOf(acting(callOf("a", { attempts: 1 }), callOf("b"), running("c", 2)), cancel("after_turn")),
+      { held: { until: null } },
+      { do: "act", calls: ["a"] },
+    ],
+    [
+      "2: after_turn, only a person could go on",
+      runOf(acting(parked("a", 2_000)), cancel("after_turn")),
+      {},
+      { do: "finish", state: "cancelled" },
+    ],
+    [
       "2: stopped, nothing live",
       runOf(acting(callOf("a")), stop),
       {},
@@ -339,6 +360,7 @@ describe("SE-9: every combination", () => {
         workspace: fc.constantFrom("none" as const, "read" as const, "write" as const),
         refused: fc.boolean(),
         until: fc.constantFrom(null, 500, 2_000),
+        parkedOn: fc.constantFrom(null, "ask" as const, "exec" as const, "thread" as const),
         attempts: fc.nat(4),
       })
       .map((more) => callOf(id, more));
@@ -393,8 +415,15 @@ describe("SE-9: every combination", () => {
   test("SE-9 SE-31: once an end is on record nothing starts, and a finished run leaves no live attempt unheard", () => {
     fc.assert(
       fc.property(runs, given, ({ phase, ...more }, extra) => {
-        const { do: what } = next(threadOf(runOf(phase, more)), facts(extra));
-        if (more.cancel !== null || more.stop !== null) expect(["rest", "finish", "recover"]).toContain(what);
+        const taken = next(threadOf(runOf(phase, more)), facts(extra));
+        const { do: what } = taken;
+        const isGraceful = more.cancel?.mode === "after_turn" && more.stop === null;
+        if (more.cancel !== null || more.stop !== null)
+          expect(["rest", "finish", ...(isGraceful ? ["act", "wait"] : [])]).toContain(what);
+        if (isGraceful && taken.do === "act" && phase.at === "acting")
+          expect(
+            phase.calls.every(({ call, attempts }) => attempts > 0 || !taken.calls.includes(call.id)),
+          ).toBe(true);
         if (what === "think") expect(["ready", "waiting"]).toContain(phase.at);
         if (what === "close")
           expect(phase.at === "acting" && phase.calls.every(({ status }) => status === "done")).toBe(true);
