@@ -56,7 +56,7 @@ export const problemKinds: Readonly<Record<ProblemCode, Kind>> = {
   provider_timeout: later(504, "Provider timeout"),
 };
 
-/** Unknown, deleted and another tenant's look the same, whoever found them missing (AP-10, RE-T5). */
+/** Addresses that are unknown, deleted or another tenant's look the same, whoever found them missing (AP-10, RE-T5). */
 const missing: Problem = {
   code: "not_found",
   detail: "There is nothing under this address for this credential.",
@@ -64,7 +64,8 @@ const missing: Problem = {
 
 /** The JSON of a problem, as HTTP answers and `error` frames hold it; a frame has no request id. */
 export function problemBody(problem: Problem, requestId?: string): Readonly<Record<string, unknown>> {
-  const { code, detail, retryAfterMs, errors, meta } = problem.code === "not_found" ? missing : problem;
+  const isAddress = problem.code === "not_found" && problem.errors === undefined;
+  const { code, detail, retryAfterMs, errors, meta } = isAddress ? missing : problem;
   const { status, title, retryable } = problemKinds[code];
   return {
     type: `urn:limpet:problem:${code}`,

@@ -69,6 +69,22 @@ export const refuseFor = (problem: Problem | null): void => {
   if (problem !== null) throw new ProblemError(problem);
 };
 
+/** A problem with one field of a request: its sentence names it, and so does `errors`. */
+export const fieldProblem = (
+  code: ProblemCode,
+  pointer: string,
+  message: string,
+  more: Omit<Problem, "code" | "detail" | "errors"> & { readonly rule?: string } = {},
+): Problem => {
+  const { rule = code, ...rest } = more;
+  return { code, detail: `${pointer}: ${message}`, errors: [{ pointer, code: rule, message }], ...rest };
+};
+
+/** Refuses for one field of a request. */
+export const refuseField = (...[code, pointer, message, more]: Parameters<typeof fieldProblem>): never => {
+  throw new ProblemError(fieldProblem(code, pointer, message, more));
+};
+
 export const refuse = (
   code: ProblemCode,
   detail: string,

@@ -1,4 +1,5 @@
 import type { BoundTool } from "../agent/agent.ts";
+import { fieldProblem } from "../agent/problem.ts";
 import type { Problem } from "../agent/problem.ts";
 import type { ClientTool, Session } from "../agent/state.ts";
 import type { Team } from "../config/team.ts";
@@ -33,12 +34,7 @@ export const clientToolProblem = (
     const problem = problemOf(tool, [...tools.keys(), ...before]);
     if (problem === null) continue;
     const pointer = `/client_tools/${index}/${problem.field}`;
-    const { message } = problem;
-    return {
-      code: "invalid_request",
-      detail: `${pointer}: ${message}`,
-      errors: [{ pointer, code: "client_tool", message }],
-    };
+    return fieldProblem("invalid_request", pointer, problem.message, { rule: "client_tool" });
   }
   return null;
 };

@@ -1,3 +1,4 @@
+import { fieldProblem } from "../agent/problem.ts";
 import type { Problem } from "../agent/problem.ts";
 import type { ContentPart } from "../chat/message.ts";
 import type { Agent as AgentConfig, Provider, Team } from "../config/team.ts";
@@ -74,20 +75,21 @@ const knownModels = (team: Team): string => {
 /** Why a session may not use a model; null if it may. */
 export const modelProblem = (team: Team, env: Bindings, text: string, agent: AgentConfig): Problem | null => {
   if (team.sessions.model_override === "off")
-    return { code: "unknown_model", detail: "/model: this team does not let sessions choose a model" };
+    return fieldProblem("unknown_model", "/model", "this team does not let sessions choose a model");
   const target = resolveModel(team, text, agent);
-  if (target === null) {
-    const detail = `/model: no model ${JSON.stringify(text)}; known: ${knownModels(team)}`;
-    return { code: "unknown_model", detail };
-  }
+  if (target === null)
+    return fieldProblem(
+      "unknown_model",
+      "/model",
+      `no model ${JSON.stringify(text)}; known: ${knownModels(team)}`,
+    );
   const unset = unsetSecret(team, env, target);
   if (unset !== null) return { code: "config_incomplete", detail: unset };
   const window = windowOf(team, target, agent);
   if (judgeWindow(window, agent.guards.context_window) !== "too_small") return null;
-  return {
-    code: "context_window_too_small",
-    detail: `/model: its window of ${window} tokens is below ${agent.guards.context_window.minimum}`,
-  };
+  const { minimum } = agent.guards.context_window;
+  const message = `its window of ${window} tokens is below ${minimum}`;
+  return fieldProblem("context_window_too_small", "/model", message);
 };
 
 /** The provider and model that an agent's turns go to first. */
@@ -113,11 +115,6 @@ export const mediaProblem = (
   );
   if (index < 0) return null;
   const what = parts[index]?.type;
-  const detail = `/content/${index}: the model ${target.model} takes no ${what}s; send text, or choose another model`;
-  const pointer = `/content/${index}`;
-  return {
-    code: "unsupported_media_type",
-    detail,
-    errors: [{ pointer, code: "unsupported", message: detail }],
-  };
+  const message = `the model ${target.model} takes no ${what}s; send text, or choose another model`;
+  return fieldProblem("unsupported_media_type", `/content/${index}`, message, { rule: "unsupported" });
 };

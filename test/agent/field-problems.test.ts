@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Problem } from "../../src/agent/problem.ts";
 import type { Operation } from "../../src/agent/rpc.ts";
+import { problemBody } from "../../src/agent/problem-body.ts";
 import { play } from "./play.ts";
 
 /** What a refused command says of its fields (AP-2, AP-10). */
@@ -45,4 +46,79 @@ test("AP-2: creating a session that is there refuses an unknown field all the sa
   expect(bench.perform("create", { titel: "T" })).toMatchObject({
     problem: { code: "invalid_request", errors: [{ pointer: "/titel", code: "unknown_field" }] },
   });
+});
+
+test("AP-10: every refusal of a field points at it, also what no schema finds", async () => {
+  const { bench } = await play(once);
+  const bodyOf = (op: Operation, params: object): object => {
+    const reply = bench.perform(op, params);
+    return reply.ok ? {} : problemBody(reply.problem);
+  };
+  const image = { type: "image", media_type: "image/png", data: "%" };
+  const cases: readonly [Operation, object, string, string][] = [
+    ["send", { content: "x", thread: "nobody" }, "not_found", "/thread"],
+    ["cancel", { thread: "nobody" }, "not_found", "/thread"],
+    ["cancel", { run: "run_9" }, "run_not_active", "/run"],
+    ["messages", { thread: "nobody" }, "not_found", "/thread"],
+    ["compact", { thread: "nobody" }, "not_found", "/thread"],
+    ["pin", { message: "nothing", pinned: true }, "not_found", "/message"],
+    ["send", { content: "x", output_schema: { type: 5 } }, "output_schema_invalid", "/output_schema"],
+    ["send", { content: [image] }, "invalid_request", "/content/0/data"],
+    [
+      "send",
+      { content: [{ type: "image", data: "data:image/x;base64,AAAA" }] },
+      "unsupported_media_type",
+      "/content/0/media_type",
+    ],
+    ["patch", { model: "nobody/none" }, "unknown_model", "/model"],
+  ];
+  for (const [op, params, code, pointer] of cases)
+    expect([op, params, bodyOf(op, params)]).toEqual([
+      op,
+      params,
+      expect.objectContaining({
+        code,
+        detail: expect.stringMatching(new RegExp(`^${pointer}: `)),
+        errors: [expect.objectContaining({ pointer })],
+      }),
+    ]);
+});
+
+test("AP-10 RE-T5: what an address names stays unknown without a word more", async () => {
+  const { bench } = await play(once);
+  for (const [op, params] of [
+    ["run", { run: "run_9" }],
+    ["input", { input: "in_9" }],
+  ] as const) {
+    const reply = bench.perform(op, params);
+    expect(reply.ok ? {} : problemBody(reply.problem)).toEqual({
+      type: "urn:limpet:problem:not_found",
+      title: "Not found",
+      status: 404,
+      code: "not_found",
+      detail: "There is nothing under this address for this credential.",
+      retryable: false,
+    });
+  }
+});
+
+test("RE-T15: a name that would be lost on the way is refused, wherever it stands", async () => {
+  const { bench } = await play(once);
+  const cases: readonly [Operation, string, string][] = [
+    ["patch", '{"metadata":{"__proto__":"x","a":"b"}}', "/metadata/__proto__"],
+    [
+      "send",
+      '{"content":"x","output_schema":{"properties":{"a/b":{"__proto__":{}}}}}',
+      "/output_schema/properties/a~1b/__proto__",
+    ],
+    ["cancel", '{"__proto__":{"mode":"now"}}', "/__proto__"],
+  ];
+  for (const [op, params, pointer] of cases)
+    expect(bench.perform(op, JSON.parse(params) as object)).toMatchObject({
+      problem: { code: "invalid_request", errors: [{ pointer }] },
+    });
+  const metadata = { constructor: "x", toString: "y" };
+  expect(bench.ok("patch", { metadata })["metadata"]).toEqual(metadata);
+  const deep = "[".repeat(20_000) + "]".repeat(20_000);
+  expect(bench.perform("patch", { metadata: JSON.parse(deep) as object })).toMatchObject({ ok: false });
 });

@@ -123,9 +123,11 @@ agents: [{ name: a }, { name: b, provider: gateway }]`;
 
 test("CF-23, MO-38: a model below the window guard is 422 and the old one is kept", async () => {
   const bench = await benchOf(team(), extras, { model: "second" });
+  const message = "its window of 8000 tokens is below 16000";
   expect(refused(bench, "patch", { model: "tiny" })).toEqual({
     code: "context_window_too_small",
-    detail: "/model: its window of 8000 tokens is below 16000",
+    detail: `/model: ${message}`,
+    errors: [{ pointer: "/model", code: "context_window_too_small", message }],
   });
   await say(bench);
   expect(models(bench.requests)).toEqual(["beta"]);

@@ -9,7 +9,7 @@ import { sessionBounds } from "../budget.ts";
 import type { Draft } from "../draft.ts";
 import type { Ask } from "../events.ts";
 import { noBudget } from "../limits.ts";
-import { refuse } from "../problem.ts";
+import { refuse, refuseField } from "../problem.ts";
 import type { Session } from "../state.ts";
 import { answerInvalid } from "./command.ts";
 import type { WriteContext } from "./command.ts";
@@ -90,7 +90,7 @@ export const budgetChanged = ({ draft, principal }: WriteContext, change: Change
   const next = change === null ? null : changedBy(state.budget ?? none, change);
   const raises = limitKeys.filter((key) => isRaise(limitNow(state, key), next?.[key]));
   if (raises.length > 0 && !principal.scopes.includes("approvals:decide"))
-    refuse("scope_missing", `/budget/${raises[0]}: raising a budget needs the scope approvals:decide`);
+    refuseField("scope_missing", `/budget/${raises[0]}`, "raising a budget needs the scope approvals:decide");
   const named = limitKeys.filter((key) => change === null || change[key] !== undefined).map(limitOfKey);
   const raised = Object.fromEntries(
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
@@ -126,9 +126,7 @@ export const answeredRaise = (
   if (limit === undefined) return answerInvalid("/limit", "give the higher limit, in the unit of the ask's");
   const { kind = "", limit: before = 0, least = 0 } = budget ?? {};
   if (limit < least || limit <= before)
-    return refuse("budget_not_raised", `/limit: ${limit} is too low: ${kind} needs at least ${least}`, {
-      errors: [{ pointer: "/limit", code: "budget_not_raised", message: `at least ${least}` }],
-    });
+    return refuseField("budget_not_raised", "/limit", `${limit} is too low: ${kind} needs at least ${least}`);
   return { do: "raise", limit: countedAmount(limitOfKey(kind), limit) };
 };
 

@@ -9,14 +9,14 @@ import type { EntryStore } from "../entries.ts";
 import type { ChildRecord } from "../child.ts";
 import type { Ask, OnBusy } from "../events.ts";
 import type { From, PagedRow } from "../paging.ts";
-import { refuse } from "../problem.ts";
+import { refuse, refuseField } from "../problem.ts";
 import type { Problem } from "../problem.ts";
 import type { Principal } from "../rpc.ts";
 import type { ClientTool, Input, Session } from "../state.ts";
 import type { LedgerRow, RunRecord } from "../records.ts";
 import type { ChatThen } from "../sight.ts";
 import type { Standing } from "../standing.ts";
-import { fieldProblems } from "./fields.ts";
+import { fieldProblems, unspeakableField } from "./fields.ts";
 
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
@@ -134,8 +134,8 @@ export type Command =
 /** Parameters that fit their schema, or 400 naming every field that does not (AP-2, AP-10). */
 export const checked = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
   const result = schema.safeParse(params);
-  if (result.success) return result.data;
-  const errors = fieldProblems(result.error);
+  const errors = result.success ? [unspeakableField(params) ?? []].flat() : fieldProblems(result.error);
+  if (result.success && errors.length === 0) return result.data;
   const first = errors[0];
   return refuse(
     "invalid_request",
@@ -181,9 +181,7 @@ export const done = (draft: Draft, value: object, status: 200 | 202 = 200): Answ
 
 /** Refuses an answer to an ask. */
 export const answerInvalid = (pointer: string, message: string): never =>
-  refuse("answer_invalid", `${pointer}: ${message}`, {
-    errors: [{ pointer, code: "answer_invalid", message }],
-  });
+  refuseField("answer_invalid", pointer, message);
 
 /** Refuses a change of what is not as it was read any more. */
 export const unchanged = ({ ifMatch }: WriteContext, what: string, version: number): void => {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { clockTicked } from "../advance.ts";
 import { changeRun } from "../draft.ts";
 import { own } from "../own.ts";
-import { refuse } from "../problem.ts";
+import { refuseField } from "../problem.ts";
 import { compactionRunStarted } from "../runs.ts";
 import { done, roomForRun, wellFormed, write } from "./command.ts";
 import type { Command } from "./command.ts";
@@ -16,7 +16,7 @@ const compactSchema = z.strictObject({
 export const compact: Command = write(compactSchema, (context, { thread: id, instructions = null }) => {
   const { draft } = context;
   const thread = own(draft.state.threads, id);
-  if (thread === undefined) return refuse("not_found", "/thread: no such thread");
+  if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
   if (thread.run !== null) changeRun(draft, id, { compact: { instructions } });
   else if (thread.chat.length > 0) {
     roomForRun(context);

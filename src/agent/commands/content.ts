@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ContentPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import type { Draft } from "../draft.ts";
-import { refuse } from "../problem.ts";
+import { refuseField } from "../problem.ts";
 import { wellFormed } from "./command.ts";
 
 /** What an input may hold (AP-18). Bytes come as base64 or data URL and are stored apart from the message. */
@@ -53,16 +53,13 @@ const mediaTypeOf = (part: Media, index: number): string => {
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
   return named !== undefined && known.includes(named)
     ? named
-    : refuse("unsupported_media_type", `/content/${index}/media_type: use one of ${known.join(", ")}`);
+    : refuseField("unsupported_media_type", `/content/${index}/media_type`, `use one of ${known.join(", ")}`);
 };
 
 const base64Of = ({ data = "" }: Media, index: number): string => {
   const bytes = data.replace(dataUrl, "").replace(/\s+/g, "");
   if (bytes.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(bytes)) return bytes;
-  const pointer = `/content/${index}/data`;
-  return refuse("invalid_request", `${pointer}: not base64`, {
-    errors: [{ pointer, code: "base64", message: "not base64" }],
-  });
+  return refuseField("invalid_request", `/content/${index}/data`, "not base64", { rule: "base64" });
 };
 
 const storeMedia = (draft: Draft, part: Media, index: number): ContentPart => {
@@ -86,5 +83,5 @@ export const storedContent = (
     part.type === "text" ? { type: "text", text: cleanText(part.text) } : storeMedia(draft, part, index),
   );
   const blank = stored.every((part) => part.type === "text" && !/\S/.test(part.text));
-  return blank ? refuse("invalid_request", "/content: must not be blank") : stored;
+  return blank ? refuseField("invalid_request", "/content", "must not be blank") : stored;
 };

@@ -3,7 +3,7 @@ import { view } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
 import type { Agent, Lane } from "../agent.ts";
-import { refuse } from "../problem.ts";
+import { refuse, refuseField } from "../problem.ts";
 import type { Sight } from "../records.ts";
 import { overrideFor, requestFor, sightUnderWay } from "../request.ts";
 import { sightText } from "../sight-text.ts";
@@ -111,12 +111,13 @@ const asked = (parts: ReadContext, run: string, turn: number, number: number | u
   const found =
     number === undefined ? calls.findLast(({ row }) => row.purpose !== "repair") : calls[number - 1];
   if (found?.row.saw === undefined)
-    return refuse(
-      "not_found",
-      calls.length === 0
-        ? "no such turn, or none of its requests was sent"
-        : `/call: the turn has ${calls.length} model call${calls.length === 1 ? "" : "s"}`,
-    );
+    return calls.length === 0
+      ? refuse("not_found", "no such turn, or none of its requests was sent")
+      : refuseField(
+          "not_found",
+          "/call",
+          `the turn has ${calls.length} model call${calls.length === 1 ? "" : "s"}`,
+        );
   const { row, n } = found;
   return {
     row,

@@ -36,3 +36,19 @@ const problemsOf = (issue: Issue, base: readonly PropertyKey[]): readonly FieldP
 /** Each field that does not fit, by its pointer; of many the first. */
 export const fieldProblems = ({ issues }: z.ZodError): readonly FieldProblem[] =>
   issues.slice(0, 20).flatMap((issue) => problemsOf(issue, []));
+
+const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** The name that a schema of any names would leave out without a word (RE-T15), wherever it stands; null if nowhere. */
+export const unspeakableField = (params: unknown): FieldProblem | null => {
+  const open: { readonly value: unknown; readonly path: string }[] = [{ value: params, path: "" }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (!isContainer(next.value)) continue;
+    const { value, path } = next;
+    if (Object.hasOwn(value, "__proto__"))
+      return { pointer: `${path}/__proto__`, code: "reserved_key", message: "no field may have this name" };
+    for (const [key, each] of Object.entries(value))
+      if (isContainer(each)) open.push({ value: each, path: `${path}${pointerOf([key])}` });
+  }
+  return null;
+};

@@ -5,7 +5,7 @@ import type { Message } from "../../chat/message.ts";
 import { changeThread, emit } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import { own } from "../own.ts";
-import { refuse } from "../problem.ts";
+import { refuseField } from "../problem.ts";
 import { done, write } from "./command.ts";
 import type { Command } from "./command.ts";
 
@@ -29,7 +29,7 @@ export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: 
   const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;
   const message = thread?.chat[at];
   if (thread === undefined || message === undefined)
-    return refuse("not_found", "/message: the view holds no such message");
+    return refuseField("not_found", "/message", "the view holds no such message");
   const marks = (message.marks ?? []).filter((mark) => mark !== "pinned");
   const from = blockStart(thread.chat, at);
   const before = thread.chat.slice(from, blockEnd(thread.chat, at));

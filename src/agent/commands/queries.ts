@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { own } from "../own.ts";
-import { refuse } from "../problem.ts";
+import { refuse, refuseField } from "../problem.ts";
 import { usd } from "../result.ts";
 import { statusOf } from "../runs.ts";
 import { addUsage, noTotals } from "../usage.ts";
@@ -28,7 +28,7 @@ export const messages: Command = read(
   }),
   ({ archive, state }, { thread, before, limit: most, retired }) => {
     if (own(state.threads, thread) === undefined && archive.child(thread) === null)
-      return refuse("not_found", "/thread: no such thread");
+      return refuseField("not_found", "/thread", "no such thread");
     const found = archive.messages({ thread, before: before ?? null, limit: most, retired });
     return rows(found.toReversed());
   },

@@ -8,7 +8,7 @@ import type { OnBusy } from "../events.ts";
 import { toldEpisodes } from "../episodes.ts";
 import { inputAccepted, inputChanged, inputNamed, inputWithdrawn } from "../inputs.ts";
 import { own } from "../own.ts";
-import { refuse, refuseFor } from "../problem.ts";
+import { refuse, refuseField, refuseFor } from "../problem.ts";
 import { runCancelled, subtreeCancelled } from "../cancel.ts";
 import { changeChild } from "../child-start.ts";
 import { runRecord, runStarted } from "../runs.ts";
@@ -75,15 +75,15 @@ type Params = z.output<typeof inputSchema>;
 /** A thread that is not there: it has ended, or never was. */
 const unknownThread = (archive: Archive, id: string): never =>
   archive.child(id) === null
-    ? refuse("not_found", "/thread: no such thread")
-    : refuse("run_not_active", "/thread: this thread has ended", { meta: { run: null } });
+    ? refuseField("not_found", "/thread", "no such thread")
+    : refuseField("run_not_active", "/thread", "this thread has ended", { meta: { run: null } });
 
 /** The thread that an input is for: `main`, or a called one that is at work (SE-23). */
 const addressed = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Thread => {
   const thread = own(draft.state.threads, id) ?? unknownThread(archive, id);
   if (thread.id === "main") return thread;
-  if (mode !== "steer") return refuse("invalid_request", "/on_busy: a child thread only takes steer");
-  return thread.run === null ? refuse("run_not_active", "/thread: this thread has ended") : thread;
+  if (mode !== "steer") return refuseField("invalid_request", "/on_busy", "a child thread only takes steer");
+  return thread.run === null ? refuseField("run_not_active", "/thread", "this thread has ended") : thread;
 };
 
 const roomForInput = ({ stored }: WriteContext): void => {
@@ -102,10 +102,10 @@ const admitted = (context: WriteContext, params: Params, mode: OnBusy): Thread =
       retryAfterMs: 5_000,
     });
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
-  if (problem !== null) return refuse("output_schema_invalid", `/output_schema: ${problem}`);
+  if (problem !== null) return refuseField("output_schema_invalid", "/output_schema", problem);
   const waits = thread.inbox.some(({ id }) => id === params.id);
   if (params.id !== undefined && (waits || archive.input(params.id) !== null))
-    return refuse("idempotency_key_reused", "/id: an input has this id");
+    return refuseField("idempotency_key_reused", "/id", "an input has this id");
   return thread;
 };
 
@@ -196,9 +196,10 @@ export const editInput: Command = write(editSchema, (context, { input: id, conte
   const input = acceptedInput(context, id);
   unchanged(context, "input", input.version);
   if (content !== undefined && input.origin !== "human")
-    return refuse(
+    return refuseField(
       "invalid_request",
-      "/content: these are the words of an agent; move or withdraw them, and send your own",
+      "/content",
+      "these are the words of an agent; move or withdraw them, and send your own",
     );
   const change = {
     ...(content === undefined ? {} : { content: takenContent(context, input.thread, content) }),
@@ -216,14 +217,14 @@ const cancelSchema = z.strictObject({
 
 /** A thread that has ended: there is nothing left to cancel. */
 const endedThread = (archive: Archive, id: string): null =>
-  archive.child(id) === null ? refuse("not_found", "/thread: no such thread") : null;
+  archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
 /** Ends a run and everything below its thread; without an active one only that (SE-31, AG-18). */
 export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) => {
   const thread = own(draft.state.threads, params.thread) ?? endedThread(archive, params.thread);
   if (thread === null) return done(draft, { run: null });
   if (params.run !== undefined && params.run !== thread.run?.id)
-    return refuse("run_not_active", "/run: this run is not active", {
+    return refuseField("run_not_active", "/run", "this run is not active", {
       meta: { run: thread.run?.id ?? null },
     });
   if (thread.run === null) {

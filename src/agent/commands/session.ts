@@ -4,7 +4,7 @@ import { agentOf, changeThread, emit, headAfter, retiredBy, threadOf } from "../
 import type { Draft } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { clockTicked } from "../advance.ts";
-import { refuse, refuseFor } from "../problem.ts";
+import { refuse, refuseField, refuseFor } from "../problem.ts";
 import { usd } from "../result.ts";
 import { noFiles } from "../run-files.ts";
 import { runRecord, statusOf } from "../runs.ts";
@@ -97,9 +97,10 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
 
 const agentOrRefuse = (name: string, rules: Rules): string => {
   if (!rules.agentNames.includes(name))
-    return refuse(
+    return refuseField(
       "unknown_agent",
-      `/agent: no agent ${JSON.stringify(name)}; known: ${rules.agentNames.join(", ")}`,
+      "/agent",
+      `no agent ${JSON.stringify(name)}; known: ${rules.agentNames.join(", ")}`,
     );
   refuseFor(rules.agentProblem(name));
   return name;
@@ -113,7 +114,7 @@ const admitted = (rules: Rules, params: Created): string => {
   if (params.model !== undefined) refuseFor(rules.modelProblem(params.model, agent));
   refuseFor(rules.clientToolProblem(params.client_tools, agent));
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
-  return schema === null ? agent : refuse("output_schema_invalid", `/output_schema: ${schema}`);
+  return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
 };
 
 /** Creates the session; with `input` its first run starts in the same commit (AP-16). */
