@@ -17,6 +17,12 @@ interface Client {
   }): Promise<{ readonly req: { readonly headers: Headers }; readonly url: string }>;
 }
 
+/** Headers in which the SDKs tell their vendors of machine and runtime: a third of a request's, for no use of ours. */
+const withoutTelemetry = (headers: Headers): Headers => {
+  for (const name of [...headers.keys()]) if (name.startsWith("x-stainless-")) headers.delete(name);
+  return headers;
+};
+
 /** Addresses whose requests are kept. */
 const most = 64;
 
@@ -33,7 +39,7 @@ export const createPost = (load: () => Promise<Client>): Protocol["post"] => {
     const headers = { "content-type": "application/json", accept: "text/event-stream" };
     const { req, url } = await sdk.buildRequest({ method: "post", path, headers });
     if (known.size >= most) known.clear();
-    const built = { url, headers: req.headers };
+    const built = { url, headers: withoutTelemetry(req.headers) };
     known.set(path, built);
     return built;
   };

@@ -40,15 +40,23 @@ const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
   "openai-chat": openAiChat,
 };
 
-/** Sends over the egress, with the key put in here (MO-6). */
-const createPost =
-  (egress: Egress, keys: ReadonlyMap<string, string>): Post =>
-  (url, { method, headers: built, body, signal }) => {
+type Keys = ReturnType<typeof credentials>;
+
+const sameKeys = (some: Keys, others: Keys): boolean =>
+  some.size === others.size && [...some].every(([name, value]) => others.get(name) === value);
+
+/** The headers that the SDK built with the keys put in (MO-6): made anew when either is another. */
+const createHeaders = (): ((built: Headers, keys: Keys) => Headers) => {
+  let known: { readonly built: Headers; readonly keys: Keys; readonly headers: Headers } | null = null;
+  return (built, keys) => {
+    if (known?.built === built && sameKeys(known.keys, keys)) return known.headers;
     const headers = new Headers(built);
     headers.delete("authorization");
     for (const [name, value] of keys) headers.set(name, value);
-    return egress(url, { method, headers, body, signal, redirects: "refuse", maxBytes: null });
+    known = { built, keys, headers };
+    return headers;
   };
+};
 
 /** Where requests go, worked out anew when the provider's address is another. */
 const createAddress = ({ config, profile, secret, field }: WireOptions, path: string) => {
@@ -71,6 +79,7 @@ interface Attempt {
   readonly protocol: Protocol;
   readonly target: Target;
   readonly address: (origin: Origin) => string;
+  readonly headers: ReturnType<typeof createHeaders>;
   readonly origin: Origin;
   readonly request: ModelRequest;
   readonly deadlines: Deadlines;
@@ -92,6 +101,7 @@ const send = async ({
   protocol,
   target,
   address,
+  headers,
   origin,
   request,
   deadlines,
@@ -106,7 +116,16 @@ const send = async ({
   const { body, dropped } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
-  const sent = protocol.post(url, createPost(egress, keys), body, deadlines.signal);
+  const post: Post = (to, { method, headers: built, body: sentBody, signal }) =>
+    egress(to, {
+      method,
+      headers: headers(built, keys),
+      body: sentBody,
+      signal,
+      redirects: "refuse",
+      maxBytes: null,
+    });
+  const sent = protocol.post(url, post, body, deadlines.signal);
   const hash = digest(body);
   let response: Response;
   let failure: ModelError | null;
@@ -166,6 +185,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const target = targetOf(options);
   const protocol = protocols[options.profile.protocol];
   const address = createAddress(options, protocol.path);
+  const headers = createHeaders();
   return {
     provider,
     model,
@@ -174,7 +194,10 @@ export const createWireCompleter = (options: WireOptions): Completer => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);
       try {
-        return await run({ options, protocol, target, address, origin, request, deadlines }, onDelta);
+        return await run(
+          { options, protocol, target, address, headers, origin, request, deadlines },
+          onDelta,
+        );
       } finally {
         deadlines.stop();
       }
