@@ -18,10 +18,8 @@ interface Client {
 }
 
 /** Headers in which the SDKs tell their vendors of machine and runtime: a third of a request's, for no use of ours. */
-const withoutTelemetry = (headers: Headers): Headers => {
-  for (const name of [...headers.keys()]) if (name.startsWith("x-stainless-")) headers.delete(name);
-  return headers;
-};
+const withoutTelemetry = (headers: Headers): Headers =>
+  new Headers([...headers].filter(([name]) => !name.startsWith("x-stainless-")));
 
 /** Addresses whose requests are kept. */
 const most = 64;
