@@ -137,6 +137,12 @@ export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "mo
   return { provider, model, window };
 };
 
+/** Lanes of its turns, and those of its effects' own model calls. */
+export const everyLane = ({ lanes, effects }: Pick<Agent, "lanes" | "effects">): readonly Lane[] => [
+  ...lanes,
+  ...[...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []),
+];
+
 /** Where an effect's model calls go: to its own lane, or to that of the run. */
 export const callLane = (
   { lanes }: Agent,

@@ -100,7 +100,7 @@ export const preparingAsked = (
   const asker = askerOf(threadOf(draft, threadId));
   const ask = asked(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
   memoKept(draft, threadId, key, fallback);
-  preparingPaused(draft, threadId, ask.expires_at, "ask", { id: ask.id, key });
+  preparingPaused(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
 };
 
 /** An effect's question has its answer, or its default: the effect goes on. */

@@ -1,3 +1,5 @@
+import type { GatePlace } from "./place.ts";
+
 /** What may be spent and what was (EF-37). */
 
 export type BudgetKind = "tokens" | "cost" | "time" | "calls";
@@ -90,6 +92,8 @@ export interface CallUnderWay {
   readonly hold: Hold;
   /** Absent: stored by a release that did not keep it. */
   readonly startedAt?: number;
+  /** Absent: stored by a release that asked for none. */
+  readonly place?: GatePlace;
 }
 
 /** A limit as events tell of it. Cost in USD, time in milliseconds. */

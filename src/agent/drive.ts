@@ -163,7 +163,7 @@ export const createDriver = (host: Host): Driver => {
         return stop.signal();
       },
       settle,
-      placed: places.take,
+      places,
     };
     const work = begun(outside, intent);
     void work

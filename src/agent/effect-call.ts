@@ -1,93 +1,69 @@
-import type { Completion, ModelRequest } from "../model/completer.ts";
-import { ModelError } from "../model/error.ts";
-import type { ModelFailure } from "../model/error.ts";
 import { estimateText } from "../chat/tokens.ts";
-import { sha256Hex } from "../sandbox/sha256.ts";
+import type { Completion, ModelRequest } from "../model/completer.ts";
+import type { ModelFailure } from "../model/error.ts";
 import { callLane } from "./agent.ts";
-import type { Agent, Lane } from "./agent.ts";
-import type { Draft } from "./draft.ts";
-import { emit } from "./draft.ts";
-import type { BoundEffect, EffectCall, EffectReply } from "./effect.ts";
-import { ledgered } from "./ledger.ts";
-import { drawn, withLease } from "./lease.ts";
-import type { Outside } from "./outside.ts";
-import { effectCalling, memoKept, preparingOf, preparingPaused } from "./preparing.ts";
-import { holdOf, roomFor } from "./budget.ts";
+import type { Lane } from "./agent.ts";
+import { roomFor } from "./budget.ts";
 import type { Wanted } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
 import type { Reached } from "./budget-types.ts";
+import { emit } from "./draft.ts";
+import type { Draft } from "./draft.ts";
+import type { EffectCall, EffectReply } from "./effect.ts";
+import { digest, isCurrent, memoOf, settled } from "./effect-work.ts";
+import type { Work } from "./effect-work.ts";
+import { drawn, withLease } from "./lease.ts";
+import { ledgered } from "./ledger.ts";
+import { made, placeFor } from "./model-call.ts";
+import type { ModelCall } from "./model-call.ts";
+import type { Outside } from "./outside.ts";
+import { effectCalling, effectPlaced, memoKept, preparingOf, preparingPaused } from "./preparing.ts";
+import type { LedgerRow } from "./records.ts";
 import { usd } from "./result.ts";
 import { wantedOn } from "./room.ts";
 import { spent } from "./spending.ts";
+import type { EffectMemo } from "./state.ts";
 import { noUsage } from "./usage.ts";
-import type { EffectMemo, Preparing, Run, Session, Thread } from "./state.ts";
-import type { Json } from "../chat/message.ts";
 
 /** The model calls of an effect: what has its reply is stored, and never asked again (EF-20). */
-
-/** An effect at work, as the state had it when it began. */
-export interface Work {
-  readonly thread: Thread;
-  readonly run: Run;
-  readonly phase: Preparing;
-  readonly agent: Agent;
-  readonly bound: BoundEffect;
-}
 
 const tries = 3;
 const firstPause = 500;
 const longestPause = 5_000;
 
-/** Whether the state still says that this very start of the effect is at work. */
-const isCurrent = (session: Session, { thread, run, phase }: Work): boolean => {
-  const now = session.threads[thread.id]?.run ?? null;
-  const at = preparingOf(now);
-  return (
-    now?.id === run.id &&
-    now.turn === run.turn &&
-    at?.effect === phase.effect &&
-    at.round === phase.round &&
-    at.until === null
-  );
-};
-
-/** Changes the state if this very start of the effect is still at work. */
-export const settled = ({ settle }: Outside, work: Work, change: (draft: Draft) => void): void =>
-  settle((draft) => {
-    if (isCurrent(draft.state, work)) change(draft);
-  });
-
-/** What came of a call or question before; undefined if it is new. */
-export const memoOf = ({ host }: Outside, { thread }: Work, key: string): EffectMemo | undefined =>
-  preparingOf(host.read().threads[thread.id]?.run ?? null)?.memo[key];
-
-export const digest = (...parts: readonly Json[]): string => sha256Hex(JSON.stringify(parts)).slice(0, 32);
+/** One try of a call of an effect. */
+interface Try {
+  readonly work: Work;
+  readonly call: EffectCall;
+  readonly key: string;
+  readonly lane: Lane;
+  /** From 1. */
+  readonly attempt: number;
+}
 
 const laneOf = ({ bound, agent, run }: Work): Lane | undefined => callLane(agent, run, bound.lane);
 
 const requestOf = (
   { host }: Outside,
-  { thread, run, agent }: Work,
-  lane: Lane,
-  { system, prompt, maxTokens }: EffectCall,
-  attempt: number,
+  { work: { thread, run, agent }, call, lane, attempt }: Try,
+  maxTokens: number,
 ): ModelRequest => ({
   model: lane.model,
-  system,
+  system: call.system,
   messages: [
     {
       id: `msg_${thread.id}_prompt`,
       pos: 0,
       role: "user",
       origin: "system",
-      parts: [{ type: "text", text: prompt }],
+      parts: [{ type: "text", text: call.prompt }],
       at: host.now(),
       tokens: 0,
     },
   ],
   tools: [],
   toolChoice: "none",
-  maxTokens: Math.min(maxTokens, lane.maxOutput),
+  maxTokens,
   ...lane.sampling,
   cache: { ...lane.cache, mode: "off" },
   media: (blob) => host.media(blob),
@@ -103,55 +79,93 @@ const requestOf = (
   },
 });
 
+const finished = (draft: Draft, threadId: string, reply: Completion): void => {
+  const { finish, usage, cost, provider, model, requestId, firstByteMs, totalMs } = reply;
+  emit(draft, threadId, "llm_finish", {
+    finish_reason: finish,
+    usage,
+    cost_usd: usd(cost),
+    provider,
+    model,
+    request_id: requestId ?? null,
+    first_byte_ms: firstByteMs,
+    duration_ms: totalMs,
+  });
+};
+
 const booked = (
   draft: Draft,
-  threadId: string,
-  lane: Lane,
-  attempt: number,
+  { work, lane, attempt }: Try,
   {
     outcome,
     usage,
     estimated,
     cost,
     ms,
-  }: Pick<Completion, "usage" | "estimated" | "cost"> & {
-    readonly outcome: Parameters<typeof ledgered>[2]["outcome"];
-    readonly ms: number;
-  },
+  }: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> & { readonly ms: number },
 ): void => {
   const { provider, model } = lane;
   const purpose = "compaction";
-  ledgered(draft, threadId, { outcome, usage, estimated, cost, provider, model, purpose, attempt });
-  spent(draft, threadId, { time: ms });
+  ledgered(draft, work.thread.id, { outcome, usage, estimated, cost, provider, model, purpose, attempt });
+  spent(draft, work.thread.id, { time: ms });
 };
+
+/** What came of a try; without a reply its effect is run again when its time has come. */
+interface Tried {
+  readonly reply: EffectReply | null;
+  /** The lane was given up. */
+  readonly exhausted: boolean;
+}
+
+interface Failed {
+  readonly error: string;
+  readonly retryAfterMs?: number;
+  readonly retryable: boolean;
+}
 
 /** A try that brought nothing: the effect waits and is then run again, or learns that it failed. */
 const tryFailed = (
   outside: Outside,
-  work: Work,
-  key: string,
-  attempts: number,
-  failure: { readonly error: string; readonly retryAfterMs?: number; readonly retryable: boolean },
+  { work, key, lane, attempt }: Try,
+  { error, retryAfterMs = 0, retryable }: Failed,
   book: (draft: Draft) => void,
-): EffectReply | null => {
-  const { error, retryAfterMs = 0, retryable } = failure;
-  const wait = Math.max(retryAfterMs, Math.min(longestPause, firstPause * 2 ** (attempts - 1)));
-  const given = !retryable || attempts >= tries || wait > (laneOf(work)?.retry.maxWait ?? 0);
-  const reply: EffectReply = { ok: false, error, attempts };
+): Tried => {
+  const wait = Math.max(retryAfterMs, Math.min(longestPause, firstPause * 2 ** (attempt - 1)));
+  const given = !retryable || attempt >= tries || wait > lane.retry.maxWait;
+  const reply: EffectReply = { ok: false, error, attempts: attempt };
   settled(outside, work, (draft) => {
     book(draft);
-    memoKept(draft, work.thread.id, key, given ? reply : attempts);
+    memoKept(draft, work.thread.id, key, given ? reply : attempt);
     if (!given) preparingPaused(draft, work.thread.id, draft.moment.now + wait, "retry");
   });
-  return given ? reply : null;
+  return { reply: given ? reply : null, exhausted: given };
 };
 
-const failureOf = (
-  error: unknown,
-): Pick<ModelFailure, "message" | "retryable" | "code"> & Partial<ModelFailure> =>
-  error instanceof ModelError
-    ? error.failure
-    : { code: "invalid_request", retryable: false, message: "the request could not be made" };
+const modelFailed = (outside: Outside, each: Try, failure: ModelFailure, ms: number): Tried => {
+  const { usage = noUsage, billed = false, cost = 0, code: outcome, message: error } = failure;
+  const row = { outcome, usage, estimated: billed, cost, ms };
+  return tryFailed(outside, each, { ...failure, error }, (draft) => booked(draft, each, row));
+};
+
+/** A reply that its effect refuses is a failed try; the gate hears of a good one (EF-23). */
+const replied = (outside: Outside, each: Try, reply: Completion): Tried => {
+  const { work, key, call, attempt } = each;
+  const threadId = work.thread.id;
+  const text = reply.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const error = call.refuse?.(text, reply.finish) ?? null;
+  const book = (draft: Draft): void => {
+    finished(draft, threadId, reply);
+    booked(draft, each, { ...reply, outcome: "ok", ms: reply.totalMs });
+  };
+  if (error !== null)
+    return { ...tryFailed(outside, each, { error, retryable: true }, book), exhausted: false };
+  const done: EffectReply = { ok: true, text, attempts: attempt };
+  settled(outside, work, (draft) => {
+    book(draft);
+    memoKept(draft, threadId, key, done);
+  });
+  return { reply: done, exhausted: false };
+};
 
 const triesOf = (memo: EffectMemo | undefined): number => (typeof memo === "number" ? memo : 0);
 
@@ -164,95 +178,85 @@ const callUnpaid = (draft: Draft, threadId: string, why: "wait" | Reached): void
   if (why !== "wait") exceeded(draft, why);
 };
 
-/** Keeps back what a call may cost at worst: the output tokens it may ask for; null: it has no room. */
-const callPaid = (outside: Outside, work: Work, lane: Lane, wanted: Wanted): number | null => {
+/** Keeps back what a call may cost at worst; false: it has no room. */
+const callPaid = (outside: Outside, { work, lane }: Try, wanted: Wanted): boolean => {
   const threadId = work.thread.id;
-  const paid: { output: number | null } = { output: null };
+  let paid = false;
   settled(outside, work, (draft) => {
     const room = roomFor(draft, threadId, wanted);
-    if (room.is !== "free") {
-      callUnpaid(draft, threadId, room.is === "wait" ? "wait" : room.reached);
-      return;
-    }
-    effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, room.hold));
-    paid.output = room.hold.output;
+    paid = room.is === "free";
+    if (room.is === "free")
+      effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, room.hold));
+    else callUnpaid(draft, threadId, room.is === "wait" ? "wait" : room.reached);
   });
-  return paid.output;
+  return paid;
 };
 
 /** The same with the tenant's day, which may have to be asked. */
 const callCovered = async (
   outside: Outside,
-  work: Work,
-  lane: Lane,
+  each: Try,
   wanted: Wanted,
-): Promise<number | "unreachable" | null> => {
-  const output = callPaid(outside, work, lane, wanted);
-  if (output === null) return null;
-  const threadId = work.thread.id;
-  const how = await drawn(outside, threadId, wanted, (session) => isCurrent(session, work));
-  if (how === "covered") return holdOf(outside.host.read().threads[threadId]?.run ?? null)?.output ?? output;
-  if (how === "unreachable") return how;
-  if (how !== "late") settled(outside, work, (draft) => callUnpaid(draft, threadId, how));
+): Promise<"covered" | "unreachable" | null> => {
+  if (!callPaid(outside, each, wanted)) return null;
+  const { work } = each;
+  const how = await drawn(outside, work.thread.id, wanted, (session) => isCurrent(session, work));
+  if (how === "covered" || how === "unreachable") return how;
+  if (how !== "late") settled(outside, work, (draft) => callUnpaid(draft, work.thread.id, how));
   return null;
+};
+
+/** The call under way, as its gate knows it; null: it is not made any more. */
+const underWay = ({ host }: Outside, { work, lane }: Try): ModelCall | null => {
+  const session = host.read();
+  const calling = preparingOf(session.threads[work.thread.id]?.run ?? null)?.calling;
+  if (!isCurrent(session, work) || calling?.place === undefined) return null;
+  const { place, tokens, hold } = calling;
+  return { ...place, lane, input: tokens, output: hold.output };
+};
+
+/** The gate's place for the call; a reply where that is refused, null where it has to wait. */
+const placed = async (outside: Outside, each: Try, call: ModelCall): Promise<Tried | "free"> => {
+  const given = await placeFor(outside, call);
+  if (given.is === "free") return "free";
+  if (given.is === "failed") return modelFailed(outside, each, given.failure, 0);
+  if (given.is === "wait")
+    settled(outside, each.work, (draft) =>
+      effectPlaced(draft, each.work.thread.id, given.until, given.booked),
+    );
+  return { reply: null, exhausted: false };
+};
+
+/** Makes a call that is paid for, once it has its place. */
+const tried = async (outside: Outside, each: Try): Promise<EffectReply | null> => {
+  const call = underWay(outside, each);
+  if (call === null) return null;
+  const place = await placed(outside, each, call);
+  if (place !== "free") return place.reply;
+  const startedAt = outside.host.now();
+  const request = (): ModelRequest => requestOf(outside, each, call.output);
+  const { reply } = await made(outside, call, request, (outcome) =>
+    outcome.ok
+      ? replied(outside, each, outcome.reply)
+      : modelFailed(outside, each, outcome.failure, outside.host.now() - startedAt),
+  );
+  return reply;
 };
 
 /** One model call; null: its time is not come, the effect is run again then. */
 export const called = async (outside: Outside, work: Work, call: EffectCall): Promise<EffectReply | null> => {
-  const { host } = outside;
-  const threadId = work.thread.id;
-  const key = digest(call.system, call.prompt, call.maxTokens);
+  const { system, prompt, maxTokens } = call;
+  const key = digest(system, prompt, maxTokens);
   const known = memoOf(outside, work, key);
   if (typeof known === "object") return known;
   const lane = laneOf(work);
   if (lane === undefined) return { ok: false, error: "the agent has no model", attempts: 0 };
-  const attempts = triesOf(known) + 1;
-  const request = requestOf(outside, work, lane, call, attempts);
-  const input = estimateText(call.system) + estimateText(call.prompt);
-  const maxTokens = await callCovered(outside, work, lane, wantedOn(lane, input, request.maxTokens));
-  if (maxTokens === null) return null;
-  if (maxTokens === "unreachable") {
-    const error = "the tenant's budget could not be read";
-    return tryFailed(outside, work, key, attempts, { retryable: true, error }, () => {});
-  }
-  const startedAt = host.now();
-  let reply: Completion;
-  try {
-    reply = await lane.completer.complete({ ...request, maxTokens }, { signal: outside.signal });
-  } catch (error) {
-    const failure = failureOf(error);
-    const { usage = noUsage, billed = false, cost = 0, code, message } = failure;
-    return tryFailed(outside, work, key, attempts, { ...failure, error: message }, (draft) =>
-      booked(draft, threadId, lane, attempts, {
-        outcome: code,
-        usage,
-        estimated: billed,
-        cost,
-        ms: host.now() - startedAt,
-      }),
-    );
-  }
-  const text = reply.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-  const error = call.refuse?.(text, reply.finish) ?? null;
-  const book = (draft: Draft): void => {
-    const { finish, usage, cost, provider, model, requestId, firstByteMs, totalMs } = reply;
-    const timing = { first_byte_ms: firstByteMs, duration_ms: totalMs };
-    emit(draft, threadId, "llm_finish", {
-      finish_reason: finish,
-      usage,
-      cost_usd: usd(cost),
-      provider,
-      model,
-      request_id: requestId ?? null,
-      ...timing,
-    });
-    booked(draft, threadId, lane, attempts, { ...reply, outcome: "ok", ms: totalMs });
-  };
-  if (error !== null) return tryFailed(outside, work, key, attempts, { error, retryable: true }, book);
-  const done: EffectReply = { ok: true, text, attempts };
-  settled(outside, work, (draft) => {
-    book(draft);
-    memoKept(draft, threadId, key, done);
-  });
-  return done;
+  const each: Try = { work, call, key, lane, attempt: triesOf(known) + 1 };
+  const input = estimateText(system) + estimateText(prompt);
+  const wanted = wantedOn(lane, input, Math.min(maxTokens, lane.maxOutput));
+  const covered = await callCovered(outside, each, wanted);
+  if (covered === "covered") return tried(outside, each);
+  if (covered === null) return null;
+  const error = "the tenant's budget could not be read";
+  return tryFailed(outside, each, { retryable: true, error }, () => {}).reply;
 };

@@ -1,6 +1,7 @@
 import type { Draft } from "./draft.ts";
 import type { Ending } from "./ending.ts";
 import type { Host } from "./host.ts";
+import type { Places } from "./places.ts";
 import type { ToolCache } from "./tool-cache.ts";
 
 /** What one piece of work may touch. */
@@ -13,8 +14,7 @@ export interface Outside {
   readonly gone: Ending;
   /** The signal of `stop`. */
   readonly signal: AbortSignal;
-  /** Remembers a place at a gate, so that it is given back if the attempt never takes it. */
-  readonly placed: (thread: string, attempt: number, provider: string, id: string) => void;
+  readonly places: Places;
   /** Stores an outcome and everything that follows from it, in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
 }

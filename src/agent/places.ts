@@ -1,59 +1,96 @@
+import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts";
+import { everyLane } from "./agent.ts";
+import type { Lane } from "./agent.ts";
 import type { Host } from "./host.ts";
-import type { Session } from "./state.ts";
+import { placeId } from "./place.ts";
+import type { GatePlace } from "./place.ts";
+import type { Session, Thread } from "./state.ts";
 import { attemptId } from "./turns.ts";
 
-/** Places at gates that attempts wait for, and those that a lost isolate left (MO-29). */
+/** The places that a session has at gates (MO-29): taken by the calls that asked for them, or given back. */
 export interface Places {
-  readonly take: (thread: string, attempt: number, provider: string, id: string) => void;
-  /** Gives back the places whose attempt will not take them any more. */
+  /** Asks for a call's place; it is given back unless the state goes on to want it. */
+  readonly ask: (
+    lane: Lane,
+    request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
+  ) => Promise<ReserveAnswer>;
+  /** A call leaves: its place is used. */
+  readonly used: (lane: Lane, id: string) => void;
+  /** A call that left has ended; its gate is told. */
+  readonly ended: (lane: Lane, id: string, outcome: Omit<Settlement, "model">) => void;
+  /** Gives back what the state does not want any more. */
   readonly review: (session: Session) => void;
 }
 
-interface Place {
-  readonly attempt: number;
-  readonly provider: string;
-  readonly id: string;
-}
+type Place = Pick<GatePlace, "provider" | "id">;
 
-/** Names an attempt for its provider's gate. */
-export const placeId = (session: string, thread: string, attempt: string): string =>
-  `${session}:${thread}:${attempt}`;
+/** The place that a thread's call waits for. */
+const awaitedBy = ({ id: session }: Pick<Session, "id">, { id: thread, run }: Thread): Place | null => {
+  if (run?.phase.at === "preparing") return run.phase.place ?? null;
+  if (run?.phase.at !== "waiting" || run.phase.why !== "gate") return null;
+  const { attempt, lanes } = run.phase;
+  const provider = lanes.list[lanes.current]?.provider ?? "";
+  return { provider, id: placeId(session, thread, attemptId(run, attempt)) };
+};
 
-/** What the attempts of an older isolate hold: they wait still, or had left and are lost. */
-const placesLeft = (session: Session, at: "waiting" | "thinking"): readonly (readonly [string, Place])[] =>
-  Object.values(session.threads).flatMap(({ id: thread, run }) => {
-    if (run === null || run.phase.at !== at) return [];
-    if (run.phase.at === "waiting" && run.phase.why !== "gate") return [];
-    const { attempt, lanes } = run.phase;
-    const provider = lanes.list[lanes.current]?.provider ?? "";
-    return [[thread, { attempt, provider, id: placeId(session.id, thread, attemptId(run, attempt)) }]];
-  });
+/** The place of the call that a thread is making. */
+const takenBy = (
+  { id: session }: Pick<Session, "id">,
+  { id: thread, run }: Thread,
+): (Place & { model: string }) | null => {
+  if (run?.phase.at === "preparing") {
+    const { calling } = run.phase;
+    return calling?.place === undefined ? null : { ...calling.place, model: calling.model };
+  }
+  if (run?.phase.at !== "thinking") return null;
+  const { attempt, lanes } = run.phase;
+  const { provider, model } = lanes.list[lanes.current] ?? { provider: "", model: "" };
+  return { provider, model, id: placeId(session, thread, attemptId(run, attempt)) };
+};
 
-/** A lost call holds its slot no longer; what it may have used stays booked. */
-const slotFreed = (host: Host, thread: string, { provider, id }: Place): void => {
-  const lane = host.agent(thread).lanes.find((each) => each.provider === provider && each.gate !== null);
-  if (lane === undefined) return;
-  const { model } = lane;
+/** What a thread of an older isolate was calling is lost: it holds its slot no longer, but what it may have used stays booked. */
+const slotFreed = (host: Host, thread: Thread): void => {
+  const place = takenBy(host.read(), thread);
+  if (place === null) return;
+  const { provider, model, id } = place;
+  if (!everyLane(host.agent(thread.id)).some((lane) => lane.provider === provider && lane.gate !== null))
+    return;
   host.gate(provider).ended(id, true, { model, code: "cancelled", exhausted: false, usage: null });
 };
 
+const keyOf = ({ provider, id }: Place): string => `${provider} ${id}`;
+
 /** Reads what an older isolate left before anything changes it. */
 export const createPlaces = (host: Host): Places => {
-  const places = new Map<string, Place>(placesLeft(host.read(), "waiting"));
-  let lost = placesLeft(host.read(), "thinking");
+  const { id, threads } = host.read();
+  const placesIn = (
+    session: Session,
+    of: (session: Session, thread: Thread) => Place | null,
+  ): readonly Place[] => Object.values(session.threads).flatMap((thread) => of(session, thread) ?? []);
+  /** Places that no call uses yet. */
+  const unused = new Map(placesIn(host.read(), awaitedBy).map((place) => [keyOf(place), place]));
+  let lost = Object.values(threads).filter((thread) => takenBy({ id }, thread) !== null);
   return {
-    take: (thread, attempt, provider, id) => {
-      places.set(thread, { attempt, provider, id });
+    ask: async ({ provider, gate }, request) => {
+      if (gate === null) return { status: "booked", startAt: 0 };
+      const place = { provider, id: request.id };
+      unused.delete(keyOf(place));
+      const answer = await host.gate(provider).reserve({ ...request, ...gate });
+      if (answer.status !== "rate_limited") unused.set(keyOf(place), place);
+      return answer;
     },
+    used: ({ provider }, call) => void unused.delete(keyOf({ provider, id: call })),
+    ended: ({ provider, model, gate }, call, outcome) =>
+      host.gate(provider).ended(call, gate !== null, { model, ...outcome }),
     review: (session) => {
-      for (const [thread, place] of lost) slotFreed(host, thread, place);
+      for (const thread of lost) slotFreed(host, thread);
       lost = [];
-      for (const [thread, { attempt, provider, id }] of places) {
-        const phase = session.threads[thread]?.run?.phase;
-        const taken = phase?.at === "thinking" && phase.attempt === attempt;
-        if (phase?.at === "waiting" && phase.attempt === attempt) continue;
-        if (!taken) host.gate(provider).release(id);
-        places.delete(thread);
+      if (unused.size === 0) return;
+      const wanted = new Set([...placesIn(session, awaitedBy), ...placesIn(session, takenBy)].map(keyOf));
+      for (const [key, place] of unused) {
+        if (wanted.has(key)) continue;
+        host.gate(place.provider).release(place.id);
+        unused.delete(key);
       }
     },
   };

@@ -2,9 +2,10 @@ import type { Json } from "../chat/message.ts";
 import { preparingAsked } from "./asks.ts";
 import { brief } from "./brief.ts";
 import { briefing } from "./briefing.ts";
-import { called, digest, memoOf, settled } from "./effect-call.ts";
-import type { Work } from "./effect-call.ts";
-import type { EffectQuestion, EffectReply, EffectResult } from "./effect.ts";
+import { called } from "./effect-call.ts";
+import { digest, memoOf, settled } from "./effect-work.ts";
+import type { Work } from "./effect-work.ts";
+import type { EffectCall, EffectQuestion, EffectReply, EffectResult } from "./effect.ts";
 import { checkedResult } from "./effect-result.ts";
 import { contextOf, effectFailed, effectState } from "./effects.ts";
 import type { Outside } from "./outside.ts";
@@ -70,18 +71,25 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
     end.resolve({ kind: "paused" });
     return new Promise<T>(() => {});
   };
+  /** One at a time: a wait of one pauses them all. */
+  let last: Promise<unknown> = Promise.resolve();
+  const completed = async (call: EffectCall): Promise<EffectReply> => {
+    if (signal.aborted) return pausing<EffectReply>(null);
+    watch.pause();
+    const reply = await called(outside, work, call);
+    watch.go();
+    return pausing(reply);
+  };
   const asking = { agent, lane: bound.lane };
   const context = contextOf(host.read(), thread.id, asking, {
     phase: "before_complete",
     force: phase.force,
     now: host.now(),
     signal,
-    complete: async (call) => {
-      if (signal.aborted) return pausing<EffectReply>(null);
-      watch.pause();
-      const reply = await called(outside, work, call);
-      watch.go();
-      return pausing(reply);
+    complete: (call) => {
+      const next = last.then(() => completed(call));
+      last = next.catch(() => {});
+      return next;
     },
     ask: (question) => pausing(asked(outside, work, question)),
   });

@@ -1,10 +1,13 @@
 import type { Json, Message } from "../chat/message.ts";
 import { agentOf, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { everyLane } from "./agent.ts";
 import type { Hold } from "./budget-types.ts";
 import type { BoundEffect, EffectResult, Force } from "./effect.ts";
 import { effectApplied } from "./effects.ts";
 import { ledgered } from "./ledger.ts";
+import { placeId } from "./place.ts";
+import type { GatePlace } from "./place.ts";
 import { timeLost } from "./spending.ts";
 import { noUsage } from "./usage.ts";
 import type { EffectMemo, Preparing, Run } from "./state.ts";
@@ -64,8 +67,15 @@ export const preparingPaused = (
   threadId: string,
   until: number,
   why: Preparing["why"],
-  ask: Preparing["ask"] = null,
-): void => change(draft, threadId, { until, why, ask, calling: null });
+  on: Pick<Preparing, "ask"> | Pick<Preparing, "place"> = {},
+): void => change(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
+
+/** The gate has a place for its model call later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */
+export const effectPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
+  const place = preparingOf(runOf(draft, threadId))?.calling?.place;
+  const on = place === undefined ? {} : { place: { ...place, booked } };
+  preparingPaused(draft, threadId, startAt, "gate", on);
+};
 
 /** What was asked has its reply, or its tries so far. */
 export const memoKept = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
@@ -73,6 +83,13 @@ export const memoKept = (draft: Draft, threadId: string, key: string, value: Eff
   if (phase === null) return;
   change(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
   changeCounters(draft, threadId, { deadAttempts: 0 });
+};
+
+/** The place that the next model call asks for: the one that it has waited for, or one of its own, named by its event. */
+const nextPlace = ({ state, events }: Draft, threadId: string, provider: string): GatePlace => {
+  const waited = preparingOf(state.threads[threadId]?.run ?? null)?.place;
+  if (waited?.provider === provider) return waited;
+  return { provider, id: placeId(state.id, threadId, `effect.${state.head + events.length}`), booked: false };
 };
 
 /** A model call of an effect is about to leave (purpose `compaction`). */
@@ -87,7 +104,9 @@ export const effectCalling = (
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
   const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
   emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
-  change(draft, threadId, { calling: { provider, model, tokens, hold, startedAt: draft.moment.now } });
+  const place = nextPlace(draft, threadId, provider);
+  const calling = { provider, model, tokens, hold, startedAt: draft.moment.now, place };
+  change(draft, threadId, { calling, place: null });
 };
 
 /** The call under way is lost: it cost at least its prompt (MO-32), and its time (EF-37). */
@@ -97,9 +116,8 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
   const { now } = draft.moment;
   const { provider, model, tokens, startedAt = now } = phase.calling;
   const usage = { ...noUsage, input: tokens, total: tokens };
-  const { lanes, effects } = agentOf(draft, threadId);
-  const own = [...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []);
-  const lane = [...lanes, ...own].find((each) => each.provider === provider && each.model === model);
+  const agent = agentOf(draft, threadId);
+  const lane = everyLane(agent).find((each) => each.provider === provider && each.model === model);
   const cost = lane?.cost(usage) ?? null;
   ledgered(draft, threadId, {
     outcome,
@@ -111,7 +129,7 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
     purpose: "compaction",
     attempt: 1,
   });
-  timeLost(draft, threadId, startedAt, lane ?? lanes[0]);
+  timeLost(draft, threadId, startedAt, lane ?? agent.lanes[0]);
   change(draft, threadId, { calling: null });
 };
 

@@ -12,6 +12,7 @@ import type { Ask, EndReason } from "./events.ts";
 import type { Input } from "./input.ts";
 import type { LeftCommands } from "./left-commands.ts";
 import type { Outbox } from "./outbox.ts";
+import type { GatePlace } from "./place.ts";
 import type { Reply } from "./records.ts";
 import type { Totals } from "./usage.ts";
 
@@ -40,6 +41,8 @@ export interface Preparing {
   readonly ask: { readonly id: string; readonly key: string } | null;
   /** The model call under way, as far as the ledger needs it if it is lost. */
   readonly calling: CallUnderWay | null;
+  /** What its model call waits for; absent or null: no call does. */
+  readonly place?: GatePlace | null;
   /** Replies and answers by the digest of what was asked: what is here is never asked again. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
   /** What an earlier effect of the phase ends the run with, once the phase is done (EF-7). */

@@ -1,7 +1,6 @@
 import { view } from "../chat/view.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import type { Completion, ModelRequest } from "../model/completer.ts";
-import { ModelError } from "../model/error.ts";
 import type { ModelFailure } from "../model/error.ts";
 import type { Agent, Lane } from "./agent.ts";
 import { attemptFailed, attemptPlaced, attemptUnpaid } from "./attempts.ts";
@@ -10,9 +9,11 @@ import type { Draft } from "./draft.ts";
 import { requestTokens } from "./effects.ts";
 import { grantsLooked } from "./grants.ts";
 import { drawn } from "./lease.ts";
+import { made, placeFor } from "./model-call.ts";
+import type { ModelCall, Outcome } from "./model-call.ts";
 import type { Outside } from "./outside.ts";
 import type { LedgerRow, Sight } from "./records.ts";
-import { placeId } from "./places.ts";
+import { placeId } from "./place.ts";
 import { answered } from "./replies.ts";
 import { overrideFor, requestFor, sightOf } from "./request.ts";
 import { purposeOf } from "./purpose.ts";
@@ -93,58 +94,25 @@ const isPaid = async (outside: Outside, attempt: Attempt): Promise<boolean> => {
 };
 
 /** The gate's place for the attempt; false if it has to wait for it, or gets none. */
-const hasPlace = async (outside: Outside, attempt: Attempt, id: string): Promise<boolean> => {
-  const { host, settle } = outside;
-  const { lane, phase, thread } = attempt;
-  if (lane.gate === null || phase.booked) return true;
-  const input = requestTokens(attempt.agent, thread, attempt.run);
-  const { status, startAt } = await host
-    .gate(lane.provider)
-    .reserve({ id, input, maxOutput: phase.hold.output, ...lane.gate });
-  const now = host.now();
-  if (status === "rate_limited") {
-    const { provider, model } = lane;
-    const message = "the provider's rate limit leaves no place in time";
-    const failure = {
-      code: "rate_limited",
-      retryable: true,
-      retryAfterMs: Math.max(0, startAt - now),
-      provider,
-      model,
-      message,
-    } as const;
-    // Our own limiter says nothing about the provider's health, so the gate is not told.
-    settle((draft) => {
-      if (isCurrent(draft.state, attempt)) attemptFailed(draft, thread.id, failure);
-    });
-    return false;
-  }
-  if (status === "booked" && startAt <= now) return true;
-  outside.placed(thread.id, attempt.phase.attempt, lane.provider, id);
-  settle((draft) => {
-    if (isCurrent(draft.state, attempt)) attemptPlaced(draft, thread.id, startAt, status === "booked");
+const hasPlace = async (outside: Outside, attempt: Attempt, call: ModelCall): Promise<boolean> => {
+  const placed = await placeFor(outside, call);
+  if (placed.is === "free" || placed.is === "late") return placed.is === "free";
+  outside.settle((draft) => {
+    if (!isCurrent(draft.state, attempt)) return;
+    if (placed.is === "failed") attemptFailed(draft, attempt.thread.id, placed.failure);
+    else attemptPlaced(draft, attempt.thread.id, placed.until, placed.booked);
   });
   return false;
 };
 
-const internalFailure = ({ lane }: Attempt, error: unknown): ModelFailure => ({
-  code: "invalid_request",
-  retryable: false,
-  provider: lane.provider,
-  model: lane.model,
-  message: `the request could not be made: ${error instanceof Error ? error.name : "error"}`,
-});
+type Stored = ReturnType<typeof attemptFailed>;
 
-const storeReply = (outside: Outside, attempt: Attempt, id: string, reply: Completion, saw: Sight): void => {
-  const { host, settle } = outside;
+const replyStored = ({ host, settle }: Outside, attempt: Attempt, reply: Completion, saw: Sight): void => {
   const { thread, run, phase } = attempt;
   settle((draft) => {
     if (isCurrent(draft.state, attempt)) answered(draft, thread.id, reply, saw);
     else host.late({ thread: thread.id, run: run.id, step: attemptId(run, phase.attempt), code: "ok" });
   });
-  const { provider, model, gate } = attempt.lane;
-  const { usage, holdUntil } = reply;
-  host.gate(provider).ended(id, gate !== null, { model, code: "ok", exhausted: false, usage, holdUntil });
 };
 
 /** SHA-256 of the body that a failed attempt sent; a reply brings its own. null if the provider does not tell, or it could not be made. */
@@ -158,22 +126,19 @@ const sentHash = ({ completer }: Lane, request: ModelRequest): string | null => 
   return body === undefined ? null : sha256Hex(body);
 };
 
-const storeFailure = (
-  outside: Outside,
+/** Stores a failure; answers whether its lane was given up. */
+const failureStored = (
+  { host, settle }: Outside,
   attempt: Attempt,
-  id: string,
   failure: ModelFailure,
   saw: () => Pick<LedgerRow, "saw">,
-): void => {
-  const { host, settle } = outside;
-  let exhausted = false;
+): Stored => {
+  let stored: Stored = { exhausted: false };
   const seen = isCurrent(host.read(), attempt) ? saw() : {};
   settle((draft) => {
-    if (isCurrent(draft.state, attempt))
-      ({ exhausted } = attemptFailed(draft, attempt.thread.id, failure, seen));
+    if (isCurrent(draft.state, attempt)) stored = attemptFailed(draft, attempt.thread.id, failure, seen);
   });
-  const { provider, model, gate } = attempt.lane;
-  host.gate(provider).ended(id, gate !== null, { model, code: failure.code, exhausted, usage: null });
+  return stored;
 };
 
 const historyBroken = (draft: Draft, threadId: string): void => {
@@ -224,39 +189,40 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   if (attempt === null) return;
   const { thread, run, phase, agent, lane } = attempt;
   const session = outside.host.read();
-  const id = placeId(session.id, threadId, attemptId(run, phase.attempt));
   const from = { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
   const sight = sightOf(agent, thread, run, { ...from, held: phase.hold.output });
+  const call: ModelCall = {
+    id: placeId(session.id, threadId, attemptId(run, phase.attempt)),
+    lane,
+    booked: phase.booked,
+    input: requestTokens(agent, thread, run),
+    output: phase.hold.output,
+  };
   const messages = visible(outside, attempt);
-  if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, id)))
+  if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, call)))
     return;
   const maxTokens = roomFor(outside, attempt);
   if (maxTokens === null) {
-    if (lane.gate !== null) outside.host.gate(lane.provider).release(id);
     outside.settle((draft) => {
       if (isCurrent(draft.state, attempt)) attemptFailed(draft, threadId, overflow(attempt));
     });
     return;
   }
   const stream = openStream(outside.host, threadId, run, phase.attempt);
-  let reply: Completion;
-  try {
-    reply = await lane.completer.complete(requestOf(outside, attempt, messages, maxTokens), {
-      signal: outside.signal,
-      onDelta: stream.take,
-    });
-  } catch (error) {
+  const request = (): ModelRequest => requestOf(outside, attempt, messages, maxTokens);
+  const saw = { ...sight, max_tokens: maxTokens };
+  const stored = async (outcome: Outcome): Promise<Stored> => {
     stream.close();
-    const known = error instanceof ModelError;
-    const failure = known ? error.failure : internalFailure(attempt, error);
-    storeFailure(outside, attempt, id, failure, () => {
-      if (!known) return {};
-      const hash = sentHash(lane, requestOf(outside, attempt, messages, maxTokens));
-      return { saw: { ...sight, max_tokens: maxTokens, hash } };
-    });
-    return;
-  }
-  stream.close();
-  await grantsLooked(outside.host, attempt.agent, attempt.thread, reply.parts);
-  storeReply(outside, attempt, id, reply, { ...sight, max_tokens: maxTokens });
+    if (!outcome.ok) {
+      const { failure, known } = outcome;
+      return failureStored(outside, attempt, failure, () =>
+        known ? { saw: { ...saw, hash: sentHash(lane, request()) } } : {},
+      );
+    }
+    const { reply } = outcome;
+    await grantsLooked(outside.host, agent, thread, reply.parts);
+    replyStored(outside, attempt, reply, saw);
+    return { exhausted: false };
+  };
+  await made(outside, call, request, stored, { onDelta: stream.take });
 };

@@ -1,74 +1,21 @@
 import { expect, test } from "vitest";
-import type { Gate } from "../../src/agent/host.ts";
-import { emptyGate, release, reserve, settle } from "../../src/model/gate.ts";
-import type { GateState, ReserveAnswer } from "../../src/model/gate.ts";
-import { openBench } from "../support/bench.ts";
-import type { Bench } from "../support/bench.ts";
+import type { ReserveAnswer } from "../../src/model/gate.ts";
 import { scripted } from "../support/scripts.ts";
-import { engineOf } from "../support/teams.ts";
+import { openStage, yamlOf } from "./gate-play.ts";
+import type { Limits, Stage } from "./gate-play.ts";
 import { ends } from "./play.ts";
 
 /** A session at its provider's gate (MO-29): what it booked is used or given back, whatever becomes of it. */
 
-interface Stage {
-  readonly bench: Bench;
-  /** The isolate dies, and nothing of it reaches the gate any more. */
-  readonly die: () => Promise<void>;
-  /** What the session asked for, by its names. */
-  readonly asked: readonly string[];
-  /** Another session asks for a place. */
-  readonly other: (id: string) => ReserveAnswer;
-}
-
-const limits = { input_tpm: 0, output_tpm: 0, rpm: 0, max_concurrent: 0, cacheReadsCount: true };
-
-const open = async (
-  given: Partial<typeof limits>,
+const open = (
+  given: Limits,
   { provider = "", first = [] }: { provider?: string; first?: ReserveAnswer[] } = {},
 ): Promise<Stage> => {
-  const rate = JSON.stringify(given).replaceAll('"', "").replaceAll(":", ": ");
   const yaml = scripted("replies: [{ reply: [{ text: Done. }] }]").replace(
     "context_window: 128000",
-    `${provider === "" ? "context_window: 128000" : provider}\n    rate_limit: ${rate}`,
+    `${provider === "" ? "context_window: 128000" : provider}\n    rate_limit: ${yamlOf(given)}`,
   );
-  let state: GateState = emptyGate;
-  let dying = false;
-  const asked: string[] = [];
-  const ask = (request: Parameters<Gate["reserve"]>[0]): ReserveAnswer => {
-    const { state: after, answer } = reserve(state, request, bench.now());
-    state = after;
-    return answer;
-  };
-  const bench: Bench = openBench({
-    engine: await engineOf(yaml, { toolboxes: [{ name: "probe", description: "None.", tools: [] }] }),
-    gate: {
-      reserve: async (request) => {
-        asked.push(request.id);
-        return first.shift() ?? ask(request);
-      },
-      ended: (id, booked, outcome) => {
-        if (booked && !dying) state = settle(state, id, outcome, bench.now());
-      },
-      release: (id) => {
-        state = release(state, id);
-      },
-    },
-  });
-  bench.ok("create");
-  const request = {
-    input: 10,
-    maxOutput: 10,
-    limits: { ...limits, ...given },
-    maxWait: 600_000,
-    total: 600_000,
-  };
-  const die = async (): Promise<void> => {
-    bench.crash();
-    dying = true;
-    await new Promise((resolve) => setImmediate(resolve));
-    dying = false;
-  };
-  return { bench, die, asked, other: (id) => ask({ id, ...request }) };
+  return openStage(yaml, given, { first });
 };
 
 test("MO-29: a call that a crash cut off holds its slot no longer", async () => {
@@ -114,4 +61,33 @@ test("MO-29: a history that outgrew the window gives its place back", async () =
   await bench.idle();
   expect(ends(bench)).toEqual(["completed:end_turn"]);
   expect(other("next").status).toBe("booked");
+});
+
+test("MO-29: a call that is cancelled while the gate is asked gives its place back unused", async () => {
+  const { bench, gate } = await open({ rpm: 1 });
+  bench.send("Go");
+  bench.ok("cancel");
+  await bench.idle();
+  expect(bench.requests).toEqual([]);
+  expect(gate().bookings).toEqual([]);
+});
+
+test("MO-29 MO-38: an attempt that goes elsewhere after its wait gives its place back", async () => {
+  const yaml = (provider: string): string =>
+    scripted("replies: [{ reply: [{ text: Done. }] }]").replace("context_window: 128000", provider);
+  const spare =
+    "  - { name: spare, kind: scripted, model: spare, script: { script: 1, replies: [{ reply: [{ text: Spare. }] }] } }\nagents:";
+  const given = { rpm: 1 };
+  const { bench, gate, other } = await openStage(
+    yaml("rate_limit: { rpm: 1 }").replace("agents:", spare),
+    given,
+  );
+  const { startAt } = other("before");
+  bench.send("Go");
+  await bench.idle();
+  bench.ok("patch", { model: "spare" });
+  await bench.pass(startAt + 60_000 - bench.now());
+  expect(bench.requests.map(({ model }) => model)).toEqual(["spare"]);
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(gate().bookings.map(({ id }) => id)).toEqual(["before"]);
 });

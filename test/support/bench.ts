@@ -7,7 +7,7 @@ import { emptySession } from "../../src/agent/commands/session.ts";
 import type { Draft } from "../../src/agent/draft.ts";
 import type { StoredEvent } from "../../src/agent/events.ts";
 import type { Delta } from "../../src/agent/delta.ts";
-import type { Gate, TenantDay } from "../../src/agent/host.ts";
+import type { TenantDay } from "../../src/agent/host.ts";
 import type { LeaseRequest } from "../../src/agent/lease.ts";
 import { perform } from "../../src/agent/perform.ts";
 import type { Door } from "../../src/agent/perform.ts";
@@ -25,6 +25,7 @@ import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/archive.ts";
 import { createGrants } from "../../durable-objects/grants.ts";
 import { tellGrants } from "../../src/engine/access/grants.ts";
+import type { Gates } from "../../durable-objects/gates.ts";
 import { createItems } from "../../durable-objects/items.ts";
 import { createLive } from "../../durable-objects/live.ts";
 import type { Live } from "../../durable-objects/live.ts";
@@ -136,8 +137,8 @@ export interface BenchOptions {
   readonly memory?: Partial<TenantStores>;
   /** Stands in for the tables' own leases. */
   readonly lease?: TenantDay["lease"];
-  /** Stands in for a gate that always has a place. */
-  readonly gate?: Gate;
+  /** Stands in for gates that always have a place, and know of no failure. */
+  readonly gates?: Pick<Gates, "gate" | "health">;
 }
 
 /** What left for the model, and whether its answers are held back. */
@@ -154,6 +155,15 @@ const held = (sent: Sent, signal: AbortSignal): Promise<void> =>
     sent.waiting.push(resolve);
     signal.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
   });
+
+const openGates: Pick<Gates, "gate" | "health"> = {
+  gate: () => ({
+    reserve: async () => ({ status: "booked", startAt: 0 }),
+    ended: () => undefined,
+    release: () => undefined,
+  }),
+  health: () => ({ coolingUntil: 0 }),
+};
 
 /** The same engine, telling of every request that leaves; one that no provider would take fails the test (SE-6). */
 const observed = (engine: Engine, sent: Sent): Engine => {
@@ -193,7 +203,7 @@ export const openBench = ({
   tables = memoryTables().tables,
   memory = {},
   lease,
-  gate,
+  gates = openGates,
 }: BenchOptions): Bench => {
   const team: TenantStores = {
     addMemories: async (of, rows) => addMemories(tables, of, rows),
@@ -267,16 +277,7 @@ export const openBench = ({
         return { cancel: () => mine.timers.delete(timer) };
       },
     } as never,
-    gates: {
-      gate: () =>
-        gate ?? {
-          reserve: async () => ({ status: "booked" as const, startAt: now }),
-          ended: () => undefined,
-          release: () => undefined,
-        },
-      health: () => ({ coolingUntil: 0 }),
-      refresh: () => undefined,
-    },
+    gates: { ...gates, refresh: () => undefined },
     grants: createGrants(
       () => ({ grants: async (told) => tellGrants(tables, told, now) }),
       () => now,
