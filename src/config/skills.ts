@@ -127,14 +127,27 @@ export interface FoundSkill extends Skill {
   readonly path: string;
 }
 
-/** All skills by name; what cannot be used is reported and left out. */
+/** In the place of a skill that is an error already, so that nobody who names it by its folder is told that it is not there. */
+const unusable = (path: string): FoundSkill => ({
+  name: path.split("/")[1] ?? "",
+  description: null,
+  body: "",
+  files: {},
+  path,
+});
+
+/** All skills by name; what cannot be used is reported. */
 export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[] => {
   const folders = [...files.keys()].filter((path) => /^skills\/[^/]+\/SKILL\.md$/.test(path)).toSorted();
   const skills: FoundSkill[] = [];
+  const left: FoundSkill[] = [];
   let together = 0;
   for (const path of folders) {
     const read = readSkill(report, files, path.slice(0, -"SKILL.md".length));
-    if (read === null) continue;
+    if (read === null) {
+      left.push(unusable(path));
+      continue;
+    }
     const twin = skills.find(({ name }) => name === read.skill.name);
     if (twin !== undefined) {
       report.addFile("duplicate_name", path, `the skill "${twin.name}" stands in ${twin.path} too`);
@@ -148,5 +161,5 @@ export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[]
     }
     skills.push({ ...read.skill, path });
   }
-  return skills;
+  return [...skills, ...left.filter((each) => !skills.some(({ name }) => name === each.name))];
 };

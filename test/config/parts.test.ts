@@ -278,6 +278,19 @@ test("CF-4: what is wrong with a skill is said at its own file", async () => {
   ]);
 });
 
+test("CF-4: a skill that cannot be read is there all the same, by the name of its folder: who names it is not told otherwise", async () => {
+  for (const broken of ["x".repeat(65_537), "---\nname: 'x\n---\nC", "---\n- a\n---\nD"]) {
+    const said = await complaints({
+      "team.yaml": team({ agent: "    skills: [big, other, wrong]" }),
+      "skills/big/SKILL.md": broken,
+      "skills/other/SKILL.md": "Other.",
+    });
+    expect(said).toHaveLength(2);
+    expect(said.join("\n")).toContain("skills/big/SKILL.md:");
+    expect(said.join("\n")).toContain('there is no skill "wrong"');
+  }
+});
+
 test("CF-4: all files beside skills together have at most 2 MiB", async () => {
   const files = Object.fromEntries(
     Array.from({ length: 9 }, (_, index) => [`skills/s/f${index}.txt`, "x".repeat(240_000)]),
