@@ -1,5 +1,5 @@
-import { isAlias, isMap, isScalar, isSeq, parseDocument } from "yaml";
-import type { Alias, Document, Node, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import { Composer, Parser, isAlias, isMap, isScalar, isSeq } from "yaml";
+import type { Alias, CST, Document, Node, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import type { ErrorCode, Place } from "./diagnostics.ts";
 import { placer } from "./place.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
@@ -180,7 +180,7 @@ const read = (walk: Walk, node: Node | null, parent: Node | null, depth: number)
   const before = walk.nodes;
   count(walk, node, 1);
   if (node.tag !== undefined && !coreTags.has(node.tag)) {
-    refuse(node, "yaml_tag", "this tag is not allowed; write the plain value");
+    refuse(node, "yaml_tag", noTag);
   }
   const anchor = (node as Scalar).anchor;
   if (anchor !== undefined) walk.anchors.set(anchor, "open");
@@ -194,30 +194,41 @@ const read = (walk: Walk, node: Node | null, parent: Node | null, depth: number)
 };
 
 const yamlCodes: Readonly<Record<string, ErrorCode>> = {
-  MULTIPLE_DOCS: "yaml_documents",
   TAG_RESOLVE_FAILED: "yaml_tag",
   BAD_ALIAS: "yaml_alias",
   BAD_DIRECTIVE: "yaml_directive",
   BAD_PROP_ORDER: "yaml_syntax",
 };
 
-const sentences: Readonly<Partial<Record<ErrorCode, string>>> = {
-  yaml_documents: "a file holds one document; remove this separator and what follows",
-  yaml_tag: "this tag is not allowed; write the plain value",
+const oneDocument = "a file holds one document; remove this separator and what follows";
+const noTag = "this tag is not allowed; write the plain value";
+
+/** What is wrong with the first document, or that there is another. */
+const problemOf = (document: Document.Parsed, another: Document.Parsed | undefined): Finding | null => {
+  const [error] = document.errors;
+  if (error === undefined && another !== undefined)
+    return { code: "yaml_documents", offset: another.range[0], message: oneDocument };
+  const problem = error ?? document.warnings[0];
+  if (problem === undefined) return null;
+  const code = yamlCodes[problem.code] ?? "yaml_syntax";
+  return { code, offset: problem.pos[0], message: code === "yaml_tag" ? noTag : problem.message };
 };
 
-const parse = (text: string): Document.Parsed | null => {
+function* cstOf(lexemes: readonly string[]): Generator<CST.Token> {
+  const parser = new Parser();
+  for (const lexeme of lexemes) yield* parser.next(lexeme);
+  yield* parser.end();
+}
+
+const composed = { version: "1.2", schema: "core", merge: true, uniqueKeys: false, strict: true } as const;
+
+/** The documents of a file, the first two at most. */
+const parse = (text: string, lexemes: readonly string[]): readonly Document.Parsed[] => {
   try {
-    return parseDocument(text, {
-      version: "1.2",
-      schema: "core",
-      merge: true,
-      uniqueKeys: false,
-      prettyErrors: false,
-      strict: true,
-    });
+    const [first, second] = new Composer(composed).compose(cstOf(lexemes), true, text.length);
+    return [first, second].filter((each) => each !== undefined);
   } catch {
-    return null;
+    return [];
   }
 };
 
@@ -234,15 +245,13 @@ export const readDocument = (
     findings: [{ code, offset, message }],
     place,
   });
-  const unsafe = finding ?? findUnsafe(text);
+  const lexemes: string[] = [];
+  const unsafe = finding ?? findUnsafe(text, lexemes);
   if (unsafe !== null) return only(unsafe.code, unsafe.offset, unsafe.message);
-  const document = parse(text);
-  if (document === null) return only("yaml_syntax", 0, "the file could not be read as YAML");
-  const problem = document.errors[0] ?? document.warnings[0];
-  if (problem !== undefined) {
-    const code = yamlCodes[problem.code] ?? "yaml_syntax";
-    return only(code, problem.pos[0], sentences[code] ?? problem.message);
-  }
+  const [document, another] = parse(text, lexemes);
+  if (document === undefined) return only("yaml_syntax", 0, "the file could not be read as YAML");
+  const problem = problemOf(document, another);
+  if (problem !== null) return only(problem.code, problem.offset, problem.message);
   const walk: Walk = { place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
   try {
     const root = read(walk, document.contents, null, 0);

@@ -107,13 +107,13 @@ const nodeTokens: ReadonlySet<string> = new Set([
 /** What every value costs at least one token of: a file with more cannot have fewer values. */
 const tooMany = `the file has more than ${maximumNodes} values, aliases counted as used`;
 
-/** The first reason not to hand `text` to the parser, null if there is none. */
-export const findUnsafe = (text: string): Finding | null => {
+/** The first reason not to hand `text` to the parser, null if there is none; `lexemes` gets what the lexer makes of it. */
+export const findUnsafe = (text: string, lexemes: string[]): Finding | null => {
   const zero = text.indexOf("\0");
   if (zero !== -1) return { code: "yaml_syntax", offset: zero, message: "a NUL character is not allowed" };
   const depth = new DepthCounter();
   let nodes = 0;
-  for (const { type, source, offset } of tokens(text)) {
+  for (const { type, source, offset } of tokens(text, lexemes)) {
     if (type === "directive-line") {
       return { code: "yaml_directive", offset, message: "directives are not allowed; remove this line" };
     }
@@ -137,10 +137,11 @@ interface Token {
 }
 
 /** The lexer's tokens with their offsets; its control tokens, which stand for no text, are left out. */
-function* tokens(text: string): Generator<Token> {
+function* tokens(text: string, lexemes: string[]): Generator<Token> {
   let offset = 0;
   let scalar = false;
   for (const source of new Lexer().lex(text)) {
+    lexemes.push(source);
     const type: string = scalar ? "scalar" : (CST.tokenType(source) ?? "scalar");
     const announced: boolean = type === "scalar" && !scalar;
     scalar = announced;
