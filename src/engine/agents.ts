@@ -6,7 +6,6 @@ import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { workspacePath } from "../sandbox/paths.ts";
 import { described } from "../tools/permission.ts";
-import { builtInToolboxes, coreTools } from "../config/known.ts";
 import {
   delegationOf,
   narrowedLimits,
@@ -14,7 +13,7 @@ import {
   withLendersPaths,
   writablePathsOf,
 } from "./called.ts";
-import { beyondDepth, declared, effectiveTools, hasNone } from "./effective-tools.ts";
+import { beyondDepth, declared, effectiveTools, hasNone, toolNamesOf } from "./effective-tools.ts";
 import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
@@ -116,12 +115,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const tools = withLendersPaths(team, cast, effectiveTools(parts, cast, variant.tools));
   const client = clientToolsOf(team, cast, tools, variant);
   const specs = specsOf(tools, client.tools);
-  const known = new Set([
-    ...parts.toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
-    ...coreTools,
-    ...(builtInToolboxes["agents"] ?? []),
-    ...variant.clientTools.map(({ name }) => name),
-  ]);
+  const known = new Set([...toolNamesOf(parts.toolboxes), ...variant.clientTools.map(({ name }) => name)]);
   const override = overrideOf(cast, variant);
   const delegation = delegationOf(team, cast, tools);
   const format = formatOf(agent);

@@ -18,7 +18,7 @@ import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { briefingOf } from "./briefing.ts";
-import { callsOf, declared, effectiveTools } from "./effective-tools.ts";
+import { callsOf, declared, effectiveTools, toolNamesOf } from "./effective-tools.ts";
 import { egressOf } from "./egress.ts";
 import { teamBudgetsOf } from "./budgets.ts";
 import type { Engine } from "./engine.ts";
@@ -142,7 +142,7 @@ export const createEngine = (options: EngineOptions): Engine => {
     team: withToolSecrets(team, toolboxes),
     revision: team.revision,
     definition: JSON.stringify(definitionOf(options.team)),
-    rules: rulesOf({ team, env, tools: toolsIn }),
+    rules: rulesOf({ team, env, tools: toolsIn, toolNames: toolNamesOf(toolboxes) }),
     redactor,
     logLine: createLogLine(redactor, team.redaction.names),
     budgets: teamBudgetsOf(team),

@@ -1,8 +1,12 @@
 import type { BoundTool } from "../agent/agent.ts";
+import { fieldProblem } from "../agent/problem.ts";
+import type { Problem } from "../agent/problem.ts";
 import type { Standing } from "../agent/standing.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import { builtInToolboxes, coreTools } from "../config/known.ts";
 import { globMatch } from "../sandbox/glob.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
+import { nearest } from "../tools/suggest.ts";
 import { selectTools } from "../tools/toolbox.ts";
 import type { ToolboxEntry } from "../tools/toolbox.ts";
 import { createAgentsToolbox, judgedByAgent } from "../toolboxes/agents/index.ts";
@@ -34,6 +38,26 @@ export const declared = (tools: Tools): readonly BoundTool[] =>
 /** Whether a session's ceiling leaves a tool. */
 export const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
   ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
+
+/** Names of the tools that an agent may have in a deployment, its callers' own apart. */
+export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] => [
+  ...toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
+  ...coreTools,
+  ...(builtInToolboxes["agents"] ?? []),
+];
+
+/** Why a ceiling cannot be meant: an entry that leaves no tool of this deployment or of the caller; null if each does (AP-16). */
+export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
+  const index = ceiling.findIndex(
+    (entry) => !entry.includes("__") && !known.some((name) => withinCeiling(name, [entry])),
+  );
+  const entry = ceiling[index];
+  if (entry === undefined) return null;
+  const near = nearest(entry, known);
+  const way = near === null ? "name tools that some agent here has" : `did you mean "${near}"?`;
+  const message = `there is no tool "${entry}" here; ${way}`;
+  return fieldProblem("invalid_request", `/tools/${index}`, message, { rule: "unknown_tool" });
+};
 
 const isNameless = (standing: Standing | null): boolean => standing !== null && standing.adHoc !== null;
 

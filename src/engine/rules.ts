@@ -3,6 +3,7 @@ import type { Problem } from "../agent/problem.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import type { BoundTool } from "../agent/agent.ts";
 import { clientToolProblem } from "./client-tools.ts";
+import { ceilingProblem } from "./effective-tools.ts";
 import { firstTarget, mediaProblem, modelProblem } from "./models.ts";
 import { schemaProblem } from "../tools/json-schema-check.ts";
 import { unsetSecret } from "./secrets.ts";
@@ -15,6 +16,8 @@ interface RuleParts {
   readonly team: Team;
   readonly env: Bindings;
   readonly tools: (agent: AgentConfig) => ReadonlyMap<string, BoundTool>;
+  /** Of every tool that an agent may have here. */
+  readonly toolNames: readonly string[];
 }
 
 /** A secret that a session of this agent needs and that is not set (CF-20). */
@@ -24,7 +27,7 @@ const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | 
   return unset === null ? null : { code: "config_incomplete", detail: unset };
 };
 
-export const rulesOf = ({ team, env, tools }: RuleParts): Rules => {
+export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): Rules => {
   const byName = new Map(team.agents.map((agent) => [agent.name, agent]));
   /** Asks of an agent that exists; callers check the name before. */
   const ask = <T>(name: string, question: (agent: AgentConfig) => T | null): T | null => {
@@ -41,6 +44,8 @@ export const rulesOf = ({ team, env, tools }: RuleParts): Rules => {
     agentProblem: (name) => ask(name, (agent) => agentProblem(team, env, agent)),
     mediaProblem: (parts, name, model) => ask(name, (agent) => mediaProblem(team, agent, model, parts)),
     clientToolProblem: (given, name) => ask(name, (agent) => clientToolProblem(given, tools(agent))),
+    ceilingProblem: (ceiling, client) =>
+      ceilingProblem(ceiling, [...toolNames, ...client.map(({ name }) => name)]),
     schemaProblem,
     stores: {
       listed: new Set(team.agents.flatMap(({ toolboxes }) => toolboxes.map((each) => each.name))),

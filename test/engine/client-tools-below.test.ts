@@ -71,6 +71,24 @@ test("AG-19 TB-38: a client tool outside the session's ceiling is not declared, 
   expect(bench.state().asks).toEqual({});
 });
 
+test("AP-16: a ceiling that names no tool of this deployment is refused, and says which entry and the nearest name", async () => {
+  const bench = await benchOf(crewYaml([{ name: "lead", script: replies(done) }]), {
+    toolboxes: [createProbe().toolbox],
+  });
+  const problemOf = (tools: readonly string[], client_tools: readonly object[] = []): object => {
+    const reply = bench.perform("create", { tools, client_tools });
+    return reply.ok ? {} : reply.problem;
+  };
+  const message = 'there is no tool "loook" here; did you mean "look"?';
+  expect(problemOf(["fs_read", "loook"])).toEqual({
+    code: "invalid_request",
+    detail: `/tools/1: ${message}`,
+    errors: [{ pointer: "/tools/1", code: "unknown_tool", message }],
+  });
+  expect(problemOf(["pick_*"])).toMatchObject({ errors: [{ pointer: "/tools/0" }] });
+  expect(problemOf(["look", "fs_*", "spawn_agents", "recall", "server__tool", "pick_*"], [pick])).toEqual({});
+});
+
 test("AG-19: a child's own tool wins over a client tool of that name, and is declared once", async () => {
   const create = { client_tools: [{ ...pick, name: "look" }] };
   const made = await opened(`${union}\ntoolboxes: []`, { call: "look", create });

@@ -88,6 +88,8 @@ export interface Rules {
   ) => Problem | null;
   /** Why client tools cannot be taken beside the agent's own (TB-38). */
   readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
+  /** Why a ceiling of tools cannot be meant. */
+  readonly ceilingProblem: (ceiling: readonly string[], client: readonly ClientTool[]) => Problem | null;
   /** Why a JSON Schema cannot be used. */
   readonly schemaProblem: (schema: Json) => string | null;
   readonly stores: {

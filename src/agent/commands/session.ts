@@ -113,6 +113,7 @@ const admitted = (rules: Rules, params: Created): string => {
   const agent = agentOrRefuse(params.agent ?? rules.entryAgent, rules);
   if (params.model !== undefined) refuseFor(rules.modelProblem(params.model, agent));
   refuseFor(rules.clientToolProblem(params.client_tools, agent));
+  refuseFor(rules.ceilingProblem(params.tools ?? [], params.client_tools));
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
 };
