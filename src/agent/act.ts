@@ -27,6 +27,10 @@ const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || 
 const isCacheable = ({ host }: Outside, threadId: string, { cache }: Tool): boolean =>
   cache === true && host.agent(threadId).cacheResults && !commandsRun(host.read(), host.now());
 
+/** What a cached result is found by. A read of the workspace counts for the thread that makes it only (TB-12). */
+const keyOf = (threadId: string, { plan }: Call, { name, workspace }: Tool, args: unknown): string =>
+  canonicalJson([name, args, plan.closed ?? null, workspace === "none" ? null : threadId]);
+
 const withCache = async (
   outside: Outside,
   threadId: string,
@@ -36,7 +40,7 @@ const withCache = async (
 ): Promise<Outcome> => {
   const { cache } = outside;
   const enabled = isCacheable(outside, threadId, tool);
-  const key = enabled ? `${tool.name} ${canonicalJson([args, call.plan.closed ?? null])}` : "";
+  const key = enabled ? keyOf(threadId, call, tool, args) : "";
   const hit = enabled ? cache.get(key) : undefined;
   if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
   if (changesWorkspace(tool)) cache.clear();
