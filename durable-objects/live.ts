@@ -1,5 +1,6 @@
 import { createDriver } from "../src/agent/drive.ts";
 import type { Driver } from "../src/agent/drive.ts";
+import { atGates } from "../src/agent/embedding.ts";
 import { nextEpoch } from "../src/agent/epoch.ts";
 import type { Host, TenantDay } from "../src/agent/host.ts";
 import type { SharedMemory } from "../src/agent/memory.ts";
@@ -107,7 +108,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     briefing: engine.briefing,
     reflections: parts.reflections(initial.tenant),
     memory: parts.memory(initial.tenant),
-    embedder: engine.embedder,
+    embedder: atGates(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
     notes: (name) => {
       const owner = engine.notesOwner(name, read());
       return owner === null ? null : parts.notes(owner);

@@ -1,6 +1,7 @@
 import { escapeTags } from "../chat/render.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { headAndTail } from "./cut.ts";
+import type { Lane } from "./agent.ts";
 import type { Session } from "./state.ts";
 
 /** What agents remember between sessions (AG-41). All of it is pure. */
@@ -80,6 +81,10 @@ export interface SharedMemory {
 
 /** Vectors of some texts, in their order; rejects if they cannot be had. */
 export interface Embedder {
+  readonly provider: string;
+  readonly model: string;
+  /** A rate limit is configured: each request books its place at the gate on these terms. */
+  readonly gate: Lane["gate"];
   readonly embed: (texts: readonly string[], signal: AbortSignal) => Promise<readonly MemoryVector[]>;
 }
 

@@ -52,9 +52,17 @@ const samplingOf = (agent: AgentConfig, provider: Provider): Lane["sampling"] =>
   };
 };
 
+/** On which terms calls book at a provider's gate; null: it has no limits (MO-29). */
+export const termsOf = (
+  { kind, rate_limit }: Provider,
+  times: Pick<NonNullable<Lane["gate"]>, "maxWait" | "total">,
+): Lane["gate"] => {
+  const limits = { ...rate_limit, cacheReadsCount: kind !== "anthropic" };
+  return isLimited(limits) ? { limits, ...times } : null;
+};
+
 const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeCompleter): Lane => {
   const { provider, model } = target;
-  const limits = { ...provider.rate_limit, cacheReadsCount: provider.kind !== "anthropic" };
   const { max_output, capabilities } = entryOf(team, target);
   const window = windowOf(team, target, agent);
   const price = priceOf(provider.kind, model, overrideOf(team, model));
@@ -77,9 +85,7 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
     timeout: provider.timeouts.total,
     sampling,
     cache: provider.cache,
-    gate: isLimited(limits)
-      ? { limits, maxWait: provider.retry.max_wait, total: provider.timeouts.total }
-      : null,
+    gate: termsOf(provider, { maxWait: provider.retry.max_wait, total: provider.timeouts.total }),
   };
 };
 

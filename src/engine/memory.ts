@@ -2,11 +2,12 @@ import type { Embedder, MemoryRules } from "../agent/memory.ts";
 import { packVector } from "../agent/recall.ts";
 import { missingReference, referencesIn, resolveReferences } from "../config/references.ts";
 import type { Agent as AgentConfig, Provider, Team } from "../config/team.ts";
-import { fetchEmbeddings, hasEmbeddings } from "../providers/embeddings.ts";
+import { embeddingTimeout, fetchEmbeddings, hasEmbeddings } from "../providers/embeddings.ts";
 import { profiles as builtInProfiles } from "../providers/index.ts";
 import type { Profile } from "../providers/profile.ts";
 import type { Egress } from "../tools/egress.ts";
 import type { Redactor } from "../tools/redaction.ts";
+import { termsOf } from "./lanes.ts";
 import { providerOf } from "./models.ts";
 import { readSecrets, referencesOf } from "./secrets.ts";
 import type { Bindings } from "./secrets.ts";
@@ -32,6 +33,10 @@ const embedderAt = (
   config: Provider,
   profile: Profile,
 ): Embedder => ({
+  provider: config.name,
+  model: config.model,
+  // Nothing waits for a vector: what cannot be had now is done without, or asked for again.
+  gate: termsOf(config, { maxWait: 0, total: embeddingTimeout }),
   embed: async (texts, signal) => {
     const names = [...referencesOf(config), ...referencesIn(config.model).names];
     const values = await readSecrets(env, names, redactor.learn);

@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { classify } from "../model/classify.ts";
+import { ModelError } from "../model/error.ts";
 import type { Egress } from "../tools/egress.ts";
 import { endpoint } from "./address.ts";
 import type { Profile } from "./profile.ts";
@@ -18,7 +20,8 @@ export interface EmbeddingsOptions {
 /** Whether a provider of this profile has embeddings. */
 export const hasEmbeddings = ({ protocol }: Pick<Profile, "protocol">): boolean => protocol === "openai-chat";
 
-const timeoutMs = 10_000;
+/** Milliseconds that a request may take. */
+export const embeddingTimeout = 10_000;
 const longestAnswer = 16 * 1024 * 1024;
 
 const answerSchema = z.object({
@@ -42,11 +45,13 @@ export const fetchEmbeddings = async (
     signal,
     redirects: "refuse",
     maxBytes: longestAnswer,
-    timeout: timeoutMs,
+    timeout: embeddingTimeout,
   });
   if (!response.ok) {
     await response.body?.cancel();
-    throw new Error(`provider ${config.name}: embeddings were answered with ${response.status}`);
+    const origin = { provider: config.name, model: config.model };
+    const { status, headers } = response;
+    throw new ModelError(classify({ status, headers, body: "" }, origin, Date.now()));
   }
   const { data } = answerSchema.parse(await response.json());
   const byIndex = new Map(data.map(({ index, embedding }) => [index, embedding]));

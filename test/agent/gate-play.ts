@@ -7,6 +7,7 @@ import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { engineOf } from "../support/teams.ts";
+import type { EngineExtras } from "../support/teams.ts";
 import { ends } from "./play.ts";
 
 /** A session at its providers' gates, which others ask for places, too (MO-29). */
@@ -33,12 +34,13 @@ export type Limits = Partial<typeof limits>;
 export interface StageOptions {
   readonly first?: ReserveAnswer[];
   readonly engine?: (engine: Engine) => Engine;
+  readonly extras?: EngineExtras;
 }
 
 export const openStage = async (
   yaml: string,
   given: Limits,
-  { first = [], engine = (own) => own }: StageOptions = {},
+  { first = [], engine = (own) => own, extras = {} }: StageOptions = {},
 ): Promise<Stage> => {
   const states = new Map<string, GateState>();
   const gate = (provider = "script"): GateState => states.get(provider) ?? emptyGate;
@@ -51,7 +53,7 @@ export const openStage = async (
     return answer;
   };
   const bench: Bench = openBench({
-    engine: engine(await engineOf(yaml, { toolboxes: [createProbe(true).toolbox] })),
+    engine: engine(await engineOf(yaml, { toolboxes: [createProbe(true).toolbox], ...extras })),
     gates: {
       gate: (provider) => ({
         reserve: async (request) => {
