@@ -24,11 +24,14 @@ export type Placed =
   | { readonly is: "wait"; readonly until: number; readonly booked: boolean }
   | { readonly is: "failed"; readonly failure: ModelFailure };
 
-/** Our own limiter says nothing about the provider's health, so the gate is not told of this. */
-const noPlace = ({ provider, model }: Lane, retryAfterMs: number): ModelFailure => ({
+/**
+ * The lane is given up (MO-26): its place is too far off, and who waited that long for a slot would wait again as long.
+ * Our own limiter says nothing about the provider's health, so the gate is not told of this.
+ */
+const noPlace = ({ provider, model, retry }: Lane, startsIn: number): ModelFailure => ({
   code: "rate_limited",
   retryable: true,
-  retryAfterMs: Math.max(0, retryAfterMs),
+  retryAfterMs: Math.max(startsIn, retry.maxWait + 1),
   provider,
   model,
   message: "the provider's rate limit leaves no place in time",
