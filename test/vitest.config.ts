@@ -2,8 +2,14 @@ import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 import { createSandboxBinding } from "./support/sandbox-binding.ts";
 
-/** A slow machine is no failure: what hangs is ended, nothing else. */
-const patient = { testTimeout: 240_000, hookTimeout: 240_000, expect: { poll: { timeout: 60_000 } } };
+const common = {
+  /** Every core has a file to run, of any project; without this, one of two cores stood idle. */
+  maxWorkers: "100%",
+  /** A slow machine is no failure: what hangs is ended, nothing else. */
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+  expect: { poll: { timeout: 60_000 } },
+};
 
 export default defineConfig({
   test: {
@@ -16,7 +22,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"],
           isolate: false,
-          ...patient,
+          ...common,
         },
       },
       {
@@ -26,7 +32,7 @@ export default defineConfig({
             miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
           }),
         ],
-        test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"], ...patient },
+        test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"], ...common },
       },
       {
         plugins: [
@@ -34,15 +40,10 @@ export default defineConfig({
             wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
           }),
         ],
-        test: { name: "sandbox", include: ["test/sandbox/worker/**/*.test.ts"], ...patient },
+        test: { name: "sandbox", include: ["test/sandbox/worker/**/*.test.ts"], ...common },
       },
       {
-        test: {
-          name: "e2e",
-          include: ["test/e2e/**/*.test.ts"],
-          fileParallelism: false,
-          ...patient,
-        },
+        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...common },
       },
     ],
   },

@@ -23,14 +23,14 @@ const bundled = async (config: string, folder: string): Promise<void> => {
 /** Folders that hold `config/<team>/`: the tests' own teams, and the shipped ones. */
 const homes = { test: "test/e2e", shipped: "." } as const;
 
-/** Writes `.limpet/e2e-<team>/`. */
+/** Writes a folder of its own in `.limpet/`: two files may need the same team at once. */
 const compiled = async (team: string, home: keyof typeof homes): Promise<string> => {
   const place = join(root, homes[home]);
   const result = await compileFolder(place, team);
   const files = buildFiles(result, existsSync(join(place, "config", team, "extensions.ts")));
   if (files === null) throw new Error(JSON.stringify(result.diagnostics, null, 2));
-  const folder = join(root, ".limpet", `e2e-${team}`);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(join(root, ".limpet"), { recursive: true });
+  const folder = mkdtempSync(join(root, ".limpet", `e2e-${team}-`));
   for (const [name, content] of files) {
     writeFileSync(join(folder, name), content.replace("../../config/", `../../${homes[home]}/config/`));
   }
@@ -49,8 +49,7 @@ export const buildTestTeam = async (team: string, home: keyof typeof homes = "te
   const source = await compiled(team, home);
   const folder = mkdtempSync(join(tmpdir(), `limpet-${team}-`));
   const [own, sandbox] = [join(folder, "team"), join(folder, "sandbox")];
-  await bundled(join(source, "wrangler.toml"), own);
-  await bundled(sandboxConfig, sandbox);
+  await Promise.all([bundled(join(source, "wrangler.toml"), own), bundled(sandboxConfig, sandbox)]);
   const ready = "\nno_bundle = true";
   writeFileSync(join(own, "wrangler.toml"), configFor("worker.js", ready));
   const text = readFileSync(sandboxConfig, "utf8").replace(/^main = .*$/m, `main = "index.js"${ready}`);
