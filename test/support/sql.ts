@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import type { StatementSync } from "node:sqlite";
 
 /** The part of a Durable Object's storage that the store uses, over an in-memory SQLite; `beforeWrite` may throw to cut the power. */
 export interface FakeStorage {
@@ -14,11 +15,18 @@ export const createStorage = (
   database: DatabaseSync,
   beforeWrite: () => void = () => undefined,
 ): FakeStorage => {
+  // Compiled once each, as by the platform; SQLite itself notices when tables change.
+  const statements = new Map<string, StatementSync>();
+  const compiled = (query: string): StatementSync => {
+    const statement = statements.get(query) ?? database.prepare(query);
+    statements.set(query, statement);
+    return statement;
+  };
   const exec = (query: string, ...values: Value[]): unknown => {
     if (isWrite(query)) beforeWrite();
     let rows: unknown[] = [];
     if (values.length === 0 && query.includes(";")) database.exec(query);
-    else rows = database.prepare(query).all(...values);
+    else rows = compiled(query).all(...values);
     return {
       toArray: () => rows,
       one: () => {
