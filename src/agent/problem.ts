@@ -92,3 +92,17 @@ export const refuse = (
 ): never => {
   throw new ProblemError({ code, detail, ...more });
 };
+
+/** Does what refuses fields of one part of a request: `at` gives their pointers in the whole of it. */
+export const refusingAt = <T>(at: (pointer: string) => string, part: () => T): T => {
+  try {
+    return part();
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    const { problem } = error;
+    const errors = problem.errors?.map((each) => ({ ...each, pointer: at(each.pointer) }));
+    const [first] = errors ?? [];
+    if (errors === undefined || first === undefined) throw error;
+    throw new ProblemError({ ...problem, detail: `${first.pointer}: ${first.message}`, errors });
+  }
+};

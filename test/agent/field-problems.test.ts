@@ -2,6 +2,10 @@ import { expect, test } from "vitest";
 import type { Problem } from "../../src/agent/problem.ts";
 import type { Operation } from "../../src/agent/rpc.ts";
 import { problemBody } from "../../src/agent/problem-body.ts";
+import { openBench } from "../support/bench.ts";
+import { createProbe } from "../support/probe.ts";
+import { scripted } from "../support/scripts.ts";
+import { engineOf } from "../support/teams.ts";
 import { play } from "./play.ts";
 
 /** What a refused command says of its fields (AP-2, AP-10). */
@@ -82,6 +86,28 @@ test("AP-10: every refusal of a field points at it, also what no schema finds", 
         errors: [expect.objectContaining({ pointer })],
       }),
     ]);
+});
+
+test("AP-10: what is wrong with the input of a create stands below its input", async () => {
+  const toolboxes = [createProbe().toolbox];
+  const bench = openBench({ engine: await engineOf(scripted(once), { toolboxes }) });
+  const image = { type: "image", media_type: "image/png", data: "%" };
+  const cases: readonly [unknown, string, string][] = [
+    [" ", "/input", "must not be blank"],
+    [{ content: [image] }, "/input/content/0/data", "not base64"],
+    [{ content: "x", output_schema: { type: 5 } }, "/input/output_schema", ""],
+  ];
+  for (const [input, pointer, message] of cases)
+    expect([input, bench.perform("create", { input })]).toEqual([
+      input,
+      expect.objectContaining({
+        problem: expect.objectContaining({
+          detail: expect.stringContaining(`${pointer}: ${message}`),
+          errors: [expect.objectContaining({ pointer })],
+        }),
+      }),
+    ]);
+  expect(bench.perform("get")).toMatchObject({ ok: false });
 });
 
 test("AP-10 RE-T5: what an address names stays unknown without a word more", async () => {

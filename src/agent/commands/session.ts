@@ -4,7 +4,7 @@ import { agentOf, changeThread, emit, headAfter, retiredBy, threadOf } from "../
 import type { Draft } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { clockTicked } from "../advance.ts";
-import { refuse, refuseField, refuseFor } from "../problem.ts";
+import { refuse, refuseField, refuseFor, refusingAt } from "../problem.ts";
 import { usd } from "../result.ts";
 import { noFiles } from "../run-files.ts";
 import { runRecord, statusOf } from "../runs.ts";
@@ -141,9 +141,14 @@ export const create: Command = write(createSchema, (context, params): Answer => 
   draft.state = { ...draft.state, prefix: agentOf(draft, "main").prefix };
   const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
-  if (params.input !== undefined) {
-    const input = typeof params.input === "string" ? { content: params.input } : params.input;
-    accept(context, { ...input, thread: "main" });
+  const { input: given } = params;
+  if (given !== undefined) {
+    const isText = typeof given === "string";
+    const input = isText ? { content: given } : given;
+    refusingAt(
+      (pointer) => (isText ? "/input" : `/input${pointer}`),
+      () => accept(context, { ...input, thread: "main" }),
+    );
   }
   return { status: 201, value: viewAfter(draft) };
 });
