@@ -19,7 +19,7 @@ import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
 import { asksForTurns, runBoundsOf } from "./budgets.ts";
 import { clientToolsOf } from "./client-tools.ts";
-import { judge } from "./judge.ts";
+import { createJudge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
 import type { Deployment } from "./lacks.ts";
 import { laneTo, lanesOf } from "./lanes.ts";
@@ -157,7 +157,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
         schema === null ? (format?.type ?? null) : "json_schema",
         schema ?? format?.schema ?? null,
       ),
-    judge: (call, grants, depth) => judge(judged, call, grants, depth),
+    judge: createJudge(judged),
   };
 };
 

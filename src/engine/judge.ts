@@ -50,7 +50,7 @@ export interface JudgeParts {
 }
 
 /** The policies of everyone whose rules a call has to obey, its agent's first. */
-type Policies = readonly [Policy, ...Policy[]];
+type Policies = readonly Policy[];
 
 const policiesOf = (
   { team, agent }: Pick<JudgeParts, "team" | "agent">,
@@ -62,14 +62,14 @@ const policiesOf = (
 };
 
 const decided = (
-  [policy, ...others]: Policies,
+  policies: Policies,
   call: PermissionCall,
   plan: Omit<CallPlan, "verdict" | "by" | "remember">,
   aliasOf: string = call.tool,
 ): CallPlan => {
   const names = aliasOf === call.tool ? [call] : [call, { ...call, tool: aliasOf }];
-  const judgedAs = names.flatMap((named) => [policy, ...others].map((each) => [each, named] as const));
-  const found = strictest([verdict(policy, call), ...judgedAs.map((each) => verdict(...each))]);
+  const judgedAs = names.flatMap((named) => policies.map((each) => [each, named] as const));
+  const found = strictest(judgedAs.map((each) => verdict(...each)));
   const closed = judgedAs.map((each) => closedPaths(...each)).filter((each) => each !== null);
   const decision = {
     ...plan,
@@ -159,8 +159,7 @@ const judgeMissing = (
     : refusal(`unknown_tool: ${unknownTool(name, [...tools.keys()])}`, "error", "toolboxes");
 };
 
-/** The plan of a call: its class, its verdict, or why it is refused. */
-export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth: number): CallPlan => {
+const planOf = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth: number): CallPlan => {
   const { name } = call;
   if (call.invalid === "truncated" || call.invalid === "too_many")
     return refusal(invalidText[call.invalid], "error", "reply");
@@ -171,4 +170,24 @@ export const judge = (parts: JudgeParts, call: Judged, grants: readonly Grant[],
   if (client !== undefined) return judgeClient(policies, client, call.args, parts.now());
   if (bound === undefined) return judgeMissing(parts, name, depth);
   return judgeBound(policies, bound, call.args, parts);
+};
+
+interface Planned {
+  readonly grants: readonly Grant[];
+  readonly depth: number;
+  readonly at: number;
+  readonly plan: CallPlan;
+}
+
+/** Gives the plan of a call: its class, its verdict, or why it is refused. A call is judged again in the moment of its first judgement, when its reply is stored: that costs nothing. */
+export const createJudge = (parts: JudgeParts): RunningAgent["judge"] => {
+  const known = new WeakMap<Judged, Planned>();
+  return (call, grants, depth) => {
+    const at = parts.now();
+    const last = known.get(call);
+    if (last?.at === at && last.grants === grants && last.depth === depth) return last.plan;
+    const plan = planOf(parts, call, grants, depth);
+    known.set(call, { grants, depth, at, plan });
+    return plan;
+  };
 };

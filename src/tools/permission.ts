@@ -156,7 +156,7 @@ function verdictOn(policy: Policy, call: PermissionCall, subject: string): Verdi
 const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
 
 /** The verdict that forbids most; of equal ones the first. */
-export const strictest = (verdicts: readonly [Verdict, ...Verdict[]]): Verdict =>
+export const strictest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
 
 /** The verdict on a call: per subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the strictest counts. */
