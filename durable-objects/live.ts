@@ -32,8 +32,8 @@ export interface Live {
   readonly agent: Host["agent"];
   /** It rested so long that it is to be deleted (`retention`). */
   readonly isOver: () => boolean;
-  /** Drops all work: the rows are the truth, and whatever still runs here changes nothing. */
-  readonly stop: () => void;
+  /** Drops all work: the rows are the truth unless they are removed, and whatever still runs here changes nothing. */
+  readonly stop: (removed: boolean) => void;
 }
 
 export interface LiveParts {
@@ -132,10 +132,10 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     driver,
     agent,
     isOver: () => (retiresAt(read(), parts.sessionDays()) ?? Infinity) <= parts.now(),
-    stop: () => {
+    stop: (removed) => {
       stopped = true;
       close();
-      driver.stop();
+      driver.stop(removed);
     },
   };
 };

@@ -90,14 +90,14 @@ export const createWaking = (parts: WakingParts): Waking => {
   const cell: Cell = { live: null };
   const stored = createMeter(sql, Date.now);
 
-  const drop = (): void => {
-    cell.live?.stop();
+  const drop = (removed: boolean): void => {
+    cell.live?.stop(removed);
     cell.live = null;
   };
   const failed = (error: unknown): void => {
     if (!(error instanceof ProblemError))
       logFailure(parts.engines().deployed().logLine, "session_failed", error);
-    drop();
+    drop(false);
     clock.reset(Date.now() + 1_000);
   };
   const committing = (): void => {
@@ -132,7 +132,7 @@ export const createWaking = (parts: WakingParts): Waking => {
   return {
     live: () => cell.live,
     wake,
-    drop,
+    drop: () => drop(true),
     survived: survivedIn(cell, parts.strikes),
     failed,
     door: inOrder(async (call: SessionCall, remove: Door["remove"]) => {

@@ -21,8 +21,8 @@ export interface Driver {
   pump(by?: string): void;
   /** Resolves when nothing is being worked on. */
   idle(): Promise<void>;
-  /** Drops all work without storing anything: the state has moved on elsewhere. */
-  stop(): void;
+  /** Drops all work without storing anything: the state has moved on elsewhere, or (`removed`) there is none any more that wants a place at a gate. */
+  stop(removed?: boolean): void;
 }
 
 /** Work that the state says this isolate is doing. */
@@ -165,8 +165,7 @@ export const createDriver = (host: Host): Driver => {
       settle,
       places,
     };
-    const work = begun(outside, intent);
-    void work
+    void begun(outside, intent)
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
         works.done(intent.key, () => {
@@ -191,9 +190,10 @@ export const createDriver = (host: Host): Driver => {
       launch();
     },
     idle: works.idle,
-    stop: () => {
+    stop: (removed = false) => {
       stopped = true;
       works.drop();
+      if (removed) places.review({ id: host.read().id, threads: {} });
     },
   };
 };

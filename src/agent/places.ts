@@ -19,7 +19,7 @@ export interface Places {
   /** A call that left has ended; its gate is told. */
   readonly ended: (lane: Lane, id: string, outcome: Omit<Settlement, "model">) => void;
   /** Gives back what the state does not want any more. */
-  readonly review: (session: Session) => void;
+  readonly review: (session: Pick<Session, "id" | "threads">) => void;
 }
 
 type Place = Pick<GatePlace, "provider" | "id">;
@@ -64,8 +64,8 @@ const keyOf = ({ provider, id }: Place): string => `${provider} ${id}`;
 export const createPlaces = (host: Host): Places => {
   const { id, threads } = host.read();
   const placesIn = (
-    session: Session,
-    of: (session: Session, thread: Thread) => Place | null,
+    session: Pick<Session, "id" | "threads">,
+    of: (session: Pick<Session, "id">, thread: Thread) => Place | null,
   ): readonly Place[] => Object.values(session.threads).flatMap((thread) => of(session, thread) ?? []);
   /** Places that no call uses yet. */
   const unused = new Map(placesIn(host.read(), awaitedBy).map((place) => [keyOf(place), place]));

@@ -91,3 +91,24 @@ test("MO-29 MO-38: an attempt that goes elsewhere after its wait gives its place
   expect(ends(bench)).toEqual(["completed:end_turn"]);
   expect(gate().bookings.map(({ id }) => id)).toEqual(["before"]);
 });
+
+test("MO-29 RE-P14: a session that is deleted while it waits gives its place back", async () => {
+  const { bench, other } = await open({ rpm: 1 });
+  const { startAt } = other("before");
+  bench.send("Go");
+  await bench.idle();
+  expect(bench.alarm()).toBe(startAt + 60_000);
+  bench.ok("delete");
+  expect(other("behind").startAt).toBe(startAt + 60_000);
+});
+
+test("MO-29 RE-P14: a session that is deleted under way frees its slot", async () => {
+  const { bench, gate } = await open({ max_concurrent: 1 });
+  bench.hold = true;
+  bench.send("Go");
+  await bench.steps();
+  expect(gate().bookings.map(({ leaseUntil }) => leaseUntil > 0)).toEqual([true]);
+  bench.ok("delete");
+  await bench.steps();
+  expect(gate().bookings.map(({ leaseUntil }) => leaseUntil > 0)).toEqual([false]);
+});

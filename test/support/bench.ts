@@ -322,7 +322,7 @@ export const openBench = ({
     now: () => now,
     items: () => [],
     deleted: false,
-    remove: () => undefined,
+    remove: () => mine.live?.stop(true),
     update: (change) => {
       const live = mine.live ?? createLive(parts(mine), null, emptySession(id, tenant, engine.rules, now));
       const result = live.update(change);
