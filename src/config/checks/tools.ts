@@ -1,5 +1,6 @@
 import { globMatch } from "../../sandbox/glob.ts";
 import type { Path } from "../diagnostics.ts";
+import type { Located } from "../document.ts";
 import type { AgentShape, Draft } from "../draft.ts";
 import { builtInToolboxes } from "../known.ts";
 import { at } from "../located.ts";
@@ -87,14 +88,18 @@ const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, known: K
   });
 };
 
-const checkToolKeys = (draft: Draft, index: number, agent: AgentShape, known: Known): void => {
-  for (const option of ["tool_output_limits", "on_interrupt"] as const) {
-    for (const tool of Object.keys(agent.options[option])) {
+/** Tools that are keys of an option; a map that agents have from the defaults is looked at once. */
+const checkToolKeys = (draft: Draft, option: "tool_output_limits" | "on_interrupt", known: Known): void => {
+  const looked = new Set<Located | undefined>();
+  for (const { index, value } of draft.agents) {
+    const path: Path = ["agents", index, "options", option];
+    const written = at(draft.root, path);
+    if (looked.has(written)) continue;
+    looked.add(written);
+    for (const tool of Object.keys(value.options[option])) {
       if (draft.tools.has(tool) || tool.includes("__")) continue;
-      draft.report("unknown_tool", ["agents", index, "options", option, tool], `there is no tool "${tool}"`, {
-        which: "key",
-        hint: known.suggestTool(tool),
-      });
+      const hint = known.suggestTool(tool);
+      draft.report("unknown_tool", [...path, tool], `there is no tool "${tool}"`, { which: "key", hint });
     }
   }
 };
@@ -157,9 +162,10 @@ export const checkTools = (draft: Draft): void => {
   const known = knownTo(draft);
   checkServers(draft);
   checkRules(draft, [], known, draft.sections.permissions.rules);
+  checkToolKeys(draft, "tool_output_limits", known);
+  checkToolKeys(draft, "on_interrupt", known);
   for (const { index, value } of draft.agents) {
     checkToolboxes(draft, index, value, known);
-    checkToolKeys(draft, index, value, known);
     checkToolAccess(draft, index, value);
     checkRules(draft, ["agents", index], known, value.permissions?.rules);
   }

@@ -1,5 +1,6 @@
 import { isOf } from "../../effects/schema.ts";
 import { globMatch } from "../../sandbox/glob.ts";
+import type { Located } from "../document.ts";
 import type { Draft } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
 import { at, child, itemsOf } from "../located.ts";
@@ -19,9 +20,13 @@ const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
   const known = new Set(all);
   const suggest = suggester(all);
   const used = new Set<string>();
+  // A list that agents have from the defaults is looked at once.
+  const looked = new Set<Located | undefined>();
   for (const { index, value } of draft.agents) {
     for (const name of skillsOf(value.skills, all)) used.add(name);
-    if (value.skills === "none") continue;
+    const written = at(draft.root, ["agents", index, "skills"]);
+    if (value.skills === "none" || looked.has(written)) continue;
+    looked.add(written);
     const listed = new Set<string>();
     value.skills.forEach((name, place) => {
       const path = ["agents", index, "skills", place] as const;
