@@ -1,16 +1,17 @@
 import type { KeptAnswer } from "../src/agent/draft.ts";
 import { pageClause } from "../src/agent/paging.ts";
 import type { From, PagedRow } from "../src/agent/paging.ts";
-import { childJson, childrenOf } from "./children.ts";
+import { childrenOf } from "./children.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { Ask } from "../src/agent/events.ts";
-import type { LedgerRow, RunRecord } from "../src/agent/records.ts";
+import type { RunRecord } from "../src/agent/records.ts";
 import { linesOf } from "../src/agent/lines.ts";
 import { standingBlob } from "../src/agent/standing.ts";
 import type { Standing } from "../src/agent/standing.ts";
 import { addUsage, noUsage } from "../src/agent/usage.ts";
-import { askOrder, inputJson, inputOf, jsonOf, loadBlob, messageJson } from "./rows.ts";
-import { answered, chatThen, originals, seen } from "./sight-rows.ts";
+import type { Usage } from "../src/model/completer.ts";
+import { askOrder, blobOf, inputOf, loadBlob, messageJson, valuesOf, wholeJson } from "./rows.ts";
+import { answered, chatThen, original, seen } from "./sight-rows.ts";
 
 type Sql = SqlStorage;
 interface Row extends Record<string, SqlStorageValue> {
@@ -22,6 +23,7 @@ const inputOrder = "(json ->> '$.at') * 200 + length(id)";
 
 interface Listed {
   readonly table: "inputs" | "asks" | "runs" | "children";
+  readonly blob: (id: string) => string;
   readonly column: string;
   readonly descending: boolean;
   readonly status?: string | null;
@@ -29,18 +31,26 @@ interface Listed {
 
 const paged = (
   sql: Sql,
-  { table, column, descending, status = null }: Listed,
+  { table, blob, column, descending, status = null }: Listed,
   { position, limit }: From,
 ): readonly PagedRow[] => {
   const { where, values, tail } = pageClause(position, column, descending, limit - 1);
   const filter = status === null ? "" : "AND status = ?";
   return sql
-    .exec<PagedRow>(
-      `SELECT ${column} AS at, id, json FROM ${table} WHERE 1 ${filter} ${where} ${tail}`,
+    .exec<{ at: number; id: string }>(
+      `SELECT ${column} AS at, id FROM ${table} WHERE 1 ${filter} ${where} ${tail}`,
       ...(status === null ? [] : [status]),
       ...values,
     )
-    .toArray();
+    .toArray()
+    .map(({ at, id }) => ({
+      at,
+      id,
+      json: () => {
+        const query = `SELECT json FROM ${table} WHERE id = ? AND ${column} = ?`;
+        return wholeJson(sql, blob(id), sql.exec<Row>(query, id, at).one().json);
+      },
+    }));
 };
 
 interface EventRow extends Record<string, SqlStorageValue> {
@@ -71,14 +81,26 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
   } while (rows.length === rowsAtOnce);
 }
 
+/** A row of the ledger without what its call saw; `json` is its usage. */
+interface Spent extends Row {
+  readonly agent: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly cost: number | null;
+  readonly estimated: number;
+}
+
 const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
   const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
-  for (const row of jsonOf(sql, "SELECT json FROM usage") as readonly LedgerRow[]) {
-    const key = `${row.agent}\n${row.provider}\n${row.model}`;
+  const ledger = sql
+    .exec<Spent>("SELECT agent, provider, model, cost, estimated, json -> '$.usage' AS json FROM usage")
+    .toArray();
+  for (const { agent, provider, model, cost, estimated, json } of ledger) {
+    const key = `${agent}\n${provider}\n${model}`;
     const known = groups.get(key) ?? {
-      agent: row.agent,
-      provider: row.provider,
-      model: row.model,
+      agent,
+      provider,
+      model,
       calls: 0,
       usage: noUsage,
       cost: 0,
@@ -87,9 +109,9 @@ const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
     groups.set(key, {
       ...known,
       calls: known.calls + 1,
-      usage: addUsage(known.usage, row.usage),
-      cost: known.cost === null || row.cost === null ? null : known.cost + row.cost,
-      estimated: known.estimated || row.estimated,
+      usage: addUsage(known.usage, JSON.parse(json) as Usage),
+      cost: known.cost === null || cost === null ? null : known.cost + cost,
+      estimated: known.estimated || estimated === 1,
     });
   }
   return [...groups.values()];
@@ -132,41 +154,45 @@ export const createMeter = (sql: Sql, now: () => number): (() => number) => {
   };
 };
 
+const keptAnswer = (sql: Sql, key: string): KeptAnswer | null => {
+  const query = "SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?";
+  const [row] = sql.exec<Row & KeptAnswer>(query, key).toArray();
+  return row === undefined ? null : { ...row, json: wholeJson(sql, blobOf.answer(key), row.json) };
+};
+
+/** A message as it was written. */
+const shown = (sql: Sql, thread: string, pos: number): string => {
+  const query = "SELECT json FROM messages WHERE thread = ? AND pos = ?";
+  return messageJson(sql, thread, { pos, json: sql.exec<Row>(query, thread, pos).one().json });
+};
+
 /** Reads of everything that is not live state, straight from the rows. */
 export const archiveOf = (sql: Sql): Archive => ({
-  answer: (key) =>
-    sql
-      .exec<Row & KeptAnswer>("SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?", key)
-      .toArray()[0] ?? null,
+  answer: (key) => keptAnswer(sql, key),
   input: (id) => inputOf(sql, id),
   inputs: (from) =>
-    paged(sql, { table: "inputs", column: inputOrder, descending: true }, from).map((row) => ({
-      ...row,
-      json: inputJson(sql, row),
-    })),
-  ask: (id) => (jsonOf(sql, "SELECT json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
-  asks: (status, from) => paged(sql, { table: "asks", column: askOrder, descending: false, status }, from),
-  run: (id) => (jsonOf(sql, "SELECT json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
-  runs: (from) => paged(sql, { table: "runs", column: "n", descending: true }, from),
+    paged(sql, { table: "inputs", blob: blobOf.input, column: inputOrder, descending: true }, from),
+  ask: (id) =>
+    (valuesOf(sql, blobOf.ask, "SELECT id, json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
+  asks: (status, from) =>
+    paged(sql, { table: "asks", blob: blobOf.ask, column: askOrder, descending: false, status }, from),
+  run: (id) =>
+    (valuesOf(sql, blobOf.run, "SELECT id, json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
+  runs: (from) => paged(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
   child: (id) => childrenOf(sql).record(id),
   children: (from) =>
-    paged(sql, { table: "children", column: "-started", descending: false }, from).map((row) => ({
-      ...row,
-      json: childJson(sql, row),
-    })),
+    paged(sql, { table: "children", blob: blobOf.child, column: "-started", descending: false }, from),
   messages: ({ thread, before, limit, retired }) =>
-    retired
-      ? originals(sql, thread, before, limit)
-      : sql
-          .exec<{ pos: number; json: string }>(
-            "SELECT pos, json FROM messages WHERE thread = ? AND pos < ? AND retired = 0 ORDER BY pos DESC LIMIT ?",
-            thread,
-            before ?? Number.MAX_SAFE_INTEGER,
-            limit,
-          )
-          .toArray()
-          .map((row) => messageJson(sql, thread, row)),
-  events: ({ after, limit }) => [...eventsAfter(sql, after).take(limit)],
+    sql
+      .exec<{ pos: number }>(
+        `SELECT pos FROM messages WHERE thread = ? AND pos < ? ${retired ? "" : "AND retired = 0"} ORDER BY pos DESC LIMIT ?`,
+        thread,
+        before ?? Number.MAX_SAFE_INTEGER,
+        limit,
+      )
+      .toArray()
+      .map(({ pos }) => ({ pos, json: () => (retired ? original : shown)(sql, thread, pos) })),
+  events: ({ after, limit }) => eventsAfter(sql, after).take(limit),
   seen: (run, turn) => seen(sql, run, turn),
   answered: (thread, before) => answered(sql, thread, before),
   chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),

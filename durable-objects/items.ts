@@ -12,6 +12,8 @@ export interface Items {
 }
 
 const writeEveryMs = 250;
+/** Characters of an item in its row, which JSON may make six times as long. */
+const keptLength = 250_000;
 
 export const createItems = (sql: SqlStorage, now: () => number): Items => {
   const open = new Map<string, Item>();
@@ -33,7 +35,7 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
       if (last === undefined || now() - last < writeEveryMs) return;
       seen.set(item.id, now());
       withRow().add(item.id);
-      const text = item.text.slice(0, 400_000);
+      const text = item.text.slice(0, keptLength);
       sql.exec("INSERT OR REPLACE INTO items VALUES (?, ?)", item.id, JSON.stringify({ ...item, text }));
     },
     closed: (ids) => {

@@ -9,14 +9,18 @@ import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
 import {
   askOrder,
+  blobOf,
   externalBlob,
   jsonOf,
   loadBlob,
   messageJson,
+  overlayJson,
   picked,
   sessionTurnFields,
   turnFields,
+  valuesOf,
   waitingInputs,
+  wholeJson,
 } from "./rows.ts";
 import type { StoredRow, TurnRow } from "./rows.ts";
 
@@ -24,12 +28,12 @@ import type { StoredRow, TurnRow } from "./rows.ts";
 const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Overlay> =>
   new Map(
     sql
-      .exec<{ pos: number; json: string }>(
-        "SELECT pos, o.json FROM overlays o JOIN messages m USING (thread, pos) WHERE thread = ? AND retired = 0 ORDER BY edit",
+      .exec<{ pos: number; edit: number; json: string }>(
+        "SELECT pos, edit, o.json FROM overlays o JOIN messages m USING (thread, pos) WHERE thread = ? AND retired = 0 ORDER BY edit",
         thread,
       )
       .toArray()
-      .map(({ pos, json }) => [pos, JSON.parse(json) as Overlay]),
+      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as Overlay]),
   );
 
 const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
@@ -57,13 +61,13 @@ interface Rows {
 
 const loadRows = (sql: SqlStorage): readonly Rows[] =>
   sql
-    .exec<{ state: string; json: string; history: string }>(
-      "SELECT state, json, history FROM threads JOIN turns ON thread = id",
+    .exec<{ id: string; state: string; json: string; history: string }>(
+      "SELECT id, state, json, history FROM threads JOIN turns ON thread = id",
     )
     .toArray()
-    .map(({ state, json, history }) => ({
-      row: JSON.parse(state) as StoredRow,
-      turn: JSON.parse(json) as TurnRow,
+    .map(({ id, state, json, history }) => ({
+      row: JSON.parse(wholeJson(sql, blobOf.thread(id), state)) as StoredRow,
+      turn: JSON.parse(wholeJson(sql, blobOf.turn(id), json)) as TurnRow,
       history,
     }));
 
@@ -115,6 +119,12 @@ const freshRun = {
   wants: [],
 };
 
+const loadOutcome = (sql: SqlStorage, thread: string, call: string): Call["outcome"] => {
+  const query = "SELECT call AS id, json FROM outcomes WHERE thread = ? AND call = ?";
+  const [found = null] = valuesOf(sql, (id) => blobOf.outcome(thread, id), query, thread, call);
+  return found as Call["outcome"];
+};
+
 const loadRun = (
   sql: SqlStorage,
   id: string,
@@ -123,10 +133,6 @@ const loadRun = (
 ): Thread["run"] => {
   const run = row === null ? null : { ...freshRun, ...row };
   if (run?.phase.at !== "acting") return run;
-  const rows = sql
-    .exec<{ call: string; json: string }>("SELECT call, json FROM outcomes WHERE thread = ?", id)
-    .toArray();
-  const outcomes = new Map(rows.map(({ call, json }) => [call, JSON.parse(json) as Call["outcome"]]));
   const reply = chat.findLast(({ role }) => role === "assistant");
   const args = new Map(
     reply?.parts.flatMap((part) => (part.type === "tool_call" ? [[part.id, part.args] as const] : [])),
@@ -134,7 +140,7 @@ const loadRun = (
   const calls = run.phase.calls.map((call) => ({
     ...call,
     call: { ...call.call, args: args.get(call.call.id) ?? "" },
-    outcome: call.status === "done" ? (outcomes.get(call.call.id) ?? null) : null,
+    outcome: call.status === "done" ? loadOutcome(sql, id, call.call.id) : null,
   }));
   return { ...run, phase: { at: "acting", calls } };
 };
@@ -162,10 +168,8 @@ export const load = (sql: SqlStorage): Session | null => {
   const { session: own } = main.row as Required<StoredRow>;
   const { session: turned } = main.turn as Required<TurnRow>;
   const waiting = waitingInputs(sql);
-  const asks = jsonOf(
-    sql,
-    `SELECT json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`,
-  ) as readonly Ask[];
+  const open = `SELECT id, json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`;
+  const asks = valuesOf(sql, blobOf.ask, open) as readonly Ask[];
   const tasks = jsonOf(sql, "SELECT json FROM tasks ORDER BY n") as readonly StoredTask[];
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));

@@ -53,7 +53,7 @@ export const picked = <T extends object, K extends keyof T>(from: T, keys: reado
 /** UTF-16 units of a row: below the platform's limit in bytes, whatever they are. */
 export const pieceLength = 500_000;
 
-/** What the `json` of some rows holds. */
+/** What the `json` of some rows holds that are never long. */
 export const jsonOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly unknown[] =>
   sql
     .exec<{ json: string }>(query, ...values)
@@ -74,8 +74,6 @@ export const askOrder = "json ->> '$.seq'";
 /** Where the external project context stands. */
 export const externalBlob = "external";
 
-export const messageBlob = (thread: string, pos: number): string => `message:${thread}:${pos}`;
-
 /** A stored long text, joined; null if unknown. */
 export const loadBlob = (sql: SqlStorage, id: string): string | null => {
   const pieces = sql
@@ -84,41 +82,64 @@ export const loadBlob = (sql: SqlStorage, id: string): string | null => {
   return pieces.length === 0 ? null : pieces.map(({ text }) => text).join("");
 };
 
-/** A stored message; a long one stands in pieces. */
+/** Where the pieces of a row's JSON stand. */
+export const blobOf = {
+  answer: (key: string) => `answer:${key}`,
+  ask: (id: string) => `ask:${id}`,
+  child: (id: string) => `child:${id}`,
+  input: (id: string) => `input:${id}`,
+  message: (thread: string, pos: number) => `message:${thread}:${pos}`,
+  outcome: (thread: string, call: string) => `outcome:${thread}:${call}`,
+  overlay: (thread: string, pos: number, edit: number) => `overlay:${thread}:${pos}:${edit}`,
+  run: (id: string) => `run:${id}`,
+  thread: (id: string) => `thread:${id}`,
+  turn: (thread: string) => `turn:${thread}`,
+} as const;
+
+/** Begins a row whose JSON stands in pieces; no other JSON begins so. */
+const apart = '{"apart":true';
+
+/** What stands in a row: a long JSON gets pieces, and only what queries ask of it stays. */
+export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: object = {}): string => {
+  if (json.length <= pieceLength) return json;
+  writeBlob(sql, blob, json);
+  return JSON.stringify({ apart: true, ...asked });
+};
+
+/** The whole JSON of a row; older releases left some that had pieces empty. */
+export const wholeJson = (sql: SqlStorage, blob: string, json: string): string =>
+  json === "" || json.startsWith(apart) ? (loadBlob(sql, blob) ?? json) : json;
+
+/** What the rows hold that a query for `id` and `json` finds. */
+export const valuesOf = (
+  sql: SqlStorage,
+  blob: (id: string) => string,
+  query: string,
+  ...values: SqlStorageValue[]
+): readonly unknown[] =>
+  sql
+    .exec<{ id: string; json: string }>(query, ...values)
+    .toArray()
+    .map(({ id, json }) => JSON.parse(wholeJson(sql, blob(id), json)) as unknown);
+
+/** A stored input, whatever became of it. */
+export const inputOf = (sql: SqlStorage, id: string): Input | null =>
+  (valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null;
+
+/** Stored inputs that wait. */
+export const waitingInputs = (sql: SqlStorage): readonly Input[] =>
+  valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE status = 'accepted'") as readonly Input[];
+
+/** A stored message. */
 export const messageJson = (
   sql: SqlStorage,
   thread: string,
-  row: { readonly pos: number; readonly json: string },
-): string => (row.json === "" ? (loadBlob(sql, messageBlob(thread, row.pos)) ?? "") : row.json);
+  { pos, json }: { readonly pos: number; readonly json: string },
+): string => wholeJson(sql, blobOf.message(thread, pos), json);
 
-const inputBlob = (id: string): string => `input:${id}`;
-
-/** Begins the row of an input that stands in pieces; no other input begins so. */
-const apart = '{"apart":true,';
-
-/** What stands in an input's row: a long one has pieces, and only its time, by which inputs are ordered, stays. */
-export const writeInput = (sql: SqlStorage, input: Input): void => {
-  const json = JSON.stringify(input);
-  const long = json.length > pieceLength;
-  if (long) writeBlob(sql, inputBlob(input.id), json);
-  const row = long ? JSON.stringify({ apart: true, at: input.at }) : json;
-  sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", input.id, input.status, row);
-};
-
-/** An input's JSON; a long one stands in pieces. */
-export const inputJson = (
+/** What a stored message was shown as since an edit. */
+export const overlayJson = (
   sql: SqlStorage,
-  { id, json }: { readonly id: string; readonly json: string },
-): string => (json.startsWith(apart) ? (loadBlob(sql, inputBlob(id)) ?? json) : json);
-
-const inputsIn = (sql: SqlStorage, column: "id" | "status", value: string): readonly Input[] =>
-  sql
-    .exec<{ id: string; json: string }>(`SELECT id, json FROM inputs WHERE ${column} = ?`, value)
-    .toArray()
-    .map((row) => JSON.parse(inputJson(sql, row)) as Input);
-
-/** A stored input, whatever became of it. */
-export const inputOf = (sql: SqlStorage, id: string): Input | null => inputsIn(sql, "id", id)[0] ?? null;
-
-/** Stored inputs that wait. */
-export const waitingInputs = (sql: SqlStorage): readonly Input[] => inputsIn(sql, "status", "accepted");
+  thread: string,
+  { pos, edit, json }: { readonly pos: number; readonly edit: number; readonly json: string },
+): string => wholeJson(sql, blobOf.overlay(thread, pos, edit), json);

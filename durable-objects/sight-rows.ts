@@ -3,7 +3,7 @@ import type { Cause, Message, Overlay } from "../src/chat/message.ts";
 import type { LedgerRow } from "../src/agent/records.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import type { ChatThen } from "../src/agent/sight.ts";
-import { jsonOf, messageJson } from "./rows.ts";
+import { jsonOf, messageJson, overlayJson } from "./rows.ts";
 
 /** Rows of the past: what a model call saw (EF-42). */
 
@@ -35,13 +35,13 @@ export const answered = (sql: SqlStorage, thread: string, before: number): Ledge
 export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: number): ChatThen => {
   const overlays = new Map(
     sql
-      .exec<{ pos: number; json: string }>(
-        "SELECT pos, json FROM overlays WHERE thread = ? AND edit <= ? ORDER BY edit",
+      .exec<{ pos: number; edit: number; json: string }>(
+        "SELECT pos, edit, json FROM overlays WHERE thread = ? AND edit <= ? ORDER BY edit",
         thread,
         edit,
       )
       .toArray()
-      .map((row) => [row.pos, JSON.parse(row.json) as Overlay]),
+      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as Overlay]),
   );
   const all = sql
     .exec<{ pos: number; retired: number; json: string; cause: string | null }>(
@@ -67,39 +67,27 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
   };
 };
 
-/** Messages as they were written, newest first, each with what became of it since (EF-43). */
-export const originals = (
-  sql: SqlStorage,
-  thread: string,
-  before: number | null,
-  limit: number,
-): readonly string[] => {
-  return sql
-    .exec<{
-      pos: number;
-      retired: number;
-      json: string;
-      overlay: string | null;
-      by: string | null;
-      reason: string | null;
-    }>(
-      `SELECT pos, retired, m.json, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason, (SELECT o.json FROM overlays o WHERE o.thread = m.thread AND o.pos = m.pos
-         ORDER BY edit DESC LIMIT 1) AS overlay
-       FROM messages m LEFT JOIN retirements r ON edit = retired WHERE thread = ? AND pos < ? ORDER BY pos DESC LIMIT ?`,
+/** A message as it was written, with what became of it since (EF-43). */
+export const original = (sql: SqlStorage, thread: string, pos: number): string => {
+  const row = sql
+    .exec<{ pos: number; retired: number; json: string; by: string | null; reason: string | null }>(
+      `SELECT pos, retired, m.json, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason
+       FROM messages m LEFT JOIN retirements r ON edit = retired WHERE thread = ? AND pos = ?`,
       thread,
-      before ?? Number.MAX_SAFE_INTEGER,
-      limit,
+      pos,
     )
-    .toArray()
-    .map((row) => {
-      const state =
-        row.retired > 0
-          ? "retired"
-          : row.overlay === null || row.overlay.includes('"texts":{}')
-            ? "full"
-            : "overlaid";
-      const now = { state, retired_by: row.by, retired_for: row.reason };
-      const shown = row.overlay === null ? "" : `,"overlay":${row.overlay}`;
-      return `${messageJson(sql, thread, row).slice(0, -1)},${JSON.stringify(now).slice(1, -1)}${shown}}`;
-    });
+    .one();
+  const [newest] = sql
+    .exec<{ pos: number; edit: number; json: string }>(
+      "SELECT pos, edit, json FROM overlays WHERE thread = ? AND pos = ? ORDER BY edit DESC LIMIT 1",
+      thread,
+      pos,
+    )
+    .toArray();
+  const overlay = newest === undefined ? null : overlayJson(sql, thread, newest);
+  const whole = overlay === null || overlay.includes('"texts":{}');
+  const state = row.retired > 0 ? "retired" : whole ? "full" : "overlaid";
+  const now = { state, retired_by: row.by, retired_for: row.reason };
+  const shown = overlay === null ? "" : `,"overlay":${overlay}`;
+  return `${messageJson(sql, thread, row).slice(0, -1)},${JSON.stringify(now).slice(1, -1)}${shown}}`;
 };

@@ -1,21 +1,22 @@
 import type { Message } from "../src/chat/message.ts";
 import { packHistory } from "../src/agent/history.ts";
 import type { Transition } from "../src/agent/draft.ts";
+import type { Ask } from "../src/agent/events.ts";
 import type { Told } from "../src/agent/lines.ts";
-import type { Session, Thread } from "../src/agent/state.ts";
+import type { Input, Session, Thread } from "../src/agent/state.ts";
 import type { Call } from "../src/agent/call.ts";
 import { taskNumber } from "../src/agent/board.ts";
 import { writeChildren } from "./children.ts";
 import { writeEntries } from "./entries.ts";
 import {
+  blobOf,
   externalBlob,
-  messageBlob,
   picked,
   pieceLength,
+  rowJson,
   sessionTurnFields,
   turnFields,
   writeBlob,
-  writeInput,
 } from "./rows.ts";
 import type { StoredRow, TurnRow } from "./rows.ts";
 
@@ -105,7 +106,7 @@ const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thre
   const known = new Set(doneCalls(before).map(({ call }) => call.id));
   for (const { call, outcome } of done) {
     if (known.has(call.id)) continue;
-    const json = JSON.stringify(outcome);
+    const json = rowJson(sql, blobOf.outcome(thread.id, call.id), JSON.stringify(outcome));
     sql.exec("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", thread.id, call.id, json);
   }
 };
@@ -118,11 +119,14 @@ const writeThread = (to: To, before: Place | null, after: Place): void => {
   const { thread, session } = after;
   const { id, history } = thread;
   if (before === null || rowChanged(before, after)) {
-    const json = JSON.stringify(rowOf(thread, session));
+    const json = rowJson(sql, blobOf.thread(id), JSON.stringify(rowOf(thread, session)));
     sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?)", id, json);
   }
-  if (before === null || turnChanged(before, after))
-    sql.exec(writeTurn, id, JSON.stringify(turnOf(thread, session)), packHistory(history));
+  if (before === null || turnChanged(before, after)) {
+    const turn = turnOf(thread, session);
+    const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
+    sql.exec(writeTurn, id, json, packHistory(history));
+  }
   writeOutcomes(sql, before?.thread, thread);
   writeChat(to, id, before?.thread.chat ?? [], thread.chat);
 };
@@ -140,14 +144,13 @@ const writeMessage = ({ sql, messages }: To, thread: string, message: Message): 
   const json =
     messages.get(message) ??
     JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
-  const long = json.length > pieceLength;
-  if (long) writeBlob(sql, messageBlob(thread, message.pos), json);
-  sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, long ? "" : json);
+  const row = rowJson(sql, blobOf.message(thread, message.pos), json);
+  sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, row);
 };
 
 const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message): void => {
   if (overlay === undefined) return;
-  const json = JSON.stringify(overlay);
+  const json = rowJson(sql, blobOf.overlay(thread, pos, overlay.edit), JSON.stringify(overlay));
   sql.exec("INSERT OR REPLACE INTO overlays VALUES (?, ?, ?, ?)", thread, pos, overlay.edit, json);
 };
 
@@ -183,13 +186,28 @@ const writeRetired = (to: To, before: Session | null, { retired }: Transition): 
   }
 };
 
+/** An input; its time, by which inputs are ordered, stays in the row. */
+const writeInput = (sql: SqlStorage, input: Input): void => {
+  const { id, status, at } = input;
+  const json = rowJson(sql, blobOf.input(id), JSON.stringify(input), { at });
+  sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", id, status, json);
+};
+
+/** An ask; its place among all stays in the row. */
+const writeAsk = (sql: SqlStorage, ask: Ask): void => {
+  const { id, status, seq } = ask;
+  const json = rowJson(sql, blobOf.ask(id), JSON.stringify(ask), { seq });
+  sql.exec("INSERT OR REPLACE INTO asks VALUES (?, ?, ?)", id, status, json);
+};
+
 const writeRows = (sql: SqlStorage, transition: Transition): void => {
   for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
     writeInput(sql, input);
-  for (const ask of transition.asks)
-    sql.exec("INSERT OR REPLACE INTO asks VALUES (?, ?, ?)", ask.id, ask.status, JSON.stringify(ask));
-  for (const run of transition.runs)
-    sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, JSON.stringify(run));
+  for (const ask of transition.asks) writeAsk(sql, ask);
+  for (const run of transition.runs) {
+    const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
+    sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
+  }
   for (const row of transition.ledger) {
     const { agent, provider, model, outcome, cost, estimated } = row;
     const json = JSON.stringify(row);
@@ -205,15 +223,15 @@ const writeRows = (sql: SqlStorage, transition: Transition): void => {
     );
   }
   for (const { id, text } of transition.blobs) writeBlob(sql, id, text);
-  for (const { key, fingerprint, status, json, at } of transition.answers)
-    sql.exec("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)", key, fingerprint, status, json, at);
+  for (const { key, fingerprint, status, json, at } of transition.answers) {
+    const row = rowJson(sql, blobOf.answer(key), json);
+    sql.exec("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)", key, fingerprint, status, row, at);
+  }
 };
 
 const writeAsks = (sql: SqlStorage, before: Session | null, after: Session): void => {
   if (before?.asks === after.asks) return;
-  for (const ask of Object.values(after.asks))
-    if (before?.asks[ask.id] !== ask)
-      sql.exec("INSERT OR REPLACE INTO asks VALUES (?, 'open', ?)", ask.id, JSON.stringify(ask));
+  for (const ask of Object.values(after.asks)) if (before?.asks[ask.id] !== ask) writeAsk(sql, ask);
 };
 
 const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): void => {

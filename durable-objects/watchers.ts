@@ -1,6 +1,7 @@
 import { eventFrame, eventsMessage, messageOf, passes } from "../src/agent/frames.ts";
 import type { Filter } from "../src/agent/frames.ts";
 import type { Delta } from "../src/agent/delta.ts";
+import { fitting } from "../src/agent/paging.ts";
 import type { Connections } from "./connections.ts";
 import type { Items } from "./items.ts";
 
@@ -20,12 +21,12 @@ interface Parts {
   readonly connections: Connections;
   readonly items: Pick<Items, "open">;
   /** Some lines after a cursor, none if there are no more. */
-  readonly replay: (after: number) => readonly string[];
+  readonly replay: (after: number) => Iterable<string>;
   readonly head: () => number;
 }
 
-/** Characters of one message of a replay. */
-const pageCharacters = 262_144;
+/** Bytes of one message of a replay. */
+const messageBytes = 262_144;
 
 const deltaKinds = {
   text: "text_delta",
@@ -37,12 +38,6 @@ const deltaKinds = {
 const wants = ({ deltas, threads }: Filter, kind: Delta["kind"], thread: string): boolean =>
   (deltas === "all" || (deltas === "text" && kind === "text_delta")) &&
   (threads === null || threads.includes(thread));
-
-const pageOf = (lines: readonly string[]): readonly string[] => {
-  let characters = 0;
-  const over = lines.findIndex((line) => (characters += line.length) > pageCharacters);
-  return over < 0 ? lines : lines.slice(0, Math.max(1, over));
-};
 
 const itemStates = ({ items }: Parts, filter: Filter): readonly string[] =>
   items
@@ -58,7 +53,7 @@ const catchUp = (parts: Parts, socket: WebSocket, first: readonly string[] = [])
   let frames = first;
   for (;;) {
     const seen = viewer(socket);
-    const lines = pageOf(parts.replay(seen.after ?? parts.head()));
+    const lines = fitting(parts.replay(seen.after ?? parts.head()), messageBytes);
     const after = (seen.after ?? parts.head()) + lines.length;
     frames = [...frames, ...lines.filter((line) => passes(line, seen)).map(eventFrame)];
     if (after >= parts.head() || lines.length === 0) break;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { utf8Length } from "../chat/tokens.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problem.ts";
@@ -26,12 +27,27 @@ export interface Page<T> {
   readonly prev_cursor: string | null;
 }
 
-/** A stored row with its place in a list; `json` is what is shown of it. */
-export interface PagedRow extends Row {
+/** A row with its place in a list; `json` reads what is shown of it. */
+export interface PagedRow {
   readonly at: number;
   readonly id: string;
-  readonly json: string;
+  readonly json: () => string;
 }
+
+/** Bytes of a page: what does not fit is for the next one, but a longer value is a page of its own. */
+const pageBytes = 4 * 2 ** 20;
+
+/** The first texts, read one by one, that a page takes. */
+export const fitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {
+  const taken: string[] = [];
+  let bytes = 0;
+  for (const text of texts) {
+    bytes += utf8Length(text);
+    if (taken.length > 0 && bytes > most) break;
+    taken.push(text);
+  }
+  return taken;
+};
 
 /** Rows beyond a position, in the direction it was asked for; `limit` of them at most. */
 export interface From {

@@ -424,10 +424,10 @@ export const openBench = ({
       engine = observed(next, sent);
       bench.crash();
     },
-    events: () =>
-      archiveOf(createStorage(database).sql)
-        .events({ after: 0, limit: 100_000 })
-        .map((line) => JSON.parse(line) as StoredEvent),
+    events: () => {
+      const lines = archiveOf(createStorage(database).sql).events({ after: 0, limit: 100_000 });
+      return Array.from(lines, (line) => JSON.parse(line) as StoredEvent);
+    },
     types: () => bench.events().map(({ type }) => type),
     chat: () => bench.state().threads["main"]?.chat ?? [],
     state: () => {

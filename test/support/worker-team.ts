@@ -8,6 +8,8 @@ interface Part {
   readonly replies: string;
   readonly delay?: number;
   readonly chunk?: number;
+  /** Tokens of its model's context window. */
+  readonly window?: number;
   readonly agent?: string;
   /** Toolboxes of the agent, as YAML. */
   readonly toolboxes?: string;
@@ -70,6 +72,20 @@ permissions:
 replies:
   - reply: [{ call: fire, args: { name: a, ms: 3 } }]
   - reply: [{ text: "Fired." }]`,
+  },
+  {
+    name: "vast",
+    window: 10_000_000,
+    agent: `
+permissions:
+  rules: [{ tool: fire, action: ask }]`,
+    replies: `
+scenes:
+  - name: fires
+    when: { turn: 1, input: { contains: Fire } }
+    reply: [{ call: fire, args: { name: a } }, { call: fire, args: { name: b } }]
+  - name: over
+    reply: [{ text: "It is done." }]`,
   },
   {
     name: "retry",
@@ -258,11 +274,11 @@ scenes:
   },
 ];
 
-const provider = ({ name, replies, delay = 0, chunk = 24 }: Part): string => `
+const provider = ({ name, replies, delay = 0, chunk = 24, window = 1_000_000 }: Part): string => `
 - name: ${name}-script
   kind: scripted
   model: ${name}-model
-  context_window: 1000000
+  context_window: ${window}
   rate_limit: { base_delay: 20ms }
   script:
     script: 1

@@ -35,15 +35,15 @@ export interface Archive {
   readonly child: (id: string) => ChildRecord | null;
   /** The newest first: placed by the negative time of their start. */
   readonly children: (from: From) => readonly PagedRow[];
-  /** Serialised messages, newest first. */
+  /** The newest first. */
   readonly messages: (query: {
     thread: string;
     before: number | null;
     limit: number;
     retired: boolean;
-  }) => readonly string[];
-  /** Serialised events with `after < seq`, in order. */
-  readonly events: (query: { after: number; limit: number }) => readonly string[];
+  }) => readonly { readonly pos: number; readonly json: () => string }[];
+  /** Serialised events with `after < seq`, in order, read as they are asked for. */
+  readonly events: (query: { after: number; limit: number }) => Iterable<string>;
   /** Calls of a turn that left, with their places in the ledger, in order (EF-42). */
   readonly seen: (run: string, turn: number) => readonly { readonly n: number; readonly row: LedgerRow }[];
   /** A thread's newest answered call before a place in the ledger. */

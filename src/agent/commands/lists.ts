@@ -2,8 +2,8 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { ChildRecord } from "../child.ts";
-import { bindingOf, pageOf, pageRows, readCursor } from "../paging.ts";
-import type { From, PagedRow } from "../paging.ts";
+import { bindingOf, fitting, pageOf, pageRows, readCursor } from "../paging.ts";
+import type { From, Page, PagedRow } from "../paging.ts";
 import type { RunRecord } from "../records.ts";
 import { runRecord } from "../runs.ts";
 import type { Session, Thread } from "../state.ts";
@@ -25,17 +25,27 @@ interface Rows {
   readonly descending: boolean;
 }
 
-const paged = (
+const pageFor = (
   { state }: Reads,
   { of, live, stored, descending }: Rows,
   { limit: most, cursor }: z.output<typeof pageSchema>,
-): Answer => {
+): Page<string> => {
   const binding = bindingOf([state.id, of]);
   const position = readCursor(cursor, binding);
   const from = { position, limit: most + 1 };
   const rows = pageRows([...live, ...stored(from)], from, descending);
-  const page = pageOf(rows, { position, column: "at", limit: most, binding }, (row) => String(row["json"]));
-  const { data, next_cursor, prev_cursor } = page;
+  const texts = fitting(
+    rows
+      .slice(0, most)
+      .values()
+      .map(({ json: read }) => read()),
+  );
+  const shown = rows.map(({ at, id }, place) => ({ at, id, text: texts[place] ?? "" }));
+  return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => String(text));
+};
+
+const paged = (reads: Reads, rows: Rows, query: z.output<typeof pageSchema>): Answer => {
+  const { data, next_cursor, prev_cursor } = pageFor(reads, rows, query);
   const cursors = JSON.stringify({ next_cursor, prev_cursor }).slice(1);
   return json(`{"data":${list(data)},${cursors}`);
 };
@@ -60,7 +70,7 @@ const activeRows = (session: Session): readonly PagedRow[] =>
   activeRuns(session).map((run) => ({
     at: beyondAll + numberOf(run),
     id: run.id,
-    json: JSON.stringify(run),
+    json: () => JSON.stringify(run),
   }));
 
 export const runs: Command = read(pageSchema, (context, query) => {
@@ -75,7 +85,7 @@ export const runs: Command = read(pageSchema, (context, query) => {
 /** All that are under way, then the newest that have ended. */
 export const newestRuns = ({ state, archive }: Reads, most: number): readonly Json[] => [
   ...(activeRuns(state) as unknown as readonly Json[]),
-  ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json) as Json),
+  ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
 const liveThread = ({ id, agent, parent, depth, run: active, lastRun, child }: Thread): Json => ({
@@ -107,7 +117,7 @@ const liveRows = ({ state, archive }: Reads): readonly PagedRow[] =>
   Object.values(state.threads).map((thread) => ({
     at: -8 * beyondAll + thread.depth * level + (archive.child(thread.id)?.started_at ?? 0),
     id: thread.id,
-    json: JSON.stringify(liveThread(thread)),
+    json: () => JSON.stringify(liveThread(thread)),
   }));
 
 const endedRows =
@@ -117,7 +127,10 @@ const endedRows =
       .children({ position, limit: most + Object.keys(state.threads).length })
       .filter(({ id }) => state.threads[id] === undefined)
       .slice(0, most)
-      .map((row) => ({ ...row, json: JSON.stringify(endedThread(JSON.parse(row.json) as ChildRecord)) }));
+      .map((row) => ({
+        ...row,
+        json: () => JSON.stringify(endedThread(JSON.parse(row.json()) as ChildRecord)),
+      }));
 
 /** The delegation tree: threads that are there, callers first, then those that have ended, the newest first. */
 export const threads: Command = read(pageSchema, (context, query) =>
@@ -132,7 +145,7 @@ export const threads: Command = read(pageSchema, (context, query) =>
 export const threadViews = (reads: Reads, most: number): readonly Json[] => {
   const from = { position: null, limit: most };
   const rows = pageRows([...liveRows(reads), ...endedRows(reads)(from)], from, false);
-  return rows.map((row) => JSON.parse(row.json) as Json);
+  return rows.map((row) => JSON.parse(row.json()) as Json);
 };
 
 export const asks: Command = read(
@@ -142,3 +155,13 @@ export const asks: Command = read(
     return paged(context, { of: ["asks", status], live: [], stored, descending: false }, query);
   },
 );
+
+/** The first page of the asks that are open. */
+export const openAsks = (reads: Reads): Page<string> => {
+  const live = Object.values(reads.state.asks).map((ask) => ({
+    at: ask.seq,
+    id: ask.id,
+    json: () => JSON.stringify(ask),
+  }));
+  return pageFor(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
+};

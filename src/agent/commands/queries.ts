@@ -1,14 +1,15 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { own } from "../own.ts";
+import { fitting } from "../paging.ts";
 import { refuse, refuseField } from "../problem.ts";
 import { usd } from "../result.ts";
 import { statusOf } from "../runs.ts";
 import { addUsage, noTotals } from "../usage.ts";
 import type { Totals } from "../usage.ts";
-import { json, limit, list, read, rows } from "./command.ts";
+import { json, limit, list, read } from "./command.ts";
 import type { Archive, Command, ReadContext } from "./command.ts";
-import { activeRuns, newestRuns, threadViews } from "./lists.ts";
+import { activeRuns, newestRuns, openAsks, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
 /** Reads of a session. */
@@ -18,6 +19,25 @@ const cursor = z.coerce
   .int()
   .min(0)
   .max(Number.MAX_SAFE_INTEGER - 1);
+
+/** The `before` of a page that begins with a message. */
+const continued = (first: { readonly pos: number } | undefined): number | null =>
+  first === undefined ? null : first.pos + 1;
+
+/** The newest messages before a place, in their order; `before` continues the page, null ends it. */
+const messagePage = (
+  archive: Archive,
+  query: Parameters<Archive["messages"]>[0],
+): { readonly data: readonly string[]; readonly before: number | null } => {
+  const found = archive.messages({ ...query, limit: query.limit + 1 });
+  const texts = fitting(
+    found
+      .slice(0, query.limit)
+      .values()
+      .map(({ json: read }) => read()),
+  );
+  return { data: texts.toReversed(), before: continued(found[texts.length]) };
+};
 
 export const messages: Command = read(
   z.strictObject({
@@ -29,8 +49,8 @@ export const messages: Command = read(
   ({ archive, state }, { thread, before, limit: most, retired }) => {
     if (own(state.threads, thread) === undefined && archive.child(thread) === null)
       return refuseField("not_found", "/thread", "no such thread");
-    const found = archive.messages({ thread, before: before ?? null, limit: most, retired });
-    return rows(found.toReversed());
+    const page = messagePage(archive, { thread, before: before ?? null, limit: most, retired });
+    return json(`{"data":${list(page.data)},"next_before":${page.before}}`);
   },
 );
 
@@ -67,7 +87,7 @@ export const events: Command = read(
       });
     const wanted = types === undefined ? null : new Set(types.split(","));
     const end = Math.min(before ?? Number.MAX_SAFE_INTEGER, after + most + 1);
-    const found = archive.events({ after, limit: Math.max(0, end - after - 1) });
+    const found = fitting(archive.events({ after, limit: Math.max(0, end - after - 1) }));
     const shown = found.filter(
       (row) =>
         (wanted === null || wanted.has(typeOf.exec(row)?.[1] ?? "")) &&
@@ -80,25 +100,51 @@ export const events: Command = read(
 /** Threads of a snapshot. */
 const shownThreads = 200;
 
-/** One consistent read of everything a client shows (AP-24). */
-export const snapshotOf = (
-  { state, archive }: Pick<ReadContext, "state" | "archive">,
-  items: Json,
-): string => {
-  const shown = Object.keys(state.threads).flatMap((thread) =>
-    [...archive.messages({ thread, before: null, limit: 200, retired: false })].reverse(),
-  );
+/** Messages of a thread in a snapshot. */
+const shownMessages = 200;
+
+/** The newest messages of all threads, as many as one page takes, and where the threads go on that have more. */
+const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive">) => {
+  const query = { before: null, limit: shownMessages + 1, retired: false };
+  const threads = Object.keys(state.threads).map((thread) => archive.messages({ thread, ...query }));
+  const wanted = threads.values().flatMap((found) => found.slice(0, shownMessages));
+  const texts = fitting(wanted.map(({ json: read }) => read()));
+  const data: string[] = [];
+  const more: { readonly thread: string; readonly before: number }[] = [];
+  for (const [place, thread] of Object.keys(state.threads).entries()) {
+    const found = threads[place] ?? [];
+    const taken = texts.slice(data.length, data.length + Math.min(found.length, shownMessages));
+    data.push(...taken.toReversed());
+    const before = continued(found[taken.length]);
+    if (before !== null) more.push({ thread, before });
+  }
+  return { data, more };
+};
+
+/**
+ * One consistent read of everything a client shows (AP-24). What does not fit is named in `more`: queries of
+ * `messages`, a cursor of the open `asks`, ids of `inputs`.
+ */
+export const snapshotOf = (reads: Pick<ReadContext, "state" | "archive">, items: Json): string => {
+  const { state } = reads;
+  const messages = newestMessages(reads);
+  const asks = openAsks(reads);
   const waiting = Object.values(state.threads).flatMap(({ inbox }) => inbox);
+  const inputs = fitting(waiting.values().map((each) => JSON.stringify(each)));
   const parts = {
     seq: state.head,
     session: sessionView(state),
-    threads: threadViews({ state, archive }, shownThreads),
+    threads: threadViews(reads, shownThreads),
     items,
-    asks: Object.values(state.asks),
-    inputs: waiting,
-    runs: newestRuns({ state, archive }, 20),
+    runs: newestRuns(reads, 20),
+    more: {
+      messages: messages.more,
+      asks: asks.next_cursor,
+      inputs: waiting.slice(inputs.length).map(({ id }) => id),
+    },
   };
-  return `${JSON.stringify(parts).slice(0, -1)},"messages":${list(shown)}}`;
+  const lists = `"asks":${list(asks.data)},"inputs":${list(inputs)},"messages":${list(messages.data)}`;
+  return `${JSON.stringify(parts).slice(0, -1)},${lists}}`;
 };
 
 /** What was used since the session was created, whatever was cleared. */
