@@ -157,7 +157,7 @@ export const sessionRoutes: readonly Route[] = [
   operation("POST", `${S}/compact`, "compact"),
   operation("GET", `${S}/usage`, "usage"),
   operation("GET", `${S}/state`, "state"),
-  operation("GET", `${S}/tasks`, "tasks"),
+  operation("GET", `${S}/tasks`, "tasks", { query: page }),
   { on: "session", method: "GET", path: `${S}/notes`, scope: "sessions:read", handle: notes },
   { on: "session", method: "POST", path: `${S}/tokens`, scope: "tokens:mint", handle: mint },
 ];

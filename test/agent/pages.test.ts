@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Bench } from "../support/bench.ts";
 import { scripted } from "../support/scripts.ts";
 import { openAsks, play } from "./play.ts";
+import { call, changing, script, storeRun } from "./store-play.ts";
 
 /** Pages of long values (AP-7, AP-8, AP-24). */
 
@@ -14,9 +15,9 @@ interface Page {
   readonly next_after: number;
 }
 
-const page = (bench: Bench, list: "asks" | "events", query: object): Page => {
+const page = (bench: Bench, list: "asks" | "events" | "tasks", query: object): Page => {
   const { data, ...rest } = bench.ok(list, query) as unknown as Page;
-  expect(JSON.stringify(data).length).toBeLessThanOrEqual(mostBytes);
+  expect(Buffer.byteLength(JSON.stringify(data))).toBeLessThanOrEqual(mostBytes);
   return { data, ...rest };
 };
 
@@ -36,9 +37,9 @@ test("AP-8 RE-P6: a page of events ends early where its next_after goes on", asy
 });
 
 test("AP-24 AP-8 SE-28: open asks of long arguments fill a page and no more; the snapshot names the cursor of the others", async () => {
-  const call = '{ call: fire, args: { name: "{{input}}" } }';
+  const fire = '{ call: fire, args: { name: "{{input}}" } }';
   const yaml = scripted(
-    `replies: [{ reply: [${Array.from({ length: 7 }, () => call).join(", ")}] }]`,
+    `replies: [{ reply: [${Array.from({ length: 7 }, () => fire).join(", ")}] }]`,
     "",
     "permissions: { rules: [{ tool: fire, action: ask }] }",
   );
@@ -53,4 +54,23 @@ test("AP-24 AP-8 SE-28: open asks of long arguments fill a page and no more; the
   const rest = page(bench, "asks", { status: "open", limit: 200, cursor: more.asks });
   expect([...asks, ...rest.data].map(({ id }) => id)).toEqual(all);
   expect([asks.length, rest.next_cursor]).toEqual([4, null]);
+});
+
+test("AP-7 AG-43: the tasks of a session come page by page, in the order in which they were made", async () => {
+  const create = (n: number) =>
+    ({ store: "tasks", op: "create", title: `T${n}`, description: "漢".repeat(16_000) }) as const;
+  const steps = Array.from({ length: 2 }, (_, step) =>
+    Array.from({ length: 100 }, (__, n) => create(100 * step + n)),
+  );
+  const { bench } = await storeRun(script(call("change", { n: 0 }), call("change", { n: 1 })), {
+    tools: [changing(steps)],
+  });
+  const numbered = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, n) => `task_${from + n + 1}`);
+  const first = page(bench, "tasks", {});
+  expect(first.data.map(({ id }) => id)).toEqual(numbered(0, 50));
+  const second = page(bench, "tasks", { limit: 200, cursor: first.next_cursor });
+  const third = page(bench, "tasks", { limit: 200, cursor: second.next_cursor });
+  expect([...second.data, ...third.data].map(({ id }) => id)).toEqual(numbered(50, 200));
+  expect([second.data.length < 150, third.next_cursor]).toEqual([true, null]);
 });

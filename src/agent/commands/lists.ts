@@ -14,7 +14,7 @@ import type { Answer, Command, ReadContext } from "./command.ts";
 
 type Reads = Pick<ReadContext, "state" | "archive">;
 
-const pageSchema = z.strictObject({ limit: limit(200, 50), cursor: z.string().max(1_024).optional() });
+export const pageSchema = z.strictObject({ limit: limit(200, 50), cursor: z.string().max(1_024).optional() });
 
 interface Rows {
   /** Names list and filters: a cursor fits no other. */
@@ -44,7 +44,7 @@ const pageFor = (
   return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => String(text));
 };
 
-const paged = (reads: Reads, rows: Rows, query: z.output<typeof pageSchema>): Answer => {
+export const paged = (reads: Reads, rows: Rows, query: z.output<typeof pageSchema>): Answer => {
   const { data, next_cursor, prev_cursor } = pageFor(reads, rows, query);
   const cursors = JSON.stringify({ next_cursor, prev_cursor }).slice(1);
   return json(`{"data":${list(data)},${cursors}`);

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { taskView } from "../board.ts";
+import { taskNumber, taskView } from "../board.ts";
 import { refuse } from "../problem.ts";
 import { read, rows } from "./command.ts";
 import type { Command, ReadContext } from "./command.ts";
+import { paged, pageSchema } from "./lists.ts";
 
 /** Reads of what the threads share; a store that no agent uses is not there (agents spec §11). */
 
@@ -22,11 +23,16 @@ export const state: Command = read(z.strictObject({}), (context) => {
   );
 });
 
-export const tasks: Command = read(z.strictObject({}), (context) => {
+export const tasks: Command = read(pageSchema, (context, query) => {
   listed(context, "tasks");
   const { tasks: board } = context.state;
   const { onDependencyFailure } = context.rules.stores;
-  return rows(Object.values(board).map((task) => JSON.stringify(taskView(board, task, onDependencyFailure))));
+  const live = Object.values(board).map((task) => ({
+    at: taskNumber(task),
+    id: task.id,
+    json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
+  }));
+  return paged(context, { of: "tasks", live, stored: () => [], descending: false }, query);
 });
 
 /** Notes of the session; where they are shared, whose: the router then asks the team for them. */
