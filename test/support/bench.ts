@@ -294,7 +294,7 @@ export const openBench = ({
       if (!(error instanceof PowerCut)) throw error;
     },
     committing: () => {
-      if (!exists(mine.storage.sql)) createTables(mine.storage.sql);
+      if (mine.live === null && !exists(mine.storage.sql)) createTables(mine.storage.sql);
     },
   });
 
