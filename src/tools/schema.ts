@@ -7,7 +7,9 @@ const ruleSchema = z
     tool: text(200, 1).describe("Tool name or glob."),
     match: text(1_000, 1)
       .optional()
-      .describe("Pattern for the call's subject: path, command line, URL, agent."),
+      .describe(
+        "Pattern for the call's subject: path, command line, URL, agent. A deny or ask on what lies in a folder holds for who acts on the folder.",
+      ),
     action: z.enum(["allow", "ask", "deny"]).describe("What happens to a matching call."),
     on_timeout: z
       .enum(["deny", "approve"])
