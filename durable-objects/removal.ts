@@ -1,4 +1,5 @@
-import type { SessionCall, SessionReply, SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
+import { ProblemError } from "../src/agent/problem.ts";
+import type { SessionCall, SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
@@ -10,24 +11,22 @@ import { within } from "./within.ts";
 const firstPause = 2_000;
 
 /** The end of a session: its rows go at once, its place in the team's index and its sandbox as soon as those answer (RE-P14, RE-C32). */
-interface Removal {
+export interface Removal {
   /** Removes all that is stored, or throws; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
   /** Whether nothing is left; tries what is left, for at most 2 s. */
   readonly over: () => Promise<boolean>;
+  /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
+  readonly vacant: () => void;
   /** Whether an earlier session of this name was deleted under the key of this call (AP-6): its row says so until the team knows; null if that does not answer. */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
-/** Nothing of a deleted session may reach the next one of its name. */
-export const sandboxLeft: SessionReply = {
-  ok: false,
-  problem: {
-    code: "overloaded",
-    detail: "What the deleted session of this name left is still being removed. Send it again.",
-    retryAfterMs: firstPause,
-  },
-};
+const leftover = {
+  code: "overloaded",
+  detail: "What the deleted session of this name left is still being removed. Send it again.",
+  retryAfterMs: firstPause,
+} as const;
 
 interface Left {
   readonly tenant: string;
@@ -108,8 +107,9 @@ export const createRemoval = (
     sql.exec("UPDATE removal SET tries = tries + 1");
     const done = await Promise.all([forgotten(outside(), rest), emptied(outside(), rest)]);
     if (done.includes(false)) return false;
-    await storage.deleteAll();
+    const gone = storage.deleteAll();
     clock.reset(null);
+    await gone;
     return true;
   };
 
@@ -124,6 +124,9 @@ export const createRemoval = (
 
   return {
     over,
+    vacant: () => {
+      if (left() !== null) throw new ProblemError(leftover);
+    },
     did: async ({ op, principal: { tenant }, session, key }) => {
       if (op !== "delete" || key === undefined) return false;
       const rest = left();

@@ -14,7 +14,7 @@ import { createGates } from "./gates.ts";
 import { createIndexReport } from "./index-report.ts";
 import { createItems } from "./items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
-import { createRemoval, sandboxLeft } from "./removal.ts";
+import { createRemoval } from "./removal.ts";
 import { createSocketDesk } from "./sockets.ts";
 import { createStrikes, deadDrives } from "./strikes.ts";
 import { exists } from "./tables.ts";
@@ -75,7 +75,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     clock: this.#clock,
     items: this.#items,
     gates: this.#gates,
-    deleted: this.#removal.did,
+    removal: this.#removal,
   });
 
   constructor(ctx: DurableObjectState, env: unknown, engines: Engines) {
@@ -91,7 +91,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.calledAt(call.host);
-    if (call.op === "create" && !(await this.#removal.over())) return sandboxLeft;
+    if (call.op === "create") await this.#removal.over();
     const reply = perform(await this.#waking.door(call, (key) => void this.#remove(key)), call);
     this.#pump();
     if (call.op === "delete") await this.#removal.over();

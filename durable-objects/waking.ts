@@ -13,6 +13,7 @@ import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
 import { load } from "./load.ts";
 import { logFailure, logTo } from "./log.ts";
+import type { Removal } from "./removal.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { openItems } from "./socket-frames.ts";
 import type { Strikes } from "./strikes.ts";
@@ -38,8 +39,7 @@ export interface WakingParts extends Pick<LiveParts, "watchers" | "clock" | "ite
   readonly team: () => TeamDirectory;
   readonly strikes: Strikes;
   readonly index: () => IndexReport;
-  /** Whether the key of a delete did delete a session of this name. */
-  readonly deleted: (call: SessionCall) => Promise<Door["deleted"]>;
+  readonly removal: Pick<Removal, "did" | "vacant">;
 }
 
 /** What is in memory now. */
@@ -53,7 +53,7 @@ const fresh = ({ rules }: Engine, session: string, tenant: string): Session =>
 
 /** The state as it is, and the one way to change it; a first change creates the session. */
 const doorOf = (
-  { storage, items }: WakingParts,
+  { storage, items, removal }: WakingParts,
   cell: Cell,
   create: Create,
   engine: Engine,
@@ -70,6 +70,7 @@ const doorOf = (
   now: Date.now,
   items: () => openItems(items),
   update: (change) => {
+    if (cell.live === null) removal.vacant();
     const live = cell.live ?? create(engine, null, fresh(engine, session, principal.tenant));
     const result = live.update(change);
     cell.live = live;
@@ -137,7 +138,7 @@ export const createWaking = (parts: WakingParts): Waking => {
     failed,
     door: inOrder(async (call: SessionCall, remove: Door["remove"]) => {
       const full = await isFull(parts, call, (await wake())?.read() ?? null);
-      const deleted = await parts.deleted(call);
+      const deleted = await parts.removal.did(call);
       return { ...doorOf(parts, cell, create, await ready(call), call), full, stored, deleted, remove };
     }),
   };

@@ -74,18 +74,36 @@ test("RE-P14: a session that never used its sandbox does not ask for it when it 
   expect(await session.peek()).toEqual(gone);
 });
 
-/** Has the team's object refuse reports, or what it is told to refuse, until the answer is called. */
-const teamAway = async (method: "index" | "wasDeleted" = "index"): Promise<() => void> => {
+type Method = "index" | "wasDeleted";
+type Work = (...args: unknown[]) => Promise<unknown>;
+
+/** Has the team's object do one of its methods otherwise, until the answer is called. */
+const teamWith = async (method: Method, otherwise: (there: Work) => Work): Promise<() => void> => {
   const { TeamObject } = exports as unknown as { readonly TeamObject: DurableObjectNamespace };
   return runInDurableObject(TeamObject.getByName(teamObjectName), (instance) => {
-    const team = Object.getPrototypeOf(instance) as Record<typeof method, unknown>;
+    const team = Object.getPrototypeOf(instance) as Record<Method, Work>;
     const there = team[method];
-    team[method] = () => Promise.reject(new Error("the team is away"));
+    team[method] = otherwise(there);
     return () => {
       team[method] = there;
     };
   });
 };
+
+/** Has it refuse reports, or what it is told to refuse. */
+const teamAway = (method: Method = "index"): Promise<() => void> =>
+  teamWith(method, () => () => Promise.reject(new Error("the team is away")));
+
+/** Has it answer late, by so many milliseconds. */
+const teamSlow = (method: Method, ms: number): Promise<() => void> =>
+  teamWith(
+    method,
+    (there) =>
+      async function (this: unknown, ...args) {
+        await scheduler.wait(ms);
+        return there.apply(this, args);
+      },
+  );
 
 const isListed = async ({ id }: Session): Promise<boolean> =>
   JSON.stringify((await api("GET", "/sessions?limit=200")).body).includes(id);
@@ -179,4 +197,18 @@ test("RE-P14 RE-C37: a delete that does not remove the rows is not acknowledged,
   await runInDurableObject(session.stub(), () => void open.pop()?.toArray());
   expect((await session.call("DELETE")).status).toBe(204);
   expect(await session.peek()).toEqual(gone);
+});
+
+test("RE-P14 RE-P1: a session that is created while the one of its ref is being deleted does not go with it", async () => {
+  const first = await open("crossing");
+  const backs = [await teamSlow("wasDeleted", 100), await teamSlow("index", 200)];
+  const deleted = removed(first, "k1");
+  await scheduler.wait(40);
+  const crossing = await api("POST", "/sessions", { body: { agent: "files", ref: "crossing" } });
+  expect(crossing).toMatchObject({ status: 503, body: { code: "overloaded" } });
+  expect(told(await deleted)).toEqual([204, false]);
+  for (const back of backs) back();
+  const second = await open("crossing");
+  await second.crash();
+  expect(await isThere(second)).toBe(true);
 });
