@@ -28,7 +28,11 @@ export const momentsOf = (
     fraction: Math.random,
     partial: items.partial,
     estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
-    agents: ({ agent, child }) => engine.agent(agent, draft().state, child?.standing),
+    agents: ({ agent, child }, model) => {
+      const { state } = draft();
+      const session = model === undefined ? state : { ...state, model, modelScope: "tree" as const };
+      return engine.agent(agent, session, child?.standing);
+    },
     health: gates.health,
     maxRunningThreads: engine.team.sessions.max_running_threads,
     grants: grants.known(),

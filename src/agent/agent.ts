@@ -151,11 +151,14 @@ export const callLane = (
 ): Lane | undefined =>
   own ?? lanes.find((lane) => lane.provider === provider && lane.model === model) ?? lanes[0];
 
-/** The agent of a thread, as it stands there; one that this deployment lacks is `missing` (CF-34). */
-export type Agents = (thread: {
-  readonly agent: string;
-  readonly child: { readonly standing: Standing } | null;
-}) => Agent;
+/**
+ * The agent of a thread, as it stands there; one that this deployment lacks is `missing` (CF-34). `model` given: under
+ * that model override (null: none) instead of its session's.
+ */
+export type Agents = (
+  thread: { readonly agent: string; readonly child: { readonly standing: Standing } | null },
+  model?: string | null,
+) => Agent;
 
 /** Stands in for an agent that the deployment took away: it can do nothing, and its runs wait. */
 export const missingAgent = (name: string, missing: string): Agent => ({

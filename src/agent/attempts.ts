@@ -2,7 +2,7 @@ import type { ModelErrorCode, ModelFailure } from "../model/error.ts";
 import { afterFailure } from "../model/retry.ts";
 import type { AfterFailure } from "../model/retry.ts";
 import { exceeded } from "./budget-ask.ts";
-import { agentOf, changeCounters, changeRun, emit, runOf } from "./draft.ts";
+import { agentOf, changeCounters, changeRun, emit, laneOf, runOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import type { Drawn } from "./lease.ts";
@@ -30,10 +30,10 @@ export const attemptFailed = (
   failure: ModelFailure,
   sent: Pick<LedgerRow, "saw"> = {},
 ): { readonly exhausted: boolean } => {
-  const { phase } = runOf(draft, threadId);
+  const { phase, lane } = runOf(draft, threadId);
   if (phase.at !== "thinking") return { exhausted: false };
   const { now, fraction } = draft.moment;
-  const policy = agentOf(draft, threadId).lanes[phase.lanes.current]?.retry ?? noRetry;
+  const policy = laneOf(draft, threadId, lane)?.retry ?? noRetry;
   const after = afterFailure(failure, phase.lanes, policy, now, fraction);
   const { usage = noUsage, cost = 0, billed = false } = failure;
   ledgered(draft, threadId, {

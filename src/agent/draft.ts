@@ -1,7 +1,8 @@
 import type { Cause, Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
-import type { Agent, Agents } from "./agent.ts";
+import { everyLane } from "./agent.ts";
+import type { Agent, Agents, Lane } from "./agent.ts";
 import type { BriefingRules } from "./briefing.ts";
 import type { EntryChange, EntryReader, StoreRules } from "./entries.ts";
 import type { ChildRecord } from "./child.ts";
@@ -136,6 +137,20 @@ export const threadOf = (draft: Draft, id: string): Thread => {
 
 export const agentOf = (draft: Draft, threadId: string): Agent =>
   draft.moment.agents(threadOf(draft, threadId));
+
+/** The lane that a thread's call went to, also if the session has another model since (MO-38); undefined if it is gone. */
+export const laneOf = (
+  draft: Draft,
+  threadId: string,
+  { provider, model }: { readonly provider: string; readonly model: string },
+): Lane | undefined => {
+  for (const chosen of [undefined, null, `${provider}/${model}`]) {
+    const lanes = everyLane(draft.moment.agents(threadOf(draft, threadId), chosen));
+    const found = lanes.find((lane) => lane.provider === provider && lane.model === model);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
 
 const putThread = (draft: Draft, thread: Thread): void => {
   const threads: Record<string, Thread> = { ...draft.state.threads };

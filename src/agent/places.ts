@@ -53,8 +53,9 @@ const slotFreed = (host: Host, thread: Thread): void => {
   const place = takenBy(host.read(), thread);
   if (place === null) return;
   const { provider, model, id } = place;
-  if (!everyLane(host.agent(thread.id)).some((lane) => lane.provider === provider && lane.gate !== null))
-    return;
+  // Another model may have been chosen since: then its lanes are not known any more (MO-38).
+  const lane = everyLane(host.agent(thread.id)).find((each) => each.provider === provider);
+  if (lane?.gate === null) return;
   host.gate(provider).ended(id, true, { model, code: "cancelled", exhausted: false, usage: null });
 };
 

@@ -1,7 +1,6 @@
 import type { Json, Message } from "../chat/message.ts";
-import { agentOf, changeCounters, changeRun, emit, runOf, threadOf } from "./draft.ts";
+import { changeCounters, changeRun, emit, laneOf, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { everyLane } from "./agent.ts";
 import type { Hold } from "./budget-types.ts";
 import type { BoundEffect, EffectResult, Force } from "./effect.ts";
 import { effectApplied } from "./effects.ts";
@@ -116,8 +115,7 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
   const { now } = draft.moment;
   const { provider, model, tokens, startedAt = now } = phase.calling;
   const usage = { ...noUsage, input: tokens, total: tokens };
-  const agent = agentOf(draft, threadId);
-  const lane = everyLane(agent).find((each) => each.provider === provider && each.model === model);
+  const lane = laneOf(draft, threadId, phase.calling);
   const cost = lane?.cost(usage) ?? null;
   ledgered(draft, threadId, {
     outcome,
@@ -129,7 +127,7 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
     purpose: "compaction",
     attempt: 1,
   });
-  timeLost(draft, threadId, startedAt, lane ?? agent.lanes[0]);
+  timeLost(draft, threadId, startedAt, lane);
   change(draft, threadId, { calling: null });
 };
 

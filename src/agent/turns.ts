@@ -1,7 +1,17 @@
 import type { Json, Message } from "../chat/message.ts";
 import { toldAgain } from "./announcements.ts";
 import { briefingBegun } from "./briefing.ts";
-import { agentOf, append, callsOfRun, changeRun, changeThread, emit, runOf, threadOf } from "./draft.ts";
+import {
+  agentOf,
+  append,
+  callsOfRun,
+  changeRun,
+  changeThread,
+  emit,
+  laneOf,
+  runOf,
+  threadOf,
+} from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { BoundEffect, EffectResult } from "./effect.ts";
 import { beforeEffects, requestTokens } from "./effects.ts";
@@ -223,8 +233,7 @@ export const attemptAborted = (
   const place = { attempt: phase.attempt };
   emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
   if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
-  const { lanes } = agentOf(draft, threadId);
-  timeLost(draft, threadId, phase.startedAt, lanes[phase.lanes.current] ?? lanes[0]);
+  timeLost(draft, threadId, phase.startedAt, laneOf(draft, threadId, runOf(draft, threadId).lane));
 };
 
 /** What an attempt cost whose reply nobody saw: at least its prompt (MO-32). */
@@ -234,10 +243,10 @@ const lostAttempt = (
   outcome: "interrupted" | "cancelled",
   phase: Thinking,
 ): void => {
-  const agent = agentOf(draft, threadId);
-  const saw = sightUnderWay(draft.state, agent, threadOf(draft, threadId), runOf(draft, threadId), phase);
+  const [thread, run] = [threadOf(draft, threadId), runOf(draft, threadId)];
+  const saw = sightUnderWay(draft.state, agentOf(draft, threadId), thread, run, phase);
   const usage = { ...noUsage, input: saw.size, total: saw.size };
-  const cost = agent.lanes[phase.lanes.current]?.cost(usage) ?? null;
+  const cost = laneOf(draft, threadId, run.lane)?.cost(usage) ?? null;
   ledgered(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 

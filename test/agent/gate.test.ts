@@ -112,3 +112,22 @@ test("MO-29 RE-P14: a session that is deleted under way frees its slot", async (
   await bench.steps();
   expect(gate().bookings.map(({ leaseUntil }) => leaseUntil > 0)).toEqual([false]);
 });
+
+test("MO-29 MO-38: a call that a crash cut off holds its slot no longer, though another model was chosen meanwhile", async () => {
+  const spare =
+    "  - { name: spare, kind: scripted, model: spare, script: { script: 1, replies: [{ reply: [{ text: Spare. }] }] } }\nagents:";
+  const yaml = scripted("replies: [{ reply: [{ text: Done. }] }]")
+    .replace("context_window: 128000", "rate_limit: { max_concurrent: 1 }")
+    .replace("agents:", spare);
+  const { bench, die, gate } = await openStage(yaml, { max_concurrent: 1 });
+  bench.hold = true;
+  bench.send("Go");
+  await bench.steps();
+  bench.ok("patch", { model: "spare" });
+  await die();
+  bench.hold = false;
+  bench.release();
+  await bench.pass(5_000);
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(gate().bookings.map(({ leaseUntil }) => leaseUntil)).toEqual([0]);
+});
