@@ -1,17 +1,7 @@
 import type { Json, Message } from "../chat/message.ts";
 import { toldAgain } from "./announcements.ts";
 import { briefingBegun } from "./briefing.ts";
-import {
-  agentOf,
-  append,
-  callsOfRun,
-  changeRun,
-  changeThread,
-  emit,
-  laneOf,
-  runOf,
-  threadOf,
-} from "./draft.ts";
+import { agentOf, append, callsOfRun, changeRun, emit, laneOf, runOf, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { BoundEffect, EffectResult } from "./effect.ts";
 import { beforeEffects, requestTokens } from "./effects.ts";
@@ -292,13 +282,10 @@ export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): v
   }
   emit(draft, threadId, "turn_end", { calls: calls.length });
   const { counters } = run;
-  changeThread(draft, threadId, {
-    run: {
-      ...run,
-      turnOpen: false,
-      repair: false,
-      phase: { at: "ready" },
-      counters: { ...counters, longestTurnMs: Math.max(counters.longestTurnMs, duration) },
-    },
+  changeRun(draft, threadId, {
+    turnOpen: false,
+    repair: false,
+    phase: { at: "ready" },
+    counters: { ...counters, longestTurnMs: Math.max(counters.longestTurnMs, duration) },
   });
 };
