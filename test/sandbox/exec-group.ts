@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { EventParser } from "../../src/sandbox/sse.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { bench, codeOf, collect, frames, freshKey, never, outcomeOf } from "./bench.ts";
 
@@ -139,6 +140,25 @@ export function execGroup(connect: () => Fetcher): void {
     const next = outcomeOf(await sandbox.poll(execId, "reader-2"));
     expect([first.stdout, repeated.stdout, next.stdout]).toEqual(["one\ntwo\n", "one\ntwo\n", ""]);
     expect(next.reason).toBe("exited");
+  });
+
+  test("TB-16: a poll of a command that prints on and on ends, and the next one begins where it ended", async () => {
+    const { raw, sandbox } = bench(connect);
+    const execId = freshKey();
+    const script = "for i in $(seq 50); do echo $i; sleep 0.02; done";
+    await sandbox.start({ argv: ["sh", "-c", script], execId, timeoutMs: 20_000 }, never);
+    for await (const { type } of sandbox.attach(execId, 0, Date.now() + 15_000, never))
+      if (type === "stdout") break;
+    const reader = (await raw("GET", `/exec/${execId}?reader=slow`)).body?.getReader();
+    const parser = new EventParser();
+    let slow = "";
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+      for (const { event, data } of parser.push(part.value)) slow += event === "stdout" ? atob(data) : "";
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await collect(sandbox.attach(execId, 0, Date.now() + 15_000, never));
+    const rest = outcomeOf(await sandbox.poll(execId, "next")).stdout;
+    expect(slow + rest).toBe(Array.from({ length: 50 }, (_, index) => `${index + 1}\n`).join(""));
   });
 
   test("TB-35: cp into a folder that is there already keeps what lies in it", async () => {

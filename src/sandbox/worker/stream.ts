@@ -26,26 +26,22 @@ export function follow(
   { execId, after, toEnd }: FollowOptions,
 ): ReadableStream<Uint8Array> {
   let cursor = after;
-  commands.view(execId, after);
+  const now = commands.view(execId, after);
   return new ReadableStream<Uint8Array>({
     start: (controller) => {
       if (after === 0) controller.enqueue(frame("start", 0, JSON.stringify({ exec_id: execId })));
     },
     pull: async (controller) => {
       for (;;) {
-        const view = commands.view(execId, cursor);
+        const view = toEnd ? commands.view(execId, cursor) : now;
         for (const event of view.output) controller.enqueue(outputFrame(event));
         cursor = Math.max(cursor, view.output.at(-1)?.seq ?? 0);
-        if (view.end !== null) {
-          controller.enqueue(exitFrame(Math.max(view.last, cursor) + 1, view.end));
+        if (view.end !== null) controller.enqueue(exitFrame(Math.max(view.last, cursor) + 1, view.end));
+        if (view.end !== null || view.changed === null || !toEnd) {
           controller.close();
           return;
         }
         if (view.output.length > 0) return;
-        if (view.changed === null || !toEnd) {
-          controller.close();
-          return;
-        }
         await view.changed;
       }
     },
