@@ -57,6 +57,19 @@ export function searchGroup(connect: () => Fetcher): void {
     expect(await codeOf(sandbox.searchContent({ pattern: "x", directory: "../up" }))).toBe("path_outside");
   });
 
+  test("TB-15: a glob holds below a folder that a link leads to, and for a single file", async () => {
+    const { put, run, sandbox } = bench(connect);
+    await put("releases/v1/a.ts", "needle");
+    await run("ln -s releases/v1 the-current-one");
+    const directory = "the-current-one";
+    expect(await sandbox.searchFiles({ pattern: "*.ts", directory })).toEqual(["releases/v1/a.ts"]);
+    for (const where of [directory, "releases/v1/a.ts"]) {
+      const query = { pattern: "needle", directory: where };
+      expect([where, (await sandbox.searchContent({ ...query, glob: "*.ts" })).total]).toEqual([where, 1]);
+      expect([where, (await sandbox.searchContent({ ...query, glob: "*.js" })).total]).toEqual([where, 0]);
+    }
+  });
+
   test("TB-15: a catastrophic pattern is linear", async () => {
     const { put, sandbox } = bench(connect);
     await put("evil.txt", `${"a".repeat(20_000)}!\n`);

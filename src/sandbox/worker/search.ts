@@ -1,7 +1,7 @@
 import { RE2JS } from "re2js";
 import type { ContentHits, SearchMatch } from "../contract.ts";
 import { globMatcher } from "../glob.ts";
-import { workspacePath } from "../paths.ts";
+import { folderOf, workspacePath } from "../paths.ts";
 import { fail } from "./errors.ts";
 import { children, contentOf, joined, type Disk, type Entry } from "./files.ts";
 import { existing } from "./locate.ts";
@@ -49,9 +49,8 @@ function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
   });
 }
 
-/** Files below a folder that no ignore file leaves out; a path to a file gives that file. */
-function* searched(disk: Disk, directory: string): Generator<Found> {
-  const { path, entry } = existing(disk, workspacePath(directory));
+/** Files below a folder that no ignore file leaves out; a file gives itself. */
+function* searched(disk: Disk, { path, entry }: Found): Generator<Found> {
   if (entry.type === "file") yield { path, entry };
   else yield* filesBelow(disk, path, entry, rulesAbove(disk, path));
 }
@@ -121,11 +120,12 @@ function matchesIn(
 /** Lines that match a pattern (TB-15). `total` counts all that were found before a bound; `truncated` says that one was met. */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
-  const wanted = query.glob === undefined ? null : fileTest(query.glob, query.directory);
+  const start = existing(disk, workspacePath(query.directory));
+  const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
   const budget: Budget = { until: disk.now() + maxTime, bytes: 0 };
   const matches: SearchMatch[] = [];
   let total = 0;
-  for (const { path, entry } of searched(disk, query.directory)) {
+  for (const { path, entry } of searched(disk, start)) {
     if (entry.size > maxFileBytes || (wanted !== null && !wanted(path))) continue;
     if (!(await affords(disk, budget, entry))) return { matches, total, truncated: true };
     const text = textIn(disk, entry);
@@ -137,9 +137,9 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   return { matches, total, truncated: total > matches.length };
 }
 
-/** A glob without a slash names files at any depth; one with a slash is relative to the directory searched. */
-function fileTest(glob: string, directory: string): (path: string) => boolean {
-  const folder = workspacePath(directory);
+/** A glob without a slash names files at any depth; one with a slash is relative to the folder searched, or of the file. */
+function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
+  const folder = entry.type === "file" ? folderOf(start) : start;
   const anchored = glob.includes("/");
   const matches = globMatcher(anchored ? glob.replace(/^\.?\//, "") : `**/${glob}`);
   return (path) => matches(folder === "." ? path : path.slice(folder.length + 1));
@@ -150,8 +150,9 @@ export async function searchFiles(
   disk: Disk,
   { pattern, directory, max_results }: FileSearch,
 ): Promise<readonly string[]> {
-  const wanted = fileTest(pattern, directory);
-  const found = [...searched(disk, directory)].filter(({ path }) => wanted(path));
+  const start = existing(disk, workspacePath(directory));
+  const wanted = fileTest(pattern, start);
+  const found = [...searched(disk, start)].filter(({ path }) => wanted(path));
   const newest = found.sort((a, b) => b.entry.mtime - a.entry.mtime || (a.path < b.path ? -1 : 1));
   return newest.slice(0, max_results).map(({ path }) => path);
 }
