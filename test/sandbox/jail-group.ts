@@ -199,6 +199,17 @@ export function jailGroup(connect: () => Fetcher): void {
     expect(await codeOf(sandbox.closing([]).change("delete", { path: "lib/link" }, key()))).toBe("none");
   });
 
+  test("TB-7: a copy that goes through no link takes those along that stay inside", async () => {
+    const { put, run, sandbox } = bench(connect);
+    await put("lib/x", "1");
+    await run("ln -s x lib/near; ln -s /etc/passwd lib/far");
+    const { message } = await sandbox
+      .closing(["infra/**"])
+      .change("copy", { source: "lib", destination: "b" }, key());
+    expect(message).toBe("Left out, since they lead out of the workspace: lib/far");
+    expect((await sandbox.list("b")).map(({ name }) => name)).toEqual(["near", "x"]);
+  });
+
   test("TB-31: writable paths bind commands: redirections, mv, cp, links, hard links, editors", async () => {
     const { put, run, sandbox } = bench(connect);
     await put("src/a", "a\n");

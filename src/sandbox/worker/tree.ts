@@ -149,10 +149,11 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   return { from: from.path, to: to.path };
 }
 
-/** Whether the link at a path stays inside the workspace. */
+/** Whether the link at a path stays inside the workspace, whoever may go through it. */
 export function staysInside(disk: Disk, path: string): boolean {
+  const { isClosed: _, ...open } = disk;
   try {
-    locate(disk, path);
+    locate(open, path);
     return true;
   } catch {
     return false;
