@@ -96,6 +96,8 @@ export function operationGroup(connect: () => Fetcher): void {
     await put("dos.txt", "one\r\ntwo\r\nthree\r\n");
     await sandbox.change("edit", { path: "dos.txt", old_text: "one\ntwo\n", new_text: "1\n2\n" }, key());
     expect(await text("dos.txt")).toBe("1\r\n2\r\nthree\r\n");
+    await sandbox.change("edit", { path: "dos.txt", old_text: "\nthree", new_text: "\n3" }, key());
+    expect(await text("dos.txt")).toBe("1\r\n2\r\n3\r\n");
     await sandbox.change("edit", { path: "new/file", old_text: "", new_text: "fresh" }, key());
     expect(await text("new/file")).toBe("fresh");
     expect(
@@ -157,6 +159,19 @@ export function operationGroup(connect: () => Fetcher): void {
     );
     expect(await text("new/name")).toBe("keep\nchanged\n");
     expect(Object.keys(await everything(sandbox))).toEqual(["added/new.txt", "new/name", "upd.py"]);
+  });
+
+  test("TB-14: a patch of many long files is one answer that can be kept: further diffs are left out", async () => {
+    const { put, sandbox } = bench(connect);
+    const names = Array.from({ length: 40 }, (_, index) => `f${index}`);
+    for (const name of names) await put(name, `${"x".repeat(60)}\n`.repeat(1000));
+    const lines = names.map((name) => `*** Delete File: ${name}`);
+    const patch = ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");
+    const outcome = await sandbox.change("apply_patch", { patch }, key());
+    expect(outcome.changes.map(({ path, op }) => [path, op])).toEqual(names.map((name) => [name, "delete"]));
+    expect(outcome.changes[0]?.diff).toContain("-xxx");
+    expect(JSON.stringify(outcome).length).toBeLessThan(300_000);
+    expect(await sandbox.list(".")).toEqual([]);
   });
 
   test("TB-14: ★ a patch whose third file fails changes no file", async () => {

@@ -177,13 +177,23 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
   return [{ ...change, path: moved.to, op: "move", from: moved.from }];
 }
 
+/** Diffs as far as they fit into one answer. */
+function fitting(changes: readonly FileChange[]): FileChange[] {
+  let room = maxDiffs;
+  return changes.map(({ diff, ...change }) => {
+    if (diff === undefined || room <= 0) return change;
+    room -= diff.length;
+    return { ...change, diff };
+  });
+}
+
 function applyPatch(disk: Disk, context: ChangeContext, args: ChangeArguments["apply_patch"]): ChangeOutcome {
   const letters = { create: "A", modify: "M", delete: "D", move: "R" } as const;
   const changes = parsePatch(args.patch).flatMap((file) => applyOne(disk, context, file));
   const lines = changes.map(
     ({ op, path, from }) => `${letters[op]} ${from === undefined ? "" : `${from} -> `}${path}`,
   );
-  return { changes, message: lines.join("\n") };
+  return { changes: fitting(changes), message: lines.join("\n") };
 }
 
 function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"]): ChangeOutcome {

@@ -51,7 +51,7 @@ const withLineEnds = (text: string, crlf: boolean): string =>
 /** Replaces the one place where `oldText` stands; line ends of the file are kept (TB-13). */
 export function editText(path: string, text: string, oldText: string, newText: string): string {
   const crlf = isCrlf(text);
-  const wanted = text.includes(oldText) ? oldText : withLineEnds(oldText, crlf);
+  const wanted = withLineEnds(oldText, crlf);
   const found = places(text, wanted);
   if (found.length === 0) {
     return fail("no_match", `old_text does not occur in ${path}. ${surroundings(text, oldText)}`);
