@@ -3,9 +3,19 @@ import { describe, expect, test } from "vitest";
 import { defineEffect } from "../../src/agent/effect.ts";
 import { withEffects } from "../support/effects.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { compacted, leases, openStage, purposes, retrying, settled, talked, teamOf } from "./gate-play.ts";
+import {
+  compacted,
+  leases,
+  openStage,
+  purposes,
+  raiseWanted,
+  retrying,
+  settled,
+  talked,
+  teamOf,
+} from "./gate-play.ts";
 import type { Stage } from "./gate-play.ts";
-import { dataOf, ends } from "./play.ts";
+import { dataOf, ends, onlyAsk } from "./play.ts";
 
 /** Summaries at their provider's gate: they ask for places, wait, and report like the calls of turns (MO-29). */
 
@@ -238,6 +248,20 @@ describe("MO-28: summaries tell of their lane's health", () => {
 });
 
 describe("MO-29: a place that nobody takes is given back", () => {
+  test("MO-29 EF-37: a tree that waits for a higher limit; after the answer it asks for another", async () => {
+    const { bench, other, startAt, gate } = await waiting();
+    raiseWanted(bench);
+    expect(gate().bookings.map(({ id }) => id)).toEqual(["before", "before too"]);
+    await bench.pass(startAt - 1_000 - bench.now());
+    expect(other("meanwhile").startAt).toBe(startAt);
+    expect(other("meanwhile too").startAt).toBe(startAt);
+    bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 9_000_000 });
+    await bench.pass(1_000);
+    expect(purposes(bench)).toEqual(["turn", "turn"]);
+    await bench.pass(60_000);
+    expect(purposes(bench)).toEqual(["turn", "turn", "compaction"]);
+  });
+
   test("MO-29: a budget that is used up meanwhile", async () => {
     const stage = await talked({
       limits: { rpm: 2 },

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { exceeded } from "../../src/agent/budget-ask.ts";
 import type { Gate } from "../../src/agent/host.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { emptyGate, look, release, report, reserve, settle } from "../../src/model/gate.ts";
@@ -176,3 +177,17 @@ export const compacted = async ({ bench }: Stage): Promise<void> => {
   bench.ok("compact");
   await bench.idle();
 };
+
+/** A limit of the run is reached below it: somebody is asked for more. */
+export const raiseWanted = (bench: Bench): void =>
+  bench.change((draft) =>
+    exceeded(draft, {
+      scope: "run",
+      thread: "main",
+      kind: "tokens",
+      limit: 1,
+      spent: 1,
+      least: 2,
+      ask: true,
+    }),
+  );

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ReserveAnswer } from "../../src/model/gate.ts";
 import { scripted } from "../support/scripts.ts";
-import { openStage, yamlOf } from "./gate-play.ts";
+import { openStage, raiseWanted, yamlOf } from "./gate-play.ts";
 import type { Limits, Stage } from "./gate-play.ts";
-import { ends } from "./play.ts";
+import { ends, onlyAsk } from "./play.ts";
 
 /** A session at its provider's gate (MO-29): what it booked is used or given back, whatever becomes of it. */
 
@@ -130,4 +130,20 @@ test("MO-29 MO-38: a call that a crash cut off holds its slot no longer, though 
   await bench.pass(5_000);
   expect(ends(bench)).toEqual(["completed:end_turn"]);
   expect(gate().bookings.map(({ leaseUntil }) => leaseUntil)).toEqual([0]);
+});
+
+test("MO-29 EF-37: whose tree waits for a higher limit gives its place back, and asks for another after the answer", async () => {
+  const { bench, other, gate } = await open({ rpm: 1 });
+  const { startAt } = other("before");
+  bench.send("Go");
+  await bench.idle();
+  raiseWanted(bench);
+  expect(gate().bookings.map(({ id }) => id)).toEqual(["before"]);
+  await bench.pass(startAt + 59_000 - bench.now());
+  expect(other("meanwhile").startAt).toBe(startAt + 60_000);
+  bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 9_000_000 });
+  await bench.pass(1_000);
+  expect(bench.requests).toEqual([]);
+  await bench.pass(60_000);
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
