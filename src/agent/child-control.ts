@@ -9,6 +9,7 @@ import { shownText } from "./child-results.ts";
 import { recordOf } from "./child-start.ts";
 import { threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
+import { inboxLacks, mostWaiting } from "./inbox.ts";
 import { inputNamed } from "./inputs.ts";
 import { own } from "./own.ts";
 import { isAsking } from "./threads.ts";
@@ -16,8 +17,6 @@ import { noUsage } from "./usage.ts";
 import type { Thread } from "./state.ts";
 
 /** How a caller looks after children that it does not wait for (AG-32). */
-
-const waitingInputs = 20;
 
 /** Who has a child's task now: it may have been handed over, and over again (AG-26). */
 const currentOf = (draft: Draft, child: string): string => {
@@ -115,23 +114,23 @@ export const childrenChecked = (draft: Draft, threadId: string, call: Call, name
   else childUnknown(draft, threadId, call, named);
 };
 
+const waitingTold = {
+  inputs: `${mostWaiting.inputs} messages wait for it; let it read them`,
+  characters: `the messages that wait in this session may have ${mostWaiting.characters} characters in all; let them be read, or send less`,
+} as const;
+
 /** A message for a child's next model call; its context and work stay. */
 export const childSteered = (
   draft: Draft,
   threadId: string,
   call: Call,
-  { id: child, inbox, agent }: Thread,
+  { id: child, agent }: Thread,
   message: string,
 ): void => {
-  if (inbox.length >= waitingInputs)
-    return callRefused(
-      draft,
-      threadId,
-      call,
-      "limit",
-      `${inbox.length} messages wait for it; let it read them`,
-    );
-  messageTold(draft, child, inputNamed(draft), escapeTags(cleanText(message)));
+  const text = escapeTags(cleanText(message));
+  const lack = inboxLacks(draft, { thread: child, content: [{ type: "text", text }] });
+  if (lack !== null) return callRefused(draft, threadId, call, "limit", waitingTold[lack]);
+  messageTold(draft, child, inputNamed(draft), text);
   const state = isAsking(threadOf(draft, child)) ? "waiting" : "running";
   callAnswered(draft, threadId, call, JSON.stringify({ child, agent, state }));
 };

@@ -6,6 +6,7 @@ import { threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import type { OnBusy } from "../events.ts";
 import { toldEpisodes } from "../episodes.ts";
+import { inboxLacks, mostWaiting } from "../inbox.ts";
 import { inputAccepted, inputChanged, inputNamed, inputWithdrawn } from "../inputs.ts";
 import { own } from "../own.ts";
 import { refuse, refuseField, refuseFor } from "../problem.ts";
@@ -18,7 +19,6 @@ import { done, roomForRun, unchanged, wellFormed, write } from "./command.ts";
 import type { Answer, Archive, Command, WriteContext } from "./command.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
-const waitingInputs = 20;
 /** Bytes of a session, beyond which it takes no more inputs (RE-3). */
 const mostStored = 2 ** 30;
 
@@ -91,16 +91,24 @@ const roomForInput = ({ stored }: WriteContext): void => {
   refuse("storage_error", "this session holds 1 GiB, as much as it may; begin a new one");
 };
 
+const waitingTold = {
+  inputs: `${mostWaiting.inputs} inputs are waiting; withdraw some or wait`,
+  characters: `the inputs that wait in a session may have ${mostWaiting.characters} characters in all; withdraw some, wait, or send less`,
+} as const;
+
+/** Room to wait in; what a resting thread takes at once needs none. */
+const roomToWait = (draft: Draft, input: Input): void => {
+  if (threadOf(draft, input.thread).run === null) return;
+  const lack = inboxLacks(draft, input);
+  if (lack !== null) refuse("too_many_inputs", waitingTold[lack], { retryAfterMs: 5_000 });
+};
+
 /** Why an input cannot be taken, as a refusal; nothing is stored then. */
 const admitted = (context: WriteContext, params: Params, mode: OnBusy): Thread => {
   const { draft, rules, archive } = context;
   const thread = addressed(draft, archive, params.thread, mode);
   roomForInput(context);
   if (thread.run !== null && mode === "reject") return busy(thread);
-  if (thread.inbox.length >= waitingInputs)
-    return refuse("too_many_inputs", `${waitingInputs} inputs are waiting; withdraw some or wait`, {
-      retryAfterMs: 5_000,
-    });
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   if (problem !== null) return refuseField("output_schema_invalid", "/output_schema", problem);
   const waits = thread.inbox.some(({ id }) => id === params.id);
@@ -143,6 +151,7 @@ export const accept = (
     ...(params.light === true ? { light: true } : {}),
     ...priorOf(context, thread, params),
   };
+  roomToWait(draft, input);
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
   inputAccepted(draft, input);
   if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
@@ -188,7 +197,12 @@ export const withdraw: Command = write(z.strictObject({ input: z.string() }), (c
 const editSchema = z.strictObject({
   input: z.string(),
   content: contentSchema.optional(),
-  place: z.int().min(0).max(waitingInputs).optional().describe("Position among the waiting inputs, from 0."),
+  place: z
+    .int()
+    .min(0)
+    .max(mostWaiting.inputs)
+    .optional()
+    .describe("Position among the waiting inputs, from 0."),
 });
 
 /** An edit or a move of a waiting input; `If-Match` holds the version it was read with. */
@@ -205,6 +219,7 @@ export const editInput: Command = write(editSchema, (context, { input: id, conte
     ...(content === undefined ? {} : { content: takenContent(context, input.thread, content) }),
     ...(place === undefined ? {} : { place }),
   };
+  if (change.content !== undefined) roomToWait(context.draft, { ...input, content: change.content });
   return done(context.draft, inputChanged(context.draft, input, change));
 });
 
