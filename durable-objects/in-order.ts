@@ -9,3 +9,12 @@ export const inOrder = <A extends unknown[], T>(
     return result;
   };
 };
+
+/** One for all who ask for it while it works. */
+export const shared = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let running: Promise<T> | null = null;
+  return () =>
+    (running ??= work().finally(() => {
+      running = null;
+    }));
+};

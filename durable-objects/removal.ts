@@ -4,6 +4,7 @@ import type { Session } from "../src/agent/state.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import type { Clock } from "./clock.ts";
+import { shared } from "./in-order.ts";
 import { logFailure } from "./log.ts";
 import { safeStorage } from "./safe-storage.ts";
 import { within } from "./within.ts";
@@ -94,14 +95,15 @@ export const createRemoval = (
   outside: () => Outside,
 ): Removal => {
   const { sql } = storage;
-  let trying: Promise<boolean> | null = null;
 
   const left = (): Left | null =>
     tablesOf(sql).includes("removal")
       ? sql.exec<Left & Record<string, SqlStorageValue>>("SELECT * FROM removal").one()
       : null;
 
-  const tried = async (rest: Left): Promise<boolean> => {
+  const tried = shared(async () => {
+    const rest = left();
+    if (rest === null) return true;
     const pause = Math.min(longestPause, firstPause * 2 ** Math.min(rest.tries, 20));
     clock.reset(rest.tries < mostTries ? Date.now() + pause : null);
     sql.exec("UPDATE removal SET tries = tries + 1");
@@ -111,19 +113,10 @@ export const createRemoval = (
     clock.reset(null);
     await gone;
     return true;
-  };
-
-  const over = async (): Promise<boolean> => {
-    const rest = left();
-    if (rest === null) return true;
-    trying ??= tried(rest).finally(() => {
-      trying = null;
-    });
-    return (await within(trying)) === true;
-  };
+  });
 
   return {
-    over,
+    over: async () => left() === null || (await within(tried())) === true,
     vacant: () => {
       if (left() !== null) throw new ProblemError(leftover);
     },

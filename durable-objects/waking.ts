@@ -8,7 +8,7 @@ import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { archiveOf, createMeter, noArchive } from "./archive.ts";
 import type { IndexReport } from "./index-report.ts";
-import { inOrder } from "./in-order.ts";
+import { inOrder, shared } from "./in-order.ts";
 import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
 import { load } from "./load.ts";
@@ -85,6 +85,13 @@ const survivedIn =
     return cell.live === live;
   };
 
+/** Loads the session, once for all who come meanwhile: what another had read might be old, or removed, when its engine came. */
+const loadedIn = (parts: WakingParts, cell: Cell, create: Create): Waking["wake"] =>
+  shared(async () => {
+    const stored = load(parts.storage.sql);
+    return stored && (cell.live = create(await engineOf(parts, stored), stored, stored));
+  });
+
 export const createWaking = (parts: WakingParts): Waking => {
   const { storage, clock } = parts;
   const { sql } = storage;
@@ -112,14 +119,11 @@ export const createWaking = (parts: WakingParts): Waking => {
     const own = { storage, log, now: Date.now, engine, failed, committing };
     return createLive({ ...parts, ...ofTeam(parts), ...own }, stored, initial);
   };
+  const loaded = loadedIn(parts, cell, create);
   const wake = async (): Promise<Live | null> => {
     if (cell.live !== null || !exists(sql)) return cell.live;
     migrate(storage);
-    const stored = load(sql);
-    if (stored === null) return null;
-    const engine = await engineOf(parts, stored);
-    cell.live ??= create(engine, stored, stored);
-    return cell.live;
+    return loaded();
   };
   /** The engine of this session, and the session awake with it: it may have been dropped while its engine came. */
   const ready = async ({ op }: SessionCall): Promise<Engine> => {

@@ -74,7 +74,7 @@ test("RE-P14: a session that never used its sandbox does not ask for it when it 
   expect(await session.peek()).toEqual(gone);
 });
 
-type Method = "index" | "wasDeleted";
+type Method = "index" | "wasDeleted" | "definition";
 type Work = (...args: unknown[]) => Promise<unknown>;
 
 /** Has the team's object do one of its methods otherwise, until the answer is called. */
@@ -94,16 +94,17 @@ const teamWith = async (method: Method, otherwise: (there: Work) => Work): Promi
 const teamAway = (method: Method = "index"): Promise<() => void> =>
   teamWith(method, () => () => Promise.reject(new Error("the team is away")));
 
-/** Has it answer late, by so many milliseconds. */
-const teamSlow = (method: Method, ms: number): Promise<() => void> =>
-  teamWith(
-    method,
-    (there) =>
-      async function (this: unknown, ...args) {
-        await scheduler.wait(ms);
-        return there.apply(this, args);
-      },
-  );
+/** Has it answer late, by so many milliseconds; each answer after the first by so many more. */
+const teamSlow = (method: Method, ms: number, more = 0): Promise<() => void> =>
+  teamWith(method, (there) => {
+    let late = ms;
+    return async function (this: unknown, ...args) {
+      const mine = late;
+      late += more;
+      await scheduler.wait(mine);
+      return there.apply(this, args);
+    };
+  });
 
 const isListed = async ({ id }: Session): Promise<boolean> =>
   JSON.stringify((await api("GET", "/sessions?limit=200")).body).includes(id);
@@ -211,4 +212,20 @@ test("RE-P14 RE-P1: a session that is created while the one of its ref is being 
   const second = await open("crossing");
   await second.crash();
   expect(await isThere(second)).toBe(true);
+});
+
+test("RE-P14 CF-32: who looks at a session of an older revision while it is deleted finds nothing", async () => {
+  const session = await open("cold");
+  await session.quiet();
+  await session.evict();
+  await session.sql("UPDATE threads SET state = json_set(state, '$.session.revision', 'r_older')");
+  const back = await teamSlow("definition", 50, 150);
+  const deleted = session.call("DELETE");
+  await scheduler.wait(20);
+  const watch = session.watch().catch(() => null);
+  expect((await deleted).status).toBe(204);
+  await watch;
+  back();
+  expect((await session.call("GET")).status).toBe(404);
+  expect((await open("cold")).id).toBe(session.id);
 });
