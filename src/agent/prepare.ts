@@ -9,7 +9,7 @@ import type { EffectCall, EffectQuestion, EffectReply, EffectResult } from "./ef
 import { checkedResult } from "./effect-result.ts";
 import { contextOf, effectFailed, effectState } from "./effects.ts";
 import type { Outside } from "./outside.ts";
-import { preparingOf } from "./preparing.ts";
+import { callLost, preparingOf } from "./preparing.ts";
 import { effectAnswered } from "./turns.ts";
 
 /** One effect that needs a model or a person, from the stored `preparing` to its stored edits. */
@@ -71,8 +71,13 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
     end.resolve({ kind: "paused" });
     return new Promise<T>(() => {});
   };
-  /** One at a time: a wait of one pauses them all. */
   let last: Promise<unknown> = Promise.resolve();
+  /** One at a time: a wait of one pauses them all. */
+  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
+    const next = last.then(run);
+    last = next.catch(() => {});
+    return next;
+  };
   const completed = async (call: EffectCall): Promise<EffectReply> => {
     if (signal.aborted) return pausing<EffectReply>(null);
     watch.pause();
@@ -86,12 +91,8 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
     force: phase.force,
     now: host.now(),
     signal,
-    complete: (call) => {
-      const next = last.then(() => completed(call));
-      last = next.catch(() => {});
-      return next;
-    },
-    ask: (question) => pausing(asked(outside, work, question)),
+    complete: (call) => inTurn(() => completed(call)),
+    ask: (question) => inTurn(() => pausing(asked(outside, work, question))),
   });
   signal.addEventListener("abort", () => end.resolve({ kind: "paused" }), { once: true });
   watch.go();
@@ -107,7 +108,10 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
   return ended;
 };
 
-/** Runs the effect, or fetches the briefing, that the state says is at work, and stores what it gives back unless it came too late. */
+/**
+ * Runs the effect, or fetches the briefing, that the state says is at work, and stores what it gives back unless it came
+ * too late. A call that it did not wait for is broken off (EF-39).
+ */
 export const prepare = async (outside: Outside, threadId: string): Promise<void> => {
   if (preparingOf(outside.host.read().threads[threadId]?.run ?? null)?.effect === briefing)
     return brief(outside, threadId);
@@ -117,8 +121,10 @@ export const prepare = async (outside: Outside, threadId: string): Promise<void>
   if (end.kind === "paused") return;
   settled(outside, work, (draft) => {
     const { bound, thread } = work;
+    callLost(draft, threadId, "cancelled");
     if (end.kind === "result") effectAnswered(draft, threadId, bound, thread.chat, end.result);
     else if (!effectFailed(draft, threadId, bound, end.error))
       effectAnswered(draft, threadId, bound, thread.chat, {});
   });
+  outside.stop.ask();
 };
