@@ -1,9 +1,10 @@
-import type { Json, ResultStatus } from "../chat/message.ts";
+import type { Json, ResultStatus, ToolCallPart } from "../chat/message.ts";
 import { synthesised } from "../chat/results.ts";
 import { callRefused, callResult } from "./call-result.ts";
 import { agentOf, changeCall, changeRun, emit, headAfter, threadOf } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import type { Ask, Decision } from "./events.ts";
+import { grantsOf } from "./grants.ts";
 import { callEnded, callParked, findCall } from "./outcomes.ts";
 import { limitOfKey } from "./budget-types.ts";
 import type { Reached } from "./budget-types.ts";
@@ -142,6 +143,22 @@ const limitOf = ({ thread, budget }: Ask): Pick<Reached, "scope" | "thread" | "k
   kind: limitOfKey(budget?.kind),
 });
 
+/** The verdict again, on the newest rules and grants, and on the arguments as they would run (TB-6). */
+export const judgedAgain = (draft: Draft, threadId: string, call: ToolCallPart): CallPlan =>
+  agentOf(draft, threadId).judge(call, grantsOf(draft), threadOf(draft, threadId).depth);
+
+/**
+ * What an approval comes to: a deny that came in the meantime beats it, and what rules close to the call now stays closed.
+ * A call whose agent the deployment lacks waits for it: nothing but that forbids it (CF-34).
+ */
+export const approved = (draft: Draft, { thread }: Ask, { call, plan }: Call): AnswerEffect => {
+  if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
+  const { verdict, by, closed } = judgedAgain(draft, thread, call);
+  if (verdict === "deny")
+    return { do: "settle", status: "denied", text: `denied: a rule forbids this call (${by})` };
+  return { do: "start", changed: closed === undefined ? {} : { plan: { ...plan, closed } } };
+};
+
 /** Nobody raised the limit: the run stops (SE-28). */
 const raiseRefused = (draft: Draft, ask: Ask): Json => {
   raiseClosed(draft, ask);
@@ -150,18 +167,23 @@ const raiseRefused = (draft: Draft, ask: Ask): Json => {
   return "stop";
 };
 
+const approvalDefault = (draft: Draft, ask: Ask): AnswerEffect => {
+  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
+  return onTimeout === "approve" && call !== null
+    ? approved(draft, ask, call)
+    : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
+};
+
 /** What an ask's call gets when nobody answers (SE-28). */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
   if (ask.kind === "budget") return raiseRefused(draft, ask);
   if (preparingTold(draft, ask, null)) return "continue";
   const agent = agentOf(draft, ask.thread);
   if (ask.kind === "approval") {
-    if (agent.approvalTimeout(ask.approval?.rule ?? "").onTimeout === "approve") {
-      changeCall(draft, ask.thread, ask.call, cleared);
-      return "approve";
-    }
-    settle(draft, ask, "denied", "denied: nobody approved this call in time.");
-    return "deny";
+    const effect = approvalDefault(draft, ask);
+    applied(draft, ask, effect);
+    return effect.do === "start" ? "approve" : "deny";
   }
   if (ask.kind !== "question") {
     settle(draft, ask, "error", "timeout: no result came from the client in time.");
@@ -193,10 +215,27 @@ export const askExpired = (draft: Draft, ask: Ask): void => {
 export type AnswerEffect =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
   /** The call may run, as written or as the approver changed it. */
-  | { readonly do: "start"; readonly edited: { readonly args: string; readonly plan: CallPlan } | null }
+  | { readonly do: "start"; readonly changed: Partial<Pick<Call, "edited" | "plan">> }
   /** The limit in its own unit: tokens, 10⁻⁹ USD, milliseconds, calls, turns. */
   | { readonly do: "raise"; readonly limit: number }
   | { readonly do: "default" };
+
+const applied = (draft: Draft, ask: Ask, effect: AnswerEffect): void => {
+  switch (effect.do) {
+    case "settle":
+      settle(draft, ask, effect.status, effect.text);
+      return;
+    case "start":
+      changeCall(draft, ask.thread, ask.call, { ...cleared, ...effect.changed });
+      return;
+    case "raise":
+      raiseClosed(draft, ask);
+      raised(draft, limitOf(ask), effect.limit);
+      return;
+    case "default":
+      applyDefault(draft, ask);
+  }
+};
 
 /** The first valid answer to an open ask (SE-29); `body` is kept to tell a repeat from a second answer. */
 export const askAnswered = (
@@ -215,21 +254,5 @@ export const askAnswered = (
     { ask: ask.id, decision, by, edited: decision === "edit" },
     placeOf(ask),
   );
-  switch (effect.do) {
-    case "settle":
-      settle(draft, ask, effect.status, effect.text);
-      return;
-    case "start":
-      changeCall(draft, ask.thread, ask.call, {
-        ...cleared,
-        ...(effect.edited === null ? {} : { edited: effect.edited.args, plan: effect.edited.plan }),
-      });
-      return;
-    case "raise":
-      raiseClosed(draft, ask);
-      raised(draft, limitOf(ask), effect.limit);
-      return;
-    case "default":
-      applyDefault(draft, ask);
-  }
+  applied(draft, ask, effect);
 };

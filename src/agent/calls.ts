@@ -1,6 +1,6 @@
 import type { ToolResultPart } from "../chat/message.ts";
 import { synthesised, textResult } from "../chat/results.ts";
-import { opened } from "./asks.ts";
+import { judgedAgain, opened } from "./asks.ts";
 import {
   agentOf,
   callsOfRun,
@@ -45,7 +45,19 @@ export const callsStarted = (
   }
 };
 
-const startCall = (draft: Draft, threadId: string, call: Call, request: (call: Call) => void): void => {
+/** A call that has to ask, judged anew at its turn: while it waited, a grant may have come that covers it (TB-9). */
+const judgedAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
+  const { plan: before, approved: isApproved, attempts } = call;
+  if (before.verdict !== "ask" || isApproved || attempts > 0) return call;
+  if (agentOf(draft, threadId).missing !== null) return call;
+  const plan = judgedAgain(draft, threadId, call.call);
+  if (plan.verdict === "ask") return call;
+  changeCall(draft, threadId, call.call.id, { plan });
+  return { ...call, plan };
+};
+
+const startCall = (draft: Draft, threadId: string, given: Call, request: (call: Call) => void): void => {
+  const call = judgedAtTurn(draft, threadId, given);
   const { plan } = call;
   const id = call.call.id;
   if (plan.refusal !== undefined) {

@@ -3,18 +3,17 @@ import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import { clockTicked } from "../advance.ts";
-import { askAnswered } from "../asks.ts";
+import { approved, askAnswered, judgedAgain } from "../asks.ts";
 import type { AnswerEffect } from "../asks.ts";
-import { agentOf, threadOf } from "../draft.ts";
+import { threadOf } from "../draft.ts";
 import type { Draft } from "../draft.ts";
 import type { QuestionSpec } from "../../tools/define-tool.ts";
 import type { Ask } from "../events.ts";
-import { grantsOf } from "../grants.ts";
 import { findCall } from "../outcomes.ts";
 import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
-import type { Call, CallPlan } from "../call.ts";
+import type { Call } from "../call.ts";
 import { answeredRaise, raisesAnswered } from "./budget.ts";
 import { answerInvalid, done, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
@@ -70,27 +69,12 @@ const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
   };
 };
 
-/** The verdict again, on the newest rules and grants, and on the arguments as they would run. */
-const judged = (draft: Draft, ask: Ask, call: Call, args: string): CallPlan => {
-  const { depth } = threadOf(draft, ask.thread);
-  return agentOf(draft, ask.thread).judge({ name: call.call.name, args }, grantsOf(draft), depth);
-};
-
-/** A call whose agent the deployment lacks waits for it: nothing but that forbids it (CF-34). */
-const approved = (draft: Draft, ask: Ask, call: Call): AnswerEffect => {
-  if (agentOf(draft, ask.thread).missing !== null) return { do: "start", edited: null };
-  const plan = judged(draft, ask, call, call.call.args);
-  return plan.verdict === "deny"
-    ? { do: "settle", status: "denied", text: `denied: a rule forbids this call (${plan.by})` }
-    : { do: "start", edited: null };
-};
-
 const edited = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerEffect => {
   if (input === undefined) return answerInvalid("/input", "give the changed arguments");
   const args = JSON.stringify(input);
-  const plan = judged(draft, ask, call, args);
+  const plan = judgedAgain(draft, ask.thread, { ...call.call, args });
   if (plan.refusal !== undefined) return answerInvalid("/input", plan.refusal.text);
-  return { do: "start", edited: { args, plan } };
+  return { do: "start", changed: { edited: args, plan } };
 };
 
 const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): AnswerEffect => {
@@ -154,16 +138,9 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
     // To repeat what a crash interrupted is allowed by nothing but its own answer (SE-32).
     if (other.kind !== "approval" || waiting === null || waiting.attempts > 0) continue;
-    const plan = judged(draft, other, waiting, waiting.call.args);
-    if (plan.verdict === "allow")
-      askAnswered(
-        draft,
-        other,
-        "approve",
-        principal.by,
-        { decision: "approve" },
-        { do: "start", edited: null },
-      );
+    if (judgedAgain(draft, other.thread, waiting.call).verdict !== "allow") continue;
+    const effect = approved(draft, other, waiting);
+    askAnswered(draft, other, "approve", principal.by, { decision: "approve" }, effect);
   }
 };
 
