@@ -193,7 +193,7 @@ export const createDriver = (host: Host): Driver => {
     stop: (removed = false) => {
       stopped = true;
       works.drop();
-      if (removed) places.review({ id: host.read().id, threads: {} });
+      if (removed) places.leave();
     },
   };
 };

@@ -20,6 +20,8 @@ export interface Places {
   readonly ended: (lane: Lane, id: string, outcome: Omit<Settlement, "model">) => void;
   /** Gives back what the state does not want any more. */
   readonly review: (session: Pick<Session, "id" | "threads">) => void;
+  /** The session is removed: gives all back, also what is being asked for. */
+  readonly leave: () => void;
 }
 
 type Place = Pick<GatePlace, "provider" | "id">;
@@ -71,6 +73,18 @@ export const createPlaces = (host: Host): Places => {
   /** Places that no call uses yet. */
   const unused = new Map(placesIn(host.read(), awaitedBy).map((place) => [keyOf(place), place]));
   let lost = Object.values(threads).filter((thread) => takenBy({ id }, thread) !== null);
+  let removed = false;
+  const review: Places["review"] = (session) => {
+    for (const thread of lost) slotFreed(host, thread);
+    lost = [];
+    if (unused.size === 0) return;
+    const wanted = new Set([...placesIn(session, awaitedBy), ...placesIn(session, takenBy)].map(keyOf));
+    for (const [key, place] of unused) {
+      if (wanted.has(key)) continue;
+      host.gate(place.provider).release(place.id);
+      unused.delete(key);
+    }
+  };
   return {
     ask: async ({ provider, gate }, request) => {
       if (gate === null) return { status: "booked", startAt: 0 };
@@ -78,21 +92,16 @@ export const createPlaces = (host: Host): Places => {
       unused.delete(keyOf(place));
       const answer = await host.gate(provider).reserve({ ...request, ...gate });
       if (answer.status !== "rate_limited") unused.set(keyOf(place), place);
+      if (removed) review({ id, threads: {} });
       return answer;
     },
     used: ({ provider }, call) => void unused.delete(keyOf({ provider, id: call })),
     ended: ({ provider, model, gate }, call, outcome) =>
       host.gate(provider).ended(call, gate !== null, { model, ...outcome }),
-    review: (session) => {
-      for (const thread of lost) slotFreed(host, thread);
-      lost = [];
-      if (unused.size === 0) return;
-      const wanted = new Set([...placesIn(session, awaitedBy), ...placesIn(session, takenBy)].map(keyOf));
-      for (const [key, place] of unused) {
-        if (wanted.has(key)) continue;
-        host.gate(place.provider).release(place.id);
-        unused.delete(key);
-      }
+    review,
+    leave: () => {
+      removed = true;
+      review({ id, threads: {} });
     },
   };
 };

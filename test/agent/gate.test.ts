@@ -102,6 +102,15 @@ test("MO-29 RE-P14: a session that is deleted while it waits gives its place bac
   expect(other("behind").startAt).toBe(startAt + 60_000);
 });
 
+test("MO-29 RE-P14: a session that is deleted while the gate is asked gives its place back", async () => {
+  const { bench, gate } = await open({ max_concurrent: 1 });
+  bench.send("Go");
+  bench.ok("delete");
+  await bench.steps();
+  expect(bench.requests).toEqual([]);
+  expect(gate().bookings).toEqual([]);
+});
+
 test("MO-29 RE-P14: a session that is deleted under way frees its slot", async () => {
   const { bench, gate } = await open({ max_concurrent: 1 });
   bench.hold = true;
