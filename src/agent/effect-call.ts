@@ -13,6 +13,7 @@ import type { EffectCall, EffectReply } from "./effect.ts";
 import { digest, isCurrent, memoOf, settled } from "./effect-work.ts";
 import type { Work } from "./effect-work.ts";
 import { drawn, withLease } from "./lease.ts";
+import { inputDoubted } from "./input-doubt.ts";
 import { ledgered } from "./ledger.ts";
 import { made, placeFor } from "./model-call.ts";
 import type { ModelCall } from "./model-call.ts";
@@ -40,6 +41,9 @@ interface Try {
   /** From 1. */
   readonly attempt: number;
 }
+
+/** Estimated tokens of its request. */
+const tokensOf = ({ system, prompt }: EffectCall): number => estimateText(system) + estimateText(prompt);
 
 const laneOf = ({ bound, agent, run }: Work): Lane | undefined => callLane(agent, run, bound.lane);
 
@@ -155,6 +159,7 @@ const replied = (outside: Outside, each: Try, reply: Completion): Tried => {
   const error = call.refuse?.(text, reply.finish) ?? null;
   const book = (draft: Draft): void => {
     finished(draft, threadId, reply);
+    inputDoubted(draft, threadId, reply, tokensOf(call));
     booked(draft, each, { ...reply, outcome: "ok", ms: reply.totalMs });
   };
   if (error !== null)
@@ -252,8 +257,7 @@ export const called = async (outside: Outside, work: Work, call: EffectCall): Pr
   const lane = laneOf(work);
   if (lane === undefined) return { ok: false, error: "the agent has no model", attempts: 0 };
   const each: Try = { work, call, key, lane, attempt: triesOf(known) + 1 };
-  const input = estimateText(system) + estimateText(prompt);
-  const wanted = wantedOn(lane, input, Math.min(maxTokens, lane.maxOutput));
+  const wanted = wantedOn(lane, tokensOf(call), Math.min(maxTokens, lane.maxOutput));
   const covered = await callCovered(outside, each, wanted);
   if (covered === "covered") return tried(outside, each);
   if (covered === null) return null;

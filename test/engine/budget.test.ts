@@ -186,6 +186,15 @@ test("MO-35: honest figures, short inputs and missing reports raise no doubt", a
   expect((await wired(null)).doubts()).toEqual([]);
 });
 
+test("MO-35: a summary whose input was cut is suspected, too", async () => {
+  const { bench, doubts } = await wired(reported(9_000));
+  fake.play(() => ({ speech: { pieces: [{ text: "A summary." }], usage: reported(2_000) } }));
+  bench.ok("compact");
+  await bench.idle();
+  expect(bench.requests.at(-1)?.context.purpose).toBe("compaction");
+  expect(doubts()).toHaveLength(1);
+});
+
 test("MO-35: results that an effect has shortened count as they were shown, so an honest server is not suspected", async () => {
   const big = defineTool({
     name: "big",
