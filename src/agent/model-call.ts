@@ -64,7 +64,7 @@ const failed = ({ provider, model }: Lane, error: unknown): Outcome => {
 };
 
 const endOf = (outcome: Outcome): Pick<Settlement, "code" | "usage" | "holdUntil"> => {
-  if (!outcome.ok) return { code: outcome.failure.code, usage: null };
+  if (!outcome.ok) return { code: outcome.failure.code, usage: null, holdUntil: outcome.failure.holdUntil };
   const { usage, holdUntil } = outcome.reply;
   return { code: "ok", usage, holdUntil };
 };

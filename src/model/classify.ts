@@ -4,7 +4,7 @@ import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
 import { isOverflow } from "./overflow.ts";
-import { retryAfterMs, shouldRetry, toldWait } from "./rate-headers.ts";
+import { holdUntil, retryAfterMs, shouldRetry, toldWait } from "./rate-headers.ts";
 import type { HeaderSource } from "./rate-headers.ts";
 
 /** An error answer: an HTTP response that is no reply, or an error inside a stream (then `status` is absent or 200). */
@@ -158,11 +158,13 @@ export const classify = (answer: ErrorAnswer, origin: Origin, now: number): Mode
   const told = tellOf(answer.body);
   const code = codeOf(told, status);
   const wait = waitOf(headers, told, now);
+  const held = holdUntil(headers, now);
   const override = code === "context_overflow" ? undefined : shouldRetry(headers);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id");
   return modelError(code, origin, messageOf(code, told, status), {
     ...(status !== undefined && { status }),
     ...(wait !== undefined && { retryAfterMs: wait }),
+    ...(held !== undefined && { holdUntil: held }),
     ...(override !== undefined && { retryable: override }),
     ...(requestId !== null && { requestId: requestId.slice(0, 100) }),
   }).failure;

@@ -21,6 +21,8 @@ export interface ModelFailure {
   readonly code: ModelErrorCode;
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
+  /** Until when the provider's rate headers ask later calls to wait (MO-30), milliseconds since the epoch. */
+  readonly holdUntil?: number;
   readonly status?: number;
   readonly provider: string;
   readonly model: string;

@@ -40,3 +40,38 @@ test("MO-29 MO-27: with a fallback it goes there after that wait", async () => {
   expect(bench.now() - began).toBeLessThanOrEqual(30_000);
   expect(dataOf(bench, "provider_failover")).toMatchObject([{ code: "rate_limited" }]);
 });
+
+test("MO-30: the rate headers of a refusal hold the calls of all sessions back", async () => {
+  const at = 1_700_000_000_000;
+  let calls = 0;
+  const stage = await openStage(
+    `
+providers:
+  - name: script
+    kind: openai-compatible
+    base_url: "https://near.example/v1"
+    api_key: k
+    model: small
+    context_window: 128000
+    rate_limit: { rpm: 100 }
+agents:
+  - { name: tester, effects: [] }`,
+    { rpm: 100 },
+    {
+      extras: {
+        now: () => at,
+        fetch: async () => {
+          calls += 1;
+          const headers = { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "30s" };
+          return new Response("{}", { status: 429, headers: { ...headers, "retry-after": "1" } });
+        },
+      },
+    },
+  );
+  stage.bench.send("Go");
+  await stage.bench.idle();
+  expect(calls).toBe(1);
+  expect(stage.other("behind").startAt).toBe(at + 30_000);
+  await stage.bench.pass(2_000);
+  expect(calls).toBe(1);
+});
