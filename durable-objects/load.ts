@@ -6,7 +6,7 @@ import { unpackHistory } from "../src/agent/history.ts";
 import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
-import type { Call } from "../src/agent/call.ts";
+import { loadOutcome } from "./outcomes.ts";
 import {
   askOrder,
   blobOf,
@@ -117,12 +117,6 @@ const freshRun = {
   overflows: 0,
   compact: null,
   wants: [],
-};
-
-const loadOutcome = (sql: SqlStorage, thread: string, call: string): Call["outcome"] => {
-  const query = "SELECT call AS id, json FROM outcomes WHERE thread = ? AND call = ?";
-  const [found = null] = valuesOf(sql, (id) => blobOf.outcome(thread, id), query, thread, call);
-  return found as Call["outcome"];
 };
 
 const loadRun = (

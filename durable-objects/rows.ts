@@ -97,7 +97,7 @@ export const blobOf = {
 } as const;
 
 /** Begins a row whose JSON stands in pieces; no other JSON begins so. */
-const apart = '{"apart":true';
+export const apart = '{"apart":true';
 
 /** What stands in a row: a long JSON gets pieces, and only what queries ask of it stays. */
 export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: object = {}): string => {

@@ -4,10 +4,10 @@ import type { Transition } from "../src/agent/draft.ts";
 import type { Ask } from "../src/agent/events.ts";
 import type { Told } from "../src/agent/lines.ts";
 import type { Input, Session, Thread } from "../src/agent/state.ts";
-import type { Call } from "../src/agent/call.ts";
 import { taskNumber } from "../src/agent/board.ts";
 import { writeChildren } from "./children.ts";
 import { writeEntries } from "./entries.ts";
+import { deleteOutcomes, writeOutcomes } from "./outcomes.ts";
 import {
   blobOf,
   externalBlob,
@@ -72,9 +72,6 @@ const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Se
   if (external !== undefined && before?.external !== external) writeBlob(sql, externalBlob, external.text);
 };
 
-const doneCalls = (thread: Thread | undefined): readonly Call[] =>
-  thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
-
 /** Where a commit is written, with the texts of its new messages as far as its events have them. */
 interface To {
   readonly sql: SqlStorage;
@@ -99,17 +96,6 @@ const rowChanged = (before: Place, { thread, session }: Place): boolean =>
   !sameInbox(before.thread.inbox, thread.inbox) ||
   restChanged(before.thread, thread, threadRest) ||
   (thread.id === "main" && restChanged(before.session, session, sessionRest));
-
-const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {
-  const done = doneCalls(thread);
-  if (done.length === 0) return;
-  const known = new Set(doneCalls(before).map(({ call }) => call.id));
-  for (const { call, outcome } of done) {
-    if (known.has(call.id)) continue;
-    const json = rowJson(sql, blobOf.outcome(thread.id, call.id), JSON.stringify(outcome));
-    sql.exec("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", thread.id, call.id, json);
-  }
-};
 
 const writeTurn = `INSERT INTO turns (thread, json, history) VALUES (?, ?, ?)
   ON CONFLICT (thread) DO UPDATE SET json = excluded.json, history = excluded.history`;
@@ -137,7 +123,7 @@ const leaveThread = (to: To, before: Thread | undefined, { id, chat }: Thread): 
   writeChat(to, id, before?.chat ?? [], chat);
   sql.exec("DELETE FROM threads WHERE id = ?", id);
   sql.exec("DELETE FROM turns WHERE thread = ?", id);
-  sql.exec("DELETE FROM outcomes WHERE thread = ?", id);
+  deleteOutcomes(sql, id);
 };
 
 const writeMessage = ({ sql, messages }: To, thread: string, message: Message): void => {
