@@ -540,6 +540,10 @@ test("CF-25 TB-7: a permission rule that could never match is an error, one for 
     "config/acme/team.yaml:11:32 error invalid_value permissions.rules[0].match: file tools see paths relative to the workspace, so this never matches\n  write it like src/** or src/*.ts",
     "config/acme/team.yaml:12:30 error invalid_value permissions.rules[1].match: file tools see paths relative to the workspace, so this never matches\n  write it like src/** or src/*.ts",
   ]);
+  for (const match of ["infra/", "infra//x"])
+    expect(await rules(`tool: fs_write, match: ${match}`)).toEqual([
+      "config/acme/team.yaml:11:32 error invalid_value permissions.rules[0].match: file tools see paths relative to the workspace, so this never matches\n  write it like src/** or src/*.ts",
+    ]);
   expect(
     await rules(
       "tool: pick_a_color",

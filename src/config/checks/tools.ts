@@ -136,7 +136,7 @@ type Rule = Draft["sections"]["permissions"]["rules"][number];
 
 const fileToolboxes = ["filesystem", "search"];
 
-const leadsOut = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)/.test(pattern);
+const namesNoPath = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)|\/\/|\/$/.test(pattern);
 
 /** A name near a tool's is a slip; any other may be a tool that a client brings along (TB-38). */
 const checkRule = (draft: Draft, path: Path, { tool, match }: Rule, known: Known): void => {
@@ -147,7 +147,7 @@ const checkRule = (draft: Draft, path: Path, { tool, match }: Rule, known: Known
     const hint = `did you mean "${near}"?`;
     draft.report("unknown_tool", [...path, "tool"], `there is no tool "${tool}"`, { hint });
   }
-  if (match === undefined || !leadsOut(match) || named.length === 0) return;
+  if (match === undefined || !namesNoPath(match) || named.length === 0) return;
   const fileTools = fileToolboxes.flatMap((name) => draft.toolboxes.get(name) ?? []);
   if (!named.every((name) => fileTools.includes(name))) return;
   const message = "file tools see paths relative to the workspace, so this never matches";
