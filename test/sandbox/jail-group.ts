@@ -210,6 +210,27 @@ export function jailGroup(connect: () => Fetcher): void {
     expect((await sandbox.list("b")).map(({ name }) => name)).toEqual(["near", "x"]);
   });
 
+  test("TB-7: no folder is made on the way that is closed to a request", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("lib/x", "1");
+    const before = await everything(sandbox);
+    const bound = sandbox.closing(["a/infra"]);
+    const deep = { source: "lib", destination: "a/infra/b/c" };
+    const made = [
+      bound.change("mkdir", { path: "a/infra/b" }, key()),
+      bound.write("a/infra/b/x", "x", key()),
+      bound.change("edit", { path: "a/infra/x", old_text: "", new_text: "x" }, key()),
+      bound.change("copy", deep, key()),
+      bound.change("move", deep, key()),
+      bound.change("copy", { ...deep, source: "lib/x" }, key()),
+    ];
+    expect(await Promise.all(made.map(codeOf))).toEqual(made.map(() => "path_not_writable"));
+    expect(await everything(sandbox)).toEqual(before);
+    await bound.change("mkdir", { path: "a/b/infra/c" }, key());
+    await put("a/infra/x", "there");
+    expect(await codeOf(bound.write("a/infra/b/x", "x", key()))).toBe("none");
+  });
+
   test("TB-31: writable paths bind commands: redirections, mv, cp, links, hard links, editors", async () => {
     const { put, run, sandbox } = bench(connect);
     await put("src/a", "a\n");

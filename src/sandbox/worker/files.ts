@@ -161,12 +161,20 @@ export function addEntry(
   return entry;
 }
 
-/** Makes missing folders; the id of the last one. */
-export function makeFolders(disk: Disk, folder: number, names: readonly string[], writer: string): number {
-  return names.reduce(
-    (parent, name) => addEntry(disk, parent, name, { type: "directory", mode: 0o755, writer }).id,
-    folder,
-  );
+/** Refuses a physical path that is closed to this request. */
+export function checkClosed(disk: Disk, path: string): void {
+  if (disk.isClosed?.(path) !== true) return;
+  const why = `a permission rule holds for ${path}, which this call would act on as well`;
+  fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
+}
+
+/** Makes the folders that a place misses above its last name; the id of the lowest. */
+export function makeParents(disk: Disk, { path, folder, missing }: Place, writer: string): number {
+  const segments = path.split("/");
+  return missing.slice(0, -1).reduce((parent, name, index) => {
+    checkClosed(disk, joined(...segments.slice(0, segments.length - missing.length + index + 1)));
+    return addEntry(disk, parent, name, { type: "directory", mode: 0o755, writer }).id;
+  }, folder);
 }
 
 function replaceContent(disk: Disk, before: Entry, bytes: Uint8Array, changed: Partial<Entry>): Entry {
@@ -193,7 +201,7 @@ export function putFile(
   checkSpace(disk, place.path, bytes.length, sizeBefore);
   const changed = { size: bytes.length, sha256, writer };
   const add = (): Entry => {
-    const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer);
+    const folder = makeParents(disk, place, writer);
     return addEntry(disk, folder, place.missing.at(-1) ?? "", { type: "file", mode: 0o644, ...changed });
   };
   const entry = before === null ? add() : replaceContent(disk, before, bytes, changed);

@@ -3,12 +3,13 @@ import { isProtected, mayWrite } from "../writable.ts";
 import { fail } from "./errors.ts";
 import {
   addEntry,
+  checkClosed,
   children,
   contentOf,
   freshId,
   grow,
   joined,
-  makeFolders,
+  makeParents,
   putEntry,
   putFile,
   root,
@@ -64,13 +65,6 @@ function dropRow(disk: Disk, entry: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
 }
 
-/** Refuses a physical path that is closed to this request. */
-function checkClosed(disk: Disk, path: string): void {
-  if (disk.isClosed?.(path) !== true) return;
-  const why = `a permission rule holds for ${path}, which this call would act on as well`;
-  fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
-}
-
 /** Refuses what this writer may not change, and what others changed unseen. */
 function checkChange(disk: Disk, writer: Writer, { path, entry }: Found): void {
   checkClosed(disk, path);
@@ -99,7 +93,8 @@ export function makeFolder(disk: Disk, writer: Writer, path: string): void {
     return;
   }
   checkWritable(writer, place.path);
-  makeFolders(disk, place.folder, place.missing, writer.name);
+  const folder = makeParents(disk, place, writer.name);
+  addEntry(disk, folder, nameOf(place.path), { type: "directory", mode: 0o755, writer: writer.name });
 }
 
 /** The place of a copy's or move's end: nothing is there, or it may be replaced. Parents that are missing are made. */
@@ -140,7 +135,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
     checkWritable(writer, path);
   }
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
-  const folder = makeFolders(disk, to.folder, to.missing.slice(0, -1), writer.name);
+  const folder = makeParents(disk, to, writer.name);
   dropRow(disk, from.entry);
   const changed = { version: freshId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
   const moved = { ...from.entry, ...changed };
@@ -171,7 +166,7 @@ export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): 
     saw(disk, writer.actor, path, written);
     return;
   }
-  const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer.name);
+  const folder = makeParents(disk, place, writer.name);
   const { type, mode, target } = item.entry;
   addEntry(disk, folder, nameOf(path), { type, mode, target, writer: writer.name });
 }
@@ -206,7 +201,7 @@ export function makeLink(disk: Disk, writer: Writer, path: string, target: strin
   const place = locate(disk, path, false);
   if (place.entry !== null) fail("exists", `${path} exists already`);
   checkWritable(writer, place.path);
-  const folder = makeFolders(disk, place.folder, place.missing.slice(0, -1), writer.name);
+  const folder = makeParents(disk, place, writer.name);
   addEntry(disk, folder, nameOf(place.path), { type: "symlink", mode: 0o777, target, writer: writer.name });
 }
 
