@@ -31,7 +31,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
-  readonly #strikes = createStrikes(this.ctx.storage);
+  readonly #strikes = createStrikes(this.ctx.storage, () => this.#clock.reset(Date.now() + 1_000));
   readonly #items = createItems(this.#sql, Date.now);
   readonly #connections = createConnections(() => this.#session()?.head ?? 0);
   readonly #watchers = createWatchers({
@@ -117,7 +117,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     if (!exists(this.#sql)) return void (await this.#removal.over());
     const strikes = this.#strikes.begin(this.#waking.live() === null);
     if (strikes > 1) await this.ctx.storage.sync();
-    const live = await this.#waking.wake();
+    const live = await this.#waking.wake().catch(this.#strikes.spared);
     if (live === null) return;
     if (live.isOver()) return void (await this.#remove(null));
     if (strikes > deadDrives) live.update((draft) => runsPoisoned(draft, deadDrives));

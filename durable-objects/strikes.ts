@@ -1,3 +1,4 @@
+import { ProblemError } from "../src/agent/problem.ts";
 import { migrate } from "./tables.ts";
 
 /** Drives that died before any commit, counted in a row, so that nothing is tried for ever (SE-33). */
@@ -6,14 +7,20 @@ export interface Strikes {
   readonly begin: (isFresh: boolean) => number;
   /** Something was committed. */
   readonly clear: () => void;
+  /** The platform refused what a drive begins with: it is no dead one, and begins again later (RE-2). Throws what else went wrong. */
+  readonly spared: (error: unknown) => null;
 }
 
-export const createStrikes = (storage: DurableObjectStorage): Strikes => {
+export const createStrikes = (storage: DurableObjectStorage, later: () => void): Strikes => {
   const { sql } = storage;
   let counting = false;
   const isBusy = (): boolean => {
     migrate(storage);
     return sql.exec("SELECT 1 FROM turns WHERE json ->> '$.run' IS NOT NULL LIMIT 1").toArray().length > 0;
+  };
+  const clear = (): void => {
+    if (counting) sql.exec("DELETE FROM meta WHERE key = 'drives'");
+    counting = false;
   };
   return {
     begin: (isFresh) => {
@@ -24,9 +31,12 @@ export const createStrikes = (storage: DurableObjectStorage): Strikes => {
       counting = true;
       return count;
     },
-    clear: () => {
-      if (counting) sql.exec("DELETE FROM meta WHERE key = 'drives'");
-      counting = false;
+    clear,
+    spared: (error) => {
+      if (!(error instanceof ProblemError)) throw error;
+      clear();
+      later();
+      return null;
     },
   };
 };

@@ -1,4 +1,5 @@
 import { belongsTo } from "../src/agent/commands/session.ts";
+import { refuse } from "../src/agent/problem.ts";
 import { operationScopes } from "../src/agent/rpc.ts";
 import type { SessionCall } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -19,12 +20,17 @@ interface TeamParts {
   readonly team: () => TeamDirectory;
 }
 
+const unread = (): never =>
+  refuse("overloaded", "what this session's revision is made of cannot be read now; send it again", {
+    retryAfterMs: 2_000,
+  });
+
 /** The engine that runs a session: the deployed one, or that of the revision it pins, which is loaded once. */
 export const engineOf = async ({ engines, team }: TeamParts, session: Session | null): Promise<Engine> => {
   if (session === null) return engines().deployed();
   const known = engines().known(session.revision);
   if (known !== null) return known;
-  const definition = await team().definition(session.revision);
+  const definition = await team().definition(session.revision).catch(unread);
   return engines().pinned(session.revision, definition ?? "");
 };
 

@@ -1,7 +1,9 @@
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { teamObjectName } from "../../src/engine/access/names.ts";
+import type { Json } from "../../src/chat/message.ts";
+import { revisionOf } from "../../src/config/revision.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { create } from "../support/worker-session.ts";
 
@@ -23,4 +25,38 @@ test("★ CF-33: once a session is acknowledged the team has the definition that
   }
   await evictDurableObject(team());
   expect(await team().definition(revisions[0] ?? "")).not.toBeNull();
+});
+
+/** Has the team's object refuse definitions until the answer is called. */
+const away = (): Promise<() => void> =>
+  runInDurableObject(team(), (instance) => {
+    const object = Object.getPrototypeOf(instance) as Record<"definition", unknown>;
+    const there = object.definition;
+    object.definition = () => Promise.reject(new Error("the team is away"));
+    return () => {
+      object.definition = there;
+    };
+  });
+
+test("RE-2 SE-33 CF-33: a session of an older revision outlasts a team that does not answer: its alarm comes again, and its run is not poisoned", async () => {
+  const session = await create("ask", "Go");
+  await session.settled();
+  const { revision } = (await session.call("GET")).body;
+  const older = (await team().definition(String(revision)))?.replace("Plays text.", "Played text.") ?? "";
+  const pinned = revisionOf(JSON.parse(older) as Json);
+  await team().keepDefinition(pinned, older);
+  await session.evict();
+  await session.sql(`UPDATE threads SET state = json_set(state, '$.session.revision', '${pinned}')`);
+  const back = await away();
+  for (let time = 0; time < 5; time++) {
+    expect(await runDurableObjectAlarm(session.stub())).toBe(true);
+    expect((await session.peek()).alarm).toBeLessThan(Date.now() + 5_000);
+  }
+  back();
+  expect(await runDurableObjectAlarm(session.stub())).toBe(true);
+  const [ask] = (await session.call("GET")).body["open_asks"] ?? [];
+  await session.call("POST", `/asks/${ask}`, { body: { decision: "answer", text: "red" } });
+  await session.settled();
+  const ends = (await session.events()).filter(({ type }) => type === "run_end");
+  expect(ends).toMatchObject([{ data: { state: "completed" } }]);
 });
