@@ -29,10 +29,16 @@ const createHealth = (stub: Stub, now: () => number) => {
 
   const rowOf = (provider: string, model: string): HealthRow | undefined =>
     seen.get(provider)?.rows.find((row) => row.model === model);
-  const report = (provider: string, { model, code, exhausted }: Outcome): void => {
-    void stub(provider).report(model, code, exhausted).catch(ignore);
-    seen.delete(provider);
+  /** A gate was told of an end, and answers what it knows then: the run's next turn starts by that, also if nothing looks before. */
+  const told = (provider: string, answer: Promise<readonly HealthRow[]>): void => {
+    seen.set(provider, { at: -Infinity, rows: seen.get(provider)?.rows ?? [] });
+    void answer.then(
+      (rows) => void seen.set(provider, { at: seen.get(provider)?.at ?? -Infinity, rows }),
+      ignore,
+    );
   };
+  const report = (provider: string, { model, code, exhausted }: Outcome): void =>
+    told(provider, stub(provider).report(model, code, exhausted));
   /** A success is news only if the model is ill for somebody; a look under way may still say so. */
   const recovered = async (provider: string, outcome: Outcome, failed: boolean): Promise<void> => {
     if (!failed) await looks.get(provider);
@@ -48,7 +54,7 @@ const createHealth = (stub: Stub, now: () => number) => {
 
   return {
     rowOf,
-    forget: (provider: string): void => void seen.delete(provider),
+    told,
     ended: (provider: string, outcome: Outcome, booked: boolean): void => {
       const key = `${provider}/${outcome.model}`;
       const failed = ailing.delete(key);
@@ -80,8 +86,7 @@ export const createGates = (
       ended: (id, booked, outcome) => {
         health.ended(provider, outcome, booked);
         if (!booked) return;
-        void stub(provider).settle(id, outcome).catch(ignore);
-        health.forget(provider);
+        health.told(provider, stub(provider).settle(id, outcome));
       },
       release: (id) => void stub(provider).release(id).catch(ignore),
     }),

@@ -16,17 +16,24 @@ export class ProviderGate extends DurableObject {
     return answer;
   }
 
-  async settle(id: string, settlement: Settlement): Promise<void> {
+  /** Answers what it knows of its models then. */
+  async settle(id: string, settlement: Settlement): Promise<readonly HealthRow[]> {
     this.#write(settle(this.#read(), id, settlement, Date.now()));
+    return this.health(null);
   }
 
   async release(id: string): Promise<void> {
     this.#write(release(this.#read(), id));
   }
 
-  /** Tells how a call without a booking ended. */
-  async report(model: string, code: ModelErrorCode | "ok", exhausted: boolean): Promise<void> {
+  /** Tells how a call without a booking ended; the same answer. */
+  async report(
+    model: string,
+    code: ModelErrorCode | "ok",
+    exhausted: boolean,
+  ): Promise<readonly HealthRow[]> {
     this.#write(report(this.#read(), model, code, exhausted, Date.now()));
+    return this.health(null);
   }
 
   /** Models that failed lately; `claim` is the model that the caller is about to call, if any. */
