@@ -22,7 +22,7 @@ import { effectCalling, effectPlaced, memoKept, preparingOf, preparingPaused } f
 import type { LedgerRow } from "./records.ts";
 import { usd } from "./result.ts";
 import { wantedOn } from "./room.ts";
-import { spent } from "./spending.ts";
+import { spent, unpricedSaid } from "./spending.ts";
 import type { EffectMemo } from "./state.ts";
 import { noUsage } from "./usage.ts";
 
@@ -190,9 +190,9 @@ const callPaid = (outside: Outside, { work, lane }: Try, wanted: Wanted): boolea
   settled(outside, work, (draft) => {
     const room = roomFor(draft, threadId, wanted);
     paid = room.is === "free";
-    if (room.is === "free")
-      effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, room.hold));
-    else callUnpaid(draft, threadId, room.is === "wait" ? "wait" : room.reached);
+    if (room.is !== "free") return callUnpaid(draft, threadId, room.is === "wait" ? "wait" : room.reached);
+    if (lane.cost(noUsage) === null) unpricedSaid(draft, threadId, lane.model);
+    effectCalling(draft, threadId, lane, wanted.input, withLease(draft, threadId, room.hold));
   });
   return paid;
 };

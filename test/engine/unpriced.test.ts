@@ -19,13 +19,13 @@ const looks = (tokens: number) => ({
 });
 const says = (text: string) => ({ speech: { pieces: [{ text }], usage: usage(100) } });
 
-const session = async (top: string, more = ""): Promise<Bench> => {
+const session = async (top: string, more = "", effects = "[]"): Promise<Bench> => {
   const probe = createProbe();
   const provider = (name: string, model: string, rest = ""): string =>
     `{ name: ${name}, kind: openai, base_url: "${fake.url("openai")}", api_key: "\${KEY}", model: ${model}${rest} }`;
   const yaml = `
 providers: [${provider("p", "mystery", more)}, ${provider("q", "riddle")}]
-agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
+agents: [{ name: helper, effects: ${effects}, toolboxes: [probe], permissions: { preset: open } }]
 ${top}`;
   return benchOf(yaml, { env: wireEnv(fake), toolboxes: [probe.toolbox] }, {});
 };
@@ -55,6 +55,25 @@ test("RE-5: limits that only a default implies say nothing", async () => {
   const bench = await session("");
   expect(await say(bench)).toMatchObject({ state: "completed" });
   expect(unpriced(bench)).toEqual([]);
+});
+
+test("RE-5 MO-36: a model that only writes summaries is told of, too, once", async () => {
+  fake.play(() => says("Ok."));
+  const bench = await session(
+    "models: { mystery: { price: { input: 1, output: 1 } } }\nbudgets: { run: { max_cost_usd: 1 } }",
+    "",
+    "[{ kind: compact, params: { summary_provider: q } }]",
+  );
+  await say(bench, "word ".repeat(8_000));
+  expect(unpriced(bench)).toEqual([]);
+  for (let round = 0; round < 2; round++) {
+    bench.ok("compact");
+    await bench.idle();
+    await say(bench, "word ".repeat(8_000));
+  }
+  const summaries = bench.rows("usage").filter(({ provider }) => provider === "q");
+  expect(summaries.length).toBeGreaterThan(1);
+  expect(unpriced(bench)).toMatchObject([{ message: expect.stringContaining("riddle") }]);
 });
 
 test("RE-5 AP-16: a session's own cost limit is one that somebody wrote", async () => {
