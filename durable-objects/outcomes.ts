@@ -1,18 +1,19 @@
 import type { Call } from "../src/agent/call.ts";
 import type { Thread } from "../src/agent/state.ts";
-import { apart, blobOf, rowJson, valuesOf } from "./rows.ts";
+import { blobOf, deleteRows, rowJson, valuesOf } from "./rows.ts";
 
 /** Outcomes of calls that wait for their siblings: rows of their own, until the reply's results are messages. */
 
 const doneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
-/** Deletes a thread's outcomes, and the pieces of long ones. */
-export const deleteOutcomes = (sql: SqlStorage, thread: string): void => {
-  const query = `DELETE FROM outcomes WHERE thread = ? RETURNING call, substr(json, 1, ${apart.length}) AS head`;
-  for (const { call, head } of sql.exec<{ call: string; head: string }>(query, thread).toArray())
-    if (head === apart) sql.exec("DELETE FROM blobs WHERE id = ?", blobOf.outcome(thread, call));
-};
+export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
+  deleteRows(
+    sql,
+    (call) => blobOf.outcome(thread, call),
+    { key: "call", from: "outcomes WHERE thread = ?" },
+    thread,
+  );
 
 /** Writes what is new; a thread that has left its calls behind has none. */
 export const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {

@@ -97,7 +97,7 @@ export const blobOf = {
 } as const;
 
 /** Begins a row whose JSON stands in pieces; no other JSON begins so. */
-export const apart = '{"apart":true';
+const apart = '{"apart":true';
 
 /** What stands in a row: a long JSON gets pieces, and only what queries ask of it stays. */
 export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: object = {}): string => {
@@ -109,6 +109,18 @@ export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: obje
 /** The whole JSON of a row; older releases left some that had pieces empty. */
 export const wholeJson = (sql: SqlStorage, blob: string, json: string): string =>
   json === "" || json.startsWith(apart) ? (loadBlob(sql, blob) ?? json) : json;
+
+/** Deletes rows with the pieces of those whose JSON is long; `from` is a table and which of its rows, `key` the column that names them. */
+export const deleteRows = (
+  sql: SqlStorage,
+  blob: (id: string) => string,
+  { key, from }: { readonly key: string; readonly from: string },
+  ...values: SqlStorageValue[]
+): void => {
+  const query = `DELETE FROM ${from} RETURNING ${key} AS id, substr(json, 1, ${apart.length}) AS head`;
+  for (const { id, head } of sql.exec<{ id: string; head: string }>(query, ...values).toArray())
+    if (head === apart) sql.exec("DELETE FROM blobs WHERE id = ?", blob(id));
+};
 
 /** What the rows hold that a query for `id` and `json` finds. */
 export const valuesOf = (

@@ -10,6 +10,7 @@ import { writeEntries } from "./entries.ts";
 import { deleteOutcomes, writeOutcomes } from "./outcomes.ts";
 import {
   blobOf,
+  deleteRows,
   externalBlob,
   picked,
   pieceLength,
@@ -215,6 +216,12 @@ const writeRows = (sql: SqlStorage, transition: Transition): void => {
   }
 };
 
+/** Keys of commands that are over go when the time from which they are kept moves on. */
+const forgetKeys = (sql: SqlStorage, before: Session | null, { keysSince }: Session): void => {
+  if (before === null || keysSince === undefined || before.keysSince === keysSince) return;
+  deleteRows(sql, blobOf.answer, { key: "key", from: "idempotency WHERE at < ?" }, keysSince);
+};
+
 const writeAsks = (sql: SqlStorage, before: Session | null, after: Session): void => {
   if (before?.asks === after.asks) return;
   for (const ask of Object.values(after.asks)) if (before?.asks[ask.id] !== ask) writeAsk(sql, ask);
@@ -249,6 +256,7 @@ export const writeTransition = (
   writeEntries(sql, transition.entries);
   writeRetired(to, before, transition);
   writeExternal(sql, before, after);
+  forgetKeys(sql, before, after);
   writeRows(sql, transition);
   writeEvents(sql, after, transition.moment.now, texts);
 };

@@ -8,7 +8,7 @@ import type { Answer, Archive, ReadContext, Rules } from "./commands/command.ts"
 import { commands } from "./commands/index.ts";
 import { snapshotOf } from "./commands/queries.ts";
 import { belongsTo, createSchema, sessionView } from "./commands/session.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft, KeptAnswer } from "./draft.ts";
 import { ProblemError, refuse } from "./problem.ts";
 import { operationScopes } from "./rpc.ts";
 import type { Operation, SessionCall, SessionReply } from "./rpc.ts";
@@ -56,7 +56,9 @@ const sessionOf = (door: Door, call: SessionCall): Session => {
   return session === null || !belongsTo(session, call.principal) ? unknown() : session;
 };
 
-const idempotencyDays = 7 * 86_400_000;
+const dayMs = 86_400_000;
+/** How long the answer to a key is known. */
+const keptMs = 7 * dayMs;
 
 /** What the address names beside the session: it is a part of the key's scope (AP-6). */
 const addressed: Partial<Record<Operation, string>> = {
@@ -89,10 +91,18 @@ const keyed = (call: SessionCall): Keyed | null => {
 /** The stored answer to a repeated command; another body under the same key is refused (AP-6). */
 const replayed = (door: Door, given: Keyed | null): Reply | null => {
   const known = given === null || door.read() === null ? null : door.archive().answer(given.key);
-  if (known === null || known.at < door.now() - idempotencyDays) return null;
+  if (known === null || known.at < door.now() - keptMs) return null;
   if (known.fingerprint !== given?.fingerprint)
     return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
   return { ok: true, status: known.status, json: known.json, seq: door.read()?.head ?? 0, replayed: true };
+};
+
+/** Keeps an answer; those that are over go once a day, since finding them reads them all. */
+const kept = (draft: Draft, answer: KeptAnswer): void => {
+  draft.answers.push(answer);
+  const since = answer.at - keptMs;
+  if (since - (draft.state.keysSince ?? -Infinity) < dayMs) return;
+  draft.state = { ...draft.state, keysSince: since };
 };
 
 const written = (door: Door, call: SessionCall): Reply => {
@@ -103,7 +113,7 @@ const written = (door: Door, call: SessionCall): Reply => {
       const answer = runWrite(door, call, draft);
       const json = jsonOf(answer);
       const { status } = answer;
-      if (given !== null) draft.answers.push({ ...given, status, json, at: draft.moment.now });
+      if (given !== null) kept(draft, { ...given, status, json, at: draft.moment.now });
       return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
     })
   );

@@ -1,9 +1,9 @@
 import type { Json, Message } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import type { Lanes } from "../model/retry.ts";
-import type { Safety } from "../tools/define-tool.ts";
 import type { Call } from "./call.ts";
 import type { Child } from "./child.ts";
+import type { ClientTool } from "./client-tool.ts";
 import type { Tasks } from "./board.ts";
 import type { CallUnderWay, Funds, Hold, RunBudget, SessionBudget } from "./budget-types.ts";
 import type { RunClock } from "./run-clock.ts";
@@ -16,6 +16,7 @@ import type { GatePlace } from "./place.ts";
 import type { Reply } from "./records.ts";
 import type { Totals } from "./usage.ts";
 
+export type { ClientTool } from "./client-tool.ts";
 export type { Input } from "./input.ts";
 
 /** The whole stored state of a session (SE-9, SE-11): plain readonly JSON, changed only by transitions. */
@@ -234,13 +235,6 @@ export interface Grant {
   readonly at: number;
 }
 
-export interface ClientTool {
-  readonly name: string;
-  readonly description: string;
-  readonly params: Json;
-  readonly safety: Safety;
-}
-
 export interface Session {
   readonly id: string;
   readonly tenant: string;
@@ -263,6 +257,8 @@ export interface Session {
   readonly outputSchema: Json | null;
   /** Days at rest after which it is deleted, set by its caller; absent or null: the team's (AP-16). */
   readonly retentionDays?: number | null;
+  /** Older keys of commands are forgotten; absent before the first key (AP-6). */
+  readonly keysSince?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   /** `seq` of the newest event. */

@@ -72,3 +72,28 @@ test("AP-5: an accepted command answers with the seq of its last event", async (
   for (const [seq, head] of told) expect(seq).toBe(head);
   expect(told[1]?.[0]).toBeGreaterThan(Number(told[0]?.[0]));
 });
+
+test("AP-6 RE-P12: keys that are over are deleted with their answers, at most once a day; those that count stay", async () => {
+  const { bench } = await play(two, { create: { title: "T" }, key: "k1" });
+  const keys = (): readonly unknown[] => bench.rows("idempotency").map(({ key }) => key);
+  const pieces = () => bench.rows("blobs").filter(({ id }) => String(id).startsWith("answer:"));
+  bench.send("Go");
+  await bench.idle();
+  bench.send("x", { id: "a", on_busy: "queue" });
+  bench.ok("edit_input", { input: "a", content: "x".repeat(600_000) }, "k2");
+  expect(keys()).toEqual(["create:k1", "edit_input a k2"]);
+  expect(pieces()).not.toEqual([]);
+  await bench.pass(8 * days);
+  bench.ok("patch", { title: "U" }, "k3");
+  expect(keys()).toEqual(["patch:k3"]);
+  expect(pieces()).toEqual([]);
+  bench.sql("INSERT INTO idempotency VALUES ('patch:old', '', 200, '', 0)");
+  bench.crash();
+  await bench.pass(days / 24);
+  bench.ok("patch", { title: "V" }, "k4");
+  expect(keys()).toEqual(["patch:k3", "patch:k4", "patch:old"]);
+  await bench.pass(1.5 * days);
+  bench.ok("patch", { title: "W" }, "k5");
+  expect(keys()).toEqual(["patch:k3", "patch:k4", "patch:k5"]);
+  expect(bench.perform("patch", { title: "U" }, "k3")).toMatchObject({ replayed: true });
+});
