@@ -9,6 +9,8 @@ export interface Items {
   readonly closed: Host["itemsClosed"];
   readonly partial: (id: string) => string;
   readonly open: () => readonly Item[];
+  /** The session is gone, and its rows: the next one of its name has no item yet. */
+  readonly forget: () => void;
 }
 
 const writeEveryMs = 250;
@@ -51,5 +53,10 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
       return item?.kind === "text" ? item.text : "";
     },
     open: () => [...open.values()],
+    forget: () => {
+      open.clear();
+      seen.clear();
+      rows = new Set();
+    },
   };
 };

@@ -100,8 +100,8 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     read,
     agent,
     update,
-    show: watchers.show,
-    itemGrew: items.grew,
+    show: (deltas) => void (stopped || watchers.show(deltas)),
+    itemGrew: (item) => void (stopped || items.grew(item)),
     itemsClosed: items.closed,
     ...rows,
     storeRules: engine.storeRules,
@@ -136,6 +136,7 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
       stopped = true;
       close();
       driver.stop(removed);
+      if (removed) items.forget();
     },
   };
 };

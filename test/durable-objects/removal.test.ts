@@ -229,3 +229,13 @@ test("RE-P14 CF-32: who looks at a session of an older revision while it is dele
   expect((await session.call("GET")).status).toBe(404);
   expect((await open("cold")).id).toBe(session.id);
 });
+
+test("RE-P14 AP-24: what a model was saying when its session was deleted is not shown by the next one of its ref", async () => {
+  const body = { agent: "aloud", ref: "echo", input: "Go" };
+  const session = await sessionOf(String((await api("POST", "/sessions", { body })).body["id"]));
+  const items = async (): Promise<unknown> => (await session.call("GET", "/snapshot")).body["items"];
+  await expect.poll(items).toHaveLength(2);
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect((await open("echo")).id).toBe(session.id);
+  expect(await items()).toEqual([]);
+});

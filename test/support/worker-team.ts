@@ -171,6 +171,15 @@ replies:
   - reply: [{ text: "And still more." }]`,
   },
   {
+    name: "aloud",
+    delay: 10,
+    replies: `
+replies:
+  - reply:
+      - reasoning: ${"What should be said aloud? ".repeat(40)}
+      - text: { repeat: "It is said aloud. ", times: 500 }`,
+  },
+  {
     name: "capped",
     agent: `
 permissions: { preset: open }
