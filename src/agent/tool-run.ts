@@ -9,6 +9,7 @@ import { changeCall } from "./draft.ts";
 import { createEnding } from "./ending.ts";
 import { parkOf } from "../tools/park-check.ts";
 import { noReach } from "../tools/reach.ts";
+import { outputProblem } from "../tools/result-check.ts";
 import type { Blob } from "./draft.ts";
 import { createKeeper } from "./keeping.ts";
 import type { Keeper } from "./keeping.ts";
@@ -210,13 +211,14 @@ const isStorable = (value: unknown): boolean => {
 
 /** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON (TB-1, SE-16). */
 const outcomeOf = (result: ToolOutput | Parked): Outcome => {
-  if (!isStorable(result) || typeof result !== "object") return notUsable("no JSON");
+  if (!isStorable(result) || Object(result) !== result) return notUsable("no JSON");
   if ("parked" in result) {
     const park = parkOf(result.parked);
     return park === null ? notUsable("a wait that nobody understands") : { kind: "parked", park };
   }
-  const { content, details } = result;
-  if (typeof content !== "string" && !Array.isArray(content)) return notUsable("neither text nor parts");
+  const problem = outputProblem(result);
+  if (problem !== null) return notUsable(problem);
+  const { details } = result;
   if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)
     return notUsable("details of more than 64 KiB");
   const status = result.status ?? (result.isError === true ? "error" : "ok");

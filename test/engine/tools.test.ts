@@ -186,6 +186,39 @@ test("TB-37: a toolbox of extensions.ts works like a built-in one", async () => 
   expect(eventsOf(bench, "tool_call_start")[0]).toMatchObject({ toolbox: "own", safety: "read" });
 });
 
+test("★ TB-37, SE-16: an output of another shape than outputs have is an error of the tool, and the run goes on", async () => {
+  const odd = [
+    { content: [{ type: "text" }] },
+    { content: ["text"] },
+    { content: [{ type: "image" }] },
+    { content: "x", changes: 5 },
+    { content: "x", stores: 5 },
+    { content: "x", status: "fine" },
+    null,
+    [],
+  ];
+  for (const output of odd) {
+    const look = defineTool({
+      name: "look",
+      description: "Looks.",
+      params: z.strictObject({}),
+      safety: "read",
+      run: () => output as never,
+    });
+    const toolboxes = [{ name: "probe", description: "Probe.", tools: [look] }];
+    const bench = await benchOf(scripted(script(call("look"))), { toolboxes }, {});
+    bench.send("Go");
+    await bench.steps();
+    const [end] = eventsOf(bench, "tool_call_end");
+    expect([output, end?.["outcome"], end?.["output"]]).toEqual([
+      output,
+      "error",
+      expect.stringMatching(/^failed: the tool gave back (content|changes|stores|status|result|no JSON)/),
+    ]);
+    expect(lastText(bench, "assistant")).toBe("done");
+  }
+});
+
 test("TB-37: a tool that replaces a built-in one wins, wherever its toolbox stands", async () => {
   const own = { name: "own", description: "Own.", tools: [custom("fs_read", "mine", { replaces: true })] };
   for (const order of ["[filesystem, own]", "[own, filesystem]"]) {

@@ -1,0 +1,37 @@
+import * as z from "zod";
+import type { ToolOutput } from "./define-tool.ts";
+
+/** Whether an output can be stored and shown: a team's own tools are not type-checked (SE-16, TB-37). */
+
+const text = z.object({ type: z.literal("text"), text: z.string() });
+const shown = { media_type: z.string(), name: z.string().optional() };
+const media = z.union([
+  z.object({ type: z.enum(["image", "document"]), blob: z.string(), ...shown }),
+  z.object({ type: z.enum(["image", "document"]), url: z.string(), ...shown }),
+]);
+const change = z.object({
+  path: z.string(),
+  op: z.enum(["create", "modify", "delete", "move"]),
+  from: z.string().optional(),
+  diff: z.string().optional(),
+});
+
+const outputSchema = z.object({
+  content: z.union([z.string(), z.array(z.union([text, media]))], {
+    error: "neither text nor a list of text, image and document parts",
+  }),
+  isError: z.boolean().optional(),
+  status: z.enum(["ok", "error", "denied", "skipped", "cancelled", "unknown"]).optional(),
+  statusText: z.string().optional(),
+  changes: z.array(change).optional(),
+  // Each is checked where it is applied.
+  stores: z.array(z.unknown()).optional(),
+  background: z.object({ exec: z.string(), until: z.number() }).optional(),
+  ended: z.string().optional(),
+});
+
+/** What is wrong with an output, by its field; null if nothing is. */
+export const outputProblem = (output: ToolOutput): string | null => {
+  const issue = outputSchema.safeParse(output).error?.issues[0];
+  return issue === undefined ? null : `${issue.path.join(".") || "result"}: ${issue.message}`;
+};
