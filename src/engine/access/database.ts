@@ -105,6 +105,11 @@ const migrations: readonly string[] = [
   -- Their words by \`n\`; the owner is a word of its own.
   CREATE VIRTUAL TABLE memory_words USING fts5(owner, words, content = '', contentless_delete = 1);
   `,
+  `
+  -- What is over is found by its time.
+  CREATE INDEX tombstones_by_time ON tombstones (at);
+  CREATE INDEX idempotency_by_time ON idempotency (at);
+  `,
 ];
 
 /** The team's tables: made by the first write, so that reads create no storage (AP-4). */

@@ -3,7 +3,7 @@ import type { SharedNotes } from "../../agent/shared-notes.ts";
 import { firstLine, noteContent, noteName, storeLimits } from "../../tools/stores.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { Tables } from "./database.ts";
-import { keptMs } from "./once.ts";
+import { forget } from "./once.ts";
 import type { TenantStores } from "./rpc.ts";
 
 /** Notes that the sessions of a tenant share (AG-47). */
@@ -63,7 +63,7 @@ export const writeNote = (
       now,
       content,
     );
-    all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+    forget(all, now);
     all("INSERT INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)", done, now);
     return null;
   });

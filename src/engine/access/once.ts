@@ -25,7 +25,9 @@ export const always =
   (tables: Tables): Once =>
   (work) => ({ value: tables.write(work), replayed: false });
 
-const forget = (all: All, now: number): unknown => all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+/** Deletes the keys that are over. */
+export const forget = (all: All, now: number): unknown =>
+  all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
 
 const keyOfDelete = ({ tenant, session, key }: KeyedDelete): string =>
   sha256Hex(canonicalJson(["delete", tenant, session, key]));
