@@ -56,6 +56,7 @@ const reads = new Set<Operation>([
   "asks",
   "events",
   "snapshot",
+  "context",
   "usage",
   "state",
   "tasks",

@@ -269,6 +269,10 @@ test("RE-2: a retryable fault of the platform is tried once more on a new stub, 
   const first = await session(anId(), perform({ retryable: true }));
   expect((await call("GET", S)).status).toBe(202);
   expect(first.calls).toHaveLength(2);
+  for (const path of ["messages", "inputs", "events", "runs/run_1/turns/1/context"]) {
+    faults = 1;
+    expect((await call("GET", `${S}/${path}`)).status, path).toBe(202);
+  }
   faults = 1;
   expect((await call("POST", `${S}/messages`, { id: "k", content: "x" })).status).toBe(202);
   faults = 1;
