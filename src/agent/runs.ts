@@ -37,7 +37,7 @@ import { noUsage } from "./usage.ts";
 import type { Counters, Input, Run, Session, Thread } from "./state.ts";
 import type { RunRecord } from "./records.ts";
 import { standingBlob } from "./standing.ts";
-import { attemptAborted, resultsAppended, turnClosed } from "./turns.ts";
+import { attemptAborted, resultsAppended, turnClosed, turnLanes } from "./turns.ts";
 import { windowGuarded } from "./window-guard.ts";
 
 /** Transitions of runs: started, finished. */
@@ -137,7 +137,7 @@ const runOpened = (
     compact: begin.compact ?? null,
     wants: wantsOf(draft, thread, agent, begin),
     reply: null,
-    lane: laneAt(agent, 0),
+    lane: laneAt(agent, turnLanes(draft, threadId).current),
     missingSince: null,
   };
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };

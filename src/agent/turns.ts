@@ -35,7 +35,8 @@ import type { Phase, Run } from "./state.ts";
 
 type Thinking = Extract<Phase, { at: "thinking" }>;
 
-const turnLanes = (draft: Draft, threadId: string): Lanes => {
+/** The lanes that a turn begins with now (MO-27). */
+export const turnLanes = (draft: Draft, threadId: string): Lanes => {
   const { health, now } = draft.moment;
   const { lanes } = agentOf(draft, threadId);
   return startLanes(

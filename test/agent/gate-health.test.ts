@@ -6,7 +6,8 @@ import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { engineOf } from "../support/teams.ts";
-import { ends } from "./play.ts";
+import { compacted, talked } from "./gate-play.ts";
+import { dataOf, ends } from "./play.ts";
 
 /** What a session knows of its providers' health while a run goes on (MO-27, MO-28). */
 
@@ -114,3 +115,23 @@ test.each([
     ]);
   },
 );
+
+test("MO-27: while the first lane cools, the next run's summary goes to the fallback", async () => {
+  const stage = await talked({
+    limits: {},
+    provider: "fallbacks: [spare]",
+    others: `  - name: spare
+    kind: scripted
+    model: spare
+    script: { script: 1, pace: { chunk: 4000, delay_ms: 0 }, scenes: [{ name: any, reply: [{ text: Spare. }] }] }`,
+    summary: "fail: [{ status: 429, retry_after: 3600 }], reply: [{ text: No. }]",
+  });
+  await compacted(stage);
+  expect(stage.bench.requests.at(-1)?.model).toBe("play");
+  await compacted(stage);
+  expect(stage.bench.requests.at(-1)).toMatchObject({ model: "spare", context: { purpose: "compaction" } });
+  expect(dataOf(stage.bench, "compaction").map(({ stage: rung }) => rung === "failed")).toEqual([
+    true,
+    false,
+  ]);
+});
