@@ -51,10 +51,15 @@ export const output = (content: ToolOutput["content"], status: ResultStatus): Ou
 /** A thrown error as the model may read it. */
 const failure = (error: unknown): Outcome => output(thrownError(error).content, "error");
 
-/** Milliseconds that a call may take, or what the tool threw when it was asked. */
+/** Beyond this a timer fires at once. */
+const longestTimeout = 2_147_483_647;
+
+/** Milliseconds that a call may take, or an error if the tool threw when it was asked, or named no time. */
 const timeoutOf = (tool: Tool, args: unknown, command: ToolContext["commandTimeout"]): number | Outcome => {
   try {
-    return tool.timeout(args, command);
+    const ms = tool.timeout(args, command);
+    const isTime = Number.isFinite(ms) && ms > 0 && ms <= longestTimeout;
+    return isTime ? ms : notUsable("a timeout that is no number of milliseconds");
   } catch (error) {
     return failure(error);
   }

@@ -219,6 +219,22 @@ test("★ TB-37, SE-16: an output of another shape than outputs have is an error
   }
 });
 
+test("TB-37, SE-16: a timeout that is no time is an error of the tool, and the run goes on", async () => {
+  for (const timeout of ["30s", Number.NaN, 0, -1, 1e12]) {
+    const own = { ...custom("weigh", "3 kg"), timeout: () => timeout as number };
+    const toolboxes = [{ name: "own", description: "Own.", tools: [own] }];
+    const yaml = withToolboxes(scripted(script(call("weigh"))), "[own]");
+    const bench = await benchOf(yaml, { toolboxes }, {});
+    bench.send("Go");
+    await bench.steps();
+    expect([timeout, lastText(bench, "tool"), lastText(bench, "assistant")]).toEqual([
+      timeout,
+      "failed: the tool gave back a timeout that is no number of milliseconds",
+      "done",
+    ]);
+  }
+});
+
 test("TB-37: a tool that replaces a built-in one wins, wherever its toolbox stands", async () => {
   const own = { name: "own", description: "Own.", tools: [custom("fs_read", "mine", { replaces: true })] };
   for (const order of ["[filesystem, own]", "[own, filesystem]"]) {
