@@ -43,6 +43,7 @@ export const placeFor = async (
   { id, lane, booked, input, output }: ModelCall,
 ): Promise<Placed> => {
   if (lane.gate === null || booked) return { is: "free" };
+  if (signal.aborted) return { is: "late" };
   const { status, startAt } = await places.ask(lane, { id, input, maxOutput: output });
   if (signal.aborted) return { is: "late" };
   const now = host.now();

@@ -156,3 +156,13 @@ test("MO-29 EF-37: whose tree waits for a higher limit gives its place back, and
   await bench.pass(60_000);
   expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
+
+test("MO-29: a call that was dropped before it asked its gate takes no place there", async () => {
+  const { bench, die, other, gate } = await open({ rpm: 1 });
+  const { startAt } = other("before");
+  bench.send("Go");
+  await die();
+  await bench.idle();
+  expect(bench.alarm()).toBe(startAt + 60_000);
+  expect(gate().bookings).toHaveLength(2);
+});
