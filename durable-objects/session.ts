@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { streamLimits } from "../src/agent/frames.ts";
-import { perform } from "../src/agent/perform.ts";
+import { perform, refusal } from "../src/agent/perform.ts";
 import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/agent/rpc.ts";
 import { runsPoisoned } from "../src/agent/runs.ts";
 import type { Session } from "../src/agent/state.ts";
@@ -92,7 +92,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.calledAt(call.host);
     if (call.op === "create") await this.#removal.over();
-    const reply = perform(await this.#waking.door(call, (key) => void this.#remove(key)), call);
+    const reply = await this.#waking.door(call, this.#remove).then((door) => perform(door, call), refusal);
     this.#pump();
     if (call.op === "delete") await this.#removal.over();
     return reply;
@@ -118,8 +118,8 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     const strikes = this.#strikes.begin(this.#waking.live() === null);
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#waking.wake().catch(this.#strikes.spared);
-    if (live === null) return;
-    if (live.isOver()) return void (await this.#remove(null));
+    if (live?.isOver() === true) this.#remove(null);
+    if (live === null || this.#session() === null) return void (await this.#removal.over());
     if (strikes > deadDrives) live.update((draft) => runsPoisoned(draft, deadDrives));
     await this.#clock.drive(async () => {
       this.#pump();
@@ -140,11 +140,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     }
   }
 
-  #remove(key: string | null): Promise<unknown> {
+  #remove = (key: string | null): void => {
     const session = this.#session();
     if (session !== null) this.#removal.begin(session, this.#index.removed(session, key));
     this.#waking.drop();
     this.#desk.removed(this.ctx.getWebSockets());
-    return this.#removal.over();
-  }
+  };
 }

@@ -183,12 +183,17 @@ const performed = (door: Door, call: SessionCall): Reply => {
   return { ok: true, status: answer.status, json: jsonOf(answer), seq: state.head, replayed: false };
 };
 
+/** A problem as the answer of an operation; anything else throws. */
+export const refusal = (error: unknown): SessionReply => {
+  if (error instanceof ProblemError) return { ok: false, problem: error.problem };
+  throw error;
+};
+
 /** Performs one operation; what the caller did wrong comes back as a problem, everything else throws. */
 export const perform = (door: Door, given: SessionCall): SessionReply => {
   try {
     return performed(door, { ...given, params: door.redactor.value(given.params) });
   } catch (error) {
-    if (error instanceof ProblemError) return { ok: false, problem: error.problem };
-    throw error;
+    return refusal(error);
   }
 };

@@ -52,6 +52,7 @@ test("RE-2 SE-33 CF-33: a session of an older revision outlasts a team that does
     expect(await runDurableObjectAlarm(session.stub())).toBe(true);
     expect((await session.peek()).alarm).toBeLessThan(Date.now() + 5_000);
   }
+  expect(await session.call("GET")).toMatchObject({ status: 503, body: { code: "overloaded" } });
   back();
   expect(await runDurableObjectAlarm(session.stub())).toBe(true);
   const [ask] = (await session.call("GET")).body["open_asks"] ?? [];
