@@ -9,7 +9,7 @@ import type { TeamCall } from "./rpc.ts";
 /** Writes that happen once under an `Idempotency-Key` (AP-6). What they give back is stored, so it holds no secret. */
 
 /** How long what was done is known by its key. */
-export const keptMs = 7 * 24 * 3_600_000;
+const keptMs = 7 * 24 * 3_600_000;
 
 export interface Done<T> {
   readonly value: T;
