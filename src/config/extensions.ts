@@ -5,6 +5,7 @@ import type { Guard } from "../agent/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
+import { thrownText } from "../tools/errors.ts";
 import type { ErrorCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { readAgents } from "./extension-agents.ts";
@@ -44,11 +45,16 @@ const lists = ["effects", "guards", "toolboxes", "providers", "protocols", "midd
 
 const field = (value: unknown, key: string): unknown => fieldsOf(value)[key];
 
-/** What `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
-const isTool = (tool: unknown): boolean =>
-  field(tool, "params") instanceof z.ZodObject &&
-  typeof field(tool, "schema") === "object" &&
-  typeof field(tool, "run") === "function";
+/** Why a value is not what `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
+const toolProblem = (tool: unknown): string | null => {
+  const isTool = field(tool, "params") instanceof z.ZodObject && typeof field(tool, "run") === "function";
+  try {
+    if (isTool && typeof field(tool, "schema") === "object") return null;
+  } catch (error) {
+    return `its parameters cannot be told as JSON Schema: ${thrownText(error)}`;
+  }
+  return "this is no tool; make it with defineTool";
+};
 
 const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] => {
   const tools = field(toolbox, "tools");
@@ -59,8 +65,9 @@ const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] =
   return tools.flatMap((tool: unknown, index) => {
     const name = field(tool, "name");
     const at = `${path}.tools[${index}]`;
-    if (typeof name !== "string" || !namePattern.test(name) || !isTool(tool)) {
-      problem("extension_invalid", at, "this is no tool; make it with defineTool");
+    const lack = toolProblem(tool);
+    if (typeof name !== "string" || !namePattern.test(name) || lack !== null) {
+      problem("extension_invalid", at, lack ?? "this is no tool; make it with defineTool");
       return [];
     }
     if (builtInTools.includes(name) && field(tool, "replaces") !== true) {
@@ -132,7 +139,7 @@ const paramsProblem = (params: unknown): string | null => {
   try {
     z.toJSONSchema(params, { io: "input" });
   } catch (error) {
-    return `params cannot be told as JSON Schema: ${error instanceof Error ? error.message : "it throws"}`;
+    return `params cannot be told as JSON Schema: ${thrownText(error)}`;
   }
   return null;
 };

@@ -29,6 +29,13 @@ test("CF-6: a tool that was not made with defineTool is refused, since nothing w
   ]);
   expect(await said({ toolboxes: [box({ ...tides, schema: undefined })] })).toEqual([noTool(0)]);
   expect(await said({ toolboxes: [box(tides)] })).toEqual([]);
+  const params = z.strictObject({ at: z.date().describe("When.") });
+  const dated = defineTool({ name: "dated", description: "D.", params, run: () => ({ content: "" }) });
+  expect(await said({ toolboxes: [box(dated)] })).toEqual([
+    expect.stringMatching(
+      /^extension_invalid toolboxes\[0\]\.tools\[0\]: its parameters cannot be told as JSON Schema: ./,
+    ),
+  ]);
 });
 
 test("CF-6: a provider that says neither protocol nor traits is refused; one of each kind", async () => {
