@@ -75,7 +75,10 @@ const thoughtDropped = (draft: Draft, threadId: string): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at === "preparing") preparingDropped(draft, threadId);
   if (phase.at !== "thinking") return;
-  const partial = phase.items.map((item) => draft.moment.partial(item)).join("");
+  const partial = phase.items
+    .map((item) => draft.moment.shown(item))
+    .map((item) => (item?.kind === "text" ? item.text : ""))
+    .join("");
   attemptAborted(draft, threadId, "cancelled", null);
   changeRun(draft, threadId, { phase: { at: "ready" } });
   if (/\S/.test(partial))

@@ -11,3 +11,6 @@ export interface Delta {
   readonly off: number;
   readonly data: string;
 }
+
+/** What a streamed item is in the making of. */
+export type ItemKind = "text" | "reasoning" | "tool_input" | "tool_output";

@@ -1,6 +1,7 @@
 import type { Cause, Message, Part } from "../chat/message.ts";
 import type { Ask, DataOf, EventType, SessionEvent } from "./events.ts";
 import type { ModelErrorCode } from "../model/error.ts";
+import type { ItemKind } from "./delta.ts";
 import { everyLane } from "./agent.ts";
 import type { Agent, Agents, Lane } from "./agent.ts";
 import type { BriefingRules } from "./briefing.ts";
@@ -19,8 +20,8 @@ export interface Moment {
   readonly epoch: number;
   /** 128 random bits in base32. */
   readonly random: () => string;
-  /** Text shown so far of an open item. */
-  readonly partial: (item: string) => string;
+  /** What an open item has shown so far; null if nothing is known of it. */
+  readonly shown: (item: string) => { readonly kind: ItemKind; readonly text: string } | null;
   /** Tokens of a message's parts (MO-34). */
   readonly estimate: (parts: readonly Part[]) => number;
   readonly agents: Agents;

@@ -39,8 +39,7 @@ export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "
   if (end.do === "fail") return fail(draft, threadId, end.reason, end.error);
   if (end.do === "retry") {
     const again = end.what === "answer" ? "Answer again" : "Report again";
-    anotherTurn(draft, threadId, `Your ${end.what} was not accepted: ${end.why}. ${again}.`);
-    return changeRun(draft, threadId, { repair: true });
+    return startRepair(draft, threadId, `Your ${end.what} was not accepted: ${end.why}. ${again}.`);
   }
   const over = overspent(draft, threadId);
   if (over !== null) exceeded(draft, over);
@@ -63,6 +62,13 @@ const anotherTurn = (draft: Draft, threadId: string, text: string): void => {
   noted(draft, threadId, text);
   turnClosed(draft, threadId);
   changeRun(draft, threadId, { phase: { at: "ready" } });
+};
+
+/** Tells the model what to mend, in a turn that is not counted; the run numbers such turns, whoever asks for them. */
+const startRepair = (draft: Draft, threadId: string, text: string): void => {
+  anotherTurn(draft, threadId, text);
+  changeCounters(draft, threadId, { repairs: runOf(draft, threadId).counters.repairs + 1 });
+  changeRun(draft, threadId, { repair: true });
 };
 
 const emptied = (draft: Draft, threadId: string): void => {
@@ -123,17 +129,16 @@ const answeredText = (draft: Draft, threadId: string): void => {
     concluded(draft, threadId, "end_turn");
     return;
   }
-  if (run.counters.repairs >= outputRepairs) {
+  if (run.counters.misfits >= outputRepairs) {
     fail(draft, threadId, "output_invalid", `the answer does not fit the schema: ${problems.join("; ")}`);
     return;
   }
-  anotherTurn(
+  changeCounters(draft, threadId, { misfits: run.counters.misfits + 1 });
+  startRepair(
     draft,
     threadId,
     `Your answer does not fit the required schema: ${problems.join("; ")}. Answer again with JSON that fits.`,
   );
-  changeCounters(draft, threadId, { repairs: run.counters.repairs + 1 });
-  changeRun(draft, threadId, { repair: true });
 };
 
 /** What may be done with a call; a tool that an effect took out of the turn is refused (EF-7). */

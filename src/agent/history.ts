@@ -1,6 +1,5 @@
 import { parseJson } from "../chat/json.ts";
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../chat/message.ts";
-import { depthOf } from "../chat/json-depth.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Call } from "./call.ts";
@@ -10,14 +9,10 @@ import type { CallRecord } from "./effect.ts";
 
 /** Finished calls as effects and guards compare them (EF-31): kept in the thread's row, across runs and restarts. */
 
-const deepest = 64;
-
-const isJson = (text: string): boolean => depthOf(text) <= deepest;
-
 /** Digest of a call's arguments: key order and spaces make no difference; what is no JSON is taken as it is. */
 export const argsDigest = (args: string): string => {
   if (args.trim() === "") return shortDigest("{}");
-  const value = isJson(args) ? parseJson(args) : undefined;
+  const value = parseJson(args);
   return shortDigest(value === undefined ? args : canonicalJson(value));
 };
 
@@ -32,7 +27,7 @@ const without = (value: Json, fields: readonly string[]): Json => {
 };
 
 const stableText = (text: string, fields: readonly string[]): string => {
-  const value = fields.length > 0 && isJson(text) ? parseJson(text) : undefined;
+  const value = fields.length > 0 ? parseJson(text) : undefined;
   return value === undefined ? text : canonicalJson(without(value, fields));
 };
 

@@ -55,6 +55,7 @@ const noCounters: Counters = {
   cutText: 0,
   empty: 0,
   repairs: 0,
+  misfits: 0,
   deadAttempts: 0,
   toolRan: false,
   truncated: false,

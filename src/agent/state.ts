@@ -88,7 +88,10 @@ export interface Counters {
   readonly cutCalls: number;
   readonly cutText: number;
   readonly empty: number;
+  /** Repair turns so far, whoever asked for them. */
   readonly repairs: number;
+  /** Answers that did not fit the schema and were sent back. */
+  readonly misfits: number;
   /** What it said last is no answer: a guardrail did not let it pass. */
   readonly withheld?: boolean;
   /** Answers that each guardrail sent back, by its place among them. */

@@ -148,16 +148,24 @@ const historyBroken = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** The thread's messages as a provider may see them; what had to be mended is said once. */
+/** Repairs that are named in one event. */
+const mostNamed = 20;
+
+/** The thread's messages as a provider may see them; what had to be mended is said once in each run. */
 const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"] | null => {
-  const { thread } = attempt;
+  const { thread, run } = attempt;
   const { messages, repairs } = view(thread.chat, thread.firstInput);
   if (messages.length === 0) {
     settle((draft) => historyBroken(draft, thread.id));
     return null;
   }
-  if (repairs.length > 0 && attempt.phase.attempt === 1) {
-    const what = repairs.map(({ kind, message }) => `${kind} at ${message}`).join(", ");
+  const beginsRun = run.turn === 1 && !run.repair;
+  const news = repairs.filter(({ pos }) => beginsRun || pos > thread.seen);
+  if (news.length > 0 && attempt.phase.attempt === 1) {
+    const named = news.slice(0, mostNamed).map(({ kind, message }) => `${kind} at ${message}`);
+    const what = [...named, ...(news.length > mostNamed ? [`${news.length - mostNamed} more`] : [])].join(
+      ", ",
+    );
     settle((draft) => {
       if (draft.state.threads[thread.id]?.run != null)
         emit(draft, thread.id, "error", { code: "history_repaired", message: what, retryable: true });

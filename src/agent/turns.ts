@@ -1,4 +1,5 @@
 import type { Json, Message } from "../chat/message.ts";
+import { estimateText } from "../chat/tokens.ts";
 import { toldAgain } from "./announcements.ts";
 import { briefingBegun } from "./briefing.ts";
 import { agentOf, append, callsOfRun, changeRun, emit, laneOf, runOf, threadOf } from "./draft.ts";
@@ -227,7 +228,7 @@ export const attemptAborted = (
   timeLost(draft, threadId, phase.startedAt, laneOf(draft, threadId, runOf(draft, threadId).lane));
 };
 
-/** What an attempt cost whose reply nobody saw: at least its prompt (MO-32). */
+/** What an attempt cost that never came to an end: its prompt and what it has shown, which is no more than it may write. */
 const lostAttempt = (
   draft: Draft,
   threadId: string,
@@ -236,8 +237,11 @@ const lostAttempt = (
 ): void => {
   const [thread, run] = [threadOf(draft, threadId), runOf(draft, threadId)];
   const saw = sightUnderWay(draft.state, agentOf(draft, threadId), thread, run, phase);
-  const usage = { ...noUsage, input: saw.size, total: saw.size };
-  const cost = laneOf(draft, threadId, run.lane)?.cost(usage) ?? null;
+  const lane = laneOf(draft, threadId, run.lane);
+  const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.moment.shown(id)?.text ?? ""), 0);
+  const output = Math.min(shown, saw.max_tokens + (lane?.thinking ?? 0));
+  const usage = { ...noUsage, input: saw.size, output, total: saw.size + output };
+  const cost = lane?.cost(usage) ?? null;
   ledgered(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 

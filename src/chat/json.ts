@@ -1,3 +1,4 @@
+import { deepestInput, depthOf } from "./json-depth.ts";
 import type { Json } from "./message.ts";
 
 /** An object of JSON: neither null nor a list. */
@@ -9,8 +10,19 @@ export const isFields = (value: unknown): value is Fields =>
 /** The fields of a value; what is no object has none. */
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
-/** The value of a JSON text, or undefined if it is none. */
-export const parseJson = (text: string): Json | undefined => {
+/** Whether a JSON text nests deeper than so many levels; each level takes two characters. */
+export const isDeeper = (text: string, levels: number): boolean =>
+  text.length > 2 * levels && depthOf(text) > levels;
+
+/** Whether a value nests at most so many levels. */
+export const isShallow = (value: Json, levels = deepestInput): boolean =>
+  typeof value !== "object" ||
+  value === null ||
+  (levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1)));
+
+/** The value of a JSON text, or undefined if it is none or nests deeper than `levels`: what walks a value has a stack. */
+export const parseJson = (text: string, levels = deepestInput): Json | undefined => {
+  if (isDeeper(text, levels)) return undefined;
   try {
     return JSON.parse(text) as Json;
   } catch {

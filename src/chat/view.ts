@@ -1,6 +1,8 @@
 import type { Message, Part, ToolCallPart, ToolResultPart } from "./message.ts";
 import { render } from "./render.ts";
 import { synthesised, textResult } from "./results.ts";
+import { makeSendable } from "./sendable.ts";
+import type { Defect } from "./sendable.ts";
 import { hasContent } from "./text.ts";
 
 /** The one rule of what a provider may be sent (SE-6), and the repairs that make any stored chat obey it (SE-7). */
@@ -13,17 +15,19 @@ export type RepairKind =
   | "message_empty"
   | "message_mended"
   | "end_added"
-  | "start_added";
+  | "start_added"
+  | Defect;
 
 export interface Repair {
   readonly kind: RepairKind;
   readonly message: string;
+  readonly pos: number;
 }
 
 export interface View {
   /** Rendered messages, valid for every protocol. */
   readonly messages: readonly Message[];
-  /** What had to be mended; empty for a chat that only our transitions wrote. */
+  /** What had to be mended: of a chat that only our transitions wrote, at most what no wire can carry. */
   readonly repairs: readonly Repair[];
 }
 
@@ -95,10 +99,20 @@ const isBounded = (chat: readonly Message[]): boolean =>
 export const isValid = (chat: readonly Message[]): boolean =>
   isBounded(chat) && isInOrder(chat, 0, new Set());
 
+const repair = (kind: RepairKind, { id, pos }: Message): Repair => ({ kind, message: id, pos });
+
+/** A message as a model sees it, and what no wire could carry of it. */
+const shownOf = (message: Message, repairs: Repair[]): Message => {
+  const { message: shown, defects } = makeSendable(render(message));
+  for (const defect of defects) repairs.push(repair(defect, message));
+  return shown;
+};
+
 /** A chat that was found valid. */
 interface Sent {
   readonly chat: readonly Message[];
   readonly shown: readonly Message[];
+  readonly repairs: readonly Repair[];
   /** Of its calls. */
   readonly ids: Set<string>;
 }
@@ -112,20 +126,22 @@ const isPrefix = (before: readonly Message[], chat: readonly Message[]): boolean
   return true;
 };
 
-/** A chat's rendered messages if it may be sent as it stands. */
-const shownAsIs = (chat: readonly Message[]): readonly Message[] | null => {
+/** The view of a chat whose messages may be sent in the order in which they stand; null if it needs another. */
+const viewAsIs = (chat: readonly Message[]): View | null => {
   const first = chat[0];
   if (first === undefined || !isBounded(chat)) return null;
   const known = newest.get(first);
   const sent =
     known !== undefined && isPrefix(known.chat, chat)
       ? known
-      : { chat: [], shown: [], ids: new Set<string>() };
+      : { chat: [], shown: [], repairs: [], ids: new Set<string>() };
   newest.delete(first);
   if (!isInOrder(chat, sent.chat.length, sent.ids)) return null;
-  const shown = [...sent.shown, ...chat.slice(sent.chat.length).map(render)];
-  newest.set(first, { chat, shown, ids: sent.ids });
-  return shown;
+  const repairs = [...sent.repairs];
+  const fresh = chat.slice(sent.chat.length).map((message) => shownOf(message, repairs));
+  const shown = [...sent.shown, ...fresh];
+  newest.set(first, { chat, shown, repairs, ids: sent.ids });
+  return { messages: shown, repairs };
 };
 
 const synthetic = (
@@ -176,9 +192,8 @@ const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string
   for (const message of chat) {
     if (message.role !== "tool") continue;
     const result = resultOf(message);
-    if (result === null || !known.has(result.call))
-      repairs.push({ kind: "result_orphaned", message: message.id });
-    else if (results.has(result.call)) repairs.push({ kind: "result_repeated", message: message.id });
+    if (result === null || !known.has(result.call)) repairs.push(repair("result_orphaned", message));
+    else if (results.has(result.call)) repairs.push(repair("result_repeated", message));
     else results.set(result.call, isWellMade(message) ? message : { ...message, parts: [result] });
   }
   return results;
@@ -192,17 +207,16 @@ const arrange = (stored: readonly Message[], repairs: Repair[]): Message[] => {
   for (const [index, message] of chat.entries()) {
     if (message.role === "tool") continue;
     if (!hasContent(message)) {
-      repairs.push({ kind: "message_empty", message: message.id });
+      repairs.push(repair("message_empty", message));
       continue;
     }
-    if (message !== stored[index]) repairs.push({ kind: "message_mended", message: message.id });
+    if (message !== stored[index]) repairs.push(repair("message_mended", message));
     shown.push(message);
     const calls = callsOf(message);
     const inPlace = endOfBlock(chat, index, calls) >= 0;
     for (const call of calls) {
       const result = results.get(call.id);
-      if (!inPlace)
-        repairs.push({ kind: result === undefined ? "result_missing" : "result_moved", message: message.id });
+      if (!inPlace) repairs.push(repair(result === undefined ? "result_missing" : "result_moved", message));
       shown.push(result ?? unknownResult(message, call));
     }
   }
@@ -212,12 +226,12 @@ const arrange = (stored: readonly Message[], repairs: Repair[]): Message[] => {
 /** A user message first, and no answer last. */
 const bounded = (shown: Message[], head: Message, first: Message | null, repairs: Repair[]): void => {
   if (shown[0]?.role !== "user") {
-    repairs.push({ kind: "start_added", message: head.id });
+    repairs.push(repair("start_added", head));
     shown.unshift(first ?? continueNote(head));
   }
   const last = shown.at(-1);
   if (last?.role !== "assistant") return;
-  repairs.push({ kind: "end_added", message: last.id });
+  repairs.push(repair("end_added", last));
   shown.push(continueNote(last));
 };
 
@@ -226,12 +240,12 @@ const bounded = (shown: Message[], head: Message, first: Message | null, repairs
  * arrangement of it. `first` is the thread's first human input, shown when the view would start otherwise.
  */
 export const view = (chat: readonly Message[], first: Message | null = null): View => {
-  const valid = shownAsIs(chat);
-  if (valid !== null) return { messages: valid, repairs: [] };
+  const asIs = viewAsIs(chat);
+  if (asIs !== null) return asIs;
   const repairs: Repair[] = [];
   const shown = arrange(chat, repairs);
   const head = shown[0] ?? chat[0] ?? first;
   if (head === null || head === undefined) return { messages: [], repairs };
   bounded(shown, head, first, repairs);
-  return { messages: shown.map(render), repairs };
+  return { messages: shown.map((message) => shownOf(message, repairs)), repairs };
 };

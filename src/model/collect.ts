@@ -15,6 +15,8 @@ import type { UsageReport } from "./usage.ts";
 export interface CollectOptions {
   readonly request: ModelRequest;
   readonly provider: string;
+  /** Output tokens that the request allows as it was sent, if not its `maxTokens`. */
+  readonly maxOutput?: number;
   /** Price of the model that answered, by the id it gave (MO-36). */
   readonly price: (answered: string) => Price | null;
   /** When the request left, and the clock: milliseconds. */
@@ -38,7 +40,7 @@ interface Attempt {
 /**
  * Makes a completion of what a wire says: one batch of events per network read, one `onDelta` call per batch (MO-2, §5).
  * A reply without `finish` is `truncated_stream`, an impossible one `protocol_error`; whatever the iterable throws
- * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read (MO-32).
+ * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read (MO-32), empty or not.
  */
 export const collect = async (
   batches: AsyncIterable<readonly ModelEvent[]>,
@@ -109,7 +111,7 @@ const next = async (
 
 /** Tokens of what the reply holds so far. */
 const writtenIn = ({ parts }: Reply): number =>
-  parts.reduce((sum, { name, text }) => sum + estimateText(name + text), 0);
+  parts.reduce((sum, { name, text, fresh }) => sum + estimateText(name + text + fresh), 0);
 
 /** What was reported, with estimates for what is missing; they are made only then. */
 const usageOf = ({ reply, options }: Attempt): UsageReport => {
@@ -143,14 +145,17 @@ const completionOf = (attempt: Attempt): Completion => {
   };
 };
 
-/** A failure after the first byte, with what the attempt is booked at: what was reported, at least what was written. */
+/**
+ * A failure after the first byte, with what the attempt is booked at: what was reported, at least what was written, and
+ * no more output than the request allows.
+ */
 const booked = ({ failure }: ModelError, attempt: Attempt): ModelError => {
   const { reply, options, firstAt } = attempt;
   if (firstAt === undefined) return new ModelError(failure);
   const { usage, cacheWrite1h } = usageOf(attempt);
-  const written = writtenIn(reply);
-  const output = Math.max(usage.output, written);
-  const total = Math.max(usage.total, usage.total - usage.output + output);
+  const { maxOutput = options.request.maxTokens } = options;
+  const output = Math.min(maxOutput, Math.max(usage.output, writtenIn(reply)));
+  const total = usage.input + usage.cacheRead + usage.cacheWrite + output;
   const spent = { ...usage, output, total };
   const requestId = failure.requestId ?? reply.requestId;
   return new ModelError({

@@ -7,11 +7,12 @@ import type {
   ToolResultPart,
 } from "../chat/message.ts";
 import type { ModelRequest } from "../model/completer.ts";
-import { isVisible, quote, replayArguments } from "./json-text.ts";
-import { mediaOf, textOf } from "./media.ts";
+import { fieldsOf } from "../chat/json.ts";
+import { isVisible, quote, replayArguments, serialise } from "./json-text.ts";
+import { mediaOf } from "./media.ts";
 import type { Media } from "./media.ts";
 import type { Target } from "./protocol.ts";
-import { wireName } from "./tool-names.ts";
+import { wireId, wireName } from "./tool-names.ts";
 import type { Anthropic } from "@anthropic-ai/sdk";
 
 type Block = Anthropic.Messages.ContentBlockParam;
@@ -37,19 +38,17 @@ const kept = new WeakMap<Message, Fragment>();
 
 const text = (value: string): string => `{"type":"text","text":${quote(value)}}`;
 
-const documentBlock = (media: Extract<Media, { kind: "document" | "image" }>): ResultContent => {
-  const { source, name } = media;
-  if ("url" in source) return { type: "document", source: { type: "url", url: source.url }, title: name };
-  if (media.type !== "application/pdf") {
-    const data = textOf(source.base64);
-    return { type: "document", source: { type: "text", media_type: "text/plain", data }, title: name };
+const mediaBlock = ({ kind, type, name, source }: Exclude<Media, { kind: "omitted" }>): ResultContent => {
+  const title = kind === "document" ? { title: name } : {};
+  if ("url" in source) return { type: kind, source: { type: "url", url: source.url }, ...title };
+  if ("text" in source) {
+    const plain = { type: "text", media_type: "text/plain", data: source.text } as const;
+    return { type: "document", source: plain, ...title };
   }
-  const pdf = { type: "base64", media_type: "application/pdf", data: source.base64 } as const;
-  return { type: "document", source: pdf, title: name };
-};
-
-const imageBlock = ({ type, source }: Extract<Media, { kind: "document" | "image" }>): ResultContent => {
-  if ("url" in source) return { type: "image", source: { type: "url", url: source.url } };
+  if (kind === "document") {
+    const pdf = { type: "base64", media_type: "application/pdf", data: source.base64 } as const;
+    return { type: "document", source: pdf, ...title };
+  }
   const media_type = type as Anthropic.Messages.Base64ImageSource["media_type"];
   return { type: "image", source: { type: "base64", media_type, data: source.base64 } };
 };
@@ -58,7 +57,7 @@ const contentBlock = (part: ContentPart, request: ModelRequest, target: Target):
   if (part.type === "text") return isVisible(part.text) ? text(part.text) : null;
   const media = mediaOf(part, target.capabilities, request.media);
   if (media.kind === "omitted") return text(media.text);
-  return JSON.stringify(media.kind === "image" ? imageBlock(media) : documentBlock(media));
+  return serialise(mediaBlock(media));
 };
 
 /** A failed result may hold text only. */
@@ -71,32 +70,30 @@ const resultBlock = (part: ToolResultPart, request: ModelRequest, target: Target
   const blocks = parts.map((each) => contentBlock(each, request, target)).filter((block) => block !== null);
   const head = {
     type: "tool_result",
-    tool_use_id: part.call,
+    tool_use_id: wireId(part.call),
   } satisfies Anthropic.Messages.ToolResultBlockParam;
   const content = blocks.length === 0 ? "" : `,"content":[${blocks.join(",")}]`;
   return `${JSON.stringify(head).slice(0, -1)}${content}${failed ? ',"is_error":true' : ""}}`;
 };
 
 const callBlock = ({ id, name, args }: ToolCallPart): string => {
-  const head = { type: "tool_use", id, name: wireName(name) } satisfies Omit<
+  const head = { type: "tool_use", id: wireId(id), name: wireName(name) } satisfies Omit<
     Anthropic.Messages.ToolUseBlockParam,
     "input"
   >;
   return `${JSON.stringify(head).slice(0, -1)},"input":${replayArguments(args)}}`;
 };
 
+const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
+
 /** A reasoning part as the block it came from, null unless this provider and model signed it (MO-3, MO-10). */
 const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: Target): string | null => {
   const { opaque } = part;
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return null;
-  const { signature, redacted } = opaque.data as {
-    readonly signature?: unknown;
-    readonly redacted?: unknown;
-  };
-  if (typeof redacted === "string")
-    return JSON.stringify({ type: "redacted_thinking", data: redacted } satisfies Block);
-  if (typeof signature !== "string") return null;
-  return JSON.stringify({ type: "thinking", thinking: part.text, signature } satisfies Block);
+  const { signature, redacted } = fieldsOf(opaque.data);
+  if (isFilled(redacted)) return serialise({ type: "redacted_thinking", data: redacted } satisfies Block);
+  if (!isFilled(signature)) return null;
+  return serialise({ type: "thinking", thinking: part.text, signature } satisfies Block);
 };
 
 const otherBlock = (

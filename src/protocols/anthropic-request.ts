@@ -233,5 +233,5 @@ export const buildAnthropic = (request: ModelRequest, target: Target): WireReque
   if (toolList !== "") body += `,"tools":[${mark(toolList, cache)}]`;
   if (isVisible(system)) body += `,"system":[${mark(`{"type":"text","text":${quote(system)}}`, cache)}]`;
   body += `,"messages":[${messagesText(request, target, instruction)}],${JSON.stringify(tail).slice(1)}`;
-  return { body, dropped };
+  return { body, dropped, maxTokens };
 };

@@ -89,7 +89,7 @@ const decode = (decoder: Decoder, lots: Iterable<readonly Frame[]>): Batch => {
   }
 };
 
-const isWhole = ({ data }: Frame): boolean => data === "[DONE]" || parseJson(data) !== undefined;
+const isWhole = ({ data }: Frame): boolean => data === "[DONE]" || parseJson(data, Infinity) !== undefined;
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
@@ -108,9 +108,11 @@ export async function* readReply(
   const gatherer = createGatherer(body, interval);
   const guard = createByteGuard();
   const parser = createSseParser();
+  let isTooLong = false;
   const parse = (chunk: Uint8Array): readonly Frame[] => {
     const broken = guard(chunk);
-    if (broken !== null) throw faults.broken(`the ${broken} is longer than its limit`);
+    isTooLong = broken !== null;
+    if (isTooLong) throw faults.broken(`the ${broken} is longer than its limit`);
     return parser.feed(chunk);
   };
   const parseEach = function* (chunks: readonly Uint8Array[]): Generator<readonly Frame[]> {
@@ -130,7 +132,8 @@ export async function* readReply(
       // A last frame without its blank line counts; one that was cut off is left to the missing end.
       const batch = decode(decoder, chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks));
       if (chunks !== null) deadlines.read(batch.events.some(isContent));
-      if (batch.events.length > 0) yield batch.events;
+      // A batch tells that the reply had begun, which must be paid for even if nothing of it could be read.
+      if (batch.events.length > 0 || isTooLong) yield batch.events;
       if (batch.error !== undefined) throw batch.error;
       if (chunks === null) return;
     }

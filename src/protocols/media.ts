@@ -1,12 +1,17 @@
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
+import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
+import { isVisible } from "./json-text.ts";
 
 /** Images as both wires take them, and the greatest base64 text of one (MO-8). */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const maxImage = 5 * 1024 * 1024;
 
-/** A stored blob's base64, or an address. */
-type Source = { readonly base64: string } | { readonly url: string };
+/** Characters of a name; the wires take a few more. */
+const longestName = 255;
+
+/** A stored blob's base64, what stands in one that is a text, or an address. */
+type Source = { readonly base64: string } | { readonly text: string } | { readonly url: string };
 
 export type Media =
   | {
@@ -18,15 +23,43 @@ export type Media =
   /** What the model reads in place of the media (MO-4). */
   | { readonly kind: "omitted"; readonly text: string };
 
-const omitted = (what: string, why: string): Media => ({
-  kind: "omitted",
-  text: `[${what} omitted: ${why}]`,
-});
+const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
 
-const sourceOf = (part: ImagePart | DocumentPart, blob: (id: string) => string): Source | null => {
-  if (part.blob !== undefined) return { base64: blob(part.blob) };
-  return part.url?.startsWith("https://") === true ? { url: part.url } : null;
+/** The text of a base64; null if it is none. */
+const textOf = (base64: string): string | null => {
+  let binary: string;
+  try {
+    binary = atob(base64);
+  } catch {
+    return null;
+  }
+  return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
 };
+
+/** Why media cannot be shown. */
+interface Lack {
+  readonly why: string;
+}
+
+const textSource = (base64: string): Source | Lack => {
+  const text = textOf(base64);
+  if (text === null) return { why: "it is damaged" };
+  return isVisible(text) ? { text } : { why: "it is empty" };
+};
+
+/** Stored bytes may be gone, or their end: no server takes what is left. */
+const blobSource = (
+  { type, media_type: mediaType }: ImagePart | DocumentPart,
+  base64: string,
+): Source | Lack => {
+  if (base64 === "") return { why: "it is not stored any more" };
+  if (type === "document" && mediaType !== "application/pdf") return textSource(base64);
+  if (type === "image" && base64.length > maxImage) return { why: "it is larger than 5 MiB" };
+  return base64.length % 4 === 0 ? { base64 } : { why: "it is damaged" };
+};
+
+const urlSource = (url: string | undefined): Source | Lack =>
+  url?.startsWith("https://") === true && URL.canParse(url) ? { url } : { why: "its address is not https" };
 
 /** A media part as the model can take it; whatever it cannot take becomes a sentence, never nothing (MO-4). */
 export const mediaOf = (
@@ -35,21 +68,13 @@ export const mediaOf = (
   blob: (id: string) => string,
 ): Media => {
   const what = part.type;
+  const omitted = (why: string): Media => ({ kind: "omitted", text: `[${what} omitted: ${why}]` });
   if (!capabilities[what === "image" ? "images" : "documents"])
-    return omitted(what, `this model takes no ${what}s`);
+    return omitted(`this model takes no ${what}s`);
   const known = what === "image" ? imageTypes.has(part.media_type) : isDocument(part.media_type);
-  if (!known) return omitted(what, `this model takes no ${part.media_type}`);
-  const source = sourceOf(part, blob);
-  if (source === null) return omitted(what, "its address is not https");
-  if (what === "image" && "base64" in source && source.base64.length > maxImage)
-    return omitted(what, "it is larger than 5 MiB");
-  return { kind: what, type: part.media_type, name: part.name ?? what, source };
-};
-
-const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
-
-/** The text of a text document's base64. */
-export const textOf = (base64: string): string => {
-  const binary = atob(base64);
-  return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
+  if (!known) return omitted(`this model takes no ${part.media_type}`);
+  const source = part.blob === undefined ? urlSource(part.url) : blobSource(part, blob(part.blob));
+  if ("why" in source) return omitted(source.why);
+  const name = firstCharacters(part.name ?? "", longestName);
+  return { kind: what, type: part.media_type, name: isVisible(name) ? name : what, source };
 };

@@ -1,7 +1,6 @@
 import type { OpenAI } from "openai";
 import type {
   ContentPart,
-  Json,
   Message,
   Part,
   ReasoningPart,
@@ -9,10 +8,11 @@ import type {
   ToolResultPart,
 } from "../chat/message.ts";
 import type { ModelRequest } from "../model/completer.ts";
-import { isVisible, quote, replayArguments } from "./json-text.ts";
-import { mediaOf, textOf } from "./media.ts";
+import { fieldsOf, isFields, isShallow } from "../chat/json.ts";
+import { isVisible, quote, replayArguments, serialise } from "./json-text.ts";
+import { mediaOf } from "./media.ts";
 import type { Target } from "./protocol.ts";
-import { wireName } from "./tool-names.ts";
+import { wireId, wireName } from "./tool-names.ts";
 
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
@@ -33,20 +33,18 @@ const kept = new WeakMap<Message, Fragment>();
 /** Google's word for a call that has no signature of its own (MO-16). */
 const noSignature = "skip_thought_signature_validator";
 
-const textPart = (text: string): ContentPartParam => ({ type: "text", text: text.toWellFormed() });
+const textPart = (text: string): ContentPartParam => ({ type: "text", text });
 
 const contentPart = (part: ContentPart, request: ModelRequest, target: Target): ContentPartParam => {
   if (part.type === "text") return textPart(part.text);
   const media = mediaOf(part, target.capabilities, request.media);
   if (media.kind === "omitted") return textPart(media.text);
   const { source, type, name } = media;
-  if (media.kind === "image") {
-    const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;
-    return { type: "image_url", image_url: { url } };
-  }
+  if ("text" in source) return textPart(`${name}:\n${source.text}`);
+  const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;
+  if (media.kind === "image") return { type: "image_url", image_url: { url } };
   if ("url" in source) return textPart(`[document omitted: this API takes no addresses of documents]`);
-  if (type !== "application/pdf") return textPart(`${name}:\n${textOf(source.base64)}`);
-  return { type: "file", file: { filename: name, file_data: `data:${type};base64,${source.base64}` } };
+  return { type: "file", file: { filename: name, file_data: url } };
 };
 
 const isText = (part: ContentPartParam): part is Extract<ContentPartParam, { type: "text" }> =>
@@ -64,25 +62,25 @@ const userMessage = (parts: readonly Part[], request: ModelRequest, target: Targ
     .filter((part) => part.type !== "text" || isVisible(part.text))
     .map((part) => contentPart(part, request, target));
   if (content.length === 0) return "";
-  return `{"role":"user","content":${content.every(isText) ? quote(partsText(content)) : JSON.stringify(content)}}`;
+  return `{"role":"user","content":${content.every(isText) ? quote(partsText(content)) : serialise(content)}}`;
 };
 
 /** Google's signature of a call, sent back only to the provider and model that gave it. */
 const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: Target): string => {
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return noSignature;
-  const { thought_signature: signature } = opaque.data as { readonly thought_signature?: unknown };
+  const { thought_signature: signature } = fieldsOf(opaque.data);
   return typeof signature === "string" ? signature : noSignature;
 };
 
 const callText = (part: ToolCallPart, request: ModelRequest, target: Target): string => {
   const call = {
-    id: part.id,
+    id: wireId(part.id),
     type: "function",
     function: { name: wireName(part.name), arguments: replayArguments(part.args) },
   } satisfies OpenAI.Chat.Completions.ChatCompletionMessageFunctionToolCall;
-  if (!target.traits.thoughtSignatures) return JSON.stringify(call);
+  if (!target.traits.thoughtSignatures) return serialise(call);
   const google = { thought_signature: signatureOf(part, request, target) };
-  return JSON.stringify({ ...call, extra_content: { google } });
+  return serialise({ ...call, extra_content: { google } });
 };
 
 /** Reasoning in the field in which a compatible server wants it back (MO-18), within MO-3's border. */
@@ -93,10 +91,10 @@ const reasoningFields = (parts: readonly ReasoningPart[], request: ModelRequest,
   if (reasoningReplay === "reasoning_content")
     return `,"reasoning_content":${quote(own.map(({ text }) => text).join("\n"))}`;
   const details = own.flatMap(({ opaque }) => {
-    const { details: list } = (opaque?.data ?? {}) as { readonly details?: Json };
-    return Array.isArray(list) ? (list as Json[]) : [];
+    const { details: list } = fieldsOf(opaque?.data);
+    return Array.isArray(list) ? list.filter((each) => isFields(each) && isShallow(each)) : [];
   });
-  return details.length === 0 ? "" : `,"reasoning_details":${JSON.stringify(details)}`;
+  return details.length === 0 ? "" : `,"reasoning_details":${serialise(details)}`;
 };
 
 const assistantMessage = (parts: readonly Part[], request: ModelRequest, target: Target): string => {
@@ -116,14 +114,14 @@ const assistantMessage = (parts: readonly Part[], request: ModelRequest, target:
 const resultText = (part: ToolResultPart): string => {
   const text = part.content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n\n");
   const content = part.status === "ok" ? text : `[tool error] ${text}`;
-  return `{"role":"tool","tool_call_id":${quote(part.call)},"content":${quote(content)}}`;
+  return `{"role":"tool","tool_call_id":${quote(wireId(part.call))},"content":${quote(content)}}`;
 };
 
 const resultMedia = (part: ToolResultPart, request: ModelRequest, target: Target): string[] =>
   part.content
     .filter((each) => each.type !== "text")
     .flatMap((each) => [textPart(`[${each.type} from ${part.name}]`), contentPart(each, request, target)])
-    .map((each) => JSON.stringify(each));
+    .map(serialise);
 
 const build = (message: Message, key: string, request: ModelRequest, target: Target): Fragment => {
   if (message.role === "assistant")

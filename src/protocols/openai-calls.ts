@@ -28,7 +28,7 @@ export interface CallSlots {
 const opensAnother = (slot: Slot, id: string, name: string): boolean => {
   if (slot.name === "" || name === "") return false;
   if (id !== "" && slot.id !== "") return id !== slot.id;
-  return parseJson(slot.args) !== undefined;
+  return parseJson(slot.args, Infinity) !== undefined;
 };
 
 const stringOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -99,13 +99,13 @@ const messagesText = (request: ModelRequest, target: Target): string => {
   return last === "assistant" ? joined(out, '{"role":"user","content":"Continue."}') : out;
 };
 
-const tailOf = (request: ModelRequest, target: Target, dropped: string[]): Tail => {
-  const { traits, maxOutput } = target;
+const tailOf = (request: ModelRequest, target: Target, maxTokens: number, dropped: string[]): Tail => {
+  const { traits } = target;
   const effort = reasoningOf(request, target, dropped);
   const choice = choiceOf(request);
   const format = formatOf(request, target);
   return {
-    [traits.tokensField]: Math.min(request.maxTokens, maxOutput),
+    [traits.tokensField]: maxTokens,
     stream: true,
     ...(traits.streamUsage && { stream_options: { include_usage: true } }),
     ...(choice !== undefined && { tool_choice: choice }),
@@ -119,9 +119,10 @@ const tailOf = (request: ModelRequest, target: Target, dropped: string[]): Tail 
 /** A request of the chat completions API (MO-14). What may change from turn to turn stands behind the messages. */
 export const buildOpenAi = (request: ModelRequest, target: Target): WireRequest => {
   const dropped: string[] = [];
-  const tail = tailOf(request, target, dropped);
+  const maxTokens = Math.min(request.maxTokens, target.maxOutput);
+  const tail = tailOf(request, target, maxTokens, dropped);
   const tools = request.tools.map((tool) => toolText(tool, target.traits.schema)).join(",");
   const head = `{"model":${quote(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`}`;
   const body = `${head},"messages":[${messagesText(request, target)}],${JSON.stringify(tail).slice(1)}`;
-  return { body, dropped };
+  return { body, dropped, maxTokens };
 };

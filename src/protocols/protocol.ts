@@ -38,6 +38,8 @@ export interface WireRequest {
   readonly body: string;
   /** Parameters of the request that the model does not take and that were left out (MO-7). */
   readonly dropped: readonly string[];
+  /** Output tokens that the body allows, reasoning with a budget of its own included. */
+  readonly maxTokens: number;
 }
 
 /** Turns the frames of one reply into events. */
@@ -86,10 +88,13 @@ export const systemText = ({ system, responseFormat }: ModelRequest, { capabilit
   return `${system}\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${JSON.stringify(schema)}`;
 };
 
+/** Levels of a frame; what it holds is written as JSON again. */
+const deepestFrame = 1_000;
+
 /** A frame's data as a JSON object; Gemini's errors come as a list. */
 export const parseFrame = (data: string, faults: Faults): Fields => {
-  const value = parseJson(data);
-  if (value === undefined) throw faults.broken("a frame is not JSON");
+  const value = parseJson(data, deepestFrame);
+  if (value === undefined) throw faults.broken("a frame is not JSON, or nests without end");
   if (typeof value === "object" && value !== null) return value as Fields;
   throw faults.broken("a frame is not a JSON object");
 };

@@ -13,6 +13,12 @@ const allowed = /^[A-Za-z0-9_-]{1,64}$/;
 export const wireName = (name: string): string =>
   allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 55)}_${hash8(name)}`;
 
+const allowedId = /^[A-Za-z0-9_-]{1,40}$/;
+
+/** A call's id as both wires take it; any other gets one of the same length of hash. */
+export const wireId = (id: string): string =>
+  allowedId.test(id) ? id : `call_${hash8(id)}${hash8(`${id}\n`)}`;
+
 const mapped = new WeakMap<readonly ToolSpec[], ReadonlyMap<string, string>>();
 
 /** From wire names back to the names of declared tools, once per list; names that need no mapping are left out. */

@@ -108,12 +108,13 @@ const send = async ({
 }: Attempt): Promise<{
   readonly response: Response;
   readonly dropped: readonly string[];
+  readonly maxTokens: number;
   readonly hash: Promise<string>;
 }> => {
   const url = address(origin);
   const { secret, egress, field } = options;
   const keys = credentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
-  const { body, dropped } = protocol.build(request, target);
+  const { body, dropped, maxTokens } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
   const post: Post = (to, { method, headers: built, body: sentBody, signal }) =>
@@ -136,14 +137,14 @@ const send = async ({
     throw sendFailure(error, origin, deadlines.signal);
   }
   if (failure !== null) throw failure;
-  return { response, dropped, hash };
+  return { response, dropped, maxTokens, hash };
 };
 
 const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promise<Completion> => {
   const { options, protocol, target, origin, request, deadlines } = attempt;
   const { now } = options;
   const startedAt = now();
-  const { response, dropped, hash } = await send(attempt);
+  const { response, dropped, maxTokens, hash } = await send(attempt);
   deadlines.headers();
   const { headers } = response;
   const faults = faultsOf(origin, headers, now);
@@ -155,6 +156,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
   const completion = await collect(readReply(body, decoder, faults, deadlines), {
     request,
     provider: origin.provider,
+    maxOutput: maxTokens,
     price: (answered) => priceOf(options.profile.kind, answered, options.override),
     startedAt,
     now,

@@ -21,7 +21,7 @@ const go = async (bench: Bench): Promise<void> => {
   bench.send("Go");
   await bench.idle();
 };
-const writer = ["sessions:read", "sessions:write", "asks:answer"] as const;
+const manager = ["sessions:read", "sessions:write", "sessions:manage", "asks:answer"] as const;
 const shown = (bench: Bench): unknown => bench.ok("get")["budget"];
 
 describe("AP-16: given at creation", () => {
@@ -155,9 +155,9 @@ describe("AP-16: given at creation", () => {
 });
 
 describe("AP-41: changed by PATCH", () => {
-  test("AP-41: tightening needs no more than writing", async () => {
+  test("AP-41: tightening needs no more than sessions:manage", async () => {
     const { bench } = await opened({ max_tokens: 9_000 }, final(10));
-    const narrow = (budget: object) => bench.performAs({ scopes: [...writer] }, "patch", { budget });
+    const narrow = (budget: object) => bench.performAs({ scopes: [...manager] }, "patch", { budget });
     expect(narrow({ max_tokens: 8_000 }).ok).toBe(true);
     expect(narrow({ max_tool_calls: 3, warn_at: 0.5 }).ok).toBe(true);
     expect(shown(bench)).toEqual({ max_tokens: 8_000, max_tool_calls: 3, warn_at: 0.5, on_exceeded: "stop" });
@@ -171,12 +171,12 @@ describe("AP-41: changed by PATCH", () => {
   ])("AP-41: %s is a raise, which needs approvals:decide", async (_, budget) => {
     const { bench } = await opened({ max_tokens: 9_000 }, final(10));
     const before = bench.state();
-    expect(bench.performAs({ scopes: [...writer] }, "patch", { budget })).toMatchObject({
+    expect(bench.performAs({ scopes: [...manager] }, "patch", { budget })).toMatchObject({
       ok: false,
       problem: { code: "scope_missing", detail: expect.stringContaining("/budget/max_tokens") },
     });
     expect(bench.state()).toBe(before);
-    expect(bench.performAs({ scopes: [...writer, "approvals:decide"] }, "patch", { budget }).ok).toBe(true);
+    expect(bench.performAs({ scopes: [...manager, "approvals:decide"] }, "patch", { budget }).ok).toBe(true);
   });
 
   test("AP-41: with more the session takes inputs again", async () => {
@@ -244,7 +244,7 @@ describe("EF-37: a session that asks", () => {
     await go(bench);
     bench.ok("answer", { ask: onlyAsk(bench), decision: "approve", limit: 9_000 });
     await bench.idle();
-    expect(bench.performAs({ scopes: [...writer] }, "patch", { budget: { max_tokens: 2_100 } }).ok).toBe(
+    expect(bench.performAs({ scopes: [...manager] }, "patch", { budget: { max_tokens: 2_100 } }).ok).toBe(
       true,
     );
     expect(shown(bench)).toMatchObject({ max_tokens: 2_100 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Usage } from "../../src/model/completer.ts";
 import {
   dataOf,
   ends,
@@ -416,6 +417,61 @@ describe("SE-33: after a crash", () => {
     const result = dataOf(bench, "run_end")[0]?.result;
     expect(result).toMatchObject({ estimated: true, cost_usd: 0 });
     expect(result?.usage.input).toBeGreaterThan(0);
+  });
+});
+
+describe("MO-32: what a lost attempt is booked at", () => {
+  const longStory = `{ reply: [{ reasoning: { repeat: "Hm. ", times: 100 } }, { text: { repeat: "Once. ", times: 100 } }] }`;
+  const booked = ({ bench }: Play): readonly { readonly outcome: string; readonly usage: Usage }[] =>
+    bench.rows("usage").map(({ outcome, json }) => ({
+      outcome: String(outcome),
+      ...(JSON.parse(String(json)) as { usage: Usage }),
+    }));
+  /** The attempt has shown all of its story, and hangs. */
+  const told = async (agent = ""): Promise<Play & { readonly prompt: number }> => {
+    const played = await play(`replies: [${longStory}, ${done}]`, { agent });
+    const { bench } = played;
+    bench.hold = true;
+    bench.send("Go");
+    await bench.steps();
+    await bench.tick(25);
+    const [request] = dataOf(bench, "llm_request_start");
+    return { ...played, prompt: request?.estimated_tokens ?? 0 };
+  };
+
+  test("MO-32 EF-39: a cancelled attempt is booked at its prompt and all that it has shown, reasoning too", async () => {
+    const played = await told();
+    played.bench.ok("cancel");
+    await played.bench.steps();
+    const { prompt } = played;
+    expect(booked(played)).toMatchObject([
+      { outcome: "cancelled", usage: { input: prompt, output: 250, total: prompt + 250 } },
+    ]);
+    expect(dataOf(played.bench, "run_end")[0]?.result.usage).toMatchObject({ output: 250 });
+  });
+
+  test("MO-32 EF-39: no more is booked for a cancelled attempt than its request's max_tokens", async () => {
+    const played = await told("max_tokens: 100");
+    played.bench.ok("cancel");
+    await played.bench.steps();
+    const { prompt } = played;
+    expect(booked(played)).toMatchObject([{ usage: { input: prompt, output: 100, total: prompt + 100 } }]);
+  });
+
+  test("MO-32 SE-33: an attempt that a crash cut off is booked at its prompt and what is stored of its words", async () => {
+    const played = await told();
+    const { bench, prompt } = played;
+    const phase = bench.state().threads["main"]?.run?.phase;
+    const [, id = ""] = phase?.at === "thinking" ? phase.items : [];
+    const item = JSON.stringify({ id, thread: "main", kind: "text", attempt: 1, text: "Once. ".repeat(90) });
+    bench.sql(`INSERT OR REPLACE INTO items VALUES ('${id}', '${item}')`);
+    bench.crash();
+    bench.release();
+    await bench.idle();
+    expect(booked(played)[0]).toMatchObject({
+      outcome: "interrupted",
+      usage: { input: prompt, output: 135, total: prompt + 135 },
+    });
   });
 });
 

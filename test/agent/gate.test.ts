@@ -166,3 +166,40 @@ test("MO-29: a call that was dropped before it asked its gate takes no place the
   expect(bench.alarm()).toBe(startAt + 60_000);
   expect(gate().bookings).toHaveLength(2);
 });
+
+/** Answers that a guardrail sends back until one is long enough. */
+const sentBack = (texts: readonly string[], agent = ""): string =>
+  scripted(
+    `replies: [${texts.map((text) => `{ reply: [{ text: ${JSON.stringify(text)} }] }`).join(", ")}]`,
+    `middleware: [{ kind: output_guardrail, params: { min_length: 20, on_fail: retry, max_retries: 5 } }]\n${agent}`,
+  );
+
+test("SE-39 MO-29: with rpm 2 the second repair turn that a guardrail asks for waits for its place", async () => {
+  const yaml = sentBack(["One.", "Two.", "Three.", "This answer is long enough."]);
+  const limited = yaml.replace(
+    "context_window: 128000",
+    "context_window: 128000\n    rate_limit: { rpm: 2 }",
+  );
+  const { bench, asked } = await openStage(limited, { rpm: 2 });
+  const startedAt = bench.now();
+  bench.send("Go");
+  await bench.idle();
+  expect(bench.requests).toHaveLength(2);
+  expect(bench.alarm()).toBe(startedAt + 60_000);
+  await bench.pass(60_000);
+  expect(bench.requests).toHaveLength(4);
+  expect(new Set(asked).size).toBe(4);
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+});
+
+test("SE-39 SE-14: each repair turn has an id of its own in its run, whether the schema or a guardrail asked for it", async () => {
+  const schema = 'options: { response_format: json_schema, response_schema: \'{"type":"object"}\' }';
+  const yaml = sentBack(["{}", "no JSON", "[]", '{"a":1}', '{"a":"long enough now"}'], schema);
+  const { bench } = await openStage(yaml, {});
+  bench.send("Go");
+  await bench.idle();
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  const items = bench.events().flatMap(({ type, item }) => (type === "llm_text" ? [item] : []));
+  expect(items).toHaveLength(5);
+  expect(new Set(items).size).toBe(5);
+});

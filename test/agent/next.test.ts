@@ -89,6 +89,7 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
     cutText: 0,
     empty: 0,
     repairs: 0,
+    misfits: 0,
     deadAttempts: 0,
     toolRan: false,
     truncated: false,

@@ -135,7 +135,7 @@ describe("SE-7: each row of the table", () => {
     expect(JSON.stringify(messages[3])).toContain(
       "unknown: The runtime was interrupted while this ran. Its outcome is unknown: check before repeating it.",
     );
-    expect(repairs).toContainEqual({ kind: "result_missing", message: both.id });
+    expect(repairs).toContainEqual({ kind: "result_missing", message: both.id, pos: both.pos });
   });
 
   test("SE-7: of two results for a call the first stays", () => {
@@ -143,7 +143,7 @@ describe("SE-7: each row of the table", () => {
     const { messages, repairs } = view([human, message("assistant", call("a")), a, second]);
     expect(messages).toHaveLength(3);
     expect(messages[2]).toEqual(a);
-    expect(repairs).toEqual([{ kind: "result_repeated", message: second.id }]);
+    expect(repairs).toEqual([{ kind: "result_repeated", message: second.id, pos: second.pos }]);
   });
 
   test("SE-7: an orphan result and an empty assistant message are left out", () => {
@@ -184,6 +184,58 @@ describe("SE-7: each row of the table", () => {
     const chat = [human, message("assistant", call("a")), a, message("assistant", call("a")), a];
     expect(isValid(chat)).toBe(false);
     expect(invalidity(view(chat).messages)).toBeNull();
+  });
+
+  const nested = (levels: number): string => `${'{"a":'.repeat(levels)}"\\ud800"${"}".repeat(levels)}`;
+  const asking = (args: string): Message =>
+    message("assistant", { type: "tool_call", id: "a", name: "look", args });
+
+  test("SE-7 MO-8: arguments deeper than 64 levels are shown as unparsable, and stay stored as they are", () => {
+    const deep = asking(nested(3_000));
+    const chat = [human, deep, a];
+    const { messages, repairs } = view(chat);
+    expect(callsOf(messages[1] ?? human).map(({ args }) => args)).toEqual([
+      JSON.stringify({ _invalid: nested(3_000).slice(0, 2_000) }),
+    ]);
+    expect(repairs).toEqual([{ kind: "arguments_too_deep", message: deep.id, pos: deep.pos }]);
+    expect(callsOf(deep)[0]?.args).toBe(nested(3_000));
+    const fine = view([human, asking('{"a":'.repeat(64) + "1" + "}".repeat(64)), a]);
+    expect(fine.repairs).toEqual([]);
+  });
+
+  test("SE-7: half a character is shown as U+FFFD wherever it stands", () => {
+    const bad: readonly Part[] = [
+      text("a\ud800"),
+      { type: "image", url: "https://x.example/\udc00", media_type: "image/png", name: "\ud800.png" },
+    ];
+    const said = message("assistant", { type: "reasoning", text: "\ud800", model: "m" }, call("a"));
+    const odd = asking('{"\\ud800":"\ud800"}');
+    const given = message("tool", { ...result("a"), content: bad } as Part);
+    const overlay = { edit: 1, by: "mask", texts: { 0: "cut \ud83d" }, media: false, tokens: 1 };
+    for (const chat of [
+      [message("user", ...bad), said, a],
+      [human, odd, given],
+      [{ ...human, overlay }],
+      [{ ...human, marks: ["note"] as const, parts: [text("\udc00")] }],
+    ]) {
+      const { messages, repairs } = view(chat);
+      expect(JSON.stringify(messages.map(({ parts }) => parts))).not.toMatch(/\\u[dD][89a-fA-F]/);
+      expect(new Set(repairs.map(({ kind }) => kind))).toEqual(new Set(["text_mended"]));
+    }
+  });
+
+  test("SE-7: what no wire can carry is found in whatever order a chat stands, and told again of a chat that grew", () => {
+    const deep = asking(nested(70));
+    const grown = [human, deep, a, message("user", text("And \ud800?"))];
+    expect(view(grown.slice(0, 3)).repairs.map(({ kind }) => kind)).toEqual(["arguments_too_deep"]);
+    expect(view(grown).repairs.map(({ kind }) => kind)).toEqual(["arguments_too_deep", "text_mended"]);
+    const disordered = view([deep, message("user", text("Before \ud800")), a], first);
+    expect(disordered.repairs.map(({ kind }) => kind)).toEqual([
+      "result_moved",
+      "start_added",
+      "arguments_too_deep",
+      "text_mended",
+    ]);
   });
 
   test("SE-6: a valid chat is sent as it stands, the same objects in the same order", () => {

@@ -5,6 +5,8 @@ import { callIds } from "../../src/model/call-ids.ts";
 import { collect } from "../../src/model/collect.ts";
 import type { ItemDelta, ModelEvent } from "../../src/model/completer.ts";
 import { modelError } from "../../src/model/failure.ts";
+import { noUsage } from "../../src/agent/usage.ts";
+import { utf8Length } from "../../src/chat/tokens.ts";
 import {
   call,
   collected,
@@ -208,6 +210,95 @@ test("MO-32: an attempt that fails after the first byte carries estimated usage 
     cost: 15_000,
   });
   expect(failure.message).not.toContain("canary");
+});
+
+test("MO-32 MO-20: an attempt that runs past the length guard is booked at the request's max_tokens, not at all that it wrote", async () => {
+  const price = () => ({ input: 1, output: 10 });
+  const flood = Array.from({ length: 17 }, () => [text("x".repeat(256 * 1024))]);
+  const failure = await failureOf(collected([[start], ...flood], { price }));
+  expect(failure).toMatchObject({
+    code: "protocol_error",
+    billed: true,
+    usage: { input: 13, output: 1_000, total: 1_013 },
+    cost: 13_000 + 10_000_000,
+  });
+});
+
+test("MO-32: what the failing read itself brought is booked, too", async () => {
+  const second: ModelEvent = { type: "start", model: "" };
+  const failure = await failureOf(collected([[start, text("12345678"), second]]));
+  expect(failure).toMatchObject({ code: "protocol_error", usage: { input: 13, output: 2, total: 15 } });
+});
+
+test("MO-32: reasoning that the wire allows on top of max_tokens may be booked", async () => {
+  const thought: ModelEvent = { type: "reasoning", item: 0, text: "x".repeat(20_000) };
+  const failure = await failureOf(collected([[start, thought]], { maxOutput: 4_000 }));
+  expect(failure.usage).toMatchObject({ output: 4_000 });
+});
+
+const piece = fc.oneof(
+  fc.string({ maxLength: 3_000 }).map((said) => text(said)),
+  fc.string({ maxLength: 3_000 }).map((said): ModelEvent => ({ type: "reasoning", item: 1, text: said })),
+);
+const written = fc.record({ said: fc.array(piece, { maxLength: 6 }), args: fc.string({ maxLength: 300 }) });
+const report = fc.option(
+  fc.record({
+    input_tokens: fc.constantFrom(0, 7, 900, 30_000_000, -5, "many"),
+    output_tokens: fc.constantFrom(0, 1, 250, 5_000, 40_000_000, null),
+    cache_read_input_tokens: fc.constantFrom(0, 90_000),
+    total_tokens: fc.constantFrom(0, 12, 29_000_000),
+  }),
+  { nil: undefined },
+);
+const breaks = {
+  truncated_stream: () => undefined,
+  network: () => {
+    throw new TypeError("terminated");
+  },
+  timeout: () => {
+    throw modelError("timeout", { provider: "default", model: "model-1" }, "timeout idle");
+  },
+  cancelled: () => {
+    throw modelError("cancelled", { provider: "default", model: "model-1" }, "gone");
+  },
+};
+
+test("MO-32: however an attempt breaks, it is booked at no less than what was seen and no more than prompt and max_tokens", async () => {
+  const ways = fc.constantFrom(...(Object.keys(breaks) as (keyof typeof breaks)[]));
+  await fc.assert(
+    fc.asyncProperty(
+      written,
+      report,
+      ways,
+      fc.integer({ min: 1, max: 1_500 }),
+      async ({ said, args }, raw, way, maxTokens) => {
+        const events = [...said, call(2, "look", "c1"), input(2, args)];
+        const told: ModelEvent[] = raw === undefined ? [] : [{ type: "usage", raw }];
+        const source = async function* (): AsyncGenerator<readonly ModelEvent[]> {
+          yield [start, ...told];
+          for (const event of events) yield [event];
+          breaks[way]();
+        };
+        const sent = request({ maxTokens });
+        const { billed, usage: booked } = await failureOf(collect(source(), options({ request: sent })));
+        expect(billed).toBe(true);
+        const { input: prompt, output, cacheRead, cacheWrite, total } = booked ?? noUsage;
+        const seen = Math.ceil(
+          events.reduce(
+            (sum, event) =>
+              sum + utf8Length("text" in event ? event.text : "json" in event ? event.json : ""),
+            0,
+          ) / 4,
+        );
+        expect(output).toBeLessThanOrEqual(maxTokens);
+        expect(output).toBeGreaterThanOrEqual(Math.min(maxTokens, seen));
+        const isReported = typeof raw?.input_tokens === "number" && raw.input_tokens <= 20_000_000;
+        expect(prompt).toBe(isReported ? Math.max(0, Number(raw.input_tokens)) : Math.max(0, 13 - cacheRead));
+        expect(total).toBe(prompt + output + cacheRead + cacheWrite);
+      },
+    ),
+    { numRuns: 500 },
+  );
 });
 
 test("MO-1: an abort rejects at once with the deadline's reason, although the source never answers", async () => {

@@ -21,7 +21,7 @@ const build = (
   fields: Partial<ModelRequest>,
   able: Partial<Capabilities> = {},
   model = models.anthropic,
-): { readonly body: Body; readonly dropped: readonly string[] } => {
+): { readonly text: string; readonly body: Body; readonly dropped: readonly string[] } => {
   const { capabilities, max_output: maxOutput } = describeModel("anthropic", model);
   const target = {
     provider: "anthropic",
@@ -32,7 +32,7 @@ const build = (
   const { body, dropped } = buildAnthropic(requestOf("anthropic", { model, ...fields }), target);
   const parsed = JSON.parse(body) as Body;
   expect(checkBody(parsed, "anthropic")).toBeNull();
-  return { body: parsed, dropped };
+  return { text: body, body: parsed, dropped };
 };
 
 const call = (id: string, name = "fs_read", args = "{}"): Part => ({ type: "tool_call", id, name, args });
@@ -81,6 +81,75 @@ test("MO-8: an unparsable call is replayed as _invalid with its first 2 000 char
   const { body } = build({ messages, tools: [tool] });
   const inputs = body.messages[1]?.content.map(({ input }) => input);
   expect(inputs).toEqual([{ _invalid: args.slice(0, 2000) }, { _invalid: "[1]" }, {}]);
+});
+
+test("MO-8 TB-2: arguments of 64 levels go back as they are, deeper ones and numbers beyond all count as _invalid", () => {
+  const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+  const given = [nested(64), nested(65), nested(50_000), '{"n":1e999}', '{"n":1e-999,"m":1e100}'];
+  const messages = [
+    message("user", "Go."),
+    message(
+      "assistant",
+      given.map((args, at) => call(`c${at}`, "fs_read", args)),
+    ),
+    ...given.map((_, at) => result(`c${at}`, "fs_read", "bad", "error")),
+  ];
+  const { body } = build({ messages, tools: [tool] });
+  const inputs = body.messages[1]?.content.map(({ input }) => input);
+  expect(inputs).toEqual([
+    JSON.parse(nested(64)),
+    { _invalid: nested(65) },
+    { _invalid: nested(50_000).slice(0, 2_000) },
+    { _invalid: '{"n":1e999}' },
+    { n: 0, m: 1e100 },
+  ]);
+});
+
+test("MO-8 SE-7: half a character in arguments is shown as U+FFFD wherever it stands, and nothing else is touched", () => {
+  const nested = `${'{"a":'.repeat(40)}"\\ud800"${"}".repeat(40)}`;
+  const given = [
+    '{"\\ud800":"\\uDC00 \\ud83d\\ude00 \\\\ud800"}',
+    '{"raw":"\ud800","mixed":"\ud83d\\ude00"}',
+    '{"big":12345678901234567890,"a":1,"a":2,"s":"\\ud800"}',
+    nested,
+  ];
+  const messages = [
+    message("user", "Go."),
+    message(
+      "assistant",
+      given.map((args, at) => call(`c${at}`, "fs_read", args)),
+    ),
+    ...given.map((_, at) => result(`c${at}`, "fs_read", "bad", "error")),
+  ];
+  const { text } = build({ messages, tools: [tool] });
+  for (const part of [
+    '{"\\ufffd":"\\ufffd \\ud83d\\ude00 \\\\ud800"}',
+    '{"raw":"\ufffd","mixed":"\ufffd\\ufffd"}',
+    '{"big":12345678901234567890,"a":1,"a":2,"s":"\\ufffd"}',
+    nested.replace("ud800", "ufffd"),
+  ])
+    expect(text).toContain(`"input":${part}`);
+});
+
+test("MO-4: media that is gone, damaged or empty becomes a sentence", () => {
+  const parts: readonly Part[] = [
+    { type: "image", blob: "gone", media_type: "image/png" },
+    { type: "image", blob: "cut", media_type: "image/png" },
+    { type: "document", blob: "gone", media_type: "application/pdf", name: "a.pdf" },
+    { type: "document", blob: "odd", media_type: "text/plain", name: "a.txt" },
+    { type: "document", blob: "blank", media_type: "text/plain", name: "a.txt" },
+    { type: "image", url: "https://", media_type: "image/png" },
+  ];
+  const blobs: Readonly<Record<string, string>> = { cut: "aGVsb", odd: "%%%%", blank: "IAo=" };
+  const { body } = build({ messages: [message("user", parts)], media: (blob) => blobs[blob] ?? "" });
+  expect(body.messages[0]?.content.map(({ text }) => text)).toEqual([
+    "[image omitted: it is not stored any more]",
+    "[image omitted: it is damaged]",
+    "[document omitted: it is not stored any more]",
+    "[document omitted: it is damaged]",
+    "[document omitted: it is empty]",
+    "[image omitted: its address is not https]",
+  ]);
 });
 
 test("MO-8 MO-4: media that the API does not take becomes a sentence", () => {

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Message, Part } from "../../src/chat/message.ts";
+import type { Json, Message, Part } from "../../src/chat/message.ts";
+import { view } from "../../src/chat/view.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { anthropicMessages } from "../../src/protocols/anthropic-messages.ts";
@@ -12,18 +13,27 @@ import { configOf, message, requestOf } from "../support/fake-provider-client.ts
 
 const kinds: readonly Kind[] = ["anthropic", "openai", "grok", "gemini", "compatible"];
 
+/** Stored bytes: a whole, none, some that lack their end, what is no base64, and a text of nothing. */
+const blobs: Readonly<Record<string, string>> = { b1: "aGVsbG8=", cut: "aGVsb", odd: "%%%%", blank: "IAo=" };
+const media = (blob: string): string => blobs[blob] ?? "";
+
 const bodyOf = (
   kind: Kind,
   fields: Partial<ModelRequest>,
+  compat = {},
 ): { readonly text: string; readonly body: unknown } => {
-  const config = configOf(kind);
+  const config = configOf(kind, kind === "compatible" ? { compat } : {});
   const profile = profiles.find((each) => each.kind === config.kind);
   if (profile === undefined) throw new Error(kind);
   const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
   const { capabilities, max_output: maxOutput } = describeModel(config.kind, config.model);
   const target = { provider: config.name, capabilities, maxOutput, traits: profile.traits(config) };
-  const text = protocol.build(requestOf(kind, fields), target).body;
-  return { text, body: JSON.parse(text) as unknown };
+  const { body: text, maxTokens } = protocol.build(requestOf(kind, { media, ...fields }), target);
+  const body = JSON.parse(text) as Record<string, unknown>;
+  expect(maxTokens, "of which an aborted attempt is booked no more").toBe(
+    body["max_tokens"] ?? body["max_completion_tokens"],
+  );
+  return { text, body };
 };
 
 const word = fc.oneof(
@@ -31,15 +41,65 @@ const word = fc.oneof(
   fc.constantFrom("Grüße 🐚", "\ud800 lone", " ", "\n\t", '"quoted"', "<think>", "[DONE]"),
 );
 const seen = fc.string({ minLength: 1, maxLength: 8 }).map((text) => `.${text}`);
+/** Arguments of so many levels. */
+const nested = (levels: number, inner = "1"): string =>
+  `${'{"a":'.repeat(levels)}${inner}${"}".repeat(levels)}`;
 const args = fc.oneof(
   fc.json({ maxDepth: 2 }),
   fc.constantFrom("", "{}", '{"a":1}', '{"a":', "[1]", "null", '{"s":"\\ud800"}', "not json"),
+  fc.constantFrom(
+    nested(64),
+    nested(65),
+    nested(3_000, '"\\ud800"'),
+    nested(50_000),
+    `{"list":${"[".repeat(70)}${"]".repeat(70)}}`,
+    "{".repeat(100_000),
+  ),
+  fc.constantFrom(
+    '{"\\ud800":1}',
+    '{"s":"\\\\ud800","pair":"\\ud83d\\ude00","low":"\\udc00\\ud800"}',
+    '{"s":"\ud800 raw","t":"\ud83d\\ude00"}',
+    '{"n":1e999,"m":-1e400}',
+    `{"n":${"9".repeat(400)}}`,
+    '{"n":12345678901234567890.0000000001,"e":1e-999}',
+    '{"__proto__":{"a":1},"constructor":null,"toString":1}',
+    '{"a":1,"a":2}',
+    '\n {"a":"\u2028"} ',
+  ),
 );
-const origin = fc.constantFrom("anthropic/claude-sonnet-5-5", "openai/gpt-6.1-sol", "gemini/gemini-3.8-pro");
-const reasoning = fc.record({ text: word, from: origin }).map(({ text, from }): Part => {
+const origin = fc.constantFrom(
+  "anthropic/claude-sonnet-5-5",
+  "openai/gpt-6.1-sol",
+  "gemini/gemini-3.8-pro",
+  "compatible/local-1",
+);
+/** What a reasoning part may hold for its model, and what it may not and holds all the same. */
+const opaqueOf = (text: string): fc.Arbitrary<Json> =>
+  fc.oneof(
+    fc.constant<Json>({ signature: signatureFor(text), thought_signature: "S" }),
+    fc.constantFrom<Json>(
+      null,
+      7,
+      "data",
+      [],
+      {},
+      { signature: 7, redacted: null, details: "x", thought_signature: {} },
+      { signature: "", redacted: "" },
+      { redacted: "half \ud800" },
+      { details: [null, 7, [], { type: "x", text: "\ud800", "\udc00": 1 }, {}] },
+      { details: [JSON.parse(nested(1_500)) as Json] },
+      JSON.parse(nested(1_500)) as Json,
+    ),
+  );
+const reasoning = fc.record({ text: word, from: origin }).chain(({ text, from }): fc.Arbitrary<Part> => {
   const [provider = "", model = ""] = from.split("/");
-  const data = { signature: signatureFor(text.toWellFormed()), thought_signature: "S" };
-  return { type: "reasoning", text: text.toWellFormed(), model: from, opaque: { provider, model, data } };
+  const whole = text.toWellFormed();
+  return opaqueOf(whole).map((data) => ({
+    type: "reasoning",
+    text: whole,
+    model: from,
+    opaque: { provider, model, data },
+  }));
 });
 const content = fc.oneof(
   word.map((text) => ({ type: "text" as const, text })),
@@ -50,15 +110,38 @@ const content = fc.oneof(
     { type: "document" as const, blob: "b1", media_type: "application/pdf", name: "a.pdf" },
     { type: "document" as const, blob: "b1", media_type: "text/plain", name: "a.txt" },
   ),
+  fc.constantFrom(
+    { type: "document" as const, blob: "odd", media_type: "text/csv" },
+    ...["gone", "cut", "blank"].flatMap((blob) => [
+      { type: "image" as const, blob, media_type: "image/png" },
+      { type: "document" as const, blob, media_type: "application/pdf", name: "" },
+      { type: "document" as const, blob, media_type: "text/plain", name: "n\ud800".repeat(300) },
+    ]),
+    { type: "image" as const, url: "https://", media_type: "image/png" },
+    { type: "document" as const, url: "https://h.example/\ud800", media_type: "application/pdf" },
+    { type: "image" as const, media_type: "image/png" },
+  ),
 );
 const status = fc.constantFrom("ok", "error", "denied", "unknown" as const);
-const callName = fc.constantFrom("fs_write", "an.odd name", "x".repeat(90));
+const callName = fc.constantFrom(
+  "fs_write",
+  "an.odd name",
+  "x".repeat(90),
+  "",
+  "\ud800",
+  "__proto__",
+  "名前",
+);
+/** What an id ends in; those of our own making are plain. */
+const tail = fc.constantFrom("", "", "", "\ud800", " ", "x".repeat(60), "é", '"');
 const call = fc.record({
   name: callName,
   args,
   status,
   content: fc.array(content, { maxLength: 3 }),
   own: origin,
+  tail,
+  mark: fc.constantFrom<Json>({ thought_signature: "TS" }, null, "s", [], { thought_signature: "\ud800" }),
 });
 
 type Block =
@@ -92,10 +175,10 @@ const historyOf = (blocks: readonly Block[]): readonly Message[] => {
     if (each.kind === "user") messages.push(message("user", each.parts));
     else if (each.kind === "reply") messages.push(message("assistant", each.parts));
     else {
-      const calls = each.calls.map((one) => ({ ...one, id: `call_${ids++}` }));
-      const parts = calls.map(({ id, name, args: text, own }): Part => {
+      const calls = each.calls.map((one) => ({ ...one, id: `call_${ids++}${one.tail}` }));
+      const parts = calls.map(({ id, name, args: text, own, mark: data }): Part => {
         const [provider = "", model = ""] = own.split("/");
-        const opaque = { provider, model, data: { thought_signature: "TS" } };
+        const opaque = { provider, model, data };
         return { type: "tool_call", id, name, args: text, opaque };
       });
       messages.push(message("assistant", [...each.parts, ...parts]));
@@ -149,20 +232,42 @@ const options = fc.record(
   { requiredKeys: [] },
 );
 
-test.each(kinds)(
-  "MO-4 SE-6: any valid history of any vendors is a body that a strict %s server takes",
-  (kind) => {
+const servers: readonly (readonly [Kind, object])[] = [
+  ...kinds.map((kind) => [kind, {}] as const),
+  ["compatible", { reasoning_replay: "reasoning_content", images: true }],
+  ["compatible", { reasoning_replay: "reasoning_details", images: true }],
+];
+
+test.each(servers)(
+  "MO-4 MO-8 SE-6 SE-7: any valid history of any vendors, whatever its parts hold, is a body that a strict %s server takes, %j",
+  (kind, compat) => {
     fc.assert(
       fc.property(fc.array(block, { maxLength: 6 }), options, (blocks, fields) => {
         const messages = historyOf(blocks);
         const more = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-        const { text, body } = bodyOf(kind, { ...more, messages });
+        const { text, body } = bodyOf(kind, { ...more, messages }, compat);
         expect(checkBody(body, kind)).toBeNull();
-        expect(bodyOf(kind, { ...more, messages }).text).toBe(text);
+        expect(bodyOf(kind, { ...more, messages }, compat).text).toBe(text);
         const fresh = messages.map((each) => structuredClone(each));
-        expect(bodyOf(kind, { ...more, messages: fresh }).text).toBe(text);
+        expect(bodyOf(kind, { ...more, messages: fresh }, compat).text).toBe(text);
       }),
       { numRuns: 1500 },
+    );
+  },
+);
+
+test.each(servers)(
+  "SE-7 MO-8: any stored messages in any order are a body that a strict %s server takes, %j",
+  (kind, compat) => {
+    const stored = fc
+      .array(block, { maxLength: 6 })
+      .chain((blocks) => fc.shuffledSubarray([...historyOf(blocks)]));
+    fc.assert(
+      fc.property(stored, (chat) => {
+        const { messages } = view(chat, message("user", "Begin."));
+        expect(checkBody(bodyOf(kind, { tools, messages }, compat).body, kind)).toBeNull();
+      }),
+      { numRuns: 500 },
     );
   },
 );

@@ -48,6 +48,17 @@ const statuses: readonly (readonly [string, number, string, string, boolean])[] 
   ["RE-F4", 413, "request_too_large", "context_overflow", false],
 ];
 
+test("MO-32 MO-10: a cut attempt is booked at most at the max_tokens that was sent, with the budget for reasoning in it", async () => {
+  const model = "claude-haiku-4-5";
+  const pieces = [{ reasoning: "x".repeat(40_000) }, { text: "Done." }];
+  const raw = framesOf("anthropic", { pieces }).slice(0, -2).join("");
+  fake.play(() => ({ raw }));
+  const sent = requestOf("anthropic", { model, maxTokens: 100, reasoning: { budgetTokens: 2_000 } });
+  const { failure } = await attempt(completerFor(fake, "anthropic", { model }), sent);
+  expect(failure).toMatchObject({ code: "truncated_stream", usage: { output: 2_100 } });
+  expect(fake.requests.at(-1)?.body).toMatchObject({ max_tokens: 2_100 });
+});
+
 for (const dialect of dialects) {
   test.each(statuses)(
     `MO-1 MO-25 %s: ${dialect} status %i is one request and a typed error`,
@@ -148,6 +159,28 @@ for (const dialect of dialects) {
     expect(failure?.message).not.toContain("canary-body");
   });
 
+  test.each([
+    [
+      "50 000 levels deep are a protocol error, not the network's",
+      50_000,
+      { failure: { code: "protocol_error" } },
+    ],
+    [
+      "500 levels deep stay their text",
+      500,
+      { completion: { parts: [expect.objectContaining({ args: `${"[".repeat(500)}${"]".repeat(500)}` })] } },
+    ],
+  ])(`MO-24 MO-21: ${dialect} arguments that come as a value %s`, async (_, levels, outcome) => {
+    const args = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+    const frames = framesOf(dialect, { pieces: [{ call: "look", rawArgs: "" }] });
+    const raw = frames
+      .join("")
+      .replace('"input":{}', () => `"input":${args}`)
+      .replace('"arguments":""', () => `"arguments":${args}`);
+    expect(raw).toContain(args);
+    expect(await ask(dialect, { raw })).toMatchObject(outcome);
+  });
+
   test(`MO-24 RE-F8: ${dialect} ignores unknown events, fields and stop reasons`, async () => {
     const frames = framesOf(dialect, { pieces: [{ text: "Whole." }], finish: "some_new_reason" });
     const odd =
@@ -222,6 +255,7 @@ for (const dialect of dialects) {
     const { failure } = await ask(dialect, { raw: line, split: 1024 * 1024 });
     expect(failure).toMatchObject({ code: "protocol_error" });
     expect(failure?.message).toMatch(/the line is longer/);
+    expect(failure, "what came was written, and so paid for").toMatchObject({ billed: true });
   });
 
   test(`MO-32 RE-F14: ${dialect} without usage, or with an absurd one, is estimated`, async () => {

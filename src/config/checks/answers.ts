@@ -8,9 +8,9 @@ import { schemaProblem } from "../../tools/json-schema-check.ts";
 
 /** `response_schema` (SE-14, CF-25): a JSON Schema that compiles, within bounds. */
 
-/** A schema given as a map or as JSON text; undefined if it is no JSON. */
+/** A schema given as a map or as JSON text; undefined if it is no JSON. How deep it may nest, its own check says. */
 export const responseSchemaOf = (given: string | object): Json | undefined =>
-  parseJson(typeof given === "string" ? given : JSON.stringify(given));
+  parseJson(typeof given === "string" ? given : JSON.stringify(given), Infinity);
 
 const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
 

@@ -1,0 +1,80 @@
+/** Where a text stops being JSON. The platform's parser says it in some cases only, and in words. */
+
+export interface Place {
+  /** Both count from 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+export const placeIn = (text: string, at: number): Place => {
+  const lines = text.slice(0, at).split("\n");
+  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
+};
+
+const spaces = /[ \t\n\r]*/y;
+const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+/** A piece of a string between its quotes; bounded, so that a long one is not matched in one go. */
+const piece = /(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
+
+interface Reader {
+  at: number;
+  /** Goes on behind a match here, if there is one. */
+  readonly take: (pattern: RegExp) => boolean;
+  /** The same for one character between spaces. */
+  readonly mark: (character: string) => boolean;
+}
+
+const readerOf = (text: string): Reader => {
+  const reader: Reader = {
+    at: 0,
+    take: (pattern) => {
+      pattern.lastIndex = reader.at;
+      const taken = pattern.test(text);
+      if (taken) reader.at = pattern.lastIndex;
+      return taken;
+    },
+    mark: (character) => {
+      reader.take(spaces);
+      const taken = text.startsWith(character, reader.at);
+      if (taken) reader.at += character.length;
+      reader.take(spaces);
+      return taken;
+    },
+  };
+  return reader;
+};
+
+/** Reads a string up to its closing quote. */
+const readString = ({ take }: Reader): boolean => {
+  if (!take(/"/y)) return false;
+  while (take(piece));
+  return take(/"/y);
+};
+
+const readList = ({ mark }: Reader, close: string, item: () => boolean): boolean => {
+  if (mark(close)) return true;
+  do if (!item()) return false;
+  while (mark(","));
+  return mark(close);
+};
+
+const readValue = (reader: Reader, deepest: number): boolean => {
+  const { take, mark } = reader;
+  const inner = (): boolean => readValue(reader, deepest - 1);
+  if (deepest > 0 && mark("[")) return readList(reader, "]", inner);
+  if (deepest > 0 && mark("{"))
+    return readList(reader, "}", () => readString(reader) && mark(":") && inner());
+  take(spaces);
+  return readString(reader) || take(scalar);
+};
+
+/**
+ * The index at which a text stops being JSON that nests at most `deepest` levels: of the first character that cannot
+ * stand there, or its length if it ends too early. Null if it is such JSON.
+ */
+export const faultOf = (text: string, deepest: number): number | null => {
+  const reader = readerOf(text);
+  const isValue = readValue(reader, deepest);
+  if (isValue) reader.take(spaces);
+  return isValue && reader.at === text.length ? null : reader.at;
+};

@@ -1,0 +1,83 @@
+import { isDeeper } from "./json.ts";
+import { deepestInput } from "./json-depth.ts";
+import type { Message, Part } from "./message.ts";
+
+/** What no wire can carry, whoever wrote it, and what is shown instead (SE-7): half characters, arguments without end. */
+
+export type Defect = "text_mended" | "arguments_too_deep";
+
+export interface Sendable {
+  readonly message: Message;
+  readonly defects: readonly Defect[];
+}
+
+/** Escapes of a JSON text, both halves of a pair as one. */
+const escapes =
+  /\\(?:u[dD][89abAB][\da-fA-F]{2}(?:\\u[dD][c-fC-F][\da-fA-F]{2})?|u[dD][c-fC-F][\da-fA-F]{2}|[^])/g;
+
+/** Length of the escape of a single surrogate. */
+const oneSurrogate = 6;
+
+/** A JSON text whose escapes of lone surrogates, which are legal there and refused by strict servers, stand for U+FFFD. */
+export const withWholeEscapes = (json: string): string =>
+  /\\u[dD][89a-fA-F]/.test(json)
+    ? json.replace(escapes, (escape) => (escape.length === oneSurrogate ? "\\ufffd" : escape))
+    : json;
+
+const longestInvalid = 2_000;
+
+/** Arguments that cannot be parsed, as an object that tells them (MO-8). */
+export const unparsable = (args: string): string =>
+  JSON.stringify({ _invalid: args.slice(0, longestInvalid).toWellFormed() });
+
+/** A text without half characters. */
+const clean = (text: string, defects: Set<Defect>): string => {
+  if (text.isWellFormed()) return text;
+  defects.add("text_mended");
+  return text.toWellFormed();
+};
+
+const cleanArguments = (args: string, defects: Set<Defect>): string => {
+  if (isDeeper(args, deepestInput)) {
+    defects.add("arguments_too_deep");
+    return unparsable(args);
+  }
+  const text = withWholeEscapes(args.toWellFormed());
+  if (text !== args) defects.add("text_mended");
+  return text;
+};
+
+/** A part as wires can carry it; what it found wrong is added to `defects`. */
+const cleanPart = <P extends Part>(part: P, defects: Set<Defect>): P => {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return { ...part, text: clean(part.text, defects) };
+    case "tool_call":
+      return { ...part, args: cleanArguments(part.args, defects) };
+    case "tool_result":
+      return { ...part, content: part.content.map((each) => cleanPart(each, defects)) };
+    case "image":
+    case "document": {
+      const { name, url } = part;
+      return {
+        ...part,
+        ...(name === undefined ? {} : { name: clean(name, defects) }),
+        ...(url === undefined ? {} : { url: clean(url, defects) }),
+      };
+    }
+  }
+};
+
+const known = new WeakMap<Message, Sendable>();
+
+/** A message as every wire can carry it: the same object if it is that already. */
+export const makeSendable = (message: Message): Sendable => {
+  const before = known.get(message);
+  if (before !== undefined) return before;
+  const defects = new Set<Defect>();
+  const parts = message.parts.map((part) => cleanPart(part, defects));
+  const sendable = { message: defects.size === 0 ? message : { ...message, parts }, defects: [...defects] };
+  known.set(message, sendable);
+  return sendable;
+};
