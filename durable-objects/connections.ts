@@ -7,6 +7,7 @@ import type { Flow } from "./flow.ts";
 /** What survives hibernation with a socket; `after` is its cursor while it is behind, else null: it has seen all. */
 export interface Viewer extends Filter {
   readonly principal: Principal | null;
+  /** It has said hello. */
   readonly ready: boolean;
   readonly after: number | null;
 }

@@ -7,7 +7,8 @@ type Item = Parameters<Host["itemGrew"]>[0];
 export interface Items {
   readonly grew: Host["itemGrew"];
   readonly closed: Host["itemsClosed"];
-  readonly partial: (id: string) => string;
+  /** An item as far as it was shown, also if a lost isolate showed it. */
+  readonly shown: (id: string) => Item | null;
   readonly open: () => readonly Item[];
   /** The session is gone, and its rows: the next one of its name has no item yet. */
   readonly forget: () => void;
@@ -47,10 +48,9 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
         if (withRow().delete(id)) sql.exec("DELETE FROM items WHERE id = ?", id);
       }
     },
-    partial: (id) => {
+    shown: (id) => {
       const [stored] = open.has(id) ? [] : jsonOf(sql, "SELECT json FROM items WHERE id = ?", id);
-      const item = open.get(id) ?? (stored as Item | undefined);
-      return item?.kind === "text" ? item.text : "";
+      return open.get(id) ?? (stored as Item | undefined) ?? null;
     },
     open: () => [...open.values()],
     forget: () => {

@@ -26,7 +26,7 @@ export const momentsOf = (
     epoch,
     random: randomBits,
     fraction: Math.random,
-    partial: items.partial,
+    shown: items.shown,
     estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
     agents: ({ agent, child }, model) => {
       const { state } = draft();

@@ -11,6 +11,7 @@ import { archiveOf } from "./archive.ts";
 import { createClock } from "./clock.ts";
 import { createConnections } from "./connections.ts";
 import { createGates } from "./gates.ts";
+import { createHellos } from "./hellos.ts";
 import { createIndexReport } from "./index-report.ts";
 import { createItems } from "./items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
@@ -34,6 +35,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #strikes = createStrikes(this.ctx.storage, () => this.#clock.reset(Date.now() + 1_000));
   readonly #items = createItems(this.#sql, Date.now);
   readonly #connections = createConnections(() => this.#session()?.head ?? 0);
+  readonly #hellos = createHellos();
   readonly #watchers = createWatchers({
     sockets: () => this.ctx.getWebSockets(),
     connections: this.#connections,
@@ -48,6 +50,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
   readonly #desk = createSocketDesk({
     connections: this.#connections,
+    hellos: this.#hellos,
     watchers: this.#watchers,
     items: this.#items,
     archive: () => archiveOf(this.#sql),

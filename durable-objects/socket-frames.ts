@@ -2,7 +2,7 @@ import { forSocket } from "../src/engine/access/authenticate.ts";
 import type { Json } from "../src/chat/message.ts";
 import type { Archive } from "../src/agent/commands/command.ts";
 import { snapshotOf } from "../src/agent/commands/queries.ts";
-import { belongsTo } from "../src/agent/commands/session.ts";
+import { accessProblem } from "../src/agent/commands/session.ts";
 import { closeCodes, streamLimits } from "../src/agent/frames.ts";
 import type { ClientFrame } from "../src/agent/frames.ts";
 import type { Problem } from "../src/agent/problem.ts";
@@ -10,6 +10,7 @@ import { problemBody } from "../src/agent/problem-body.ts";
 import type { Operation, SessionCall, SessionReply, TeamRpc } from "../src/agent/rpc.ts";
 import type { Session } from "../src/agent/state.ts";
 import type { Connections } from "./connections.ts";
+import type { Hellos } from "./hellos.ts";
 import type { Items } from "./items.ts";
 import type { Watchers } from "./watchers.ts";
 
@@ -17,6 +18,7 @@ import type { Watchers } from "./watchers.ts";
 
 export interface FrameParts {
   readonly connections: Connections;
+  readonly hellos: Hellos;
   readonly watchers: Watchers;
   readonly items: Items;
   readonly archive: () => Archive;
@@ -57,9 +59,15 @@ export const openItems = (items: Items): Json =>
   items.open().map(({ id, kind, thread, attempt, text }) => ({ item: id, kind, thread, attempt, text }));
 
 const hello = (parts: FrameParts, socket: WebSocket, frame: Hello): void => {
-  const { connections, watchers, items, archive } = parts;
+  const { connections, hellos, watchers, items, archive } = parts;
   const now = parts.session();
   if (now === null) return;
+  if (connections.viewer(socket).ready) {
+    const detail =
+      "this socket has said hello already: `set` changes what it shows, a new socket begins elsewhere";
+    return rejectFrame(parts, socket, { code: "invalid_request", detail });
+  }
+  hellos.forget(socket);
   const { after, deltas } = frame;
   if (after !== undefined && after > now.head) {
     const detail = `after: the newest event is ${now.head}`;
@@ -99,9 +107,10 @@ const renew = async (parts: FrameParts, socket: WebSocket, token: string): Promi
   const { connections } = parts;
   const found = await parts.authenticate(token);
   if (!found.ok) return rejectFrame(parts, socket, found.problem);
-  const now = parts.session();
-  if (now === null || !belongsTo(now, found.principal))
-    return connections.bye(socket, closeCodes.not_found, "not found");
+  const problem = accessProblem(parts.session(), found.principal);
+  if (problem?.code === "unauthenticated")
+    return connections.bye(socket, closeCodes.unauthenticated, "token of an earlier session");
+  if (problem !== null) return connections.bye(socket, closeCodes.not_found, "not found");
   if (!found.principal.scopes.includes("sessions:read"))
     return connections.bye(socket, closeCodes.forbidden, "scope missing");
   connections.change(socket, { principal: forSocket(found.principal, Date.now()) });

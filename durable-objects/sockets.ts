@@ -1,7 +1,8 @@
-import { deepestInput, depthOf } from "../src/chat/json-depth.ts";
+import { fieldsOf } from "../src/chat/json.ts";
 import { checked } from "../src/agent/commands/command.ts";
-import { belongsTo } from "../src/agent/commands/session.ts";
+import { accessProblem } from "../src/agent/commands/session.ts";
 import { clientFrame, closeCodes, streamLimits } from "../src/agent/frames.ts";
+import { parseInput } from "../src/agent/json-text.ts";
 import { ProblemError, refuse } from "../src/agent/problem.ts";
 import type { Problem } from "../src/agent/problem.ts";
 import { problemBody, problemKinds } from "../src/agent/problem-body.ts";
@@ -23,8 +24,9 @@ const refusal = (problem: Problem): Response =>
 
 /** Why a socket may not be opened; null if it may. */
 const openProblem = (session: Session | null, principal: Principal | null, open: number): Problem | null => {
-  if (session === null || principal === null || !belongsTo(session, principal))
-    return { code: "not_found", detail: "no such session" };
+  if (principal === null) return { code: "not_found", detail: "no such session" };
+  const hidden = accessProblem(session, principal);
+  if (hidden !== null) return hidden;
   if (!principal.scopes.includes("sessions:read"))
     return { code: "scope_missing", detail: "this needs the scope sessions:read" };
   if (open < streamLimits.sockets) return null;
@@ -45,6 +47,12 @@ const createRates = (): ((socket: WebSocket) => boolean) => {
   };
 };
 
+/** Whether a frame counts for its socket's rate: what the wire itself asks for does not. */
+const isCounted = (frame: unknown): boolean => {
+  const { type } = fieldsOf(frame);
+  return type !== "ack" && type !== "ping";
+};
+
 /** Work of each socket in the order of its messages, one after the other: a frame may wait for the team. */
 const createTurns = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
   const last = new WeakMap<WebSocket, Promise<unknown>>();
@@ -60,14 +68,8 @@ const createTurns = (): ((socket: WebSocket, work: () => Promise<void>) => Promi
 
 /** The frames of one message. */
 const framesOf = (data: string): readonly unknown[] => {
-  if (depthOf(data) > deepestInput)
-    return refuse("invalid_json", `the frame nests deeper than ${deepestInput} levels`);
-  try {
-    const parsed: unknown = JSON.parse(data);
-    return Array.isArray(parsed) ? parsed : [parsed];
-  } catch {
-    return refuse("invalid_json", "the frame is not JSON");
-  }
+  const parsed = parseInput(data, "frame");
+  return Array.isArray(parsed) ? parsed : [parsed];
 };
 
 const utf8 = new TextEncoder();
@@ -83,7 +85,7 @@ const textOf = (data: string | ArrayBuffer): string => {
 };
 
 export const createSocketDesk = (parts: FrameParts): SocketDesk => {
-  const { connections, session } = parts;
+  const { connections, hellos, session } = parts;
   const withinRate = createRates();
   const inTurn = createTurns();
 
@@ -99,7 +101,7 @@ export const createSocketDesk = (parts: FrameParts): SocketDesk => {
   const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
     try {
       const all = framesOf(textOf(data));
-      const frames = all.filter(() => withinRate(socket));
+      const frames = all.filter((frame) => !isCounted(frame) || withinRate(socket));
       const more = frames.length < all.length;
       await inTurn(socket, () => handle(socket, frames, more));
     } catch (error) {
@@ -116,6 +118,7 @@ export const createSocketDesk = (parts: FrameParts): SocketDesk => {
       const pair = new WebSocketPair();
       ctx.acceptWebSocket(pair[1]);
       connections.change(pair[1], { principal });
+      hellos.expect(pair[1]);
       return new Response(null, { status: 101, webSocket: pair[0] });
     },
     receive: async (socket, data) => {
@@ -125,6 +128,7 @@ export const createSocketDesk = (parts: FrameParts): SocketDesk => {
     },
     closed: (socket) => {
       connections.forget(socket);
+      hellos.forget(socket);
       // Hibernating sockets do not answer a close themselves.
       if (socket.readyState === WebSocket.CLOSING) socket.close(1_000);
     },

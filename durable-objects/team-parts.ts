@@ -1,4 +1,4 @@
-import { belongsTo } from "../src/agent/commands/session.ts";
+import { accessProblem } from "../src/agent/commands/session.ts";
 import { refuse } from "../src/agent/problem.ts";
 import { operationScopes } from "../src/agent/rpc.ts";
 import type { SessionCall } from "../src/agent/rpc.ts";
@@ -51,8 +51,8 @@ export const isFull = async (
 ): Promise<boolean> => {
   const { input } = Object(params) as { readonly input?: unknown };
   const creates = op === "create" && state === null && input !== undefined;
-  const sends = (op === "send" || op === "compact") && state !== null && belongsTo(state, principal);
-  if (!creates && (!sends || state.threads["main"]?.run !== null)) return false;
+  const sends = (op === "send" || op === "compact") && accessProblem(state, principal) === null;
+  if (!creates && (!sends || state?.threads["main"]?.run !== null)) return false;
   if (!principal.scopes.includes(operationScopes[op])) return false;
   const limit = engines().deployed().team.limits.runs.per_tenant;
   return (await within(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;

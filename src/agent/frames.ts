@@ -42,7 +42,7 @@ export const closeCodes = {
   unauthenticated: 4401,
   forbidden: 4403,
   not_found: 4404,
-  auth_timeout: 4408,
+  timeout: 4408,
   deleted: 4410,
   slow: 4413,
   version: 4426,
@@ -53,7 +53,7 @@ export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
 export const streamLimits = {
   /** Bytes of a frame that comes in. */
   frame: 262_144,
-  /** Frames per second, and at once. */
+  /** Frames per second, and at once; acknowledgements and pings are not counted. */
   rate: 30,
   burst: 60,
   sockets: 32,
@@ -63,7 +63,9 @@ export const streamLimits = {
   patience: 30_000,
   /** Events that a reader who is behind gets at a time. */
   page: 200,
+  /** Milliseconds for the first `auth` where it is needed, and for `hello`. */
   authentication: 5_000,
+  hello: 10_000,
   heartbeat: 15_000,
 } as const;
 

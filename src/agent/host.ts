@@ -5,7 +5,7 @@ import type { Bound } from "./budget-types.ts";
 import type { BriefingRules } from "./briefing.ts";
 import type { Draft } from "./draft.ts";
 import type { LeaseAnswer, LeaseRequest } from "./lease.ts";
-import type { Delta } from "./delta.ts";
+import type { Delta, ItemKind } from "./delta.ts";
 import type { Grant, Session } from "./state.ts";
 import type { Agent } from "./agent.ts";
 import type { EntryReader, StoreRules } from "./entries.ts";
@@ -44,7 +44,7 @@ export interface Host {
   itemGrew(item: {
     readonly id: string;
     readonly thread: string;
-    readonly kind: "text" | "reasoning" | "tool_input" | "tool_output";
+    readonly kind: ItemKind;
     readonly attempt: number;
     readonly text: string;
   }): void;

@@ -40,12 +40,12 @@ test("AP-10 AP-41: a session without budget left answers 429, and takes inputs a
   expect(refused.status).toBe(429);
   expect(refused.headers.get("Content-Type")).toContain("application/problem+json");
   expect(refused.body).toMatchObject({ code: "budget_exceeded", retryable: false });
-  const writer = await keyOf(["sessions:read", "sessions:write"]);
+  const manager = await keyOf(["sessions:read", "sessions:manage"]);
   const raise = { body: { budget: { max_tokens: 90_000 } } };
-  const forbidden = await session.call("PATCH", "", { ...raise, key: writer });
+  const forbidden = await session.call("PATCH", "", { ...raise, key: manager });
   expect(forbidden.status).toBe(403);
   expect(forbidden.body).toMatchObject({ code: "scope_missing" });
-  const tighter = await session.call("PATCH", "", { body: { budget: { max_tool_calls: 9 } }, key: writer });
+  const tighter = await session.call("PATCH", "", { body: { budget: { max_tool_calls: 9 } }, key: manager });
   expect(tighter).toMatchObject({ status: 200, body: { budget: { max_tokens: 4_600, max_tool_calls: 9 } } });
   expect((await session.call("PATCH", "", raise)).status).toBe(200);
   expect((await session.call("POST", "/messages", { body: { content: "More" } })).status).toBe(202);
@@ -93,7 +93,7 @@ test("RE-4: a run draws one lease of its tenant's day, and gives back what it di
 
 test("RE-4 RE-P14: a deleted session gives its lease back", async () => {
   const { body } = await api("POST", "/keys", {
-    body: { tenant: "gone", scopes: ["sessions:read", "sessions:write"] },
+    body: { tenant: "gone", scopes: ["sessions:read", "sessions:write", "sessions:manage"] },
   });
   const key = String(body["key"]);
   const made = await api("POST", "/sessions", { body: { agent: "priced", input: "Go" }, key });

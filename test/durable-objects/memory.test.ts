@@ -48,3 +48,26 @@ test("★ AG-41: what one session of a subject hears and keeps, another recalls 
   await third.quiet();
   expect([await notes(third), await found(third)]).toEqual([[], [[]]]);
 });
+
+test("★ AP-13: a browser token of one person's session does not reach another person's memory", async () => {
+  const alice = await opened("alice");
+  await alice.send("in1", "Please remember where my boat lies");
+  await alice.quiet();
+  const mallory = await opened("mallory");
+  const key = String((await mallory.call("POST", "/tokens", { body: {} })).body["token"]);
+  const patched = await mallory.call("PATCH", "", { key, body: { metadata: { subject: "alice" } } });
+  await mallory.send("in1", "Please search where my boat lies");
+  await mallory.quiet();
+  expect([await notes(mallory), await found(mallory)]).toEqual([[], [[]]]);
+  expect([patched.status, patched.body["code"]]).toEqual([403, "scope_missing"]);
+  const forced = await mallory.call("PATCH", "", { body: { metadata: { subject: "alice" } } });
+  expect([forced.status, forced.body["errors"]]).toMatchObject([400, [{ pointer: "/metadata/subject" }]]);
+});
+
+test("AP-13: a subject is forgotten by who may manage sessions, not by who may write to them", async () => {
+  const status = async (scope: string): Promise<number> => {
+    const { body } = await api("POST", "/keys", { body: { scopes: [scope] } });
+    return (await api("DELETE", "/memory/ada", { key: String(body["key"]) })).status;
+  };
+  expect([await status("sessions:write"), await status("sessions:manage")]).toEqual([403, 204]);
+});

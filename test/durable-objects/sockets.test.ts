@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { createConnections } from "../../durable-objects/connections.ts";
-import { api, create, request } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { api, create, request, sessionOf } from "../support/worker-session.ts";
+import type { Sent, Session } from "../support/worker-session.ts";
 
 /** Limits of a session's sockets: slow readers, floods, credentials that end (AP-13, AP-25, AP-26, RE-V9, RE-V10). */
 
@@ -148,7 +148,14 @@ test("AP-25: frames over 256 KiB, of bytes or of no known kind close 4400 and st
 test("AP-10: the error of a bad frame names the field that is wrong, of a frame that is no JSON that it is none", async () => {
   const session = await create("text");
   const cases: readonly [string, object][] = [
-    ["{", { code: "invalid_json" }],
+    [
+      '{"type":\n"ack",}',
+      {
+        code: "invalid_json",
+        detail: "The frame is not JSON at line 2, column 7.",
+        meta: { line: 2, column: 7 },
+      },
+    ],
     ['{"type":"send","id":"c1"}', { code: "invalid_request", errors: [{ pointer: "/input" }] }],
     ['{"type":"hello","afer":3}', { code: "invalid_request", errors: [{ pointer: "/afer" }] }],
     ['{"type":"hello","after":"3"}', { code: "invalid_request", errors: [{ pointer: "/after" }] }],
@@ -172,8 +179,23 @@ test("AP-25: more than a burst of 60 frames closes 4429", async () => {
   expect(await watch.closed()).toBe(4429);
   const many = await session.watch();
   await many.until(({ type }) => type === "live");
-  many.send(...Array.from({ length: 80 }, () => ({ type: "ack", frames: 1 })));
+  many.send(...Array.from({ length: 80 }, () => ({ type: "set", deltas: "all" })));
   expect(await many.closed()).toBe(4429);
+});
+
+test("AP-25: acknowledgements and pings are not counted, however many a busy session needs", async () => {
+  const session = await create("text");
+  const watch = await session.watch();
+  await watch.until(({ type }) => type === "live");
+  const ack = { type: "ack", frames: 1 };
+  for (let count = 0; count < 200; count++) watch.send(ack);
+  watch.send(...Array.from({ length: 200 }, () => [ack, { type: "ping" }]).flat());
+  watch.send(...Array.from({ length: 40 }, () => ({ type: "set", deltas: "all" })));
+  watch.send({ type: "send", id: "c1", input: { content: "Go" } });
+  await watch.until((frame) => frame.type === "result" && frame["id"] === "c1");
+  await watch.event("run_end");
+  expect(watch.frames.filter(({ type }) => type === "pong")).toHaveLength(200);
+  watch.close();
 });
 
 test("AP-18 RE-C28: inputs of one socket are taken in the order they were sent, also those of one message", async () => {
@@ -283,4 +305,50 @@ test("AP-22: a socket may do only what its credential may", async () => {
   expect(error).toMatchObject({ id: "c1", problem: { code: "scope_missing" } });
   expect(watch.ended).toBeNull();
   watch.close();
+});
+
+test("AP-13: a token ends with its session: one created again under the same ref does not know it, by any way in", async () => {
+  const sent = { body: { agent: "text", ref: "ticket-7" } };
+  const opened = async (): Promise<Session> => {
+    const { body, status } = await api("POST", "/sessions", sent);
+    expect(status).toBe(201);
+    return sessionOf(String(body["id"]));
+  };
+  const first = await opened();
+  const scopes = ["sessions:read", "sessions:write", "sessions:manage", "asks:answer", "tokens:mint"];
+  const key = await tokenOf(first, { scopes });
+  const upgrade = { Upgrade: "websocket" };
+  const ways: readonly (readonly [string, string, Sent])[] = [
+    ["GET", "", {}],
+    ["GET", "/snapshot", {}],
+    ["GET", "/notes", {}],
+    ["GET", "/events", { headers: { Accept: "text/event-stream" } }],
+    ["GET", "/ws", { headers: upgrade }],
+    ["POST", "/messages", { body: { content: "Go" } }],
+    ["POST", "/messages", { body: { content: "Go", wait: 1 } }],
+    ["POST", "/tokens", { body: {} }],
+    ["POST", "/clear", { body: {} }],
+    ["PATCH", "", { body: { title: "x" } }],
+    ["DELETE", "", {}],
+  ];
+  expect((await first.call("GET", "", { key })).status).toBe(200);
+  const mine = await first.watch({ after: 0 }, key);
+  expect((await first.call("DELETE")).status).toBe(204);
+  expect(await mine.closed()).toBe(4410);
+  expect((await first.call("GET", "", { key })).status, "there is none").toBe(404);
+  const second = await opened();
+  expect(second.id).toBe(first.id);
+  const fresh = await tokenOf(second, { scopes });
+  for (const [method, path, more] of ways) {
+    const answer = await request(method, `/sessions/${second.id}${path}`, { ...more, key });
+    expect([answer.status, Object(await answer.json())["code"]], `${method} ${path}`).toEqual([
+      401,
+      "unauthenticated",
+    ]);
+  }
+  expect((await second.call("GET", "", { key: fresh })).status).toBe(200);
+  const renewing = await second.watch({ after: 0 }, fresh);
+  renewing.send({ type: "auth", token: key });
+  expect(await renewing.closed()).toBe(4401);
+  expect(await second.events()).toHaveLength(1);
 });

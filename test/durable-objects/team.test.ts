@@ -42,7 +42,7 @@ test("AP-12 AP-13: keys and tokens survive an eviction", async () => {
   const minted = await stub.perform({
     principal: { ...operator, tenant: "acme" },
     op: "mint_token",
-    params: { session: "s_1", ttl: 60, scopes: ["sessions:read"] },
+    params: { session: "s_1", made: 7, ttl: 60, scopes: ["sessions:read"] },
   });
   const { token } = JSON.parse(minted.ok ? minted.json : "{}") as { token: string };
   await evictDurableObject(stub);
