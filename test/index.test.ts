@@ -20,7 +20,9 @@ const open = async (variables: object = env, text = yaml) => {
   return {
     limpet,
     get: async (path: string) => {
-      const request = new Request(`http://127.0.0.1:8787${path}`, { headers: { host: "127.0.0.1:8787" } });
+      const request = new Request(`http://127.0.0.1:8787${path}`, {
+        headers: { host: "127.0.0.1:8787", "CF-Connecting-IP": "127.0.0.1" },
+      });
       const response = await limpet.router.fetch(request, variables as never, context);
       return { status: response.status, body: await response.json<Record<string, unknown>>() };
     },

@@ -98,16 +98,18 @@ export interface MemoryRules {
   readonly write: boolean;
 }
 
+/** The person that a session's metadata names; null if nobody. */
+export const subjectOf = (metadata: Session["metadata"]): string | null =>
+  Object.hasOwn(metadata, "subject") ? (metadata["subject"] ?? null) : null;
+
 /** Whose memory a session's agent has: of the person that `metadata.subject` names, else the session's own. */
 export const ownerOf = (
   { scope }: Pick<MemoryRules, "scope">,
   { id, metadata }: Pick<Session, "id" | "metadata">,
 ): MemoryOwner => {
   if (scope === "tenant") return "tenant";
-  const subject = Object.hasOwn(metadata, "subject") ? metadata["subject"] : undefined;
-  return scope === "subject" && subject !== undefined && subject !== ""
-    ? subjectOwner(subject)
-    : sessionOwner(id);
+  const subject = subjectOf(metadata) ?? "";
+  return scope === "subject" && subject !== "" ? subjectOwner(subject) : sessionOwner(id);
 };
 
 export const subjectOwner = (subject: string): MemoryOwner => `subject:${subject}`;

@@ -7,9 +7,9 @@ import { checked } from "./commands/command.ts";
 import type { Answer, Archive, ReadContext, Rules } from "./commands/command.ts";
 import { commands } from "./commands/index.ts";
 import { snapshotOf } from "./commands/queries.ts";
-import { belongsTo, createSchema, sessionView } from "./commands/session.ts";
+import { accessProblem, createSchema, sessionView } from "./commands/session.ts";
 import type { Draft, KeptAnswer } from "./draft.ts";
-import { ProblemError, refuse } from "./problem.ts";
+import { ProblemError, refuse, refuseFor } from "./problem.ts";
 import { operationScopes } from "./rpc.ts";
 import type { Operation, SessionCall, SessionReply } from "./rpc.ts";
 import type { Session } from "./state.ts";
@@ -53,7 +53,8 @@ const jsonOf = ({ value }: Answer): string =>
 
 const sessionOf = (door: Door, call: SessionCall): Session => {
   const session = door.read();
-  return session === null || !belongsTo(session, call.principal) ? unknown() : session;
+  refuseFor(accessProblem(session, call.principal));
+  return session ?? unknown();
 };
 
 const dayMs = 86_400_000;
@@ -122,7 +123,7 @@ const written = (door: Door, call: SessionCall): Reply => {
 const created = (door: Door, call: SessionCall): Reply => {
   const existing = door.read();
   if (existing === null) return written(door, call);
-  if (!belongsTo(existing, call.principal)) return unknown();
+  refuseFor(accessProblem(existing, call.principal));
   checked(createSchema, call.params);
   const json = JSON.stringify(sessionView(existing));
   return replayed(door, keyed(call)) ?? { ok: true, status: 200, json, seq: existing.head, replayed: false };

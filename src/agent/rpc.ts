@@ -8,6 +8,7 @@ import type { Problem } from "./problem.ts";
 export const allScopes = [
   "sessions:read",
   "sessions:write",
+  "sessions:manage",
   "asks:answer",
   "approvals:decide",
   "context:read",
@@ -25,6 +26,8 @@ export interface Principal {
   readonly scopes: readonly Scope[];
   /** A browser token's only session. */
   readonly session?: string;
+  /** When that session was created, milliseconds since the epoch: a later one of the same id is another. */
+  readonly made?: number;
   /** Milliseconds since the epoch. */
   readonly expires?: number;
   readonly origin?: string;
@@ -34,8 +37,8 @@ export interface Principal {
 export const operationScopes = {
   create: "sessions:write",
   get: "sessions:read",
-  patch: "sessions:write",
-  delete: "sessions:write",
+  patch: "sessions:manage",
+  delete: "sessions:manage",
   send: "sessions:write",
   messages: "sessions:read",
   pin: "sessions:write",
@@ -51,7 +54,7 @@ export const operationScopes = {
   answer: "asks:answer",
   events: "sessions:read",
   snapshot: "sessions:read",
-  clear: "sessions:write",
+  clear: "sessions:manage",
   compact: "sessions:write",
   context: "context:read",
   usage: "usage:read",
@@ -73,7 +76,7 @@ export interface SessionCall {
   readonly ifMatch?: string;
   /** W3C `traceparent` of the request (AP-9). */
   readonly trace?: string;
-  /** Host that the request was sent to: one of this deployment's own (TB-18). */
+  /** Host that the operator sent the request to: one of this deployment's own (TB-18). Absent if others did. */
   readonly host?: string;
 }
 

@@ -1,6 +1,5 @@
-import { depthOf } from "../chat/json-depth.ts";
+import { parseInput, refuseJson } from "../agent/json-text.ts";
 import { refuse } from "../agent/problem.ts";
-import { limits } from "./limits.ts";
 
 /** Request bodies (AP-8): counted while they are read, bounded in depth, well-formed, one JSON object. */
 
@@ -22,23 +21,39 @@ function checkType(request: Request): void {
   }
 }
 
+/** Of a body that is refused so much is read at most, in bytes: what the platform lets through. */
+const mostRead = 100 * 1024 * 1024;
+
+/** The bytes of a body. One that is over the limit is read to its end, or its sender would be cut off before the answer. */
 async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  if (Number(request.headers.get("Content-Length") ?? 0) > limit) tooLarge(limit);
+  const announced = Number(request.headers.get("Content-Length") ?? 0);
+  if (announced > mostRead) tooLarge(limit);
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (size > limit) tooLarge(limit);
-    chunks.push(chunk);
+    if (size > mostRead) tooLarge(limit);
+    if (size <= limit) chunks.push(chunk);
+    else chunks.length = 0;
   }
+  if (size > limit) tooLarge(limit);
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
+}
+
+/** Where bytes stop being the UTF-8 of a text that was read from them anyway. */
+function refuseBytes(bytes: Uint8Array): never {
+  const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
+  const written = new TextEncoder().encode(text);
+  const differing = bytes.findIndex((byte, index) => byte !== written[index]);
+  const before = new TextDecoder().decode(bytes.subarray(0, differing < 0 ? bytes.length : differing));
+  return refuseJson("The body is not UTF-8", before, before.length);
 }
 
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
-    return refuse("invalid_json", "The body is not UTF-8.");
+    return refuseBytes(bytes);
   }
 }
 
@@ -56,30 +71,21 @@ function malformedAt(value: unknown, pointer = ""): string | null {
   return null;
 }
 
-function parse(text: string): unknown {
-  if (depthOf(text) > limits.json_depth) {
-    refuse("invalid_json", `The body nests deeper than ${limits.json_depth} levels.`);
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    return refuse("invalid_json", "The body is not JSON.");
-  }
-}
-
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The fields of a value of unknown origin; what is no object has none. */
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
-/** The fields of a JSON body; an absent body has none. */
-export async function readBody(request: Request, limit: number): Promise<Fields> {
+/** The fields of a JSON body; an absent body has none, and is refused where one is needed. */
+export async function readBody(request: Request, limit: number, isNeeded = false): Promise<Fields> {
   const bytes = await readBytes(request, limit);
-  if (bytes.byteLength === 0) return {};
+  if (bytes.byteLength === 0) {
+    return isNeeded ? refuseJson("The body is empty: send a JSON object; it ends", "", 0) : {};
+  }
   checkType(request);
   const text = decode(bytes);
-  const value = parse(text);
+  const value = parseInput(text, "body");
   if (!isFields(value)) {
     return refuse("invalid_request", "The body must be a JSON object.", {
       errors: [{ pointer: "", code: "invalid_type", message: "Send an object." }],

@@ -8,10 +8,12 @@ import type { CountRequest } from "./rate-limit.ts";
 
 /** What the router is made of, and what stands around one request. */
 
-/** Secrets and variables of the Worker; `LIMPET_DEV` is passed by `npm start` alone (AP-14). */
+/** Secrets and variables of the Worker; `LIMPET_DEV` and `LIMPET_FRONT` are passed by `npm start` alone (AP-14). */
 export interface RouterEnv {
   readonly LIMPET_ADMIN_KEY?: string;
   readonly LIMPET_DEV?: string;
+  /** By this word the front of `npm start` vouches for what it says of a client. */
+  readonly LIMPET_FRONT?: string;
   readonly [name: string]: unknown;
 }
 

@@ -1,5 +1,5 @@
-import { ProblemError, refuse } from "../agent/problem.ts";
-import { allScopes } from "../agent/rpc.ts";
+import { ProblemError, refuse, refuseFor } from "../agent/problem.ts";
+import type { Problem } from "../agent/problem.ts";
 import type { Principal } from "../agent/rpc.ts";
 import { secretCommand } from "../config/references.ts";
 import { adminKeyMinLength, adminKeyUsable } from "../engine/access/authenticate.ts";
@@ -8,31 +8,52 @@ import { teamObjectName } from "../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
 import { repeat } from "./platform.ts";
 
-/** Who asks (AP-12 to AP-14): API key, browser token, or nobody on a development machine. */
+/** Who asks (AP-12 to AP-14): API key, or browser token. */
 
-/** The principal behind a credential; verified ones are remembered for at most 30 s. */
+/** The principal behind a credential. What the team answers is remembered for at most 30 s, a refusal too. */
 export type Authenticate = (context: RequestContext, credential: string) => Promise<Principal>;
 
 const maxRemembered = 1000;
 const rememberedMs = 30_000;
 
-export function createAuthenticate(now: () => number): Authenticate {
-  const remembered = new Map<string, { readonly principal: Principal; readonly until: number }>();
-  const remember = (digest: string, principal: Principal): void => {
-    const [oldest] = remembered.keys();
-    if (remembered.size >= maxRemembered && oldest !== undefined) remembered.delete(oldest);
-    remembered.set(digest, { principal, until: now() + rememberedMs });
+/** The newest answers of one kind, by the digest of their credential. */
+function createMemory<T>(now: () => number): {
+  readonly recall: (digest: string) => T | null;
+  readonly remember: (digest: string, answer: T) => void;
+} {
+  const remembered = new Map<string, { readonly answer: T; readonly until: number }>();
+  return {
+    recall: (digest) => {
+      const known = remembered.get(digest);
+      if (known !== undefined && known.until > now()) return known.answer;
+      remembered.delete(digest);
+      return null;
+    },
+    remember: (digest, answer) => {
+      const [oldest] = remembered.keys();
+      if (remembered.size >= maxRemembered && oldest !== undefined) remembered.delete(oldest);
+      remembered.set(digest, { answer, until: now() + rememberedMs });
+    },
   };
+}
+
+export function createAuthenticate(now: () => number): Authenticate {
+  // Two memories, so that guesses push no verified credential out.
+  const verified = createMemory<Principal>(now);
+  const refused = createMemory<Problem>(now);
   return async (context, credential) => {
     const digest = await credentialDigest(credential);
-    const known = remembered.get(digest);
-    if (known !== undefined && known.until > now()) return unexpired(known.principal, now());
-    remembered.delete(digest);
+    const known = verified.recall(digest);
+    if (known !== null) return unexpired(known, now());
+    refuseFor(refused.recall(digest));
     const team = () => context.objects.TeamObject.getByName(teamObjectName);
     const answer = await repeat(() => team().authenticate(credential), true);
-    if (!answer.ok) throw new ProblemError(answer.problem);
-    remember(digest, answer.principal);
-    return answer.principal;
+    if (answer.ok) {
+      verified.remember(digest, answer.principal);
+      return answer.principal;
+    }
+    refused.remember(digest, answer.problem);
+    throw new ProblemError(answer.problem);
   };
 }
 
@@ -58,17 +79,6 @@ export function presentedCredential(request: Request): string | null {
     return credential ?? refuse("unauthenticated", "Write the header as Authorization: Bearer <key>.");
   }
   return request.headers.get("Upgrade") === null ? null : offeredCredential(request);
-}
-
-const isLoopback = (host: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(host);
-
-/** Keyless requests of a development machine act as tenant `dev` (AP-14): all three conditions together. */
-export function devPrincipal(context: RequestContext): Principal | null {
-  const { env, url, request } = context;
-  const origin = request.headers.get("Origin");
-  const local = isLoopback(url.host) && isLoopback(request.headers.get("Host") ?? url.host);
-  const own = origin === null || origin === url.origin;
-  return env.LIMPET_DEV === "1" && local && own ? { tenant: "dev", by: "dev", scopes: allScopes } : null;
 }
 
 /** Whether anybody can be let in. */

@@ -14,10 +14,10 @@ import type {
 import {
   checkTokenOrigin,
   createAuthenticate,
-  devPrincipal,
   presentedCredential,
   requireConfigured,
 } from "./credentials.ts";
+import { devPrincipal } from "./development.ts";
 import { checkHop, checkOrigin, preflight } from "./origins.ts";
 import { problemOf, problemResponse } from "./problems.ts";
 import { refuseUrlCredentials } from "./query.ts";

@@ -54,17 +54,21 @@ interface OperationOptions {
   /** Beside the operation's own scope: the session decides by the kind of ask. */
   readonly scope?: SessionRoute["scope"];
   readonly query?: QueryKinds;
-  /** Bytes of the body; 1 MiB if absent. */
+  readonly body?: BodyOptions;
+}
+
+interface BodyOptions {
+  /** Bytes; 1 MiB if absent. */
   readonly limit?: number;
+  /** The command says enough without one. */
+  readonly isOptional?: true;
 }
 
 /** Fields of the body of a command; its query must be empty. */
-export async function commandBody(
-  context: RequestContext,
-  limit: number = limits.body_bytes,
-): Promise<Fields> {
+export async function commandBody(context: RequestContext, options: BodyOptions = {}): Promise<Fields> {
+  const { limit = limits.body_bytes, isOptional = false } = options;
   refuseQuery(context.url.searchParams);
-  return readBody(context.request, limit);
+  return readBody(context.request, limit, !isOptional && context.request.method !== "DELETE");
 }
 
 const isRead = ({ request }: RequestContext): boolean =>
@@ -73,7 +77,7 @@ const isRead = ({ request }: RequestContext): boolean =>
 const parametersOf = (context: RequestContext, options: OperationOptions): Promise<Fields> | Fields =>
   isRead(context)
     ? readQuery(context.url.searchParams, options.query ?? {})
-    : commandBody(context, options.limit);
+    : commandBody(context, options.body);
 
 const tagged = new Set<Operation>(["create", "get", "patch"]);
 

@@ -16,7 +16,8 @@ import { send } from "./wait.ts";
 /** Routes of sessions (API spec §3). */
 
 const S = "/v1/sessions/:session";
-const message = { limit: limits.message_body_bytes } as const;
+const message = { body: { limit: limits.message_body_bytes } } as const;
+const bodyless = { body: { isOptional: true } } as const;
 const asks = { scope: ["asks:answer", "approvals:decide"] } as const;
 const page = { limit: "integer" } as const;
 
@@ -31,7 +32,7 @@ async function newSessionId({ request, principal }: Authorized, body: Fields): P
 }
 
 async function createSession(context: Authorized): Promise<Response> {
-  const body = await commandBody(context, limits.message_body_bytes);
+  const body = await commandBody(context, { ...message.body, ...bodyless.body });
   const session = await newSessionId(context, body);
   context.notes.session = session;
   const response = await performed({ ...context, session }, "create", body);
@@ -73,17 +74,18 @@ async function events(context: SessionRequest): Promise<Response> {
   return performed(context, "events", Array.isArray(types) ? { ...query, types: types.join(",") } : query);
 }
 
+const sessionShown = z.object({ created_at: z.int() });
+
 /** Mints a token for a session that is there: an unknown one is 404, whoever's it may be. */
 async function mint(context: SessionRequest): Promise<Response> {
   const { principal, router, session } = context;
-  const body = await commandBody(context);
-  await callSession(
-    { ...context, principal: { ...principal, scopes: ["sessions:read"] } },
-    { op: "get", params: {} },
-  );
+  const body = await commandBody(context, bodyless.body);
+  const reader = { ...context, principal: { ...principal, scopes: ["sessions:read"] as const } };
+  const { json } = await callSession(reader, { op: "get", params: {} });
+  const { created_at: made } = sessionShown.parse(JSON.parse(json));
   const ttl = Math.floor(router.team.access.token_ttl / 1000);
   const key = idempotencyKey(context.request, {});
-  return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session }) }, key));
+  return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session, made }) }, key));
 }
 
 /** Notes of a session. Those that sessions share live with the team, and the session says whose it sees (AG-47). */
@@ -99,7 +101,7 @@ async function notes(context: SessionRequest): Promise<Response> {
 export const sessionRoutes: readonly Route[] = [
   { method: "POST", path: "/v1/sessions", alias: true, scope: "sessions:write", handle: createSession },
   operation("GET", S, "get"),
-  operation("PATCH", S, "patch"),
+  operation("PATCH", S, "patch", bodyless),
   operation("DELETE", S, "delete", { alias: true }),
   {
     on: "session",
@@ -107,14 +109,14 @@ export const sessionRoutes: readonly Route[] = [
     path: S,
     alias: true,
     scope: "sessions:write",
-    handle: async (context) => send(context, await commandBody(context, message.limit), 60),
+    handle: async (context) => send(context, await commandBody(context, message.body), 60),
   },
   {
     on: "session",
     method: "POST",
     path: `${S}/messages`,
     scope: "sessions:write",
-    handle: async (context) => send(context, await commandBody(context, message.limit), 0),
+    handle: async (context) => send(context, await commandBody(context, message.body), 0),
   },
   operation("GET", `${S}/messages`, "messages", { query: { ...page, retired: "boolean" } }),
   operation("PATCH", `${S}/messages/:message`, "pin"),
@@ -132,7 +134,7 @@ export const sessionRoutes: readonly Route[] = [
     handle: sight,
   },
   operation("GET", `${S}/threads`, "threads", { query: page }),
-  operation("POST", `${S}/cancel`, "cancel"),
+  operation("POST", `${S}/cancel`, "cancel", bodyless),
   operation("GET", `${S}/asks`, "asks", { ...asks, query: page }),
   operation("POST", `${S}/asks/:ask`, "answer", asks),
   { on: "session", method: "POST", path: `${S}/respond`, alias: true, scope: "asks:answer", handle: respond },
@@ -153,8 +155,8 @@ export const sessionRoutes: readonly Route[] = [
     late: (context, admit) => upgradeUnknown({ context, admit }),
   },
   operation("GET", `${S}/snapshot`, "snapshot"),
-  operation("POST", `${S}/clear`, "clear"),
-  operation("POST", `${S}/compact`, "compact"),
+  operation("POST", `${S}/clear`, "clear", bodyless),
+  operation("POST", `${S}/compact`, "compact", bodyless),
   operation("GET", `${S}/usage`, "usage"),
   operation("GET", `${S}/state`, "state"),
   operation("GET", `${S}/tasks`, "tasks", { query: page }),

@@ -1,4 +1,4 @@
-import { streamLimits } from "../agent/frames.ts";
+import { closeCodes, streamLimits } from "../agent/frames.ts";
 import { ProblemError, refuse } from "../agent/problem.ts";
 import type { Problem } from "../agent/problem.ts";
 import type { Principal } from "../agent/rpc.ts";
@@ -120,7 +120,7 @@ function receive(lobby: Lobby, late: Late): void {
   const timer = setTimeout(() => {
     if (lobby.phase !== "auth") return;
     lobby.phase = "closed";
-    lobby.socket.close(4408, "auth timeout");
+    lobby.socket.close(closeCodes.timeout, "auth timeout");
   }, streamLimits.authentication);
   lobby.socket.addEventListener("message", ({ data }) => {
     if (lobby.phase === "connecting") lobby.waiting.push(data);

@@ -12,6 +12,16 @@ const origin = () =>
     { error: "invalid_url: write an origin like https://app.example.com, without path" },
   );
 
+const label = String.raw`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`;
+const host = () =>
+  z
+    .string()
+    .max(253)
+    .regex(
+      new RegExp(String.raw`^${label}(\.${label})*$`),
+      "invalid_value: write a host name like agents.example.com in small letters, without scheme, port, path or *",
+    );
+
 const httpsUrl = () =>
   z.string().refine(
     (value) => {
@@ -23,6 +33,11 @@ const httpsUrl = () =>
 
 export const accessSchema = z.strictObject({
   origins: z.array(origin()).max(100).default([]).describe("Web origins that browsers may call from."),
+  hosts: z
+    .array(host())
+    .max(100)
+    .default([])
+    .describe("Host names of this deployment; its agents do not call them."),
   token_ttl: duration({ min: "1m", max: "60m" }).prefault("15m").describe("Life of a browser token."),
   rate_limit: z
     .strictObject({ rpm: count(1).default(600).describe("Requests per minute and key.") })

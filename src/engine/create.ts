@@ -27,6 +27,7 @@ import type { MakeCompleter } from "./lanes.ts";
 import type { OutputCheck } from "./middleware.ts";
 import { embedders } from "./memory.ts";
 import { overrideOf, providerOf, windowOf } from "./models.ts";
+import type { OwnHosts } from "./own-hosts.ts";
 import { declaredSecrets, withReach } from "./reach.ts";
 import { withoutSecrets } from "./redacted.ts";
 import { rulesOf } from "./rules.ts";
@@ -49,8 +50,8 @@ export interface EngineOptions {
   /** Named checks of the team's extensions. */
   readonly checks?: readonly OutputCheck[];
   readonly now?: () => number;
-  /** Hosts that this deployment was called at: it never calls them itself. */
-  readonly ownHosts?: ReadonlySet<string>;
+  /** Absent: those of the team file. */
+  readonly ownHosts?: Pick<OwnHosts, "has">;
   /** Absent: the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
@@ -131,7 +132,7 @@ export const createEngine = (options: EngineOptions): Engine => {
   const team = withModels(options.team, env);
   const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
   const unavailable = unavailableIn(env);
-  const redactor = redactorOf(team, env);
+  const redactor = redactorOf(options.team, env);
   const egress = egressOf(options);
   const make = makerOf(options, team, now, redactor, egress);
   const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });

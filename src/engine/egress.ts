@@ -1,6 +1,7 @@
 import { createEgress } from "../tools/egress.ts";
 import type { Egress } from "../tools/egress.ts";
 import type { EngineOptions } from "./create.ts";
+import { createOwnHosts } from "./own-hosts.ts";
 import { textOf } from "./secrets.ts";
 import type { Bindings } from "./secrets.ts";
 
@@ -16,6 +17,6 @@ export const egressOf = ({ team, env, ownHosts, fetch: given }: EngineOptions): 
   createEgress({
     ...team.egress,
     privateAllow: privateTargets(env),
-    ...(ownHosts === undefined ? {} : { ownHosts }),
+    ownHosts: ownHosts ?? createOwnHosts(team.access.hosts),
     fetch: given ?? ((input, init) => fetch(input, init)),
   });

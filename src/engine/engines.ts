@@ -8,6 +8,7 @@ import { keptMs } from "./access/definitions.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
+import { createOwnHosts } from "./own-hosts.ts";
 
 /** The engine of the deployed team, and those of the revisions that older sessions pin (CF-32, CF-33). */
 export interface Engines {
@@ -19,7 +20,7 @@ export interface Engines {
   /** Whether the team has the deployed definition for sure, as far as this isolate knows (CF-33). */
   readonly isKept: (now: number) => boolean;
   readonly kept: (now: number) => void;
-  /** Tells of a host that this deployment was called at, so that its agents do not call it (TB-18). */
+  /** Tells of a host that the operator called this deployment at, so that its agents do not call it (TB-18). */
   readonly calledAt: (host: string) => void;
 }
 
@@ -52,7 +53,7 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
 
 /** Builds each engine once: old definitions run with the deployed team's connections and code. */
 export const createEngines = (given: EngineOptions): Engines => {
-  const ownHosts = new Set(given.ownHosts);
+  const ownHosts = createOwnHosts(given.team.access.hosts);
   const options = { ...given, ownHosts };
   const deployed = createEngine(options);
   let keptAt: number | null = null;
@@ -73,6 +74,6 @@ export const createEngines = (given: EngineOptions): Engines => {
     kept: (now) => {
       keptAt = now;
     },
-    calledAt: (host) => void ownHosts.add(host),
+    calledAt: ownHosts.learn,
   };
 };

@@ -18,17 +18,27 @@ const isAddress = (value: string): boolean => {
   return url !== null && url.host !== "" && url.search === "" && url.username === "" && url.password === "";
 };
 
-const referenced = (value: unknown, path: Path): readonly string[] => {
-  if (typeof value === "string")
-    return !openFields.has(path.at(-1)) && isReferenceField(path) ? referencesIn(value).names : [];
+interface Reference {
+  readonly name: string;
+  readonly isOpen: boolean;
+}
+
+const referencesOf = (value: unknown, path: Path): readonly Reference[] => {
+  if (typeof value === "string") {
+    const isOpen = openFields.has(path.at(-1));
+    return isReferenceField(path) ? referencesIn(value).names.map((name) => ({ name, isOpen })) : [];
+  }
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, each]) => referenced(each, [...path, key]));
+  return Object.entries(value).flatMap(([key, each]) => referencesOf(each, [...path, key]));
 };
 
-/** Names that this deployment reads as secrets: those the team's file refers to, and the first admin key. */
-const namesOf = (team: Team): readonly string[] => [
-  ...new Set([...referenced(team, []), "LIMPET_ADMIN_KEY"]),
-];
+/** Names whose values are no secrets: the team's file has them for names and places alone, or they list hosts. */
+const openNames = (team: Team): ReadonlySet<string> => {
+  const references = referencesOf(team, []);
+  const closed = new Set(references.flatMap(({ name, isOpen }) => (isOpen ? [] : [name])));
+  const open = references.flatMap(({ name }) => (closed.has(name) ? [] : [name]));
+  return new Set([...open, "LIMPET_PRIVATE_EGRESS"]);
+};
 
 /** Keys that stand in the file itself, by their provider. */
 const writtenKeys = ({ providers }: Team): readonly (readonly [string, string])[] =>
@@ -36,12 +46,13 @@ const writtenKeys = ({ providers }: Team): readonly (readonly [string, string])[
     referencesIn(api_key).names.length > 0 ? [] : [[`${name}.api_key`, api_key] as const],
   );
 
-/** A redactor that knows the secrets that can be read at once; it learns others when they are opened. */
+/** A redactor that knows every text binding, referred to or not; it learns what else is secret when it is opened. */
 export const redactorOf = (team: Team, env: Bindings): Redactor => {
   const redactor = createRedactor(writtenKeys(team));
   const learn = (name: string, value: string): void => {
     if (!isAddress(value)) redactor.learn(name, value);
   };
-  for (const name of namesOf(team)) learn(name, textOf(env, name) ?? "");
+  const open = openNames(team);
+  for (const name of Object.keys(env)) if (!open.has(name)) learn(name, textOf(env, name) ?? "");
   return { ...redactor, learn };
 };

@@ -1,3 +1,4 @@
+import { deepestInput } from "../chat/json-depth.ts";
 import { isFields, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { schemaMisfits } from "../tools/json-schema.ts";
@@ -12,7 +13,7 @@ export const outputProblems = (
 ): readonly string[] => {
   if (format === null && schema === null) return [];
   const value = parseJson(text.trim());
-  if (value === undefined) return ["the answer is not JSON"];
+  if (value === undefined) return [`the answer is not JSON, or nests deeper than ${deepestInput} levels`];
   if (schema !== null) return schemaMisfits(schema, value, "the answer");
   return isFields(value) ? [] : ["the answer is not a JSON object"];
 };

@@ -9,7 +9,7 @@ export interface EgressRules {
   /** Exact `host:port` of the operator's variable LIMPET_PRIVATE_EGRESS; exempt from scheme, port and address rules. */
   readonly privateAllow: readonly string[];
   /** Hosts of this deployment: never called. */
-  readonly ownHosts?: ReadonlySet<string>;
+  readonly ownHosts?: { readonly has: (host: string) => boolean };
 }
 
 export type UrlCheck =

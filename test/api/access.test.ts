@@ -144,7 +144,7 @@ describe.each(closed.map((route) => [label(route), route] as const))("%s", (_, r
     const { token } = await mintToken(
       tables,
       operator,
-      { session: anId(), scopes: [...allScopes] as Scope[], ttl: 60 },
+      { session: anId(), made: 7, scopes: [...allScopes] as Scope[], ttl: 60 },
       Date.now(),
     );
     if (route.on === "session") {
@@ -229,25 +229,102 @@ test("AP-12 AP-71: the way out of a missing admin key is the command for this te
   }
 });
 
-test("AP-14: keyless requests act as tenant dev with LIMPET_DEV, a loopback Host and no foreign Origin together", async () => {
+/** Statuses of keyless requests on a development machine. */
+const keyless = async (env: Record<string, string> = {}) => {
   const { fetch, session } = setUp({
-    env: { LIMPET_DEV: "1" },
+    env: { LIMPET_DEV: "1", ...env },
     access: { origins: ["https://app.example.com"] },
   });
   const double = await session(anId(), () => accepted({}), "dev");
-  const ask = async (url: string, headers: Record<string, string> = {}) =>
-    (await fetch(url + `/v1/sessions/${anId()}`, { headers })).status;
-  expect(await ask("http://localhost:8787")).toBe(200);
+  const ask = async (url: string, headers: Record<string, string> = {}) => {
+    const sent = { "CF-Connecting-IP": "127.0.0.1", ...headers };
+    return (await fetch(url + `/v1/sessions/${anId()}`, { headers: sent })).status;
+  };
+  return { ask, double, fetch };
+};
+const local = "http://localhost:8787";
+
+test("AP-14: keyless requests act as tenant dev with LIMPET_DEV, a loopback Host and no foreign Origin together", async () => {
+  const { ask, double } = await keyless();
+  expect(await ask(local)).toBe(200);
   expect(await ask("http://127.0.0.1:8787")).toBe(200);
   expect(await ask("http://[::1]:8787")).toBe(200);
-  expect(await ask("http://localhost:8787", { Origin: "http://localhost:8787" })).toBe(200);
+  expect(await ask(local, { Origin: local })).toBe(200);
   expect(double.calls.at(-1)?.principal).toEqual({ tenant: "dev", by: "dev", scopes: allScopes });
   expect(await ask("http://limpet.example")).toBe(401);
   expect(await ask("http://localhost.evil.example:8787")).toBe(401);
-  expect(await ask("http://localhost:8787", { Host: "evil.example" })).toBe(401);
-  expect(await ask("http://localhost:8787", { Origin: "https://app.example.com" })).toBe(401);
-  expect(await ask("http://localhost:8787", { Origin: "http://localhost:3000" })).toBe(403);
-  expect(await ask("http://localhost:8787", { Authorization: `Bearer ${adminKey}` })).toBe(401);
+  expect(await ask(local, { Host: "evil.example" })).toBe(401);
+  expect(await ask(local, { Origin: "https://app.example.com" })).toBe(401);
+  expect(await ask(local, { Origin: "http://localhost:3000" })).toBe(403);
+  expect(await ask(local, { Authorization: `Bearer ${adminKey}` })).toBe(401);
+});
+
+test("AP-14: a keyless request comes from this machine, and its address is known", async () => {
+  const { ask, fetch } = await keyless();
+  for (const address of ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+    expect(await ask(local, { "CF-Connecting-IP": address }), address).toBe(200);
+  for (const address of [
+    "192.0.2.2",
+    "::ffff:192.0.2.2",
+    "::2",
+    "1270.0.0.1",
+    "127.0.0.1.evil.example",
+    "127.0.0.1, 192.0.2.2",
+    "192.0.2.2, 127.0.0.1",
+    "localhost",
+    "",
+  ])
+    expect(await ask(local, { "CF-Connecting-IP": address }), address).toBe(401);
+  expect((await fetch(`${local}/v1/sessions/${anId()}`)).status, "no address").toBe(401);
+});
+
+test("AP-14: a keyless request is no other site's, and its address was not given by itself", async () => {
+  const { ask } = await keyless();
+  for (const site of ["none", "same-origin", "same-site"])
+    expect(await ask(local, { "Sec-Fetch-Site": site }), site).toBe(200);
+  expect(await ask(local, { "Sec-Fetch-Site": "cross-site" })).toBe(401);
+  expect(await ask(local, { "MF-Original-URL": `${local}/v1/keys` })).toBe(401);
+});
+
+test("AP-14: behind the front of npm start, only what it vouches for goes without a key", async () => {
+  const { ask } = await keyless({ LIMPET_FRONT: "a-voucher-of-this-start" });
+  expect(await ask(local, { "Limpet-Front": "a-voucher-of-this-start" })).toBe(200);
+  expect(await ask(local)).toBe(401);
+  expect(await ask(local, { "Limpet-Front": "a-voucher-of-another" })).toBe(401);
+  expect(await ask(local, { "Limpet-Front": "" })).toBe(401);
+  const empty = await keyless({ LIMPET_FRONT: "" });
+  expect(await empty.ask(local, { "Limpet-Front": "" }), "an empty voucher vouches for nothing").toBe(401);
+  expect(await empty.ask(local)).toBe(401);
+});
+
+test("AP-14 TB-18: a session learns of the host that its operator called, never of the one that a tenant did", async () => {
+  const { fetch, session, key } = setUp();
+  const scopes = [...allScopes];
+  const keys = {
+    operator: adminKey,
+    admin: await key({ scopes }),
+    user: await key({ scopes: scopes.filter((scope) => scope !== "admin") }),
+    tenant: await key({ scopes, tenant: "acme" }),
+  };
+  const doubles = [await session(anId()), await session(anId(), undefined, "acme")];
+  const learned = async (credential: string): Promise<unknown> => {
+    const headers = { Authorization: `Bearer ${credential}` };
+    await fetch(`https://victim.example/v1/sessions/${anId()}`, { headers });
+    return doubles.flatMap(({ calls }) => calls.splice(0)).map(({ host }) => host);
+  };
+  expect([await learned(keys.operator), await learned(keys.admin)]).toEqual([
+    ["victim.example"],
+    ["victim.example"],
+  ]);
+  expect([await learned(keys.user), await learned(keys.tenant)]).toEqual([[undefined], [undefined]]);
+  const minted = await fetch(`/v1/sessions/${anId()}/tokens`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${adminKey}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ scopes }),
+  });
+  doubles[0]?.calls.splice(0);
+  const { token } = await minted.json<{ token: string }>();
+  expect(await learned(token), "a token of the operator's is in a browser").toEqual([undefined]);
 });
 
 test("AP-12: a verified key is remembered for 30 s, so a revoked one ends within them", async () => {
@@ -263,6 +340,58 @@ test("AP-12: a verified key is remembered for 30 s, so a revoked one ends within
   expect(await ask()).toBe(200);
   now += 1;
   expect(await ask()).toBe(401);
+});
+
+const aKey = (at: number): string => `lk_${"a".repeat(16)}_${String(at).padStart(43, "A")}`;
+
+test("AP-12: an unknown key is asked of the team once in 30 s, and what no team knows stays refused the same way", async () => {
+  let now = 1_800_000_000_000;
+  const { fetch, counts } = setUp({ now: () => now });
+  const ask = async (credential: string) => {
+    const response = await fetch("/v1/capabilities", { headers: { Authorization: `Bearer ${credential}` } });
+    return [response.status, response.headers.get("WWW-Authenticate"), await problemOf(response)];
+  };
+  const first = await ask(aKey(1));
+  expect(first[0]).toBe(401);
+  for (let time = 0; time < 50; time += 1) expect(await ask(aKey(1))).toEqual(first);
+  expect(await ask("lt_e30.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")).toEqual(first);
+  expect(counts.authenticate).toBe(2);
+  now += 29_999;
+  await ask(aKey(1));
+  expect(counts.authenticate).toBe(2);
+  now += 1;
+  await ask(aKey(1));
+  expect(counts.authenticate).toBe(3);
+});
+
+test("AP-12: at most 1 000 unknown keys are remembered, and they push no known one out", async () => {
+  const { fetch, counts, key } = setUp({ access: { rate_limit: { rpm: 10_000 } } });
+  const credential = await key({ scopes: ["sessions:read"] });
+  const ask = async (given: string) =>
+    (await fetch("/v1/capabilities", { headers: { Authorization: `Bearer ${given}` } })).status;
+  expect(await ask(credential)).toBe(200);
+  for (let at = 0; at < 1001; at += 1) expect(await ask(aKey(at))).toBe(401);
+  expect(counts.authenticate).toBe(1002);
+  expect([await ask(credential), await ask(aKey(1000)), await ask(aKey(1))]).toEqual([200, 401, 401]);
+  expect(counts.authenticate, "those that are remembered").toBe(1002);
+  expect(await ask(aKey(0))).toBe(401);
+  expect(counts.authenticate, "the oldest has left").toBe(1003);
+});
+
+test("AP-12: a key that was just made works at once, one that expired within 30 s of being given more time", async () => {
+  let now = 1_800_000_000_000;
+  const { fetch, call } = setUp({ now: () => now });
+  const ask = async (credential: string) =>
+    (await fetch("/v1/capabilities", { headers: { Authorization: `Bearer ${credential}` } })).status;
+  expect(await ask(aKey(1))).toBe(401);
+  const made = await call("POST", "/v1/keys", { scopes: ["sessions:read"], expires_at: now + 1000 });
+  const { key, id } = await made.json<{ key: string; id: string }>();
+  expect(await ask(key)).toBe(200);
+  now += 1000;
+  expect(await ask(key)).toBe(401);
+  await call("PATCH", `/v1/keys/${id}`, { expires_at: null });
+  now += 30_000;
+  expect(await ask(key)).toBe(200);
 });
 
 test("AP-12: a remembered key still ends at its expiry", async () => {
@@ -296,6 +425,28 @@ test("RE-T6: a thousand interleaved keys each see their own tenant", async () =>
   expect(answers.filter((right) => !right)).toEqual([]);
 });
 
+test("AP-13: a browser token changes, clears or deletes its session only if that was asked for", async () => {
+  const { call, fetch, session } = setUp();
+  await session(anId(), () => accepted({ id: anId(), created_at: 7 }));
+  const S = `/v1/sessions/${anId()}`;
+  const minted = async (body: object) => (await call("POST", `${S}/tokens`, body)).json<{ token: string }>();
+  const statuses = async (token: string) => {
+    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+    const cases = [
+      ["PATCH", S],
+      ["POST", `${S}/clear`],
+      ["DELETE", S],
+      ["DELETE", S.replace("/v1", "")],
+    ] as const;
+    return Promise.all(
+      cases.map(async ([method, path]) => (await fetch(path, { method, headers, body: "{}" })).status),
+    );
+  };
+  expect(await statuses((await minted({})).token)).toEqual([403, 403, 403, 403]);
+  const asked = await minted({ scopes: ["sessions:manage"] });
+  expect(await statuses(asked.token)).toEqual([200, 200, 200, 200]);
+});
+
 test("AP-13: a token bound to an origin works there alone", async () => {
   const { fetch, tables, session } = setUp({
     access: { origins: ["https://app.example.com", "https://b.example"] },
@@ -305,7 +456,7 @@ test("AP-13: a token bound to an origin works there alone", async () => {
     mintToken(
       tables,
       operator,
-      { session: anId(), scopes: ["sessions:read"], ttl: 60, origin: bound },
+      { session: anId(), made: 7, scopes: ["sessions:read"], ttl: 60, origin: bound },
       Date.now(),
     );
   const ask = async (token: string, from?: string) =>

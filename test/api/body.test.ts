@@ -15,24 +15,42 @@ const codeOf = (request: Request, limit = 1000): Promise<string> =>
     (fault: { problem: { code: string } }) => fault.problem.code,
   );
 
-test("AP-8: a body over the limit is refused while it is read, and the rest is not read", async () => {
-  let pulled = 0;
-  let cancelled = false;
-  const endless = new ReadableStream<Uint8Array>({
+/** A body in pieces of 1 MiB: how many were read, and whether the rest was refused. */
+const pieces = (count: number) => {
+  const seen = { pulled: 0, cancelled: false };
+  const piece = new Uint8Array(1024 * 1024);
+  const stream = new ReadableStream<Uint8Array>({
     pull(controller) {
-      pulled += 1;
-      controller.enqueue(new Uint8Array(400));
+      if (seen.pulled === count) return controller.close();
+      seen.pulled += 1;
+      controller.enqueue(piece);
     },
     cancel() {
-      cancelled = true;
+      seen.cancelled = true;
     },
   });
-  expect(await codeOf(post(endless))).toBe("payload_too_large");
-  expect(pulled).toBeLessThan(6);
-  expect(cancelled).toBe(true);
-  expect(await codeOf(post("{}", { "Content-Type": "application/json", "Content-Length": "1001" }))).toBe(
-    "payload_too_large",
-  );
+  return { seen, stream };
+};
+
+test("AP-8: a body over its limit is read to its end before it is refused, so that its sender comes to read why", async () => {
+  for (const announced of [{}, { "Content-Length": String(40 * 1024 * 1024) }] as Record<string, string>[]) {
+    const { seen, stream } = pieces(40);
+    const request = post(stream, { "Content-Type": "application/json", ...announced });
+    expect(await codeOf(request)).toBe("payload_too_large");
+    expect(seen).toEqual({ pulled: 40, cancelled: false });
+  }
+});
+
+test("AP-8: of a body without end no more is read than a platform lets through, of one that says so nothing", async () => {
+  const endless = pieces(Infinity);
+  expect(await codeOf(post(endless.stream))).toBe("payload_too_large");
+  expect(endless.seen).toEqual({ pulled: expect.any(Number), cancelled: true });
+  expect(endless.seen.pulled).toBeLessThan(105);
+  const huge = pieces(Infinity);
+  const length = String(100 * 1024 * 1024 + 1);
+  const request = post(huge.stream, { "Content-Type": "application/json", "Content-Length": length });
+  expect(await codeOf(request)).toBe("payload_too_large");
+  expect(huge.seen.pulled).toBeLessThan(3);
 });
 
 test("AP-8: commands take 1 MiB, messages 8 MiB", async () => {
@@ -84,6 +102,59 @@ test("AP-8: what is no JSON object of UTF-8 is refused", async () => {
   for (const text of ["[]", "null", "7", '"x"']) expect(await codeOf(post(text))).toBe("invalid_request");
   expect(await codeOf(post(new Uint8Array([0x7b, 0xff, 0x7d])))).toBe("invalid_json");
   expect(await codeOf(post(""))).toBe("ok");
+});
+
+test("AP-2: what is no JSON is refused with the line and the column where it stops being any", async () => {
+  const { call } = setUp();
+  const cases: readonly (readonly [BodyInit, string, number, number])[] = [
+    ['{\n  "content": "a",\n  "wait": x\n}', "not JSON", 3, 11],
+    ["{", "not JSON", 1, 2],
+    ['{"a":1}\n{', "not JSON", 2, 1],
+    [`{"a":\n${"[".repeat(64)}${"]".repeat(64)}}`, "nests deeper than 64 levels", 2, 64],
+    [new Uint8Array([0x7b, 0x0a, 0x22, 0xc3, 0xbc, 0xff, 0x22, 0x7d]), "not UTF-8", 2, 3],
+    [new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0xff]), "not UTF-8", 1, 2],
+    [new Uint8Array([0x7b, 0x0a, 0x22, 0x22, 0xef, 0xbf]), "not UTF-8", 2, 4],
+    [new Uint8Array([0x7b, 0x22, 0xef, 0xbf, 0xbd, 0x22, 0xc3]), "not UTF-8", 1, 5],
+  ];
+  for (const [body, what, line, column] of cases) {
+    const response = await call("POST", `${S}/cancel`, body);
+    expect(response.status).toBe(400);
+    expect(await problemOf(response)).toMatchObject({
+      code: "invalid_json",
+      detail: expect.stringMatching(new RegExp(`${what}.* line ${line}, column ${column}\\b`)),
+      meta: { line, column },
+    });
+  }
+});
+
+test("AP-2: an empty body is invalid JSON where one is needed, and nothing where none is", async () => {
+  const { call, session } = setUp();
+  const { calls } = await session(anId());
+  const needed = [
+    ["POST", `${S}/messages`],
+    ["POST", S],
+    ["POST", S.replace("/v1", "")],
+    ["POST", `${S}/respond`],
+    ["POST", `${S}/asks/ask_1`],
+    ["POST", "/v1/keys"],
+    ["PATCH", `${S}/inputs/in_1`],
+    ["PATCH", `${S}/messages/msg_1`],
+  ] as const;
+  for (const [method, path] of needed) {
+    const response = await call(method, path);
+    expect(response.status, path).toBe(400);
+    expect(await problemOf(response), path).toMatchObject({
+      code: "invalid_json",
+      detail: expect.stringMatching(/empty.*JSON object.*line 1, column 1\b/),
+      meta: { line: 1, column: 1 },
+    });
+  }
+  expect(calls).toEqual([]);
+  for (const path of [`${S}/cancel`, `${S}/clear`, `${S}/compact`]) {
+    expect((await call("POST", path)).status, path).toBe(200);
+  }
+  expect((await call("POST", `${S}/tokens`)).status).toBe(201);
+  expect((await call("DELETE", S)).status).toBe(200);
 });
 
 test("AP-10: another content type or an encoded body is 415", async () => {

@@ -71,6 +71,10 @@ export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true
 });
 const unknown: SessionReply = { ok: false, problem: { code: "not_found", detail: "no session here" } };
 
+/** What is sent as it is, and not as JSON. */
+const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> =>
+  typeof body === "string" || body instanceof Uint8Array;
+
 export interface Setup {
   readonly access?: unknown;
   readonly env?: RouterEnv;
@@ -148,12 +152,13 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
           ...(body === undefined ? {} : { "Content-Type": "application/json" }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) }),
       }),
     /** A session of a tenant that answers every call with `perform`. */
     session: async (
       id: string,
-      perform: (call: SessionCall) => SessionReply | Promise<SessionReply> = () => accepted({ id }),
+      perform: (call: SessionCall) => SessionReply | Promise<SessionReply> = () =>
+        accepted({ id, created_at: 7 }),
       tenant = "default",
     ): Promise<SessionDouble> => {
       const calls: SessionCall[] = [];

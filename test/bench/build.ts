@@ -18,7 +18,7 @@ export const { SessionObject, TeamObject, ProviderGate } = classes;
 const configText = `name = "bench-limpet"
 main = "worker.js"
 compatibility_date = "2026-11-01"
-compatibility_flags = ["global_fetch_strictly_public"]
+compatibility_flags = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"]
 send_metrics = false
 keep_names = false
 ${["SessionObject", "TeamObject", "ProviderGate"]

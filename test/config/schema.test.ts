@@ -30,7 +30,12 @@ test("CF-10: a team of two lists gets every default", async () => {
     threads: { per_run: 64 },
     runs: { per_tenant: 100 },
   });
-  expect(compiled.access).toEqual({ origins: [], token_ttl: 900_000, rate_limit: { rpm: 600 } });
+  expect(compiled.access).toEqual({
+    origins: [],
+    hosts: [],
+    token_ttl: 900_000,
+    rate_limit: { rpm: 600 },
+  });
   expect(compiled.context).toEqual({ max_chars: 32_000, external: false, max_external_file_size: 524_288 });
   expect(compiled.budgets.run).toMatchObject({
     max_tokens: 5_000_000,
@@ -487,6 +492,19 @@ const refusals: readonly [name: string, yaml: string, place: string][] = [
     team({ top: "access: { origins: ['https://a.example/x'] }" }),
     "9:21 error invalid_url access.origins[0]",
   ],
+  ...[
+    "https://a.example",
+    "a.example:443",
+    "A.example",
+    "a.example.",
+    "'*.a.example'",
+    "a.example/x",
+    "'[::1]'",
+  ].map((host): [string, string, string] => [
+    `AP-14: a host is a name alone, not ${host}`,
+    team({ top: `access: { hosts: [b.example, ${host}] }` }),
+    "9:30 error invalid_value access.hosts[1]",
+  ]),
   [
     "AP-13: a browser token lives at most an hour",
     team({ top: "access: { token_ttl: 2h }" }),

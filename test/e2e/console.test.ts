@@ -1,12 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/events.ts";
 import { createApi } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
+import { launchChromium } from "../support/chromium.ts";
 import { root, startDevServer } from "../support/dev-server.ts";
 import type { DevServer } from "../support/dev-server.ts";
 
@@ -25,19 +25,7 @@ beforeAll(async () => {
   mkdirSync(pictures, { recursive: true });
   team = await buildTestTeam("default", "shipped");
   server = await startDevServer({ configs: team.configs, vars: { LIMPET_DEV: "1" } });
-  browser = await chromium.launch({
-    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-    args: [
-      "--headless",
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  browser = await launchChromium();
 });
 afterAll(async () => {
   await browser?.close();

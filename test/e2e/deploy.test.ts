@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { unstable_readConfig } from "wrangler";
+import { environment } from "../../src/cli/new-team.ts";
 import { listTeams, readTeamFiles } from "../../src/config/files.ts";
 import { compileTeam } from "../../src/config/compile.ts";
 import { root, runWrangler } from "../support/dev-server.ts";
@@ -58,6 +60,17 @@ describe.each(teams)("the bundle of %s", (team) => {
     expect(files).toEqual(["worker.js"]);
     expect(gzipSync(bundles.get(team) ?? "").byteLength).toBeLessThanOrEqual(600 * 1024);
   });
+});
+
+test("TB-1: no Worker finds its bindings in process.env, in no environment, a new team's neither", () => {
+  const config = join(folder, "wrangler.toml");
+  writeFileSync(config, readFileSync(join(root, "wrangler.toml"), "utf8") + environment("acme"));
+  const flagsOf = (file: string, env?: string): unknown =>
+    unstable_readConfig({ config: file, ...(env === undefined ? {} : { env }) }).compatibility_flags;
+  const flags = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"];
+  expect(flagsOf(join(root, "src/sandbox/worker/wrangler.toml"))).toEqual(flags);
+  for (const env of [undefined, "acme", ...teams.filter((name) => name !== "default")])
+    expect(flagsOf(config, env), env).toEqual(flags);
 });
 
 test("CF-3: a mistake in the team stops the deploy with its place, a sentence and a suggestion", async () => {

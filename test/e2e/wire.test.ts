@@ -22,7 +22,14 @@ let other: Api;
 let shopKey: string;
 
 const keyFor = async (tenant: string): Promise<string> => {
-  const scopes = ["sessions:read", "sessions:write", "asks:answer", "approvals:decide", "tokens:mint"];
+  const scopes = [
+    "sessions:read",
+    "sessions:write",
+    "sessions:manage",
+    "asks:answer",
+    "approvals:decide",
+    "tokens:mint",
+  ];
   const { status, body } = await admin.post("/v1/keys", { tenant, scopes });
   expect(status).toBe(201);
   return String(body["key"]);

@@ -45,3 +45,43 @@ test("★ TB-18: a deployment does not call itself: not at a host that it was ca
   }
   expect(called).toHaveLength(1);
 });
+
+/** A deployment whose outgoing requests are answered here, and how many of them left. */
+const deployed = async (text: string) => {
+  let left = 0;
+  const answer = async (): Promise<Response> => {
+    left += 1;
+    return Response.json({ error: { message: "no" } }, { status: 401 });
+  };
+  const engines = createEngines(engineOptions(await teamOf(text), { env: wireEnv(fake), fetch: answer }));
+  return {
+    engines,
+    /** Whether a request of its model leaves. */
+    leaves: async (): Promise<boolean> => {
+      const before = left;
+      await ended(engines.deployed());
+      return left > before;
+    },
+  };
+};
+
+test("AP-14 TB-18: a deployment does not call the hosts of access.hosts, whoever called it where", async () => {
+  const access = "access: { hosts: [agents.example.com, b.example] }\nagents:";
+  expect(await (await deployed(yaml)).leaves()).toBe(true);
+  const { engines, leaves } = await deployed(yaml.replace("agents:", access));
+  expect(await leaves()).toBe(false);
+  for (let at = 0; at < 500; at += 1) engines.calledAt(`host-${at}.example`);
+  expect(await leaves()).toBe(false);
+});
+
+test("AP-14: of the hosts that it was called at it knows the newest 20", async () => {
+  const { engines, leaves } = await deployed(yaml);
+  engines.calledAt("agents.example.com");
+  for (let at = 0; at < 19; at += 1) engines.calledAt(`host-${at}.example`);
+  expect(await leaves()).toBe(false);
+  engines.calledAt("agents.example.com");
+  engines.calledAt("host-19.example");
+  expect(await leaves(), "one that is still called stays").toBe(false);
+  for (let at = 0; at < 20; at += 1) engines.calledAt(`other-${at}.example`);
+  expect(await leaves()).toBe(true);
+});

@@ -221,3 +221,39 @@ agents: [{ name: helper, effects: [] }]
     "[secret:LIMPET_ADMIN_KEY] [secret:main.api_key]",
   );
 });
+
+test("RE-15: every text binding of 8 characters is known, whether the team file names it or not", async () => {
+  const yaml = `
+providers:
+  - { name: main, kind: openai, api_key: "\${KEY}", model: "\${MODEL}", headers: { X-Model: "\${BOTH}" } }
+agents: [{ name: helper, effects: [], model: "\${BOTH}" }]
+`;
+  const { redactor } = await engineOf(yaml, {
+    env: {
+      KEY: canaries.KEY,
+      MODEL: "gpt-6.1-sol",
+      BOTH: "gpt-6.1-moon",
+      STRAY: "canary-of-a-stray",
+      LIMPET_OTHER: "canary-of-the-runtime",
+      EIGHT: "8-chars!",
+      SEVEN: "7-chars",
+      OBJECT: { text: "canary-in-an-object", get: async () => "canary-in-an-object" },
+      LIMPET_PRIVATE_EGRESS: "127.0.0.1:8801",
+    },
+  });
+  expect(redactor.text("canary-of-a-stray, canary-of-the-runtime, 8-chars!, gpt-6.1-moon")).toBe(
+    "[secret:STRAY], [secret:LIMPET_OTHER], [secret:EIGHT], [secret:BOTH]",
+  );
+  const open = "7-chars canary-in-an-object gpt-6.1-sol http://127.0.0.1:8801/v1";
+  expect(redactor.text(open), "what is short, is no text, or names a model or a place").toBe(open);
+});
+
+test("★ RE-15: a binding that nothing refers to stands in nothing that a session stores or shows", async () => {
+  const stray = "canary-of-a-stray";
+  const bench = await benchOf(team("openai"), { env: { ...env(), STRAY: stray }, toolboxes: [echoes] }, {});
+  fake.play(() => ({ speech: { pieces: [{ text: `It is ${stray}.` }] } }));
+  bench.send(`Say ${stray}`);
+  await bench.idle();
+  expect(lastText(bench, "assistant")).toBe("It is [secret:STRAY].");
+  expect(everything(bench)).not.toContain(stray);
+});

@@ -39,6 +39,7 @@ import type { FakeStorage } from "./sql.ts";
 const allScopes: readonly Scope[] = [
   "sessions:read",
   "sessions:write",
+  "sessions:manage",
   "asks:answer",
   "approvals:decide",
   "context:read",

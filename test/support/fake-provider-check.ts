@@ -70,7 +70,21 @@ const checkBlock = (value: unknown, where: string): string | null => {
       value["type"] === "tool_use" && !namePattern.test(String(value["name"])) && `${where}.name: invalid`,
     () => value["type"] === "tool_use" && !isFields(value["input"]) && `${where}.input: not an object`,
     () => value["type"] === "tool_result" && checkResult(value, where),
+    () => isFields(value["source"]) && checkSource(value["source"], `${where}.source`),
+    () =>
+      "title" in value &&
+      (isBlank(value["title"]) || String(value["title"]).length > 500) &&
+      `${where}.title: invalid`,
+    () => value["type"] === "redacted_thinking" && isBlank(value["data"]) && `${where}.data: invalid`,
   );
+};
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const checkSource = ({ type, data, url }: Fields, where: string): string | null => {
+  if (type === "url") return URL.canParse(String(url)) ? null : `${where}.url: invalid`;
+  if (isBlank(data)) return `${where}.data: cannot be empty`;
+  return type === "base64" && !base64.test(String(data)) ? `${where}.data: invalid base64 data` : null;
 };
 
 const checkResult = (value: Fields, where: string): string | null => {
@@ -242,10 +256,29 @@ const checkCall = (value: unknown, kind: Kind, where: string): string | null => 
 const isJsonObject = (text: unknown): boolean => {
   try {
     const value: unknown = JSON.parse(String(text));
-    return isFields(value) && isWellFormed(value);
+    return isFields(value) && jsonFault(value) === null;
   } catch {
     return false;
   }
+};
+
+const dataUrl = /^data:[a-z]+\/[a-z]+;base64,(?=.)/;
+
+const checkDataUrl = (url: string, where: string): string | null =>
+  dataUrl.test(url) && base64.test(url.replace(dataUrl, "")) ? null : `${where}: invalid base64 data`;
+
+const checkContentPart = (value: unknown, where: string): string | null => {
+  if (!isFields(value)) return `${where}: not an object`;
+  const { type, image_url: image, file } = value;
+  if (type === "text") return typeof value["text"] === "string" ? null : `${where}.text: not a string`;
+  if (type === "file")
+    return isFields(file) ? checkDataUrl(String(file["file_data"]), where) : `${where}.file: missing`;
+  const url = isFields(image) ? String(image["url"]) : "";
+  return url.startsWith("data:")
+    ? checkDataUrl(url, where)
+    : URL.canParse(url)
+      ? null
+      : `${where}: invalid URL`;
 };
 
 const checkChatMessage = (value: unknown, at: number, kind: Kind): string | null => {
@@ -264,6 +297,12 @@ const checkChatMessage = (value: unknown, at: number, kind: Kind): string | null
       `${where}: only the first message may be ${role}`,
     () => role === "user" && !Array.isArray(content) && isBlank(content) && `${where}.content: empty`,
     () => role === "user" && Array.isArray(content) && content.length === 0 && `${where}.content: empty`,
+    () => each(list(content), (part, n) => checkContentPart(part, `${where}.content[${n}]`)),
+    () => role === "tool" && isBlank(value["tool_call_id"]) && `${where}.tool_call_id: invalid`,
+    () =>
+      each(list(value["reasoning_details"]), (detail) =>
+        isFields(detail) ? null : `${where}.reasoning_details: invalid`,
+      ),
     () => role === "tool" && typeof content !== "string" && `${where}.content: not a string`,
     () => role === "assistant" && content !== null && isBlank(content) && `${where}.content: empty`,
     () =>
@@ -338,15 +377,20 @@ const checkChat = (body: Fields, kind: Exclude<Kind, "anthropic">): string | nul
   );
 };
 
-/** Lone surrogates are legal in JSON text, but these servers refuse them, also inside arguments. */
-const isWellFormed = (value: unknown): boolean => {
-  if (typeof value === "string") return value.isWellFormed();
-  return typeof value !== "object" || value === null || Object.values(value).every(isWellFormed);
+/** Levels that these servers' parsers take. */
+const deepest = 100;
+
+/** What is legal in JSON text and refused by these servers all the same, also inside arguments: null if there is nothing. */
+const jsonFault = (value: unknown, level = 0): string | null => {
+  if (typeof value === "string" && !value.isWellFormed()) return "invalid JSON: no low surrogate in string";
+  if (typeof value === "number" && !Number.isFinite(value)) return "invalid JSON: number out of range";
+  if (typeof value !== "object" || value === null) return null;
+  if (level === deepest) return "invalid JSON: recursion limit exceeded";
+  return each(Object.entries(value).flat(), (inner) => jsonFault(inner, level + 1));
 };
 
 /** The first thing in a request's body that the real API would refuse, or null. */
 export const checkBody = (body: unknown, kind: Kind): string | null => {
   if (!isFields(body)) return "the body is not a JSON object";
-  if (!isWellFormed(body)) return "invalid JSON: no low surrogate in string";
-  return kind === "anthropic" ? checkAnthropic(body) : checkChat(body, kind);
+  return jsonFault(body) ?? (kind === "anthropic" ? checkAnthropic(body) : checkChat(body, kind));
 };

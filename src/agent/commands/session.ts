@@ -5,6 +5,7 @@ import type { Draft } from "../draft.ts";
 import { inputReturned } from "../inputs.ts";
 import { clockTicked } from "../advance.ts";
 import { refuse, refuseField, refuseFor, refusingAt } from "../problem.ts";
+import type { Problem } from "../problem.ts";
 import { usd } from "../result.ts";
 import { noFiles } from "../run-files.ts";
 import { runRecord, statusOf } from "../runs.ts";
@@ -17,11 +18,8 @@ import type { Principal } from "../rpc.ts";
 import { ok, read, unchanged, wellFormed, write } from "./command.ts";
 import type { Answer, Command, Rules, WriteContext } from "./command.ts";
 import { budgetChangeSchema, budgetChanged, budgetSchema, givenBudget, shownBudget } from "./budget.ts";
+import { changeMetadata, metadataSchema } from "./metadata.ts";
 import { accept, inputSchema, jsonSchema } from "./send.ts";
-
-const metadataSchema = z
-  .record(wellFormed(64).min(1), wellFormed(512))
-  .refine((pairs) => Object.keys(pairs).length <= 16, "at most 16 pairs");
 
 const clientToolSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z][\w-]{0,63}$/, "a letter, then letters, digits, _ and -"),
@@ -210,9 +208,10 @@ const defined = <T extends object>(fields: T): Defined<T> =>
 
 /** Changes what the caller names; `If-Match` holds the session's ETag. */
 export const patch: Command = write(patchSchema, (context, params) => {
-  const { title, metadata, model, scope, budget, retention_days } = params;
+  const { title, metadata: given, model, scope, budget, retention_days } = params;
   const { draft } = context;
   unchanged(context, "session", draft.state.head);
+  const metadata = given && changeMetadata(draft.state.metadata, given);
   if (model !== undefined) modelChanged(context, model, scope);
   if (budget !== undefined) budgetChanged(context, budget);
   const shown = budget === undefined ? undefined : shownBudget(draft.state);
@@ -261,7 +260,15 @@ export const clear: Command = write(z.strictObject({ instructions: z.string().op
   return ok(viewAfter(draft));
 });
 
-/** Whether a caller may see this session at all: another tenant's is like one that does not exist. */
-export const belongsTo = (session: Session, principal: Principal): boolean =>
-  session.tenant === principal.tenant &&
-  (principal.session === undefined || principal.session === session.id);
+/**
+ * Why a caller may not see a session at all; null if it may. Another tenant's is like one that does not exist, and a
+ * token is for the session that it was made for, not for a later one of the same name.
+ */
+export const accessProblem = (session: Session | null, principal: Principal): Problem | null => {
+  const { tenant, session: only, made } = principal;
+  if (session === null || session.tenant !== tenant || (only !== undefined && only !== session.id))
+    return { code: "not_found", detail: "no such session" };
+  return only === undefined || made === session.createdAt
+    ? null
+    : { code: "unauthenticated", detail: "this token's session was deleted; mint one for the new session" };
+};

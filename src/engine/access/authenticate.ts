@@ -4,6 +4,7 @@ import type { Principal, TeamRpc } from "../../agent/rpc.ts";
 import { signingKey } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { operator, operatorTenant, storedKey } from "./key-store.ts";
+import type { StoredKey } from "./key-store.ts";
 import { credentialDigest, digestMatches, keyIdOf } from "./keys.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
@@ -28,14 +29,20 @@ const expired = refused("token_expired", "The credential has expired: get a new 
 const accepted = (principal: Principal, now: number): Answer =>
   principal.expires !== undefined && principal.expires <= now ? expired : { ok: true, principal };
 
+/** What the key behind a token may do now; null if it was revoked. */
+const minterOf = (tables: Tables, by: string): Pick<StoredKey, "scopes" | "expires_at"> | null =>
+  by === operator || by === "dev" ? { scopes: allScopes, expires_at: null } : storedKey(tables, by);
+
 async function byToken(tables: Tables, token: string, now: number): Promise<Answer> {
   const claims = await verifyToken(token, (kid) => signingKey(tables, kid));
   if (claims === null) return unknown;
-  const minted = claims.by === operator || claims.by === "dev" || storedKey(tables, claims.by) !== null;
-  if (!minted) return unknown;
-  const { tenant, session, scopes, exp, by } = claims;
+  const minter = minterOf(tables, claims.by);
+  if (minter === null) return unknown;
+  const { tenant, session, made, by } = claims;
+  const scopes = claims.scopes.filter((scope) => minter.scopes.includes(scope));
+  const expires = Math.min(claims.exp, minter.expires_at ?? Infinity);
   const bound = claims.origin === undefined ? {} : { origin: claims.origin };
-  return accepted({ tenant, by, scopes, session, expires: exp, ...bound }, now);
+  return accepted({ tenant, by, scopes, session, made, expires, ...bound }, now);
 }
 
 function byKey(tables: Tables, credential: string, digest: string, now: number): Answer {

@@ -23,6 +23,8 @@ const originSchema = z.string().refine((text) => {
 
 export const mintTokenSchema = z.strictObject({
   session: z.string(),
+  /** When the session was created. */
+  made: z.int(),
   scopes: z.array(scopeSchema).min(1).optional(),
   /** Seconds. */
   ttl: z.int().min(1).max(3600),
@@ -90,6 +92,7 @@ export async function mintToken(
   const { value: claims, replayed } = once((): Claims => ({
     tenant: principal.tenant,
     session: body.session,
+    made: body.made,
     scopes: [...scopes],
     exp,
     by: principal.by,

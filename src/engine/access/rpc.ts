@@ -17,7 +17,7 @@ export const teamOperationScopes = {
   list_grants: "approvals:decide",
   revoke_grant: "approvals:decide",
   list_notes: "sessions:read",
-  forget_subject: "sessions:write",
+  forget_subject: "sessions:manage",
 } as const satisfies Record<string, Scope>;
 export type TeamOperation = keyof typeof teamOperationScopes;
 

@@ -7,6 +7,8 @@ import { scopeSchema } from "./scopes.ts";
 const claimsSchema = z.strictObject({
   tenant: z.string().min(1),
   session: z.string().min(1),
+  /** When the session was created, milliseconds since the epoch. */
+  made: z.int(),
   scopes: z.array(scopeSchema),
   /** Milliseconds since the epoch. */
   exp: z.int().positive(),

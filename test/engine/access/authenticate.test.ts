@@ -88,7 +88,7 @@ test("AP-12: an expired key and a revoked key are refused, and so are the tokens
   const { token } = await mintToken(
     tables,
     minter,
-    { session: "s_1", ttl: 600, scopes: ["sessions:read"] },
+    { session: "s_1", made: 7, ttl: 600, scopes: ["sessions:read"] },
     now,
   );
   expect(await codeOf(tables, token)).toBe("ok");
@@ -112,7 +112,7 @@ test("AP-13: a token opens its session with its scopes until its expiry", async 
   const minted = await mintToken(
     tables,
     operator,
-    { session: "s_1", scopes: ["sessions:read"], ttl: 60, origin: "https://app.example.com" },
+    { session: "s_1", made: 7, scopes: ["sessions:read"], ttl: 60, origin: "https://app.example.com" },
     now,
   );
   expect(minted.expires_at).toBe(now + 60_000);
@@ -121,6 +121,7 @@ test("AP-13: a token opens its session with its scopes until its expiry", async 
     by: "operator",
     scopes: ["sessions:read"],
     session: "s_1",
+    made: 7,
     expires: now + 60_000,
     origin: "https://app.example.com",
   });
@@ -137,17 +138,82 @@ test("AP-13: a token has no scope and no lifetime beyond its minter's", async ()
     expires: now + 5000,
   };
   await expect(
-    mintToken(tables, minter, { session: "s_1", scopes: ["sessions:write"], ttl: 60 }, now),
+    mintToken(tables, minter, { session: "s_1", made: 7, scopes: ["sessions:write"], ttl: 60 }, now),
   ).rejects.toMatchObject({ problem: { code: "scope_missing", errors: [{ pointer: "/scopes" }] } });
-  const minted = await mintToken(tables, minter, { session: "s_1", ttl: 60 }, now);
+  const minted = await mintToken(tables, minter, { session: "s_1", made: 7, ttl: 60 }, now);
   expect(minted).toMatchObject({ scopes: ["sessions:read"], expires_at: now + 5000 });
+});
+
+/** A token of a key, and a change of that key. */
+const minted = async (scopes: readonly Scope[] = ["sessions:read", "approvals:decide", "tokens:mint"]) => {
+  const { tables } = memoryTables();
+  const { info, credential } = await keyOf(tables, scopes);
+  const minter = await principalOf(tables, credential);
+  const asked = {
+    session: "s_1",
+    made: 7,
+    ttl: 600,
+    scopes: ["sessions:read", "approvals:decide"] as Scope[],
+  };
+  const { token } = await mintToken(tables, minter, asked, now);
+  const edit = (change: { scopes?: Scope[]; expires_at?: number | null }) =>
+    editKey(tables, operator, { key: info.id, ...change });
+  return { tables, token, edit, credential };
+};
+
+test("AP-13: a token has no scope that its key has lost, and none that the key got later", async () => {
+  const { tables, token, edit } = await minted();
+  const scopesNow = async () => (await principalOf(tables, token)).scopes;
+  edit({ scopes: ["sessions:read"] });
+  expect(await scopesNow()).toEqual(["sessions:read"]);
+  edit({ scopes: ["usage:read"] });
+  expect(await scopesNow()).toEqual([]);
+  edit({ scopes: [...allScopes] });
+  expect(await scopesNow()).toEqual(["sessions:read", "approvals:decide"]);
+});
+
+test("AP-13: a key's new expiry bounds the tokens that it minted, one in the past ends them", async () => {
+  const { tables, token, edit } = await minted();
+  edit({ expires_at: now + 5_000 });
+  expect((await principalOf(tables, token)).expires).toBe(now + 5_000);
+  expect(await codeOf(tables, token, now + 5_000)).toBe("token_expired");
+  edit({ expires_at: now - 1 });
+  expect(await codeOf(tables, token)).toBe("token_expired");
+  edit({ expires_at: now + hour });
+  expect((await principalOf(tables, token)).expires).toBe(now + 600_000);
+  edit({ expires_at: null });
+  expect((await principalOf(tables, token)).expires).toBe(now + 600_000);
+});
+
+test("AP-13: a token that a token minted is cut to the key behind both", async () => {
+  const { tables, token, edit, credential } = await minted();
+  expect(credential).not.toBe(token);
+  const minter = {
+    ...(await principalOf(tables, token)),
+    scopes: ["tokens:mint", "approvals:decide"],
+  } as Principal;
+  const second = await mintToken(
+    tables,
+    minter,
+    { session: "s_1", made: 7, ttl: 600, scopes: ["approvals:decide"] },
+    now,
+  );
+  edit({ scopes: ["sessions:read"] });
+  expect((await principalOf(tables, second.token)).scopes).toEqual([]);
 });
 
 test("AP-13: a token that a bound one mints is bound to the same origin", async () => {
   const { tables } = memoryTables();
   const origin = "https://app.example.com";
-  const minter: Principal = { ...operator, session: "s_1", scopes: ["tokens:mint", "sessions:read"], origin };
-  const mint = (more: object) => mintToken(tables, minter, { session: "s_1", ttl: 60, ...more }, now);
+  const minter: Principal = {
+    ...operator,
+    session: "s_1",
+    made: 7,
+    scopes: ["tokens:mint", "sessions:read"],
+    origin,
+  };
+  const mint = (more: object) =>
+    mintToken(tables, minter, { session: "s_1", made: 7, ttl: 60, ...more }, now);
   for (const asked of [{}, { origin }]) {
     const { token } = await mint(asked);
     expect(await principalOf(tables, token)).toMatchObject({ origin });
@@ -159,7 +225,7 @@ test("AP-13: a token that a bound one mints is bound to the same origin", async 
 
 test("RE-T3: forged, unsigned and altered tokens are refused", async () => {
   const { tables } = memoryTables();
-  const { token } = await mintToken(tables, operator, { session: "s_1", ttl: 60 }, now);
+  const { token } = await mintToken(tables, operator, { session: "s_1", made: 7, ttl: 60 }, now);
   const [body = "", signature = ""] = token.slice(3).split(".");
   const claims: Record<string, unknown> = JSON.parse(atob(body.replaceAll("-", "+").replaceAll("_", "/")));
   const encode = (value: unknown) =>
@@ -184,7 +250,7 @@ test("RE-T3: forged, unsigned and altered tokens are refused", async () => {
 
 test("RE-T3: a token that was signed with exp null, NaN or text is refused all the same", async () => {
   const { tables } = memoryTables();
-  const { token } = await mintToken(tables, operator, { session: "s_1", ttl: 60 }, now);
+  const { token } = await mintToken(tables, operator, { session: "s_1", made: 7, ttl: 60 }, now);
   const [row] = tables.read("SELECT kid, secret FROM signing_keys");
   const secret = Buffer.from(String(row?.["secret"]), "base64url");
   const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, [
@@ -192,6 +258,12 @@ test("RE-T3: a token that was signed with exp null, NaN or text is refused all t
   ]);
   const claims: Record<string, unknown> = JSON.parse(
     Buffer.from(token.slice(3).split(".")[0] ?? "", "base64url").toString(),
+  );
+  const { made: _, ...ageless } = claims;
+  const timeless = Buffer.from(JSON.stringify(ageless)).toString("base64url");
+  const sealed = await crypto.subtle.sign("HMAC", key, Buffer.from(timeless));
+  expect(await codeOf(tables, `lt_${timeless}.${Buffer.from(sealed).toString("base64url")}`)).toBe(
+    "unauthenticated",
   );
   for (const exp of [null, "9e99", 1e300, -1, 1.5, true, undefined]) {
     const body = Buffer.from(JSON.stringify({ ...claims, exp })).toString("base64url");
@@ -206,7 +278,7 @@ test("RE-T3: a token that was signed with exp null, NaN or text is refused all t
 
 test("AP-13: signing keys rotate daily, two live, and a token outlives its key's rotation", async () => {
   const { tables } = memoryTables();
-  const mint = (at: number) => mintToken(tables, operator, { session: "s_1", ttl: 3600 }, at);
+  const mint = (at: number) => mintToken(tables, operator, { session: "s_1", made: 7, ttl: 3600 }, at);
   const first = await mint(now);
   const second = await mint(now + 24 * hour);
   expect(await codeOf(tables, first.token, now + hour - 1)).toBe("ok");

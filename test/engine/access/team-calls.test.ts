@@ -80,7 +80,7 @@ test("AP-6: changing, revoking and minting under an Idempotency-Key happen once;
   const { id } = (await call(tables, "create_key", { scopes: ["sessions:read"] })).body;
   const cases: readonly [TeamOperation, Record<string, unknown>, Record<string, unknown>][] = [
     ["edit_key", { key: id, name: "one" }, { key: id, name: "two" }],
-    ["mint_token", { session: "s_1", ttl: 60 }, { session: "s_1", ttl: 61 }],
+    ["mint_token", { session: "s_1", made: 7, ttl: 60 }, { session: "s_1", made: 8, ttl: 60 }],
     ["revoke_key", { key: id }, { key: "another" }],
   ];
   for (const [op, body, other] of cases) {
@@ -94,7 +94,7 @@ test("AP-6: changing, revoking and minting under an Idempotency-Key happen once;
 
 test("AP-6 AP-13: a replayed token goes to a caller of the same rights only, and not beyond its life", async () => {
   const { tables } = memoryTables();
-  const body = { session: "s_1", ttl: 60, scopes: ["sessions:read"] };
+  const body = { session: "s_1", made: 7, ttl: 60, scopes: ["sessions:read"] };
   const first = await call(tables, "mint_token", body, { key: "k" });
   const narrow = { ...operator, scopes: ["tokens:mint"] } satisfies Principal;
   expect(await call(tables, "mint_token", body, { key: "k", principal: narrow })).toMatchObject({
@@ -118,8 +118,8 @@ test("AP-2: unknown and wrong fields are refused with a pointer", async () => {
     ["list_sessions", { order: "size" }, "/order"],
     ["list_sessions", { limit: 201 }, "/limit"],
     ["list_sessions", { "a/b~c": 1 }, "/a~1b~0c"],
-    ["mint_token", { session: "s", ttl: 3601 }, "/ttl"],
-    ["mint_token", { session: "s", ttl: 60, origin: "https://a.example/path" }, "/origin"],
+    ["mint_token", { session: "s", made: 7, ttl: 3601 }, "/ttl"],
+    ["mint_token", { session: "s", made: 7, ttl: 60, origin: "https://a.example/path" }, "/origin"],
   ];
   for (const [op, params, pointer] of cases) {
     expect(await call(tables, op, params), JSON.stringify(params)).toMatchObject({

@@ -1,0 +1,35 @@
+import { allScopes } from "../agent/rpc.ts";
+import type { Principal } from "../agent/rpc.ts";
+import type { RequestContext } from "./context.ts";
+
+/** Requests without a key on a development machine. A deployed Worker has none: it is reached at no loopback address. */
+
+const isLoopbackHost = (host: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(host);
+
+const isLoopbackAddress = (address: string): boolean => /^((::ffff:)?127(\.\d{1,3}){3}|::1)$/.test(address);
+
+/**
+ * Whether what a request says of its client can be believed. Wrangler lets a client say its own address, and drops the
+ * `MF-Original-URL` by which a page replaces its Host; the front of `npm start` lets neither through, and vouches.
+ */
+const isVouchedFor = ({ env, request }: RequestContext): boolean => {
+  if (request.headers.has("MF-Original-URL")) return false;
+  const { LIMPET_FRONT: voucher } = env;
+  return voucher === undefined || (voucher !== "" && request.headers.get("Limpet-Front") === voucher);
+};
+
+/** Whether a request was sent on this machine, to it. */
+const isLocal = ({ url, request: { headers } }: RequestContext): boolean =>
+  isLoopbackHost(url.host) &&
+  isLoopbackHost(headers.get("Host") ?? url.host) &&
+  isLoopbackAddress(headers.get("CF-Connecting-IP") ?? "");
+
+/** Whether no page but our own sent a request, as far as its browser tells. */
+const isOwn = ({ url, request: { headers } }: RequestContext): boolean =>
+  (headers.get("Origin") ?? url.origin) === url.origin && headers.get("Sec-Fetch-Site") !== "cross-site";
+
+/** The tenant `dev`, for a keyless request of a development machine; null for any other. */
+export const devPrincipal = (context: RequestContext): Principal | null =>
+  context.env.LIMPET_DEV === "1" && isVouchedFor(context) && isLocal(context) && isOwn(context)
+    ? { tenant: "dev", by: "dev", scopes: allScopes }
+    : null;

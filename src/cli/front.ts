@@ -1,0 +1,127 @@
+import { ServerResponse, createServer, request } from "node:http";
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, Server } from "node:http";
+import { Socket } from "node:net";
+import { pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
+
+/**
+ * The front of `npm start`. Wrangler believes what a client says of itself: `MF-Original-URL` replaces the address and
+ * the Host that a browser sent, `CF-Connecting-IP` the client's address. The front alone is reached from outside. It
+ * drops such words, says what is true, and vouches for it with a word that wrangler's Worker knows.
+ */
+
+export interface FrontOptions {
+  /** Port of wrangler on 127.0.0.1. */
+  readonly target: number;
+  readonly voucher: string;
+}
+
+/** What a client could say about itself, and what holds for its own connection only. */
+const dropped = /^(mf-.*|cf-.*|x-forwarded-.*|forwarded|limpet-front|expect|connection|keep-alive|proxy-.*)$/;
+const hopByHop = /^(connection|keep-alive|transfer-encoding)$/i;
+
+const headersOf = ({ headers, socket }: IncomingMessage, voucher: string): OutgoingHttpHeaders => ({
+  ...Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.test(name))),
+  // Told to close, a server would cut off a body that it does not read to its end.
+  connection: headers.upgrade === undefined ? "keep-alive" : "Upgrade",
+  "cf-connecting-ip": socket.remoteAddress ?? "",
+  "limpet-front": voucher,
+});
+
+const passOn = (from: IncomingMessage, { target, voucher }: FrontOptions): ClientRequest =>
+  request({
+    host: "127.0.0.1",
+    port: target,
+    agent: false,
+    setHost: false,
+    method: from.method,
+    path: from.url,
+    headers: headersOf(from, voucher),
+  });
+
+const isLoopback = (address = ""): boolean => /^((::ffff:)?127\.|::1$)/.test(address);
+
+/** Wrangler's own pages show what is stored, to whoever says that it means localhost. */
+const isWranglers = (path: string): boolean =>
+  /^\/(cdn-cgi|__cf_local)(\/|$)/.test(URL.parse(`http://front${path}`)?.pathname ?? "");
+
+/** Why a request is not passed on; null if it is. */
+const problemOf = ({ url = "", headers, socket }: IncomingMessage): readonly [number, string] | null => {
+  if (!url.startsWith("/") || headers.host === undefined)
+    return [400, "Write the address as a path, with a Host."];
+  return isWranglers(url) && !isLoopback(socket.remoteAddress)
+    ? [403, "Wrangler's own pages are for those who sit here: only this machine reaches them."]
+    : null;
+};
+
+const refuse = (to: ServerResponse, status: number, sentence: string): void => {
+  // An answer that has begun ends as the one behind it does.
+  if (to.headersSent) return;
+  to.writeHead(status, { "Content-Type": "text/plain; charset=utf-8" }).end(`${sentence}\n`);
+};
+
+const ignore = (): void => undefined;
+
+const giveBack = (answer: IncomingMessage, to: ServerResponse): void => {
+  const kept = answer.rawHeaders.filter((_, at, all) => !hopByHop.test(all[at - (at % 2)] ?? ""));
+  to.writeHead(answer.statusCode ?? 502, answer.statusMessage, kept);
+  to.flushHeaders();
+  pipeline(answer, to, ignore);
+};
+
+/** Sends a request on, and its answer back. */
+const relay = (from: IncomingMessage, to: ServerResponse, options: FrontOptions): ClientRequest => {
+  const on = passOn(from, options);
+  on.on("response", (answer) => giveBack(answer, to));
+  on.on("error", () => refuse(to, 503, "Wrangler does not answer: try again in a moment."));
+  // What is left of a body that nobody reads any more would hold up its sender.
+  on.on("close", () => void from.unpipe(on).resume());
+  to.on("close", () => on.destroy());
+  return on;
+};
+
+/** The answer of an upgrade, as its client reads it. */
+const headOf = ({ statusMessage = "", rawHeaders }: IncomingMessage): string => {
+  const lines = rawHeaders.flatMap((name, at) =>
+    at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1] ?? ""}`] : [],
+  );
+  return [`HTTP/1.1 101 ${statusMessage}`, ...lines, "", ""].join("\r\n");
+};
+
+const join = (one: Duplex, other: Duplex): void => {
+  pipeline(one, other, ignore);
+  pipeline(other, one, ignore);
+};
+
+/** Sends an upgrade on; a refusal of it is an answer like any other. */
+const upgrade = (from: IncomingMessage, socket: Socket, head: Buffer, options: FrontOptions): void => {
+  const to = new ServerResponse(from);
+  to.assignSocket(socket);
+  to.on("finish", () => socket.end());
+  socket.on("error", ignore);
+  const problem = problemOf(from);
+  if (problem !== null) return refuse(to, ...problem);
+  const on = relay(from, to, options);
+  on.on("upgrade", (answer, upstream, early) => {
+    to.detachSocket(socket);
+    socket.write(headOf(answer));
+    socket.write(early);
+    upstream.write(head);
+    join(socket, upstream);
+  });
+  on.end();
+};
+
+/** A server that passes everything on to wrangler; it does not listen yet. */
+export const createFront = (options: FrontOptions): Server => {
+  const server = createServer((from, to) => {
+    const problem = problemOf(from);
+    if (problem === null) from.pipe(relay(from, to, options));
+    else refuse(to, ...problem);
+  });
+  server.on("upgrade", (from, socket, head) => {
+    if (socket instanceof Socket) upgrade(from, socket, head, options);
+    else socket.destroy();
+  });
+  return server;
+};

@@ -1,0 +1,122 @@
+import { networkInterfaces, tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApi, watchSession } from "../support/api-client.ts";
+import { freePort, startGroup, until } from "../support/dev-server.ts";
+import type { Group } from "../support/dev-server.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { copyProject } from "../support/project-copy.ts";
+import type { ProjectCopy } from "../support/project-copy.ts";
+import { sendRaw } from "../support/raw-http.ts";
+
+/** `npm start`, reached from everywhere: who works here needs no key, and nobody else goes without one (AP-14). */
+
+let project: ProjectCopy;
+let group: Group;
+let port: number;
+const storage = mkdtempSync(join(tmpdir(), "limpet-start-"));
+
+beforeAll(async () => {
+  project = copyProject({ packages: true });
+  port = await freePort();
+  const args = ["start", "--", "--ip", "0.0.0.0", "--port", String(port), `--persist-to=${storage}`];
+  group = startGroup("npm", args, { cwd: project.folder });
+  const early = group.ended.then(() => Promise.reject(new Error(group.output())));
+  const ready = until("the server answers", async () => {
+    const answer = await fetch(`http://localhost:${port}/healthz`).catch(() => null);
+    return answer?.ok === true ? true : null;
+  });
+  await Promise.race([ready, early]);
+});
+afterAll(async () => {
+  await group?.kill();
+  project?.remove();
+  rmSync(storage, { recursive: true, force: true });
+});
+
+/** An address of this machine that others reach it at; on a machine without a network there is none. */
+const [outside] = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .filter(({ family, internal }) => family === "IPv4" && !internal)
+  .map(({ address }) => address);
+
+const asked = async (host: string, ...headers: readonly string[]): Promise<number> =>
+  (await sendRaw({ host, port }, ["GET /v1/keys HTTP/1.1", ...headers])).status;
+
+test("AP-14: from this machine no key is needed, by any loopback name, over HTTP and a socket", async () => {
+  for (const host of ["localhost", "127.0.0.1"]) {
+    const url = `http://${host}:${port}`;
+    const api = createApi(url);
+    expect((await api.get("/v1/keys")).status, host).toBe(200);
+    expect((await fetch(`${url}/console`)).status).toBe(200);
+    const session = await api.create({ input: "hello" });
+    const socket = watchSession(url, session);
+    await socket.event("run_end");
+    socket.close();
+  }
+  expect(group.output()).toMatch(new RegExp(`Ready on http://localhost:${port}\\n`));
+});
+
+test("AP-14 AP-54: a browser on this machine has the console without a key", async () => {
+  const browser = await launchChromium();
+  try {
+    const page = await browser.newPage();
+    await page.goto(`http://localhost:${port}`);
+    expect(page.url()).toBe(`http://localhost:${port}/console`);
+    await page.getByRole("button", { name: "New session" }).click();
+    await page.locator('#connection[data-state="live"]').waitFor();
+    await page.locator("#text").fill("slow");
+    await page.locator("#text").press("Enter");
+    await page.locator("#log", { hasText: "The tide comes in" }).waitFor();
+  } finally {
+    await browser.close();
+  }
+});
+
+test.runIf(outside !== undefined)(
+  "AP-14: from another address a key is needed, whatever it says",
+  async () => {
+    const other = outside ?? "";
+    const claims: readonly (readonly string[])[] = [
+      [],
+      ["CF-Connecting-IP: 127.0.0.1"],
+      ["cf-connecting-ip: ::1"],
+      ["MF-Original-URL: http://localhost/v1/keys"],
+      ['MF-CF-Blob: {"clientIp":"127.0.0.1:1"}'],
+      ["X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "Forwarded: for=127.0.0.1"],
+      ["Limpet-Front: true", "CF-Connecting-IP: 127.0.0.1"],
+    ];
+    for (const claim of claims) {
+      expect(await asked(other, "Host: localhost", ...claim), claim.join()).toBe(401);
+      expect(await asked(other, `Host: localhost:${port}`, ...claim), claim.join()).toBe(401);
+    }
+    for (const path of ["/cdn-cgi/explorer/", "/./cdn-cgi/local/explorer/api/local/workers", "/cdn-cgi"]) {
+      const head = [`GET ${path} HTTP/1.1`, `Host: localhost:${port}`];
+      const { status, body } = await sendRaw({ host: other, port }, head);
+      expect([status, body], "wrangler's own pages show what is stored").toEqual([
+        403,
+        expect.stringContaining("only this machine"),
+      ]);
+      expect((await sendRaw({ host: "127.0.0.1", port }, head)).status, path).not.toBe(403);
+    }
+    const { body } = await createApi(`http://localhost:${port}`).post("/v1/keys", { scopes: ["admin"] });
+    expect(await asked(other, "Host: localhost", `Authorization: Bearer ${String(body["key"])}`)).toBe(200);
+  },
+);
+
+test("AP-14: a page whose name was pointed at this machine reads nothing, and neither does another site's", async () => {
+  const evil = `Host: evil.example:${port}`;
+  const url = `http://localhost:${port}/v1/keys`;
+  expect(await asked("127.0.0.1", evil)).toBe(401);
+  expect(await asked("127.0.0.1", evil, `MF-Original-URL: ${url}`)).toBe(401);
+  expect(await asked("127.0.0.1", evil, "X-Forwarded-Proto: http", "X-Forwarded-Host: localhost")).toBe(401);
+  const own = `Host: localhost:${port}`;
+  expect(await asked("127.0.0.1", own, "Sec-Fetch-Site: cross-site")).toBe(401);
+  expect(await asked("127.0.0.1", own, "Origin: http://evil.example")).toBe(403);
+  expect(
+    await asked("127.0.0.1", own, `Origin: http://localhost:${port}`, "Sec-Fetch-Site: same-origin"),
+  ).toBe(200);
+  const absolute = await sendRaw({ host: "127.0.0.1", port }, [`GET ${url} HTTP/1.1`, evil]);
+  expect(absolute.status).toBe(400);
+});
