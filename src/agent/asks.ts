@@ -114,7 +114,7 @@ const preparingTold = (draft: Draft, ask: Ask, text: string | null): boolean => 
 };
 
 /** What a call did that ran before a crash stays unknown, whoever forbids to repeat it (SE-33). */
-const outcomeOf = ({ attempts }: Call, status: ResultStatus, text: string): [ResultStatus, string] =>
+export const outcomeOf = ({ attempts }: Call, status: ResultStatus, text: string): [ResultStatus, string] =>
   status === "denied" && attempts > 0 ? ["unknown", `${synthesised.unknown}\n${text}`] : [status, text];
 
 const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
@@ -147,15 +147,32 @@ const limitOf = ({ thread, budget }: Ask): Pick<Reached, "scope" | "thread" | "k
 export const judgedAgain = (draft: Draft, threadId: string, call: ToolCallPart): CallPlan =>
   agentOf(draft, threadId).judge(call, grantsOf(draft), threadOf(draft, threadId).depth);
 
+/** A call at its turn, judged anew: while it waited, a grant may have come, or a deploy may have taken something back. */
+export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
+  const { plan: before, edited, attempts } = call;
+  if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return call;
+  const asRun = edited === null ? call.call : { ...call.call, args: edited };
+  const now = judgedAgain(draft, threadId, asRun);
+  // An approval stands against everything but a refusal, and so does an ask about what a crash interrupted.
+  const stands = call.approved || (before.verdict === "ask" && attempts > 0);
+  const { closed } = now;
+  const kept = closed === undefined ? before : { ...before, closed };
+  const plan = now.refusal === undefined && stands ? kept : now;
+  changeCall(draft, threadId, call.call.id, { plan });
+  return { ...call, plan };
+};
+
 /**
  * What an approval comes to: a deny that came in the meantime beats it, and what rules close to the call now stays closed.
  * A call whose agent the deployment lacks waits for it: nothing but that forbids it (CF-34).
  */
 export const approved = (draft: Draft, { thread }: Ask, { call, plan }: Call): AnswerEffect => {
   if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
-  const { verdict, by, closed } = judgedAgain(draft, thread, call);
-  if (verdict === "deny")
-    return { do: "settle", status: "denied", text: `denied: a rule forbids this call (${by})` };
+  const { verdict, refusal, by, closed } = judgedAgain(draft, thread, call);
+  if (verdict === "deny") {
+    const text = refusal?.text ?? `denied: a rule forbids this call (${by})`;
+    return { do: "settle", status: "denied", text };
+  }
   return { do: "start", changed: closed === undefined ? {} : { plan: { ...plan, closed } } };
 };
 

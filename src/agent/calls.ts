@@ -1,6 +1,6 @@
 import type { ToolResultPart } from "../chat/message.ts";
 import { synthesised, textResult } from "../chat/results.ts";
-import { judgedAgain, opened } from "./asks.ts";
+import { judgeAtTurn, opened, outcomeOf } from "./asks.ts";
 import {
   agentOf,
   callsOfRun,
@@ -17,6 +17,7 @@ import type { Ask } from "./events.ts";
 import { callsReached } from "./budget.ts";
 import { exceeded } from "./budget-ask.ts";
 import type { Reached } from "./budget-types.ts";
+import { stopCommand } from "./left-commands.ts";
 import { callClosed, callParked, findCall, inputOf } from "./outcomes.ts";
 import { own } from "./own.ts";
 import { preparingOf, preparingPaused } from "./preparing.ts";
@@ -45,23 +46,14 @@ export const callsStarted = (
   }
 };
 
-/** A call that has to ask, judged anew at its turn: while it waited, a grant may have come that covers it (TB-9). */
-const judgedAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
-  const { plan: before, approved: isApproved, attempts } = call;
-  if (before.verdict !== "ask" || isApproved || attempts > 0) return call;
-  if (agentOf(draft, threadId).missing !== null) return call;
-  const plan = judgedAgain(draft, threadId, call.call);
-  if (plan.verdict === "ask") return call;
-  changeCall(draft, threadId, call.call.id, { plan });
-  return { ...call, plan };
-};
-
 const startCall = (draft: Draft, threadId: string, given: Call, request: (call: Call) => void): void => {
-  const call = judgedAtTurn(draft, threadId, given);
+  const call = judgeAtTurn(draft, threadId, given);
   const { plan } = call;
   const id = call.call.id;
   if (plan.refusal !== undefined) {
-    callClosed(draft, threadId, textResult(call.call, plan.refusal.status, plan.refusal.text));
+    const { status, text } = plan.refusal;
+    callClosed(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
+    stopCommand(draft, call);
     return;
   }
   const reached = call.attempts === 0 ? callsReached(draft, threadId) : null;

@@ -60,6 +60,17 @@ const execOf = ({ memo }: Call): readonly string[] =>
 const isCut = ({ status, outcome }: Call): boolean =>
   status !== "done" || outcome?.result.status === "cancelled";
 
+/** The command of a call that may not go on ends. */
+export const stopCommand = (draft: Draft, call: Call): void => {
+  const cut = execOf(call);
+  if (cut.length === 0) return;
+  const { ending, at } = draft.state.commands ?? nothing;
+  changed(draft, {
+    ending: [...new Set([...ending, ...cut])],
+    at: ending.length === 0 ? draft.moment.now : at,
+  });
+};
+
 /** The run ends, or is asked to: commands of calls that are cut off end with it, and if it is cancelled those in the background, too. */
 export const commandsStopped = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);

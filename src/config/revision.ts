@@ -61,6 +61,18 @@ export const definitionOf = (team: Definable): Json => {
 export const revisionOf = (definition: Json): string =>
   `r_${hexOf(sha256(canonicalJson(definition)).subarray(0, 10))}`;
 
+const withDropped = <T extends { readonly name: string }>(
+  deployed: readonly T[],
+  pinned: readonly T[],
+): T[] => [...deployed, ...pinned.filter(({ name }) => !deployed.some((each) => each.name === name))];
+
+/** What bounds sessions of an older revision: the deployed team, and the agents that it dropped as they were pinned. */
+export const ceilingOver = (deployed: Team, pinned: Team): Team => ({
+  ...deployed,
+  agents: withDropped(deployed.agents, pinned.agents),
+  skills: withDropped(deployed.skills, pinned.skills),
+});
+
 export type Pinned =
   | { readonly ok: true; readonly team: Team }
   /** What the deployment lacks for this revision, like `provider backup`; `waiting` = what its runs wait by meanwhile, if that can be read. */

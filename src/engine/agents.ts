@@ -18,6 +18,8 @@ import type { Cast } from "./effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
 import { asksForTurns, runBoundsOf } from "./budgets.ts";
+import { ceilingOf, rulesOver } from "./ceiling.ts";
+import type { Ceiling } from "./ceiling.ts";
 import { clientToolsOf } from "./client-tools.ts";
 import { createJudge } from "./judge.ts";
 import { lacksOf } from "./lacks.ts";
@@ -33,6 +35,8 @@ import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 /** Builds running agents from a compiled team; each is made once per isolate and kind of session. */
 
 export interface AgentParts extends Deployment {
+  /** The deployed team, where that is another one. */
+  readonly ceiling: Team | null;
   /** Named checks of the team's extensions (AG-37). */
   readonly checks: readonly OutputCheck[];
   /** Toolboxes that this deployment cannot serve, and why. */
@@ -54,8 +58,15 @@ const specsOf = (tools: Agent["tools"], client: readonly ClientTool[]): Agent["s
   ...client.map(({ name, description, params }) => ({ name, description, schema: params })),
 ];
 
-const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalTimeout"> => {
-  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
+const asksOf = (
+  team: Team,
+  agent: AgentConfig,
+  ceiling: Ceiling | null,
+): Pick<Agent, "asks" | "approvalTimeout"> => {
+  const rules = [
+    ...rulesOver(team, agent),
+    ...(ceiling === null ? [] : rulesOver(ceiling.team, ceiling.agent)),
+  ];
   const { timeout, on_timeout } = team.limits.asks;
   return {
     asks: {
@@ -64,8 +75,9 @@ const asksOf = (team: Team, agent: AgentConfig): Pick<Agent, "asks" | "approvalT
       onTimeout: on_timeout,
     },
     approvalTimeout: (by) => {
-      const rule = rules.find((each) => by === described(each));
-      return { timeoutMs: rule?.ask_timeout ?? timeout, onTimeout: rule?.on_timeout ?? "deny" };
+      const same = rules.filter((each) => by === described(each));
+      const approves = same.length > 0 && same.every((each) => each.on_timeout === "approve");
+      return { timeoutMs: same[0]?.ask_timeout ?? timeout, onTimeout: approves ? "approve" : "deny" };
     },
   };
 };
@@ -123,7 +135,8 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const lane = (name: string) => laneTo(team, agent, name, parts.make);
   const effects = bindEffects({ custom: parts.effects, lane }, agent);
   const deeper = beyondDepth(parts, cast, variant.tools);
-  const judged = { ...parts, agent, tools, client, known, beyondDepth: deeper };
+  const ceiling = ceilingOf(parts, cast, variant);
+  const judged = { ...parts, agent, tools, client, known, beyondDepth: deeper, ceiling };
   return {
     name: agent.name,
     missing: null,
@@ -142,7 +155,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     effects,
     ...guarding,
     historySize: Math.max(guardHistory(guarding.guards), effectHistory(effects)),
-    ...asksOf(team, agent),
+    ...asksOf(team, agent, ceiling),
     warnIterations: agent.options.warn_iterations,
     ...commandsOf(agent),
     outputLimits: agent.options.tool_output_limits,
@@ -168,7 +181,7 @@ export const waitingAgent = (team: Team, agent: AgentConfig, missing: string): A
     ...standIn,
     prefix: agent.prefix,
     limits: { ...standIn.limits, ...timeoutsOf(agent) },
-    ...asksOf(team, agent),
+    ...asksOf(team, agent, null),
     outputLimits: agent.options.tool_output_limits,
     onInterrupt: agent.options.on_interrupt,
   };

@@ -39,6 +39,8 @@ import type { Bindings } from "./secrets.ts";
 
 export interface EngineOptions {
   readonly team: Team;
+  /** What bounds a team that is not the deployed one: an agent may do nothing that it may not do there. */
+  readonly ceiling?: Team;
   readonly env: Bindings;
   readonly toolboxes: readonly Toolbox[];
   /** Provider kinds of the team's extensions. */
@@ -136,7 +138,8 @@ export const createEngine = (options: EngineOptions): Engine => {
   const egress = egressOf(options);
   const make = makerOf(options, team, now, redactor, egress);
   const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
-  const parts = { team, toolboxes, guards, effects, checks, kinds, unavailable, now, make };
+  const { ceiling = null } = options;
+  const parts = { team, ceiling, toolboxes, guards, effects, checks, kinds, unavailable, now, make };
   const configOf = (name: string): AgentConfig | undefined => team.agents.find((each) => each.name === name);
   const toolsIn = (agent: AgentConfig) => effectiveTools(parts, { agent, standing: null }, null);
   return {

@@ -1,6 +1,6 @@
 import { missingAgent } from "../agent/agent.ts";
 import type { Json } from "../chat/message.ts";
-import { unreadable, withDefinition } from "../config/revision.ts";
+import { ceilingOver, unreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
 import { waitingAgent } from "./agents.ts";
@@ -60,7 +60,9 @@ export const createEngines = (given: EngineOptions): Engines => {
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
     const found = teamOf(options.team, revision, definition);
-    return found.ok ? createEngine({ ...options, team: found.team }) : unavailable(deployed, revision, found);
+    if (!found.ok) return unavailable(deployed, revision, found);
+    const { team } = found;
+    return createEngine({ ...options, team, ceiling: ceilingOver(options.team, team) });
   };
   return {
     deployed: () => deployed,

@@ -4,6 +4,8 @@ import type { CallPlan } from "../agent/call.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { depthReached } from "../agent/delegation.ts";
 import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
+import { rulesOver } from "./ceiling.ts";
+import type { Ceiling } from "./ceiling.ts";
 import type { LentClientTools } from "./client-tools.ts";
 import { closedPaths, rememberable, strictest, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
@@ -28,7 +30,7 @@ const refusal = (text: string, status: "error" | "denied", by: string): CallPlan
 
 const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Policy => ({
   preset: agent.permissions?.preset ?? team.permissions.preset,
-  rules: [...team.permissions.rules, ...(agent.permissions?.rules ?? [])],
+  rules: rulesOver(team, agent),
   grants: grants.filter(({ scope, agent: owner }) => scope === "session" || owner === agent.name),
 });
 
@@ -38,6 +40,7 @@ const textOf = (output: { readonly content: unknown }): string =>
 export interface JudgeParts {
   readonly team: Team;
   readonly agent: AgentConfig;
+  readonly ceiling: Ceiling | null;
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly client: LentClientTools;
   /** Names of every tool that exists, whoever may use it. */
@@ -52,7 +55,7 @@ export interface JudgeParts {
 /** The policies of everyone whose rules a call has to obey, its agent's first. */
 type Policies = readonly Policy[];
 
-const policiesOf = (
+const policiesIn = (
   { team, agent }: Pick<JudgeParts, "team" | "agent">,
   lenders: readonly string[],
   grants: readonly Grant[],
@@ -60,6 +63,11 @@ const policiesOf = (
   const others = team.agents.filter(({ name }) => lenders.includes(name));
   return [policyOf(team, agent, grants), ...others.map((each) => policyOf(team, each, grants))];
 };
+
+const policiesOf = (parts: JudgeParts, lenders: readonly string[], grants: readonly Grant[]): Policies => [
+  ...policiesIn(parts, lenders, grants),
+  ...(parts.ceiling === null ? [] : policiesIn(parts.ceiling, lenders, grants)),
+];
 
 const decided = (
   policies: Policies,
@@ -159,10 +167,20 @@ const judgeMissing = (
     : refusal(`unknown_tool: ${unknownTool(name, [...tools.keys()])}`, "error", "toolboxes");
 };
 
+/** Whether the agent has a tool that the deployed team does not give it any more. */
+const isWithdrawn = ({ ceiling, tools, client }: JudgeParts, name: string): boolean =>
+  ceiling !== null &&
+  !ceiling.tools.has(name) &&
+  (tools.has(name) || client.tools.some((tool) => tool.name === name));
+
 const planOf = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth: number): CallPlan => {
   const { name } = call;
   if (call.invalid === "truncated" || call.invalid === "too_many")
     return refusal(invalidText[call.invalid], "error", "reply");
+  if (isWithdrawn(parts, name)) {
+    const text = `not_permitted: ${parts.agent.name} may not use ${name} any more`;
+    return refusal(text, "denied", "deployed toolboxes");
+  }
   const client = parts.client.tools.find((tool) => tool.name === name);
   const bound = parts.tools.get(name);
   const lenders = client === undefined ? (bound?.lenders ?? []) : parts.client.lenders;
