@@ -62,13 +62,14 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
-    const { by: rule, reason } = plan;
+    const { by: rule, reason, remember } = plan;
     opened(draft, threadId, call, "approval", {
       approval: {
         tool: call.call.name,
         input: inputOf(call),
         rule,
         ...(reason === undefined ? {} : { reason }),
+        ...(remember === null ? {} : { remember }),
       },
     });
     return;

@@ -65,6 +65,8 @@ export interface Ask {
     readonly rule: string;
     /** Why the rule asks, where the team's file says so. */
     readonly reason?: string;
+    /** What `remember` in an answer allows from then on; absent: nothing, whatever the answer says. */
+    readonly remember?: { readonly tool: string; readonly pattern: string };
   };
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly budget?: RaiseQuestion;

@@ -1,6 +1,7 @@
 import { escapeGlob, globMatch } from "../sandbox/glob.ts";
 import { folderOf } from "../sandbox/paths.ts";
 import type { Safety } from "./define-tool.ts";
+import { commandPattern } from "./remember-command.ts";
 
 /** What a run may do (TB-6, TB-7): a pure function of the call, the rules of team and agent, and the live grants. */
 
@@ -131,10 +132,14 @@ const byRule = (rule: PermissionRule): Verdict => ({
   ...(rule.reason === undefined ? {} : { reason: rule.reason }),
 });
 
+/** Whether a grant covers a subject; one of commands holds for the calls alone of which it would be remembered today. */
+function isCovered(call: PermissionCall, pattern: string, subject: string): boolean {
+  if (call.toolbox === "exec") return rememberedPattern(call) === pattern;
+  return pattern === "*" || covers(call, pattern, subject);
+}
+
 function grantFor(policy: Policy, call: PermissionCall, subject: string): PermissionGrant | undefined {
-  return policy.grants.find(
-    ({ tool, pattern }) => tool === call.tool && (pattern === "*" || covers(call, pattern, subject)),
-  );
+  return policy.grants.find(({ tool, pattern }) => tool === call.tool && isCovered(call, pattern, subject));
 }
 
 function verdictOn(policy: Policy, call: PermissionCall, subject: string): Verdict {
@@ -174,7 +179,7 @@ function sharedFolder(subjects: readonly string[]): string {
   return (differs < 0 ? first : first.slice(0, differs)).join("/");
 }
 
-/** What an approval of this call may remember (TB-8): program and first argument, host, folder or tool; null if nothing fits. */
+/** What an approval of this call may remember (TB-8): a command, host, folder or tool; null if nothing fits. */
 export function rememberable(
   call: PermissionCall,
 ): { readonly tool: string; readonly pattern: string } | null {
@@ -190,7 +195,9 @@ const originPattern = (address: string): string | null => {
 function rememberedPattern({ tool, toolbox, subjects }: PermissionCall): string | null {
   const [subject = ""] = subjects;
   const only = subjects.length === 1 ? escapeGlob(subject) : null;
-  if (tool === "exec_run") return `${escapeGlob(subject.split(" ").slice(0, 2).join(" "))} *`;
+  // Shell text cannot be matched safely, so nothing is remembered of it.
+  if (tool === "exec_shell") return null;
+  if (tool === "exec_run") return commandPattern(subject);
   if (toolbox === "agents" || tool === "handoff") return only;
   if (hostToolboxes.includes(toolbox)) return originPattern(subject);
   if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return "*";

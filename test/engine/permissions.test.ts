@@ -60,12 +60,18 @@ test("AP-19, TB-6: an approval says why its rule is there, where the rule does; 
     input: { name: "0" },
     rule,
     reason: "Fire needs a person.",
+    remember: { tool: "fire", pattern: "*" },
   });
   expect(eventsOf(why.bench, "ask_user")[0]).toMatchObject({
     ask: { approval: { reason: "Fire needs a person." } },
   });
   const bare = await started(yaml(calls("fire"), "", rules("")));
-  expect(asks(bare.bench)[0]?.approval).toEqual({ tool: "fire", input: { name: "0" }, rule });
+  expect(asks(bare.bench)[0]?.approval).toEqual({
+    tool: "fire",
+    input: { name: "0" },
+    rule,
+    remember: { tool: "fire", pattern: "*" },
+  });
 });
 
 test("SE-29: open asks keep the order in which they were opened, over a crash and in every listing", async () => {

@@ -169,10 +169,7 @@ test("TB-8: what can be remembered: program and first argument, origin, folder, 
     tool: "exec_run",
     pattern: "git push *",
   });
-  expect(rememberable(call({ ...exec, tool: "exec_shell", subjects: ["*"] }))).toEqual({
-    tool: "exec_shell",
-    pattern: "*",
-  });
+  expect(rememberable(call({ ...exec, tool: "exec_shell", subjects: ["*"] }))).toBeNull();
   expect(rememberable(call({ subjects: ["src/a/b.ts", "src/a/c.ts"] }))).toEqual({
     tool: "fs_write",
     pattern: "src/a/**",
@@ -190,4 +187,17 @@ test("TB-8: what can be remembered: program and first argument, origin, folder, 
   expect(verdict(asked, pushed).verdict).toBe("allow");
   expect(verdict(asked, call({ ...exec, tool: "exec_run", subjects: ["git push"] })).verdict).toBe("allow");
   expect(verdict(asked, call({ ...exec, tool: "exec_run", subjects: ["git pushx"] })).verdict).toBe("ask");
+});
+
+test("TB-8: a grant of commands from before covers no call of which it would not be remembered today", () => {
+  const exec = { toolbox: "exec", safety: "reattach" } as const;
+  const judged = (tool: string, pattern: string, subject: string) =>
+    verdict(
+      policy({ preset: "ask", grants: [{ id: "g", tool, pattern }] }),
+      call({ ...exec, tool, subjects: [subject] }),
+    ).verdict;
+  expect(judged("exec_run", "sh -c *", "sh -c rm")).toBe("ask");
+  expect(judged("exec_run", "git -c *", "git -c core.pager=x log")).toBe("ask");
+  expect(judged("exec_shell", "*", "*")).toBe("ask");
+  expect(judged("exec_run", "git push *", "git push origin")).toBe("allow");
 });

@@ -34,7 +34,10 @@ const answerSchema = z.strictObject({
     .optional()
     .describe("Of a budget, in the ask's unit."),
   message: wellFormed(4_096).optional(),
-  remember: z.enum(["once", "session", "agent"]).optional(),
+  remember: z
+    .enum(["once", "session", "agent"])
+    .optional()
+    .describe("How far an approval holds: for this call, or for what the ask's approval.remember names."),
 });
 type Given = Omit<z.output<typeof answerSchema>, "ask">;
 
@@ -122,8 +125,11 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
   const { draft, principal } = context;
   const thread = threadOf(draft, ask.thread);
   const call = findCall(thread.run, ask.call);
-  if (call === null || call.plan.remember === null) return;
-  const { tool, pattern } = call.plan.remember;
+  const shown = ask.approval?.remember;
+  if (call === null || shown === undefined) return;
+  // An edited call leaves behind what the ask showed, or nothing.
+  const { tool, pattern } = shown;
+  if (call.plan.remember?.tool !== tool || call.plan.remember.pattern !== pattern) return;
   const grant: Grant = {
     id: `grant_${draft.moment.random()}`,
     scope,

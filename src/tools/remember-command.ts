@@ -1,0 +1,36 @@
+import { escapeGlob } from "../sandbox/glob.ts";
+
+/** What an approval of a command may remember. */
+
+/** Programs that run what their arguments say: a first argument tells nothing of what they do. */
+const runners: ReadonlySet<string> = new Set(
+  [
+    "sh ash bash dash fish ksh rbash zsh csh tcsh busybox cmd powershell pwsh",
+    "env exec eval command builtin source . xargs parallel find fd entr watch timeout time nohup nice ionice",
+    "chroot doas flock runuser script setsid stdbuf strace su sudo systemd-run taskset unshare ssh expect gdb",
+    "awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs tar",
+    "deno bun lua luajit node nodejs perl php pypy python rscript ruby tclsh tsx ts-node",
+    "bunx npx pipx pnpx uvx docker kubectl podman gmake just make",
+  ].flatMap((line) => line.split(" ")),
+);
+
+/** A program's name without its folder, its version and `.exe`. */
+const nameOf = (program: string): string =>
+  (program.split("/").at(-1) ?? "")
+    .toLowerCase()
+    .replace(/\.exe$/, "")
+    .replace(/(?<=.)[-\d.]+$/, "");
+
+/** A person does not read more than this to the end. */
+const longestLine = 4_096;
+
+/**
+ * The pattern for a command line: its program and first argument; the very line of a program that runs others, and where
+ * that argument is an option or there is none. Null: the line is too long to be agreed to for good.
+ */
+export const commandPattern = (line: string): string | null => {
+  if (line.length > longestLine) return null;
+  const [program = "", first = "-"] = line.split(" ");
+  const isExact = runners.has(nameOf(program)) || first.startsWith("-");
+  return isExact ? escapeGlob(line) : `${escapeGlob(`${program} ${first}`)} *`;
+};
