@@ -7,6 +7,23 @@ import type { ChildWait } from "./child.ts";
 
 export type CallStatus = "planned" | "running" | "parked" | "done";
 
+/** Calls that an approval may allow from then on. */
+interface Remembered {
+  readonly tool: string;
+  readonly pattern: string;
+}
+
+/** What an ask for a person's approval says of its call. */
+export interface Approval {
+  readonly tool: string;
+  readonly input: Json;
+  readonly rule: string;
+  /** Why the rule asks, where the team's file says so. */
+  readonly reason?: string;
+  /** What `remember` in an answer allows from then on; absent: nothing, whatever the answer says. */
+  readonly remember?: Remembered;
+}
+
 /** What dispatch decided about a call when its reply was stored; `next` needs no tool to be at hand. */
 export interface CallPlan {
   readonly toolbox: string;
@@ -20,7 +37,7 @@ export interface CallPlan {
   /** An error that is the result, without the tool being run. */
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
   /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
-  readonly remember: { readonly tool: string; readonly pattern: string } | null;
+  readonly remember: Remembered | null;
   /** Globs of paths that it may not touch beside those that it names; with them, no link is followed (TB-7). */
   readonly closed?: readonly string[];
   /** A client tool: its call is parked for the caller. */

@@ -1,6 +1,7 @@
 import type { Json, Message } from "../chat/message.ts";
 import type { FileChange } from "../sandbox/contract.ts";
 import type { QuestionSpec } from "../tools/define-tool.ts";
+import type { Approval } from "./call.ts";
 import type { GraphState } from "./graph.ts";
 import type { Task } from "../tools/stores.ts";
 import type { BudgetFigures, RaiseQuestion } from "./budget-types.ts";
@@ -59,15 +60,7 @@ export interface Ask {
   readonly seq: number;
   readonly expires_at: number;
   readonly question?: QuestionSpec;
-  readonly approval?: {
-    readonly tool: string;
-    readonly input: Json;
-    readonly rule: string;
-    /** Why the rule asks, where the team's file says so. */
-    readonly reason?: string;
-    /** What `remember` in an answer allows from then on; absent: nothing, whatever the answer says. */
-    readonly remember?: { readonly tool: string; readonly pattern: string };
-  };
+  readonly approval?: Approval;
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly budget?: RaiseQuestion;
   readonly resolution?: {

@@ -13,7 +13,7 @@ import { findCall } from "../outcomes.ts";
 import { own } from "../own.ts";
 import { refuse } from "../problem.ts";
 import type { Grant } from "../state.ts";
-import type { Call } from "../call.ts";
+import type { Call, CallPlan } from "../call.ts";
 import { answeredRaise, raisesAnswered } from "./budget.ts";
 import { answerInvalid, done, wellFormed, write } from "./command.ts";
 import type { Answer, Command, WriteContext } from "./command.ts";
@@ -120,34 +120,42 @@ const closedAnswer = (draft: Draft, ask: Ask, given: Given): Answer => {
   return refuse("ask_already_resolved", "another answer came first");
 };
 
-/** A permission that stays, and the other open approvals it settles (TB-8, TB-9). */
-const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent"): void => {
-  const { draft, principal } = context;
-  const thread = threadOf(draft, ask.thread);
-  const call = findCall(thread.run, ask.call);
-  const shown = ask.approval?.remember;
-  if (call === null || shown === undefined) return;
-  // An edited call leaves behind what the ask showed, or nothing.
-  const { tool, pattern } = shown;
-  if (call.plan.remember?.tool !== tool || call.plan.remember.pattern !== pattern) return;
-  const grant: Grant = {
-    id: `grant_${draft.moment.random()}`,
-    scope,
-    agent: thread.agent,
-    tool,
-    pattern,
-    by: principal.by,
-    at: draft.moment.now,
-  };
-  draft.state = { ...draft.state, grants: [...draft.state.grants, grant] };
+/** What an ask showed that an answer may leave behind; null: nothing, or the call was edited to something else. */
+const offeredBy = ({ approval }: Ask, call: Call | null): CallPlan["remember"] => {
+  const shown = approval?.remember ?? null;
+  const now = call?.plan.remember ?? null;
+  return shown !== null && now?.tool === shown.tool && now.pattern === shown.pattern ? shown : null;
+};
+
+/** Answers the other open approvals that grants cover by now. */
+const settleCovered = ({ draft, principal }: WriteContext): void => {
   for (const other of Object.values(draft.state.asks)) {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
-    // To repeat what a crash interrupted is allowed by nothing but its own answer (SE-32).
+    // To repeat what a crash interrupted is allowed by nothing but its own answer.
     if (other.kind !== "approval" || waiting === null || waiting.attempts > 0) continue;
     if (judgedAgain(draft, other.thread, waiting.call).verdict !== "allow") continue;
     const effect = approved(draft, other, waiting);
     askAnswered(draft, other, "approve", principal.by, { decision: "approve" }, effect);
   }
+};
+
+/** A permission that stays, and the other open approvals it settles. */
+const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent"): void => {
+  const { draft, principal } = context;
+  const { agent, run } = threadOf(draft, ask.thread);
+  const offered = offeredBy(ask, findCall(run, ask.call));
+  if (offered === null) return;
+  const grant: Grant = {
+    id: `grant_${draft.moment.random()}`,
+    scope,
+    agent,
+    tool: offered.tool,
+    pattern: offered.pattern,
+    by: principal.by,
+    at: draft.moment.now,
+  };
+  draft.state = { ...draft.state, grants: [...draft.state.grants, grant] };
+  settleCovered(context);
 };
 
 const deciding: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
