@@ -50,6 +50,16 @@ function showQuestion(made, ask, answer) {
   if (!strict || options.length === 0) made.append(own, " ", send);
 }
 
+/** Characters that show nothing, or that change where others stand: a command must not look like another one. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+const escaped = (text) =>
+  text.replace(unseen, (found) =>
+    Array.from({ length: found.length }, (_, at) => "\\u" + found.charCodeAt(at).toString(16).padStart(4, "0")).join(""),
+  );
+
+/** JSON in lines; what is escaped in it means the same when it is read back. */
+const escapedJson = (value) => JSON.stringify(value, null, 2).split("\n").map(escaped).join("\n");
+
 function editApproval(answer, input) {
   let value;
   try {
@@ -60,17 +70,58 @@ function editApproval(answer, input) {
   answer({ decision: "edit", input: value });
 }
 
+/** How far an approval holds, where the server offers to remember it; null where it does not. */
+function rememberChoice(made, remember) {
+  if (remember === undefined) return null;
+  const choice = element("select");
+  for (const [value, text] of [
+    ["once", "this call only"],
+    ["session", "from now on in this session"],
+    ["agent", "from now on by this agent, for 30 days"],
+  ]) {
+    const option = element("option", "", text);
+    option.value = value;
+    choice.append(option);
+  }
+  choice.value = "once";
+  choice.title = "what an approval allows";
+  const line = element("p", "", "Allow ");
+  const covered = element("code", "", escaped(remember.tool + " " + remember.pattern));
+  line.append(choice, ", if remembered: ", covered);
+  made.append(line);
+  return choice;
+}
+
+/** A changed input is approved by its own button: the other one would run what the model wrote. */
+function approveButtons(input, answer, choice) {
+  const shown = input.value;
+  const approve = button("Approve", () => {
+    const remember = choice?.value ?? "once";
+    if (input.value === shown) answer({ decision: "approve", ...(remember !== "once" && { remember }) });
+  });
+  const edit = button("Approve as edited", () => editApproval(answer, input));
+  const compare = () => {
+    approve.disabled = input.value !== shown;
+    edit.disabled = input.value === shown;
+  };
+  input.addEventListener("input", compare);
+  compare();
+  return [approve, " ", edit, " "];
+}
+
 function showApproval(made, ask, answer) {
-  const { tool, rule, reason, input: given } = ask.approval;
-  made.append(asked(ask, "Allow " + tool + "? " + (reason ?? "(" + rule + ")")));
+  const { tool, rule, reason, input: given, remember } = ask.approval;
+  const who = ask.label ? { label: escaped(ask.label) } : {};
+  made.append(asked(who, "Allow " + escaped(tool) + "? " + escaped(reason ?? "(" + rule + ")")));
   const input = element("textarea");
   input.rows = 4;
-  input.value = pretty(given);
+  input.value = escapedJson(given);
+  input.spellcheck = false;
   const why = element("input");
   why.placeholder = "reason";
-  made.append(input, element("br"));
-  made.append(button("Approve", () => answer({ decision: "approve" })), " ");
-  made.append(button("Approve as edited", () => editApproval(answer, input)), " ");
+  made.append(input);
+  const choice = rememberChoice(made, remember);
+  made.append(...approveButtons(input, answer, choice));
   made.append(why, " ", button("Deny", () => answer({ decision: "deny", ...(why.value && { message: why.value }) })));
 }
 

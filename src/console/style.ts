@@ -27,7 +27,8 @@ input, select, textarea, button { font: inherit; padding: 0.25rem 0.5rem; }
 details { border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.2rem 0.6rem; white-space: normal; }
 summary { cursor: pointer; }
 pre { margin: 0.3rem 0; white-space: pre-wrap; max-height: 20rem; overflow: auto; font-size: 0.85rem; }
-.ask textarea { width: 100%; }
+.ask textarea { width: 100%; font-family: ui-monospace, monospace; font-size: 0.85rem; }
+.ask code { background: var(--soft); padding: 0 0.3rem; }
 .ask { border-left: 4px solid #d9822b; padding: 0.3rem 0.8rem; margin: 0.4rem 0; }
 #connection[data-state="live"] { color: #27864b; }
 #connection[data-state="waiting"], #connection[data-state="connecting"] { color: #b8741a; }

@@ -177,6 +177,64 @@ test("AP-19: questions are answered by option or text, approvals approved, edite
   expect(get("log").textContent).toContain("not JSON");
 });
 
+/** Text with characters that show nothing, or that reverse others. */
+const disguised = "cat a\u202etxt.exe\u200b\u0085\u2028\u007f\u{e0041}\nnext";
+const undisguised = String.raw`cat a\u202etxt.exe\u200b\u0085\u2028\u007f\udb40\udc41`;
+
+const approvalOf = (approval: object) => {
+  const { socket, get } = live();
+  socket().say(event(1, "ask_user", { ask: { id: "a1", kind: "approval", label: "a\u202eb", approval } }));
+  const part = (tag: string): FakeElement => get("asks").querySelector(tag) ?? new FakeElement("none");
+  const answers = () =>
+    socket()
+      .sent.slice(1)
+      .map(({ answer }) => answer);
+  const button = (text: string) =>
+    get("asks").elements.find(({ tag, textContent }) => tag === "button" && textContent === text);
+  return { get, part, answers, button };
+};
+
+test("★ TB-8: an approval shows control and bidi characters escaped, and what is approved or edited stays the same", () => {
+  const input = { args: [disguised] };
+  const remember = { tool: "exec_run", pattern: `sh ${disguised}` };
+  const { get, part, answers } = approvalOf({ tool: "t\u200d", input, rule: "r\u2066", remember });
+  expect(part("textarea").value).toBe(`{\n  "args": [\n    "${undisguised}${String.raw`\nnext`}"\n  ]\n}`);
+  expect(part("p").textContent).toBe(String.raw`a\u202eb: Allow t\u200d? (r\u2066)`);
+  expect(part("code").textContent).toBe(`exec_run sh ${undisguised}${String.raw`\u000anext`}`);
+  get("asks").press("Approve as edited");
+  expect(answers()).toEqual([{ decision: "edit", input }]);
+});
+
+test("★ TB-9: Approve is off once the text was changed, and on again when it is as it was", () => {
+  const { get, part, answers, button } = approvalOf({ tool: "t", input: { a: 1 }, rule: "r" });
+  const states = () => [button("Approve")?.disabled, button("Approve as edited")?.disabled];
+  const area = part("textarea");
+  const shown = area.value;
+  expect(states()).toEqual([false, true]);
+  area.value = '{"a": 2}';
+  area.fire("input");
+  expect(states()).toEqual([true, false]);
+  get("asks").press("Approve");
+  expect(answers()).toEqual([]);
+  area.value = shown;
+  area.fire("input");
+  expect(states()).toEqual([false, true]);
+  get("asks").press("Approve");
+  expect(answers()).toEqual([{ decision: "approve" }]);
+});
+
+test("★ TB-8: an approval shows what may be remembered before it is, and offers nothing else", () => {
+  const remember = { tool: "exec_run", pattern: "git push *" };
+  const { get, part, answers } = approvalOf({ tool: "exec_run", input: {}, rule: "r", remember });
+  expect(part("code").textContent).toBe("exec_run git push *");
+  get("asks").press("Approve");
+  part("select").value = "agent";
+  get("asks").press("Approve");
+  expect(answers()).toEqual([{ decision: "approve" }, { decision: "approve", remember: "agent" }]);
+  const bare = approvalOf({ tool: "exec_shell", input: {}, rule: "r" });
+  expect([bare.part("select").tag, bare.part("code").tag]).toEqual(["none", "none"]);
+});
+
 test("AP-54 EF-37: a limit that is reached is said, and raised or refused on the page, in units that people use", () => {
   const { socket, get } = live();
   const asked = (id: string, budget: object): void =>
