@@ -60,6 +60,9 @@ const escaped = (text) =>
 /** JSON in lines; what is escaped in it means the same when it is read back. */
 const escapedJson = (value) => JSON.stringify(value, null, 2).split("\n").map(escaped).join("\n");
 
+/** Rows that a text takes up: what is approved should be in sight. */
+const rowsOf = (text) => text.split("\n").reduce((rows, line) => rows + Math.ceil((line.length + 1) / 90), 0);
+
 function editApproval(answer, input) {
   let value;
   try {
@@ -75,19 +78,18 @@ function rememberChoice(made, remember) {
   if (remember === undefined) return null;
   const choice = element("select");
   for (const [value, text] of [
-    ["once", "this call only"],
-    ["session", "from now on in this session"],
-    ["agent", "from now on by this agent, for 30 days"],
+    ["once", "no"],
+    ["session", "in this session"],
+    ["agent", "for this agent, 30 days"],
   ]) {
     const option = element("option", "", text);
     option.value = value;
     choice.append(option);
   }
   choice.value = "once";
-  choice.title = "what an approval allows";
-  const line = element("p", "", "Allow ");
-  const covered = element("code", "", escaped(remember.tool + " " + remember.pattern));
-  line.append(choice, ", if remembered: ", covered);
+  choice.title = "what an approval allows from now on";
+  const line = element("p", "", "Remember ");
+  line.append(element("code", "", escaped(remember.tool + " " + remember.pattern)), " ", choice);
   made.append(line);
   return choice;
 }
@@ -114,8 +116,8 @@ function showApproval(made, ask, answer) {
   const who = ask.label ? { label: escaped(ask.label) } : {};
   made.append(asked(who, "Allow " + escaped(tool) + "? " + escaped(reason ?? "(" + rule + ")")));
   const input = element("textarea");
-  input.rows = 4;
   input.value = escapedJson(given);
+  input.rows = Math.min(16, rowsOf(input.value));
   input.spellcheck = false;
   const why = element("input");
   why.placeholder = "reason";

@@ -28,6 +28,7 @@ details { border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.2rem 
 summary { cursor: pointer; }
 pre { margin: 0.3rem 0; white-space: pre-wrap; max-height: 20rem; overflow: auto; font-size: 0.85rem; }
 .ask textarea { width: 100%; font-family: ui-monospace, monospace; font-size: 0.85rem; }
+#asks { max-height: 65dvh; overflow-y: auto; }
 .ask code { background: var(--soft); padding: 0 0.3rem; }
 .ask { border-left: 4px solid #d9822b; padding: 0.3rem 0.8rem; margin: 0.4rem 0; }
 #connection[data-state="live"] { color: #27864b; }

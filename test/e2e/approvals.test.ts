@@ -1,0 +1,168 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApi } from "../support/api-client.ts";
+import type { Api } from "../support/api-client.ts";
+import { launchChromium } from "../support/chromium.ts";
+import { root, startDevServer } from "../support/dev-server.ts";
+import type { DevServer } from "../support/dev-server.ts";
+import { copyProject } from "../support/project-copy.ts";
+import type { ProjectCopy } from "../support/project-copy.ts";
+
+/** What a person agrees to, as the console shows it, and what an operator takes back by a deploy (TB-6, TB-8). */
+
+interface Parts {
+  readonly files?: string;
+  readonly rules?: string;
+}
+
+const always = "{ tool: exec_run, action: ask }";
+
+/** A team whose agent runs a disguised command for `list`, a plain one for `other`, and writes a file for `write`. */
+const yaml = ({ files = "[fs_read, fs_write]", rules = always }: Parts = {}): string => String.raw`
+providers:
+  - name: script
+    kind: scripted
+    model: play
+    script:
+      script: 1
+      start: done
+      scenes:
+        - name: list
+          when: { turn: 1, input: { contains: list } }
+          reply: [{ call: exec_run, args: { command: sh, args: ["-c", "echo \u202Egnp.cod\u202C \u200Bend"] } }]
+        - name: other
+          when: { turn: 1, input: { contains: other } }
+          reply: [{ call: exec_run, args: { command: sh, args: ["-c", "echo other"] } }]
+        - name: write
+          when: { turn: 1, input: { contains: write } }
+          reply: [{ call: fs_write, args: { path: notes/a.md, content: text } }]
+        - { name: done, reply: [{ text: Done. }] }
+permissions: { rules: [${rules}] }
+agents:
+  - name: clerk
+    toolboxes: [exec, { name: filesystem, tools: ${files} }]
+    effects: []
+`;
+
+let project: ProjectCopy;
+let server: DevServer;
+let browser: Browser;
+let api: Api;
+
+const team = (): string => join(project.folder, "config/default");
+const pictures = join(root, ".limpet/pictures");
+
+/** Runs another team file on the same storage, as a deploy does. */
+const deploy = async (parts: Parts): Promise<void> => {
+  await server.kill();
+  writeFileSync(join(team(), "team.yaml"), yaml(parts));
+  await server.start();
+};
+
+beforeAll(async () => {
+  mkdirSync(pictures, { recursive: true });
+  project = copyProject({ packages: true });
+  for (const name of readdirSync(team())) rmSync(join(team(), name), { recursive: true });
+  writeFileSync(join(team(), "team.yaml"), yaml());
+  const configs = ["wrangler.toml", "src/sandbox/worker/wrangler.toml"];
+  server = await startDevServer({ configs, folder: project.folder, vars: { LIMPET_DEV: "1" } });
+  api = createApi(server.url);
+  browser = await launchChromium();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+  project?.remove();
+});
+
+const say = async (page: Page, text: string): Promise<void> => {
+  await page.locator("#text").fill(text);
+  await page.locator("#text").press("Enter");
+};
+
+/** Waits until so many runs of a session have ended. */
+const ended = async (session: string, runs: number): Promise<void> => {
+  const ends = async () => (await api.events(session)).filter(({ type }) => type === "run_end").length;
+  await expect.poll(ends, { timeout: 20_000 }).toBe(runs);
+};
+
+const asksOf = async (session: string): Promise<readonly unknown[]> =>
+  (await api.get(`/v1/sessions/${session}/asks`)).body["data"] as readonly unknown[];
+
+test("★ TB-8 TB-9: the console shows a disguised command escaped, what may be remembered, and one button for each answer", async () => {
+  const page = await browser.newPage({ viewport: { width: 1000, height: 700 } });
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.goto(server.url);
+  await page.locator("#agent option").first().waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "New session" }).click();
+  await page.locator('#connection[data-state="live"]').waitFor();
+  const session = (await page.locator("#session").textContent()) ?? "";
+  await say(page, "list");
+  const ask = page.locator(".ask");
+  const [approve, edit] = [
+    page.getByRole("button", { name: "Approve", exact: true }),
+    page.getByRole("button", { name: "Approve as edited" }),
+  ];
+  const area = ask.locator("textarea");
+  const shown = await area.inputValue();
+  expect(shown).toContain(String.raw`echo \u202egnp.cod\u202c \u200bend`);
+  expect(await ask.innerText()).not.toMatch(/\p{Cf}/u);
+  const pattern = String.raw`exec_run sh -c echo \u202egnp.cod\u202c \u200bend`;
+  expect(await ask.locator("code").textContent()).toBe(pattern);
+  expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([false, true]);
+  await page.screenshot({ path: join(pictures, "approval-disguised.png") });
+  await area.fill(shown.replace("end", "END"));
+  expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([true, false]);
+  await page.screenshot({ path: join(pictures, "approval-edited.png") });
+  await area.fill(shown);
+  expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([false, true]);
+  expect(await asksOf(session)).toMatchObject([
+    { approval: { remember: { tool: "exec_run", pattern: "sh -c echo \u202Egnp.cod\u202C \u200Bend" } } },
+  ]);
+  await ask.locator("select").selectOption("session");
+  await approve.click();
+  await ended(session, 1);
+  await say(page, "list again");
+  await ended(session, 2);
+  expect(await asksOf(session)).toHaveLength(1);
+  await say(page, "other");
+  await ask.waitFor();
+  await page.getByRole("button", { name: "Deny" }).click();
+  await ended(session, 3);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test("★ TB-6 CF-34: what a deploy takes back is gone for a session that was there before, and given back it is there again", async () => {
+  const session = await api.create();
+  const write = async (): Promise<unknown> => {
+    const receipt = await api.post(`/v1/sessions/${session}/messages`, { content: "write", wait: 30 });
+    expect([200, 202]).toContain(receipt.status);
+    const end = (await api.events(session)).findLast(({ type }) => type === "tool_call_end");
+    return end?.data;
+  };
+  expect(await write()).toMatchObject({ outcome: "ok" });
+  await deploy({ files: "[fs_read]" });
+  expect(await write()).toMatchObject({
+    outcome: "denied",
+    output: "not_permitted: clerk may not use fs_write any more",
+  });
+  await deploy({ rules: `${always}, { tool: fs_write, match: "notes/**", action: deny, reason: Ops }` });
+  expect(await write()).toMatchObject({
+    outcome: "denied",
+    output: "denied: a rule forbids this call (rule deny fs_write notes/**): Ops",
+  });
+  await deploy({ rules: `${always}, { tool: fs_write, action: ask }` });
+  await write();
+  const open = (await api.get(`/v1/sessions/${session}/asks?status=open`)).body["data"];
+  expect(open).toMatchObject([
+    { approval: { tool: "fs_write", remember: { tool: "fs_write", pattern: "notes/**" } } },
+  ]);
+  const [{ id }] = open as [{ id: string }];
+  await api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "deny" });
+  await deploy({});
+  expect(await write()).toMatchObject({ outcome: "ok" });
+});
