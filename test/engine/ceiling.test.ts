@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 import { createEngines } from "../../src/engine/engines.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
@@ -18,7 +21,23 @@ interface Parts {
   /** Calls of the first reply of each run. */
   readonly calls?: string;
   readonly more?: string;
+  /** Further fields of the session's creation. */
+  readonly create?: object;
 }
+
+/** A toolbox that only the build sees, so that scripts may call a client's tool. */
+const named: Toolbox = {
+  name: "named",
+  description: "Names.",
+  tools: [
+    defineTool({
+      name: "pick",
+      description: "A name.",
+      params: z.strictObject({}),
+      run: () => ({ content: "" }),
+    }),
+  ],
+};
 
 const probing = "toolboxes: [probe], permissions: { preset: open }";
 
@@ -70,10 +89,10 @@ const opened = async (parts: Parts, instant = true, more: EngineExtras = {}): Pr
   const probe = createProbe(instant);
   const extras = { ...more, toolboxes: [probe.toolbox] };
   const enginesOf = async (given: Parts) =>
-    createEngines(engineOptions(await teamOf(yaml(given), extras), extras));
+    createEngines(engineOptions(await teamOf(yaml(given), { toolboxes: [probe.toolbox, named] }), extras));
   const old: Engine = (await enginesOf(parts)).deployed();
   const bench = openBench({ engine: old });
-  bench.ok("create", { agent: "helper" });
+  bench.ok("create", { agent: "helper", ...parts.create });
   return {
     bench,
     probe,
@@ -320,4 +339,19 @@ test.each([
     ["fire", "denied"],
     ["spawn_agents", "ok"],
   ]);
+});
+
+test("TB-6 TB-38: a client's tool is denied by a deploy's rule, gone with all tools, and otherwise there", async () => {
+  const create = { client_tools: [{ name: "pick", description: "Picks.", params: { type: "object" } }] };
+  const parts = { calls: "{ call: pick }", create };
+  const { bench, deploy, run, result } = await opened(parts);
+  await deploy({ ...parts, ...withRule("{ tool: pick, action: deny }") });
+  await run();
+  expect(result()).toBe("denied: a rule forbids this call (rule deny pick)");
+  await deploy({ ...parts, agent: `${probing}, options: { tool_access: none }` });
+  await run();
+  expect(result()).toBe("not_permitted: helper may not use pick any more");
+  await deploy({ ...parts, ...withTools("look") });
+  await run();
+  expect(asks(bench)).toMatchObject([{ kind: "client_tool" }]);
 });
