@@ -341,6 +341,16 @@ test.each([
   ]);
 });
 
+test("CF-34: a called agent and its caller that were both dropped keep what one lends the other, under the team's rules", async () => {
+  const { probe, deploy, run } = await opened(crew(probing, none));
+  await deploy({ agent: null });
+  await run();
+  expect(probe.calls).toHaveLength(1);
+  await deploy({ agent: null, ...denyFire });
+  await run();
+  expect(probe.calls).toHaveLength(1);
+});
+
 test("TB-6 TB-38: a client's tool is denied by a deploy's rule, gone with all tools, and otherwise there", async () => {
   const create = { client_tools: [{ name: "pick", description: "Picks.", params: { type: "object" } }] };
   const parts = { calls: "{ call: pick }", create };
