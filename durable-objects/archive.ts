@@ -73,8 +73,7 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
       .exec<EventRow>("SELECT * FROM events WHERE last > ? ORDER BY last LIMIT ?", seen, rowsAtOnce)
       .toArray();
     for (const { first, last, lines, at, session } of rows) {
-      const texts = lines.split("\n");
-      const each = session === "" ? texts : linesOf(texts, session, first, at);
+      const each = linesOf(lines.split("\n"), session, first, at);
       yield* first > after ? each : each.slice(after - first + 1);
       seen = last;
     }

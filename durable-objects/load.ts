@@ -1,7 +1,6 @@
 import { placeOf, shownTokens } from "../src/chat/message.ts";
 import type { Message, Overlay } from "../src/chat/message.ts";
 import type { Ask } from "../src/agent/events.ts";
-import { noFunds, noRunBudget } from "../src/agent/budget-types.ts";
 import { unpackHistory } from "../src/agent/history.ts";
 import { newThread } from "../src/agent/threads.ts";
 import type { StoredTask } from "../src/agent/board.ts";
@@ -71,9 +70,9 @@ const loadRows = (sql: SqlStorage): readonly Rows[] =>
       history,
     }));
 
-/** The first input of a thread: a row names its place, that of an older release holds it. */
+/** The first input of a thread, of which its row names the place. */
 const loadFirstInput = (sql: SqlStorage, { id, firstInput }: StoredRow): Message | null => {
-  if (firstInput === null || "parts" in firstInput) return firstInput;
+  if (firstInput === null) return null;
   const [row] = sql
     .exec<{ pos: number; json: string }>(
       "SELECT pos, json FROM messages WHERE thread = ? AND pos = ?",
@@ -106,26 +105,12 @@ const loadThread = (
   };
 };
 
-/** What runs of older releases lack. */
-const freshRun = {
-  clock: null,
-  lingers: null,
-  announces: false,
-  budget: noRunBudget,
-  hidden: [],
-  notes: [],
-  overflows: 0,
-  compact: null,
-  wants: [],
-};
-
 const loadRun = (
   sql: SqlStorage,
   id: string,
-  { run: row }: Pick<Thread, "run">,
+  { run }: Pick<Thread, "run">,
   chat: readonly Message[],
 ): Thread["run"] => {
-  const run = row === null ? null : { ...freshRun, ...row };
   if (run?.phase.at !== "acting") return run;
   const reply = chat.findLast(({ role }) => role === "assistant");
   const args = new Map(
@@ -138,17 +123,6 @@ const loadRun = (
   }));
   return { ...run, phase: { at: "acting", calls } };
 };
-
-/** What sessions of older releases lack; what they retired counts as edit 1. */
-const freshSession = {
-  prefix: "",
-  modelScope: "main",
-  queue: [],
-  trees: {},
-  labels: {},
-  funds: noFunds,
-  nextEdit: 2,
-} as const;
 
 /** Where a thread stands among all: by the run that made it; `main` is the first. */
 const createdAt = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
@@ -170,7 +144,6 @@ export const load = (sql: SqlStorage): Session | null => {
   const threads = rows.map((row) => loadThread(sql, row, inputs));
   const inOrder = threads.toSorted((a, b) => createdAt(a) - createdAt(b));
   return {
-    ...freshSession,
     ...own,
     ...picked(turned, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),

@@ -33,10 +33,10 @@ interface Left {
   readonly tenant: string;
   readonly session: string;
   readonly tries: number;
-  /** Absent in rows of older releases, which had told it. */
-  readonly told?: string;
-  /** Absent there, too: it was. */
-  readonly sandboxed?: number;
+  /** The last word to the team's index, as JSON. */
+  readonly told: string;
+  /** 1 if it may have a sandbox, else 0. */
+  readonly sandboxed: number;
 }
 
 const longestPause = 3_600_000;
@@ -61,14 +61,11 @@ interface Outside {
   readonly team: Pick<TeamRpc, "index" | "wasDeleted">;
 }
 
-const lastWord = ({ told }: Left): SessionSummary | null =>
-  told === undefined ? null : (JSON.parse(told) as SessionSummary);
+const lastWord = ({ told }: Left): SessionSummary => JSON.parse(told) as SessionSummary;
 
 /** Whether the team has heard that the session is gone. */
 const forgotten = async ({ engine, team }: Outside, rest: Left): Promise<boolean> => {
-  const told = lastWord(rest);
-  if (told === null) return true;
-  const heard = team.index(told).then(() => true);
+  const heard = team.index(lastWord(rest)).then(() => true);
   return heard.catch((error: unknown) => {
     logFailure(engine.logLine, "session_index_failed", error);
     return false;
@@ -123,7 +120,7 @@ export const createRemoval = (
     did: async ({ op, principal: { tenant }, session, key }) => {
       if (op !== "delete" || key === undefined) return false;
       const rest = left();
-      if (rest !== null && lastWord(rest)?.removal?.key === key) return true;
+      if (rest !== null && lastWord(rest).removal?.key === key) return true;
       return within(outside().team.wasDeleted({ tenant, session, key }));
     },
     begin: ({ tenant, id, sandboxed }, told) => {
@@ -132,7 +129,7 @@ export const createRemoval = (
         sql.exec(
           "CREATE TABLE removal (tenant TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",
         );
-        const used = sandboxed === false ? 0 : 1;
+        const used = sandboxed ? 1 : 0;
         sql.exec("INSERT INTO removal VALUES (?, ?, 0, ?, ?)", tenant, id, JSON.stringify(told), used);
       });
       clock.reset(Date.now() + firstPause);

@@ -38,8 +38,8 @@ export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Sessi
 /** A thread without what has rows of its own; main's also holds the session's own fields. */
 export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput" | TurnFields> & {
   readonly inboxIds: readonly string[];
-  /** Where it stands among the messages; rows of older releases hold it whole. */
-  readonly firstInput: Message | Pick<Message, "pos"> | null;
+  /** Where it stands among the messages. */
+  readonly firstInput: Pick<Message, "pos"> | null;
   readonly session?: SessionRow;
 };
 
@@ -106,9 +106,9 @@ export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: obje
   return JSON.stringify({ apart: true, ...asked });
 };
 
-/** The whole JSON of a row; older releases left some that had pieces empty. */
+/** The whole JSON of a row. */
 export const wholeJson = (sql: SqlStorage, blob: string, json: string): string =>
-  json === "" || json.startsWith(apart) ? (loadBlob(sql, blob) ?? json) : json;
+  json.startsWith(apart) ? (loadBlob(sql, blob) ?? json) : json;
 
 /** Deletes rows with the pieces of those whose JSON is long; `from` is a table and which of its rows, `key` the column that names them. */
 export const deleteRows = (

@@ -9,7 +9,7 @@ export const sandboxOf = (
 ): Host["sandbox"] => {
   let sandbox: Sandbox | null = null;
   return () => {
-    if (read().sandboxed === false)
+    if (!read().sandboxed)
       update((draft) => {
         draft.state = { ...draft.state, sandboxed: true };
       });

@@ -1,5 +1,5 @@
 import type { Storage } from "./safe-storage.ts";
-import { migrations, schema, schemaVersion } from "./schema.ts";
+import { migrations, schema } from "./schema.ts";
 
 /** The tables of a session: there from its creation on, brought up to date when it wakes. */
 
@@ -8,17 +8,17 @@ export const exists = (sql: SqlStorage): boolean =>
 
 export const createTables = (sql: SqlStorage): void => {
   sql.exec(schema);
-  sql.exec("INSERT INTO meta VALUES ('schema_version', ?)", String(schemaVersion));
+  sql.exec("INSERT INTO meta VALUES ('schema_version', ?)", String(migrations.length + 1));
 };
 
-/** Brings an older session's tables up to date, step by step, each in its own transaction (RE-C33). */
-export const migrate = (storage: Storage): void => {
+/** Brings the tables of an older schema version up to date, step by step, each in its own transaction. */
+export const migrate = (storage: Storage, steps: readonly string[] = migrations): void => {
   const { value } = storage.sql
     .exec<{ value: string }>("SELECT value FROM meta WHERE key = 'schema_version'")
     .one();
-  for (let version = Number(value); version < schemaVersion; version++) {
+  for (let version = Number(value); version <= steps.length; version++) {
     storage.transactionSync(() => {
-      storage.sql.exec(migrations[version - 1] ?? "");
+      storage.sql.exec(steps[version - 1] ?? "");
       storage.sql.exec("UPDATE meta SET value = ? WHERE key = 'schema_version'", String(version + 1));
     });
   }

@@ -90,10 +90,8 @@ export interface CallUnderWay {
   readonly model: string;
   readonly tokens: number;
   readonly hold: Hold;
-  /** Absent: stored by a release that did not keep it. */
-  readonly startedAt?: number;
-  /** Absent: stored by a release that asked for none. */
-  readonly place?: GatePlace;
+  readonly startedAt: number;
+  readonly place: GatePlace;
 }
 
 /** A limit as events tell of it. Cost in USD, time in milliseconds. */

@@ -215,7 +215,7 @@ const callCovered = async (
 const underWay = ({ host }: Outside, { work, lane }: Try): ModelCall | null => {
   const session = host.read();
   const calling = preparingOf(session.threads[work.thread.id]?.run ?? null)?.calling;
-  if (!isCurrent(session, work) || calling?.place === undefined) return null;
+  if (!isCurrent(session, work) || calling === null || calling === undefined) return null;
   const { place, tokens, hold } = calling;
   return { ...place, lane, input: tokens, output: hold.output };
 };

@@ -112,8 +112,7 @@ export const effectCalling = (
 export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" | "cancelled"): void => {
   const phase = preparingOf(threadOf(draft, threadId).run);
   if (phase?.calling === null || phase === null) return;
-  const { now } = draft.moment;
-  const { provider, model, tokens, startedAt = now } = phase.calling;
+  const { provider, model, tokens, startedAt } = phase.calling;
   const usage = { ...noUsage, input: tokens, total: tokens };
   const lane = laneOf(draft, threadId, phase.calling);
   const cost = lane?.cost(usage) ?? null;

@@ -61,8 +61,8 @@ export type Phase =
       readonly booked: boolean;
       readonly items: readonly string[];
       readonly hold: Hold;
-      /** Newest edit of the session, and model override of the thread, when it began (EF-42); absent: an older release began it. */
-      readonly from?: { readonly edit: number; readonly override: string | null };
+      /** Newest edit of the session, and model override of the thread, when it began (EF-42). */
+      readonly from: { readonly edit: number; readonly override: string | null };
     }
   | {
       readonly at: "waiting";
@@ -114,7 +114,7 @@ export type Want = "context" | "reflections" | "memory";
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
-  /** Message of the input that began it; absent: it took up what stood there, or an older release began it. */
+  /** Message of the input that began it; absent: it took up what stood there. */
   readonly task?: string;
   readonly startedAt: number;
   /** From 1; 0 before the first. */
@@ -289,8 +289,8 @@ export interface Session {
   readonly external?: { readonly text: string };
   /** What has to reach the team's object; absent or null: nothing. */
   readonly outbox?: Outbox | null;
-  /** Whether its sandbox was ever asked for; absent: that is not known, since an older release began it. */
-  readonly sandboxed?: boolean;
+  /** Whether its sandbox was ever asked for. */
+  readonly sandboxed: boolean;
   /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
   readonly commands?: LeftCommands | null;
   /** That a window is small was said (EF-30). */

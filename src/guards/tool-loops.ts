@@ -27,9 +27,6 @@ type State = {
 
 const initial: State = { counts: "", upTo: 0, polls: {}, warned: [], vetoes: 0 };
 
-/** What a session of an older release remembers has fewer fields. */
-const whole = (state: State): State => ("counts" in state ? state : { ...initial, ...(state as object) });
-
 const mostKept = 64;
 
 /** Calls that were skipped or cancelled say nothing of a loop. */
@@ -204,7 +201,7 @@ export const toolLoops = defineGuard({
   history: ({ history_size }) => history_size,
   before: (call, history, context) => {
     const { params, earlier, now } = context;
-    const state = whole(context.state);
+    const { state } = context;
     if (isFirst(call, history, state, earlier)) return { do: "allow" };
     const records = history.filter(ran);
     const stuck = stuckAfterCompaction(call, records, context);
@@ -217,7 +214,7 @@ export const toolLoops = defineGuard({
   },
   after: (record, history, { params, state, now }) => {
     if (!ran(record)) return {};
-    const known = withCounts(whole(state), record, history, params);
+    const known = withCounts(state, record, history, params);
     const polls = record.poll && params.poll_backoff !== "off";
     const next = polls ? withPoll(known, record, now) : known;
     const note = polls ? pollNote(next, record, params, now) : null;

@@ -57,12 +57,3 @@ test("SE-23 RE-C28: a long input that waits is applied whole after a crash, as i
   expect(dataOf(bench, "input_applied").map(({ input }) => input)).toEqual(["in_1", "a", "b"]);
   expect([contentOf(bench, "a"), contentOf(bench, "b")]).toEqual(["short now", whole.slice(0, 1_000_000)]);
 });
-
-test("RE-C33: the first input that an older release stored in the row of its thread is still known", async () => {
-  const { bench } = await run("replies: [{ reply: [{ text: Hi. }] }]");
-  const first = bench.state().threads["main"]?.firstInput;
-  bench.sql(`UPDATE threads SET state = json_set(state, '$.firstInput', json('${JSON.stringify(first)}'))`);
-  bench.sql("DELETE FROM messages");
-  bench.crash();
-  expect(bench.state().threads["main"]?.firstInput).toEqual(first);
-});

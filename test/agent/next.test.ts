@@ -148,6 +148,7 @@ const thinking = (at = epoch): Phase => ({
   attempt: 1,
   epoch: at,
   startedAt: 0,
+  from: { edit: 1, override: null },
   lanes,
   booked: false,
   items: [],

@@ -1,7 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { schemaVersion } from "../../durable-objects/schema.ts";
 import { createMeter } from "../../durable-objects/archive.ts";
 import { teamObjectName } from "../../src/engine/access/names.ts";
 import { brokenInvariants } from "../support/worker-invariants.ts";
@@ -317,25 +316,6 @@ test("SE-34 I10: a session at rest has no alarm; one that waits for people has o
   const [ask] = body["data"] as unknown as { expires_at: number }[];
   expect((await asking.peek()).alarm).toBe(ask?.expires_at);
   expect((await asking.call("GET")).body).toMatchObject({ status: "waiting" });
-});
-
-test("RE-C33 SE-33: a session that an older release left at work is brought up to date on the platform, and goes on", async () => {
-  const session = await create("slow", "Go");
-  const watch = await session.watch();
-  await watch.event("llm_request_start");
-  await session.sql("ALTER TABLE threads ADD COLUMN busy INTEGER NOT NULL DEFAULT 1");
-  await session.sql("UPDATE meta SET value = '5' WHERE key = 'schema_version'");
-  await session.crash();
-  await session.settled();
-  expect((await session.call("GET")).body).toMatchObject({ status: "idle", last_run: "run_1" });
-  expect(await session.sql("SELECT value FROM meta WHERE key = 'schema_version'")).toEqual([
-    { value: String(schemaVersion) },
-  ]);
-  expect(await session.sql("SELECT name FROM pragma_table_info('threads')")).toEqual([
-    { name: "id" },
-    { name: "state" },
-  ]);
-  watch.close();
 });
 
 test("RE-C40: twenty crashes in a run of thirty turns lose and double nothing", async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { compacted } from "../../src/agent/guard-state.ts";
-import type { Json } from "../../src/chat/message.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
@@ -324,27 +323,6 @@ describe("EF-34 ★: across runs, restarts and power cuts", () => {
     });
     expect(strict.ran()).toBe(200);
     expect(loops(bench)).toEqual(["global_circuit_breaker critical 6"]);
-  });
-
-  test("EF-34: what a session of an older release remembers is read: its warnings hold, the window is counted", async () => {
-    const tool = same();
-    const { bench } = await play(script(...times(4, calls("same")), done, ...times(9, calls("same")), done), {
-      agent: guard("warning_threshold: 4, critical_threshold: 6, global_circuit_breaker_threshold: 6"),
-      tools: [tool.tool],
-    });
-    bench.send("Go");
-    await bench.idle();
-    bench.change((draft) => {
-      const { main } = draft.state.threads;
-      if (main === undefined) return;
-      const { warned = null } = main.guards["tool_loops"] as { readonly warned?: Json };
-      const guards = { tool_loops: { streaks: { "same x": ["y", 4, 4, 3, 0] }, warned, vetoes: 0 } };
-      draft.state = { ...draft.state, threads: { ...draft.state.threads, main: { ...main, guards } } };
-    });
-    fromAgent(bench);
-    await bench.idle();
-    expect(tool.ran()).toBe(5);
-    expect(loops(bench)).toEqual(["generic_repeat warning 4", "global_circuit_breaker critical 6"]);
   });
 
   test("EF-31: a call that was cancelled before it ran says nothing of a loop", async () => {

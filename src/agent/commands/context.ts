@@ -5,7 +5,7 @@ import { sha256Hex } from "../../sandbox/sha256.ts";
 import type { Agent, Lane } from "../agent.ts";
 import { refuse, refuseField } from "../problem.ts";
 import type { Sight } from "../records.ts";
-import { overrideFor, requestFor, sightUnderWay } from "../request.ts";
+import { requestFor, sightUnderWay } from "../request.ts";
 import { sightText } from "../sight-text.ts";
 import { sightView } from "../sight.ts";
 import type { Seen, SeenCall } from "../sight.ts";
@@ -78,8 +78,7 @@ const underWay = ({ state, agentOf }: ReadContext, runId: string, turn: number):
   if (thread?.run?.phase.at !== "thinking") return [];
   const { run, agent: name } = thread;
   const { phase } = thread.run;
-  const override = phase.from === undefined ? overrideFor(state, thread) : phase.from.override;
-  const agent = agentOf(name, override, thread.child?.standing ?? null);
+  const agent = agentOf(name, phase.from.override, thread.child?.standing ?? null);
   const row: SeenCall = {
     at: phase.startedAt,
     thread: thread.id,
