@@ -22,7 +22,8 @@ interface OpenItem {
   opened: boolean;
 }
 
-const coalesceMs = 20;
+/** Milliseconds between the frames of an attempt: the first piece of an item goes at once, what follows is gathered. */
+const frameMs = 16;
 
 const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
   text: "text_delta",
@@ -30,7 +31,8 @@ const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
   tool_input: "tool_input_delta",
 };
 
-const taken = (items: Map<number, OpenItem>, run: Run, attempt: number, delta: ItemDelta): void => {
+/** Adds a piece to its item; true if it is the item's first. */
+const addPiece = (items: Map<number, OpenItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
   const { index, kind, data, call } = delta;
   const known = items.get(index);
   if (known !== undefined) known.text += data;
@@ -43,6 +45,7 @@ const taken = (items: Map<number, OpenItem>, run: Run, attempt: number, delta: I
       sent: 0,
       opened: false,
     });
+  return known === undefined;
 };
 
 const asOpened = ({ id, kind, call, text }: OpenItem): OpenedItem => ({
@@ -55,6 +58,7 @@ const asOpened = ({ id, kind, call, text }: OpenItem): OpenedItem => ({
 export const openStream = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
   const items = new Map<number, OpenItem>();
   let timer: { cancel(): void } | null = null;
+  let shownAt = Number.NEGATIVE_INFINITY;
   let closed = false;
 
   const openNew = (): void => {
@@ -81,15 +85,22 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
   const flush = (): void => {
     timer = null;
     if (closed) return;
+    shownAt = host.now();
     openNew();
     host.show([...items.values()].flatMap(unsent));
+  };
+
+  const showAfter = (ms: number): void => {
+    timer?.cancel();
+    timer = host.after(ms, flush);
   };
 
   return {
     take: (deltas) => {
       if (closed) return;
-      for (const delta of deltas) taken(items, run, attempt, delta);
-      timer ??= host.after(coalesceMs, flush);
+      const hasNew = deltas.map((delta) => addPiece(items, run, attempt, delta)).includes(true);
+      if (hasNew) showAfter(0);
+      else if (timer === null) showAfter(Math.max(0, shownAt + frameMs - host.now()));
     },
     close: () => {
       closed = true;

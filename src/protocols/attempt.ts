@@ -16,14 +16,8 @@ import type { Frame } from "./sse.ts";
 /** Bytes of an error answer that are read, to recognise it. */
 const maxErrorBody = 64 * 1024;
 
-/** Paces of reading, in milliseconds. */
-interface Pace {
-  /** Between two batches of a fast stream: shorter than a frame of a screen. */
-  readonly interval: number;
-  /** How long usage is awaited behind the end of a reply (MO-15). */
-  readonly usageWait: number;
-}
-const usualPace: Pace = { interval: 8, usageWait: 5_000 };
+/** Milliseconds for which usage is awaited behind the end of a reply. */
+const usualWait = 5_000;
 
 /** Makes the errors of one attempt's stream. */
 export const faultsOf = (origin: Origin, headers: Headers, now: () => number): Faults => ({
@@ -103,9 +97,9 @@ export async function* readReply(
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read">,
-  { interval, usageWait } = usualPace,
+  usageWait = usualWait,
 ): AsyncGenerator<readonly ModelEvent[]> {
-  const gatherer = createGatherer(body, interval);
+  const gatherer = createGatherer(body);
   const guard = createByteGuard();
   const parser = createSseParser();
   let isTooLong = false;

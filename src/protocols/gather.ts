@@ -1,8 +1,4 @@
-/**
- * Reads a body ahead and hands out what has come in the meantime: the first bytes at once, then at most one lot in
- * `interval` milliseconds. Some platforms give one read for each HTTP chunk, so one for each delta; whatever is done per
- * lot (events, frames to watchers) would otherwise be done thousands of times for a fast model.
- */
+/** Reads a body ahead and hands out at once whatever has come in the meantime; who shows it sets the pace. */
 export interface Gatherer {
   /** The chunks since the last call, once there are some; null at the end, and after `within` milliseconds without any. */
   readonly next: (within?: number) => Promise<readonly Uint8Array[] | null>;
@@ -41,8 +37,8 @@ const pump = async (reader: Reader, inbox: Inbox): Promise<void> => {
   }
 };
 
-/** Resolves true once `isReady` holds after an arrival, false after `ms` milliseconds. */
-const until = (inbox: Inbox, isReady: () => boolean, ms: number | undefined): Promise<boolean> =>
+/** Resolves true once something came, false after `ms` milliseconds. */
+const arrival = (inbox: Inbox, ms: number | undefined): Promise<boolean> =>
   new Promise((resolve) => {
     const settle = (ready: boolean): void => {
       clearTimeout(timer);
@@ -50,7 +46,7 @@ const until = (inbox: Inbox, isReady: () => boolean, ms: number | undefined): Pr
       resolve(ready);
     };
     const timer = ms === undefined ? undefined : setTimeout(() => settle(false), ms);
-    inbox.arrived = () => void (isReady() && settle(true));
+    inbox.arrived = () => settle(true);
   });
 
 const empty = (inbox: Inbox): readonly Uint8Array[] => {
@@ -76,7 +72,7 @@ const stopReading = async (
   void reading.then(() => clearTimeout(timer));
 };
 
-export const createGatherer = (body: ReadableStream<Uint8Array>, interval: number): Gatherer => {
+export const createGatherer = (body: ReadableStream<Uint8Array>): Gatherer => {
   const reader = body.getReader();
   const inbox: Inbox = {
     chunks: [],
@@ -96,16 +92,10 @@ export const createGatherer = (body: ReadableStream<Uint8Array>, interval: numbe
     () => end(),
     (error: unknown) => end(error ?? new Error("the stream failed")),
   );
-  const isFull = (): boolean => inbox.ended || inbox.bytes >= maxWaiting;
-  let lastAt = Number.NEGATIVE_INFINITY;
-
   const next = async (within?: number): Promise<readonly Uint8Array[] | null> => {
-    if (inbox.bytes === 0 && !inbox.ended && !(await until(inbox, () => true, within))) return null;
-    const pause = lastAt + interval - Date.now();
-    if (pause > 0 && !isFull()) await until(inbox, isFull, pause);
+    if (inbox.bytes === 0 && !inbox.ended && !(await arrival(inbox, within))) return null;
     const chunks = empty(inbox);
     if (chunks.length === 0 && inbox.error !== undefined) throw inbox.error;
-    lastAt = Date.now();
     return chunks.length === 0 ? null : chunks;
   };
   return { next, stop: (whole) => stopReading(reader, inbox, reading, whole) };

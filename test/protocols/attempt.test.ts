@@ -32,8 +32,7 @@ const bodyOf = (texts: string, more: () => Promise<string | Error>): ReadableStr
   });
 
 const eventsOf = async (body: ReadableStream<Uint8Array>, usageWait: number): Promise<ModelEvent[]> => {
-  const pace = { interval: 0, usageWait };
-  const batches = await Array.fromAsync(readReply(body, plainDecoder(), faults, noDeadlines, pace));
+  const batches = await Array.fromAsync(readReply(body, plainDecoder(), faults, noDeadlines, usageWait));
   return batches.flat();
 };
 

@@ -41,8 +41,7 @@ export const readAs = (recording: Recording) => {
   const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
   return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
     const decoder = protocol.decoder(request, target, faults);
-    const pace = { interval: 0, usageWait: 5_000 };
-    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} }, pace);
+    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {} });
     try {
       const completion = await collect(batches, {
         request,
