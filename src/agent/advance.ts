@@ -150,7 +150,8 @@ const advanced = (draft: Draft, threadId: string, by: string, slots: Slots): boo
   }
 };
 
-const mayEnd = (run: Run): boolean => run.cancel !== null || run.stop !== null || dueOf(run) !== null;
+const mayEnd = (run: Run): boolean =>
+  run.ending !== null || run.cancel !== null || run.stop !== null || dueOf(run) !== null;
 
 /** A thread in the queue need not be looked at while nobody else lets go of a slot. */
 const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>

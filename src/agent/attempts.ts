@@ -7,7 +7,6 @@ import type { Draft } from "./draft.ts";
 import type { EndReason } from "./events.ts";
 import type { Drawn } from "./lease.ts";
 import type { LedgerRow } from "./records.ts";
-import { runFinished } from "./runs.ts";
 import { mostOverflows, overflowMet } from "./preparing.ts";
 import { noUsage } from "./usage.ts";
 import { ledgered } from "./ledger.ts";
@@ -90,8 +89,8 @@ const givenUp = (
   { code, retryAt }: Extract<AfterFailure, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
-  changeRun(draft, threadId, { phase: { at: "ready" } });
-  runFinished(draft, threadId, { state: "failed", reason: reasons[code] ?? "provider_error", error });
+  const ending = { state: "failed", reason: reasons[code] ?? "provider_error", error } as const;
+  changeRun(draft, threadId, { phase: { at: "ready" }, ending });
 };
 
 /** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */

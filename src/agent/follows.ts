@@ -14,7 +14,6 @@ import { numbered } from "./history.ts";
 import { judged } from "./judging.ts";
 import { answerGuarded } from "./middleware.ts";
 import { answerOf } from "./result.ts";
-import { runFinished } from "./runs.ts";
 import type { Agent } from "./agent.ts";
 import type { Grant, Thread } from "./state.ts";
 import type { Call, CallPlan } from "./call.ts";
@@ -31,7 +30,7 @@ const fail = (
   threadId: string,
   reason: "output_invalid" | "effect_failed" | "refusal" | "context_length_exceeded",
   error: string,
-): void => runFinished(draft, threadId, { state: "failed", reason, error });
+): void => changeRun(draft, threadId, { ending: { state: "failed", reason, error } });
 
 /** The run is over if guardrails accept what it ends with (AG-37), unless somebody steered meanwhile (SE-26), or an effect or a budget ends it otherwise (EF-38). */
 export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
@@ -47,7 +46,7 @@ export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "
   const goesOn = stop !== null || steersOf(draft, threadId).length > 0;
   const lingers = !goesOn && isWaitedFor(draft, threadId);
   if (!goesOn && !lingers) {
-    runFinished(draft, threadId, { state: "completed", reason, error: null });
+    changeRun(draft, threadId, { ending: { state: "completed", reason, error: null } });
     return;
   }
   turnClosed(draft, threadId);

@@ -2,19 +2,14 @@ import type { EndReason, RunState } from "./events.ts";
 import type { Reached } from "./budget-types.ts";
 import { callsOfRun } from "./draft.ts";
 import { dueOf } from "./run-clock.ts";
-import type { Phase, Preparing, Run, Thread } from "./state.ts";
+import type { Phase, Preparing, Run, RunEnding, Thread } from "./state.ts";
 import { runsAgain } from "./call.ts";
 import type { Call } from "./call.ts";
 
 /** The one thing a thread does next. */
 export type Step =
   | { readonly do: "rest" }
-  | {
-      readonly do: "finish";
-      readonly state: RunState;
-      readonly reason: EndReason;
-      readonly error: string | null;
-    }
+  | ({ readonly do: "finish" } & RunEnding)
   /** Work of an older isolate was lost. */
   | { readonly do: "recover" }
   | { readonly do: "think" }
@@ -184,6 +179,7 @@ const isDue = ({ why, until }: Extract<Phase, { at: "waiting" }>, now: number): 
 export const next = (thread: Thread, facts: Facts): Step => {
   const { run } = thread;
   if (run === null) return rest;
+  if (run.ending !== null) return { do: "finish", ...run.ending };
   const end = endAsked(run, facts);
   if (end !== null) return end;
   if (isLost(run, facts.epoch)) return { do: "recover" };

@@ -123,6 +123,7 @@ const runOpened = (
     clock: clockStarted(agent.limits.activeMs, now),
     cancel: null,
     stop: null,
+    ending: null,
     lingers: null,
     announces,
     waitingShown: false,

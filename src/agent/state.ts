@@ -8,7 +8,7 @@ import type { Tasks } from "./board.ts";
 import type { CallUnderWay, Funds, Hold, RunBudget, SessionBudget } from "./budget-types.ts";
 import type { RunClock } from "./run-clock.ts";
 import type { CallRecord, EffectReply, Force } from "./effect.ts";
-import type { Ask, EndReason } from "./events.ts";
+import type { Ask, EndReason, RunState } from "./events.ts";
 import type { Input } from "./input.ts";
 import type { LeftCommands } from "./left-commands.ts";
 import type { Outbox } from "./outbox.ts";
@@ -111,6 +111,13 @@ export interface Counters {
 /** What a run is told before its first turn: the workspace's project context, lessons of runs that failed, what is remembered. */
 export type Want = "context" | "reflections" | "memory";
 
+/** How a run ends: decided with what it followed from, carried out as the next step. */
+export interface RunEnding {
+  readonly state: RunState;
+  readonly reason: EndReason;
+  readonly error: string | null;
+}
+
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
@@ -141,6 +148,8 @@ export interface Run {
     /** It counts as one that used up its turns (EF-36). */
     readonly exhausted?: boolean;
   } | null;
+  /** Set by whatever decides that it is over; null before. */
+  readonly ending: RunEnding | null;
   /** It is over but for the background children that are still at work, and would end so (AG-30). */
   readonly lingers: "end_turn" | "terminal_tool" | null;
   /** It tells the person what an agent in the background came to (AG-31). */

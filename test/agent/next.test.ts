@@ -70,6 +70,7 @@ const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
   clock: null,
   cancel: null,
   stop: null,
+  ending: null,
   lingers: null,
   announces: false,
   waitingShown: false,

@@ -33,7 +33,7 @@ const openHost = () => {
   return { host: host as unknown as Host, moveTo, shown };
 };
 
-const piece = (index: number, data: string) => ({ index, kind: "text", data }) as const;
+const piece = (index: number, data: string) => ({ index, kind: "text", off: 0, data }) as const;
 
 test("AP-20: the first piece of an item is shown at once, what follows it every 16 ms, the end by its event", () => {
   const { host, moveTo, shown } = openHost();
