@@ -157,6 +157,10 @@ const mayEnd = (run: Run): boolean =>
 const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id) && slots.full();
 
+/** Whether a called agent works on a task that was cancelled meanwhile (AG-12). */
+const isForNothing = (draft: Draft, { child, run }: Thread): boolean =>
+  run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
+
 /** Everything a thread can do without the outside. Answers whether others have to be looked at again. */
 const threadTicked = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
   const thread = draft.state.threads[threadId];
@@ -166,7 +170,8 @@ const threadTicked = (draft: Draft, threadId: string, by: string, slots: Slots):
     childEnded(draft, threadId);
     return true;
   }
-  if (isHeldBack(draft, thread, slots)) return false;
+  if (isForNothing(draft, thread)) childStopped(draft, threadId, "task cancelled", false);
+  if (isHeldBack(draft, threadOf(draft, threadId), slots)) return false;
   callsWoken(draft, threadId);
   if (thread.child?.question != null) questionExpired(draft, threadId);
   const moved = advanced(draft, threadId, by, slots);

@@ -7,7 +7,6 @@ import type { CheckedChange, StoreChange, TaskStatus } from "../tools/stores.ts"
 import { boardAfter, boardReleased, taskOf, tasksChanged, taskView } from "./board.ts";
 import type { BoardFacts, TaskChange, Tasks } from "./board.ts";
 import { callPaused } from "./calls.ts";
-import { childStopped } from "./cancel.ts";
 import { agentOf, callsOfRun, changeCall, emit } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 import { entryOf, entryWritten } from "./entries.ts";
@@ -115,19 +114,11 @@ const watchersWoken = (draft: Draft, ids: ReadonlySet<string>): void => {
   }
 };
 
-/** Called agents that work on a task that was cancelled are stopped (AG-12). */
-const workersStopped = (draft: Draft, cancelled: ReadonlySet<string>): void => {
-  for (const { id, child } of Object.values(draft.state.threads))
-    if (cancelled.has(child?.taskId ?? "")) childStopped(draft, id, "task cancelled", false);
-};
-
 const boardChanged = (draft: Draft, author: Author, tasks: Tasks): void => {
   const changed = tasksChanged(draft.state.tasks, tasks, draft.moment.storeRules.onDependencyFailure);
   draft.state = { ...draft.state, tasks };
   for (const task of changed) emit(draft, author.thread, "task_changed", { task }, placeOf(author));
   watchersWoken(draft, new Set(changed.map(({ id }) => id)));
-  const cancelled = changed.filter(({ status }) => status === "cancelled");
-  workersStopped(draft, new Set(cancelled.map(({ id }) => id)));
 };
 
 const factsOf = (draft: Draft, thread: string): BoardFacts => ({
