@@ -1,5 +1,6 @@
 import type { Json, ToolCallPart, ToolResultPart } from "../chat/message.ts";
 import type { CallRecord } from "./effect.ts";
+import type { ClosedPath } from "../sandbox/contract.ts";
 import type { Safety, WorkspaceUse } from "../tools/define-tool.ts";
 import type { ChildWait } from "./child.ts";
 
@@ -38,8 +39,8 @@ export interface CallPlan {
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
   /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
   readonly remember: Remembered | null;
-  /** Globs of paths that it may not touch beside those that it names; with them, no link is followed (TB-7). */
-  readonly closed?: readonly string[];
+  /** Paths that it may not touch beside those that it names; with them, no link is followed (TB-7). */
+  readonly closed?: readonly ClosedPath[];
   /** A client tool: its call is parked for the caller. */
   readonly client?: boolean;
   /** The session itself does what the call asks: no tool is run. */

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { Effect } from "../agent/effect.ts";
+import type { Tool } from "../tools/define-tool.ts";
 import type { Code, Path, Place } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import type { TeamSchemas } from "./schema.ts";
@@ -52,6 +53,8 @@ export interface Draft {
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
   /** Every tool that a script or option may name. */
   readonly tools: ReadonlySet<string>;
+  /** Tools whose definition is known here, by name: an extension's before a built-in one. */
+  readonly definitions: ReadonlyMap<string, Tool>;
   readonly providerKinds: readonly string[];
   /** Effects of the extensions. */
   readonly effects: readonly Effect[];

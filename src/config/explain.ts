@@ -1,5 +1,4 @@
 import { isFields } from "../chat/json.ts";
-import { globMatch } from "../sandbox/glob.ts";
 import { unavailableNames } from "./availability.ts";
 import { priceOfLane, windowOf } from "./checks/models.ts";
 import type { Path } from "./diagnostics.ts";
@@ -13,7 +12,8 @@ import { guardKeys } from "./agent-schema.ts";
 import { effectRows } from "./explain-effects.ts";
 import { builtInToolboxes } from "./known.ts";
 import type { Safety } from "../tools/define-tool.ts";
-import { verdict } from "../tools/permission.ts";
+import { boundActsOf } from "../tools/acts.ts";
+import { namesTool, verdict } from "../tools/permission.ts";
 import { at, offsetOf } from "./located.ts";
 import type { Agent, Team } from "./team.ts";
 
@@ -64,15 +64,21 @@ export interface EffectiveTool {
 }
 
 /** Each tool with its class, and what decides about its calls (TB-5). */
-const toolRows = (team: Team, agent: Agent, tools: readonly EffectiveTool[], now: number): Explained[] => {
+const toolRows = (
+  draft: Draft,
+  team: Team,
+  agent: Agent,
+  tools: readonly EffectiveTool[],
+  now: number,
+): Explained[] => {
   const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
   const policy = { preset: agent.permissions?.preset ?? team.permissions.preset, rules, grants: [] };
   return tools.map(({ name, toolbox, safety }) => {
-    const call = { tool: name, toolbox, safety: safety as Safety, subjects: [], now };
+    const does = boundActsOf(draft.definitions.get(name) ?? {});
+    const acts = does.map((act) => ({ act, subject: "" }));
+    const call = { tool: name, toolbox, safety: safety as Safety, subjects: [], acts, now };
     const { verdict: found, by } = verdict(policy, call);
-    const special = rules.filter(
-      ({ tool, match }) => match !== undefined && globMatch(tool, name, { segments: false }),
-    );
+    const special = rules.filter((rule) => rule.match !== undefined && namesTool(rule, name, does));
     const except = special.map(({ action, match }) => `; ${action} ${String(match)}`).join("");
     return { section: "tools", key: `${toolbox}.${name}`, value: `${safety}, ${found}${except}`, origin: by };
   });
@@ -169,7 +175,7 @@ export const explainAgent = (
   return [
     ...modelRows(draft, listed),
     ...plain,
-    ...toolRows(team, agent, tools, now),
+    ...toolRows(draft, team, agent, tools, now),
     ...callRows(calls),
     ...effectRows(draft, listed, agent, originOf),
     ...agentSections.flatMap((key) => sectionRows(draft, [...base, key], key, agent[key] ?? {})),

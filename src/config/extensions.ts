@@ -5,6 +5,7 @@ import type { Guard } from "../agent/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
+import type { Tool } from "../tools/define-tool.ts";
 import { thrownText } from "../tools/errors.ts";
 import type { ErrorCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
@@ -23,6 +24,8 @@ export type ExtensionModule =
 
 export interface ExtensionNames {
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
+  /** The tools of these toolboxes. */
+  readonly tools: readonly Tool[];
   readonly providerKinds: readonly string[];
   readonly effects: readonly Effect[];
   readonly guards: readonly Guard[];
@@ -32,6 +35,7 @@ export interface ExtensionNames {
 
 const nothing: ExtensionNames = {
   toolboxes: new Map(),
+  tools: [],
   providerKinds: [],
   effects: [],
   guards: [],
@@ -44,6 +48,8 @@ type Problem = (code: ErrorCode, path: string, message: string, hint?: string) =
 const lists = ["effects", "guards", "toolboxes", "providers", "protocols", "middleware", "checks", "agents"];
 
 const field = (value: unknown, key: string): unknown => fieldsOf(value)[key];
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Why a value is not what `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
 const toolProblem = (tool: unknown): string | null => {
@@ -81,6 +87,16 @@ const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] =
     return [name];
   });
 };
+
+/** The tools behind the names that were read. */
+const toolsIn = (value: readonly unknown[], names: ReadonlyMap<string, readonly string[]>): Tool[] =>
+  value.flatMap((toolbox) => {
+    const own = names.get(textOf(field(toolbox, "name"))) ?? [];
+    const tools = field(toolbox, "tools");
+    return (Array.isArray(tools) ? (tools as Tool[]) : []).filter((tool) =>
+      own.includes(textOf(field(tool, "name"))),
+    );
+  });
 
 const readToolboxes = (value: readonly unknown[], problem: Problem): Map<string, readonly string[]> => {
   const found = new Map<string, readonly string[]>();
@@ -143,8 +159,6 @@ const paramsProblem = (params: unknown): string | null => {
   }
   return null;
 };
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 const isEffect = (value: unknown): boolean =>
   ["before_complete", "after_complete"].includes(String(field(value, "phase"))) &&
@@ -247,8 +261,11 @@ export const readExtensions = (module: ExtensionModule | undefined, problem: Pro
       );
     }
   }
+  const boxes = listOf(module.exports, "toolboxes", problem);
+  const toolboxes = readToolboxes(boxes, problem);
   return {
-    toolboxes: readToolboxes(listOf(module.exports, "toolboxes", problem), problem),
+    toolboxes,
+    tools: toolsIn(boxes, toolboxes),
     providerKinds: readProviders(listOf(module.exports, "providers", problem), problem),
     effects: readKinds<Effect>(listOf(module.exports, "effects", problem), effectList, problem),
     checks: readChecks(listOf(module.exports, "checks", problem), problem),

@@ -1,4 +1,7 @@
+import { createAgentsToolbox, judgedByAgent } from "../toolboxes/agents/index.ts";
+import { handoff } from "../toolboxes/core/handoff.ts";
 import { createCoreToolbox, toolboxes } from "../toolboxes/index.ts";
+import type { Tool } from "../tools/define-tool.ts";
 
 export type { Toolbox } from "../tools/define-tool.ts";
 
@@ -6,6 +9,16 @@ export type { Toolbox } from "../tools/define-tool.ts";
 
 /** The toolboxes of this release as they are defined. */
 export const builtInToolboxDefinitions = toolboxes;
+
+const nameOf = (): string => "";
+const agentsToolbox = createAgentsToolbox({ calls: true, adHoc: true, manages: true, nameOf });
+
+/** Built-in tools by name, as they are defined. */
+export const builtInDefinitions: ReadonlyMap<string, Tool> = new Map(
+  [...[...toolboxes, agentsToolbox].flatMap(({ tools }) => tools), judgedByAgent(handoff, nameOf)].map(
+    (tool) => [tool.name, tool],
+  ),
+);
 
 const built = Object.fromEntries(toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]));
 

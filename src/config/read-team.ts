@@ -11,7 +11,7 @@ import type { FolderReport } from "./files-map.ts";
 import type { ShapeIssue } from "./issues.ts";
 import { writtenPath } from "./removed.ts";
 import type { Removed } from "./removed.ts";
-import { builtInToolboxes, coreTools } from "./known.ts";
+import { builtInDefinitions, builtInToolboxes, coreTools } from "./known.ts";
 import { child, itemsOf, filterKeys, offsetOf, textOf } from "./located.ts";
 import { applyDefaults, canonicalGuards, unwrap } from "./normalise.ts";
 import { createTeamSchemas, plainTeamSchemas } from "./schema.ts";
@@ -91,10 +91,16 @@ const readList = <Schema extends z.ZodType>(
     return value === null ? [] : [{ index, value }];
   });
 
-const known = (extensions: ExtensionNames): Pick<Draft, "toolboxes" | "tools" | "providerKinds"> => {
+const known = (
+  extensions: ExtensionNames,
+): Pick<Draft, "toolboxes" | "tools" | "definitions" | "providerKinds"> => {
   const toolboxes = new Map([...Object.entries(builtInToolboxes), ...extensions.toolboxes]);
   return {
     toolboxes,
+    definitions: new Map([
+      ...builtInDefinitions,
+      ...extensions.tools.map((tool) => [tool.name, tool] as const),
+    ]),
     tools: new Set([...[...toolboxes.values()].flat(), ...coreTools]),
     providerKinds: [...providerKinds, ...extensions.providerKinds],
   };

@@ -7,6 +7,7 @@ import { parseArguments, parseForeignArguments } from "../tools/arguments.ts";
 import { rulesOver } from "./ceiling.ts";
 import type { Ceiling } from "./ceiling.ts";
 import type { LentClientTools } from "./client-tools.ts";
+import { isCallAct } from "../tools/acts.ts";
 import { closedPaths, rememberable, strictest, verdict } from "../tools/permission.ts";
 import type { PermissionCall, Policy } from "../tools/permission.ts";
 import { errorText, thrownText } from "../tools/errors.ts";
@@ -81,7 +82,9 @@ const decided = (
   const closed = judgedAs.map((each) => closedPaths(...each)).filter((each) => each !== null);
   const decision = {
     ...plan,
-    ...(closed.length === 0 ? {} : { closed: [...new Set(closed.flat())] }),
+    ...(closed.length === 0
+      ? {}
+      : { closed: [...new Map(closed.flat().map((path) => [JSON.stringify(path), path])).values()] }),
     verdict: found.verdict,
     by: found.by,
     ...(found.reason === undefined ? {} : { reason: found.reason }),
@@ -115,19 +118,27 @@ const invalidText = {
   too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
 };
 
-type Told = Pick<PermissionCall, "safety" | "subjects" | "subtree">;
+type Told = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
 
 /** What a tool itself says of a call; a tool that cannot say it makes the call an error (AG-37). */
 const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } => {
   let told: Told;
   try {
-    told = { safety: tool.safety(args), subjects: tool.subject(args), subtree: tool.subtree(args) };
+    const acts = tool.acts?.(args);
+    told = {
+      safety: tool.safety(args),
+      subjects: tool.subject(args),
+      ...(acts === undefined ? {} : { acts }),
+      subtree: tool.subtree(args),
+    };
   } catch (error) {
     return { failed: thrownText(error) };
   }
-  const { subjects } = told;
+  const { subjects, acts = [] } = told;
   const isList = Array.isArray(subjects) && subjects.every((each) => typeof each === "string");
-  return isList ? told : { failed: "subject gives back no list of texts" };
+  if (!isList) return { failed: "subject gives back no list of texts" };
+  const areActs = Array.isArray(acts) && acts.every(isCallAct);
+  return areActs ? told : { failed: "acts gives back no list of {act, subject}" };
 };
 
 const judgeBound = (

@@ -1,5 +1,6 @@
 import { createExec } from "./client-exec.ts";
 import { SandboxError } from "./contract.ts";
+import type { ClosedPath } from "./contract.ts";
 import type {
   ChangeOutcome,
   ContentHits,
@@ -16,8 +17,8 @@ import { createWire, type Fetcher, type Wire, type WireMemory } from "./wire.ts"
 export interface SandboxOptions {
   /** The thread that calls: changes by others after it last saw a file are conflicts for it. */
   readonly actor?: string;
-  /** Globs of paths that its file calls may not touch; with them, no link is followed. */
-  readonly closed?: readonly string[];
+  /** Paths that its file calls may not touch; with them, no link is followed. */
+  readonly closed?: readonly ClosedPath[];
   /** Milliseconds that a command gets beyond its own time-out; absent = 10 000. */
   readonly graceMs?: number;
   /** Sent before the first request of this client; absent = the sandbox keeps what it has. */
@@ -114,6 +115,7 @@ function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: M
     id,
     as: (actor) => viewOf(fetcher, id, { ...options, actor }, memory),
     closing: (closed) => viewOf(fetcher, id, { ...options, closed }, memory),
+    closed: options.closed ?? [],
     capabilities,
     instance: async () => {
       if (wire.instance() === null) await capabilities();

@@ -178,13 +178,28 @@ export interface ChangeOutcome {
   readonly message?: string;
 }
 
+/** What a file call does to a path. */
+export type FileAct = "read" | "write" | "delete";
+
+/** Whether what is said of one act holds for another: to delete is to write. */
+export const includesAct = <Act extends string>(said: Act, done: Act): boolean =>
+  said === done || (said === "write" && done === "delete");
+
+/** A glob of paths that are closed to a caller: to one act (to `write` means to delete, too), or as a bare text to all. */
+export type ClosedPath = string | { readonly act: FileAct; readonly match: string };
+
 /** One session's sandbox, as one thread sees it. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
   readonly id: string;
   /** The same sandbox as another thread sees it: changes by others after `actor` last saw a file are conflicts for it (TB-12). */
   as(actor: string): Sandbox;
-  /** The same sandbox, whose file calls refuse to touch what these globs match and to go through links (TB-7). */
-  closing(globs: readonly string[]): Sandbox;
+  /**
+   * The same sandbox, whose file calls refuse to touch what is closed and to go through links (TB-7); lists and searches
+   * leave it out.
+   */
+  closing(paths: readonly ClosedPath[]): Sandbox;
+  /** What is closed to this view. */
+  readonly closed: readonly ClosedPath[];
   /** Names the sandbox's memory of commands: new whenever that is lost (TB-29). */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;

@@ -115,6 +115,10 @@ export function globMatcher(pattern: string, options: GlobOptions = {}): (text: 
 export const globMatch = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
   globMatcher(pattern, options)(text);
 
+/** Whether a pattern matches a path and all that may ever lie below it: only one that ends in `**` does. */
+export const globCoversBelow = (pattern: string, path: string): boolean =>
+  parse(pattern).at(-1)?.kind === "deep" && globMatch(pattern, path);
+
 /** A pattern that matches exactly this text. */
 export const escapeGlob = (text: string): string =>
   text.replaceAll(/[\\*?[]/g, (character) => `\\${character}`);

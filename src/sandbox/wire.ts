@@ -1,4 +1,4 @@
-import { SandboxError, errorStatus, type SandboxErrorCode } from "./contract.ts";
+import { SandboxError, errorStatus, type ClosedPath, type SandboxErrorCode } from "./contract.ts";
 
 /** Anything that answers requests: a service binding, a test. */
 export interface Fetcher {
@@ -66,7 +66,7 @@ export interface WireMemory {
 /** For whom every request is: the thread whose view of the files counts for conflicts, and what is closed to it. */
 interface Caller {
   readonly actor?: string;
-  readonly closed?: readonly string[];
+  readonly closed?: readonly ClosedPath[];
 }
 
 const headersOf = ({ actor, closed }: Caller): Record<string, string> => ({

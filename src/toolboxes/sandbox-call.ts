@@ -3,11 +3,13 @@ import {
   type ChangeArguments,
   type ChangeOperation,
   type ChangeOutcome,
+  type FileAct,
   type Sandbox,
   type SandboxErrorCode,
   type WriteOptions,
 } from "../sandbox/contract.ts";
 import { workspacePath } from "../sandbox/paths.ts";
+import type { CallAct } from "../tools/acts.ts";
 import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError, type ToolErrorCode } from "../tools/errors.ts";
 
@@ -90,8 +92,12 @@ export const change = <O extends ChangeOperation>(
   sentence: (outcome: ChangeOutcome) => string,
 ): Promise<ToolOutput> => changed(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
+/** An act on each of these paths, as permission rules see it. */
+export const onPaths = (act: FileAct, ...paths: readonly string[]): CallAct[] =>
+  paths.map((path) => ({ act, subject: subjectPath(path) }));
+
 /** A path as permission patterns see it; one that leads out stays as it was written, and the sandbox refuses it. */
-export function subjectPath(raw: string): string {
+function subjectPath(raw: string): string {
   try {
     return workspacePath(raw);
   } catch {

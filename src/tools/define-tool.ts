@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
+import type { Act, CallAct } from "./acts.ts";
 import { reachProblem } from "./reach.ts";
 import type { Declared, Reach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
@@ -125,8 +126,12 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly timeout?: number | ((args: z.output<P>, command: CommandTimeout) => number);
   /** Characters of output; absent = 32 000. */
   readonly limit?: number;
-  /** What a permission pattern is matched against; absent = the tool's name. */
+  /** What a permission pattern is matched against; absent = the subjects of its acts, else the tool's name. */
   readonly subject?: (args: z.output<P>) => readonly string[];
+  /** What the call does, each path, argv, address or agent of it: rules on an act bind it by this. */
+  readonly acts?: (args: z.output<P>) => readonly CallAct[];
+  /** The acts that `acts` may name, first the one that the tool is for. Absent: what `workspace` and `hosts` say. */
+  readonly does?: readonly Act[];
   /** Whether its subjects are paths that it acts on with all that lies below them: `deny` and `ask` hold for that, too (TB-7). */
   readonly subtree?: boolean | ((args: z.output<P>) => boolean);
   /** Instead of `run`: what the call asks of its session. */
@@ -140,12 +145,14 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
 /** A tool with its argument type forgotten, as toolboxes and dispatch hold it. */
 export interface Tool extends Omit<
   ToolDefinition,
-  "safety" | "timeout" | "subject" | "subtree" | "request" | "run"
+  "safety" | "timeout" | "subject" | "acts" | "subtree" | "request" | "run"
 > {
   readonly schema: Json;
   readonly safety: (args: unknown) => Safety;
   readonly timeout: (args: unknown, command: CommandTimeout) => number;
   readonly subject: (args: unknown) => readonly string[];
+  /** Null: the tool does not say what it does. */
+  readonly acts: ((args: unknown) => readonly CallAct[]) | null;
   readonly subtree: (args: unknown) => boolean;
   /** Null: the tool is run. */
   readonly request: ((args: unknown) => SessionRequest) | null;
@@ -175,6 +182,9 @@ function checkDescribed(name: string, { shape }: z.ZodObject): void {
   }
 }
 
+const subjectsOf = (acts: readonly CallAct[] = [], name: string): readonly string[] =>
+  acts.length === 0 ? [name] : [...new Set(acts.map(({ subject }) => subject))];
+
 /** In the place of `run` where the session does what a call asks. */
 const notRun = (): never => {
   throw new Error("the session does what this tool asks; it is not run");
@@ -189,6 +199,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     safety,
     timeout,
     subject,
+    acts,
     subtree = false,
     request,
     run,
@@ -218,7 +229,8 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     safety: (args) => (typeof safety === "function" ? safety(typed(args)) : (safety ?? "unsafe")),
     timeout: (args, command) =>
       typeof timeout === "function" ? timeout(typed(args), command) : (timeout ?? defaultTimeout),
-    subject: (args) => subject?.(typed(args)) ?? [name],
+    subject: (args) => subject?.(typed(args)) ?? subjectsOf(acts?.(typed(args)), name),
+    acts: acts === undefined ? null : (args) => acts(typed(args)),
     subtree: (args) => (typeof subtree === "function" ? subtree(typed(args)) : subtree),
     request: request === undefined ? null : (args) => request(typed(args)),
     run: async (args, context) => (run ?? notRun)(typed(args), context),

@@ -1,5 +1,9 @@
-import { escapeGlob, globMatch } from "../sandbox/glob.ts";
+import { escapeGlob, globCoversBelow, globMatch } from "../sandbox/glob.ts";
+import { includesAct } from "../sandbox/contract.ts";
+import type { ClosedPath } from "../sandbox/contract.ts";
 import { folderOf } from "../sandbox/paths.ts";
+import { isFileAct } from "./acts.ts";
+import type { Act, CallAct } from "./acts.ts";
 import type { Safety } from "./define-tool.ts";
 import { commandPattern } from "./remember-command.ts";
 
@@ -8,9 +12,11 @@ import { commandPattern } from "./remember-command.ts";
 export type Preset = "sandboxed" | "ask" | "open" | "locked";
 type Action = "allow" | "ask" | "deny";
 
+/** It names either tools or an act, which binds every tool that does it. */
 export interface PermissionRule {
   /** Name or glob of tools. */
-  readonly tool: string;
+  readonly tool?: string | undefined;
+  readonly act?: Act | undefined;
   readonly match?: string | undefined;
   readonly action: Action;
   /** Date after which it no longer holds. */
@@ -36,6 +42,8 @@ export interface PermissionCall {
   readonly toolbox: string;
   /** What patterns are matched against: paths, a command line, a URL; all must be allowed. */
   readonly subjects: readonly string[];
+  /** What it does, each with its subject; absent for tools that do not say it. */
+  readonly acts?: readonly CallAct[];
   /** The subjects are paths that it acts on with all that lies below. */
   readonly subtree?: boolean;
   readonly safety: Safety;
@@ -65,16 +73,30 @@ const storeToolboxes = ["ask", "core", "agents", "state", "tasks", "notes"];
 const workspaceToolboxes = ["filesystem", "search", "exec", "git"];
 const hostToolboxes = ["http", "browser"];
 
-function columnOf(call: PermissionCall): Column {
+/** What a verdict is taken on: a subject, and what the call does to it, if its tool says so. */
+interface Target {
+  readonly subject: string;
+  readonly act?: Act;
+}
+
+/** Every act of a call, and what else its patterns are matched against. */
+function targetsOf({ tool, subjects, acts = [] }: PermissionCall): readonly [Target, ...Target[]] {
+  const others = subjects.filter((subject) => !acts.some(({ subject: named }) => named === subject));
+  const [first = { subject: tool }, ...rest] = [...acts, ...others.map((subject) => ({ subject }))];
+  return [first, ...rest];
+}
+
+function columnOf(call: PermissionCall, { act }: Target): Column {
   if (storeToolboxes.includes(call.toolbox)) return "free";
   if (hostToolboxes.includes(call.toolbox)) return call.host === "listed" ? "listed_host" : "other_host";
   if (call.safety === "read") return "free";
-  return workspaceToolboxes.includes(call.toolbox) ? "workspace" : "foreign";
+  if (!workspaceToolboxes.includes(call.toolbox)) return "foreign";
+  return act === "read" ? "free" : "workspace";
 }
 
 /** Whether a pattern covers a subject. In command lines `/` is no separator, and a final ` *` may be missing. */
-function covers(call: PermissionCall, pattern: string, subject: string): boolean {
-  if (call.toolbox !== "exec") return globMatch(pattern, subject);
+function covers(call: PermissionCall, pattern: string, { subject, act }: Target): boolean {
+  if (call.toolbox !== "exec" && act !== "exec") return globMatch(pattern, subject);
   const free = { segments: false };
   return (
     globMatch(pattern, subject, free) ||
@@ -91,40 +113,57 @@ function reachesBelow(pattern: string, folder: string): boolean {
   return folder === "." || base.join("/").startsWith(`${folder}/`);
 }
 
-/** Whether a rule is of this tool, and holds now. */
-const isInForce = (rule: PermissionRule, call: PermissionCall): boolean =>
-  globMatch(rule.tool, call.tool, { segments: false }) &&
-  (rule.expires === undefined || Date.parse(rule.expires) > call.now);
+/** Whether a rule names a tool, or an act that it does. */
+export const namesTool = ({ tool, act }: PermissionRule, name: string, does: readonly Act[]): boolean =>
+  tool === undefined
+    ? act !== undefined && does.some((done) => includesAct(act, done))
+    : globMatch(tool, name, { segments: false });
 
-/** Shell text cannot be matched safely: a pattern other than `*` restricts every shell call and allows none. */
-function applies(call: PermissionCall, rule: PermissionRule, subject: string): boolean {
-  if (!isInForce(rule, call)) return false;
+/** Whether a rule is of this tool or act, and holds now. */
+const isInForce = (rule: PermissionRule, { tool, now }: PermissionCall, { act }: Target): boolean =>
+  namesTool(rule, tool, act === undefined ? [] : [act]) &&
+  (rule.expires === undefined || Date.parse(rule.expires) > now);
+
+/**
+ * Whether a rule in force holds for a target. Shell text cannot be matched safely: a pattern other than `*` restricts
+ * every shell call and allows none. Who acts on a folder acts on all of it: a pattern on a part of it restricts that,
+ * and only one that covers the whole allows it.
+ */
+function applies(call: PermissionCall, rule: PermissionRule, target: Target): boolean {
+  if (!isInForce(rule, call, target)) return false;
   const { match, action } = rule;
   if (match === undefined || match === "*") return true;
   if (call.tool === "exec_shell") return action !== "allow";
-  const below = call.subtree === true && action !== "allow" && reachesBelow(match, subject);
-  return below || covers(call, match, subject);
+  if (call.subtree !== true) return covers(call, match, target);
+  return action === "allow"
+    ? globCoversBelow(match, target.subject)
+    : reachesBelow(match, target.subject) || covers(call, match, target);
 }
+
+/** What the sandbox is told of a rule: the act that it closes, where it names one. */
+const closedBy = ({ act, match = "*" }: PermissionRule): ClosedPath =>
+  act !== undefined && isFileAct(act) ? { act, match } : match;
 
 /**
  * Globs of what a call may not touch although it may act on its subjects; null if no rule or grant looks at its paths.
  * Only the sandbox knows what lies in a folder and where a link leads (TB-7).
  */
-export function closedPaths(policy: Policy, call: PermissionCall): readonly string[] | null {
+export function closedPaths(policy: Policy, call: PermissionCall): readonly ClosedPath[] | null {
   if (call.toolbox === "exec" || storeToolboxes.includes(call.toolbox)) return null;
+  const targets = targetsOf(call);
   const rules = policy.rules.filter(({ match }) => match !== undefined && match !== "*");
-  const inForce = rules.filter((rule) => isInForce(rule, call));
+  const inForce = rules.filter((rule) => targets.some((target) => isInForce(rule, call, target)));
   const isGranted = policy.grants.some(({ tool, pattern }) => tool === call.tool && pattern !== "*");
   if (inForce.length === 0 && !isGranted) return null;
   const closing = inForce.filter(
-    (rule) => rule.action !== "allow" && !call.subjects.some((subject) => applies(call, rule, subject)),
+    (rule) => rule.action !== "allow" && !targets.some((target) => applies(call, rule, target)),
   );
-  return closing.flatMap(({ match }) => match ?? []);
+  return closing.map(closedBy);
 }
 
 /** A rule as verdicts name it. */
 export const described = (rule: PermissionRule): string =>
-  `rule ${rule.action} ${rule.tool}${rule.match === undefined ? "" : ` ${rule.match}`}`;
+  `rule ${rule.action} ${rule.tool ?? `act ${rule.act}`}${rule.match === undefined ? "" : ` ${rule.match}`}`;
 
 const byRule = (rule: PermissionRule): Verdict => ({
   verdict: rule.action,
@@ -132,29 +171,33 @@ const byRule = (rule: PermissionRule): Verdict => ({
   ...(rule.reason === undefined ? {} : { reason: rule.reason }),
 });
 
-/** Whether a grant covers a subject; one of commands holds for the calls alone of which it would be remembered today. */
-function isCovered(call: PermissionCall, pattern: string, subject: string): boolean {
+/** Whether a grant covers a target; one of commands holds for the calls alone of which it would be remembered today. */
+function isCovered(call: PermissionCall, pattern: string, target: Target): boolean {
   if (call.toolbox === "exec") return rememberedPattern(call) === pattern;
-  return pattern === "*" || covers(call, pattern, subject);
+  return pattern === "*" || covers(call, pattern, target);
 }
 
-function grantFor(policy: Policy, call: PermissionCall, subject: string): PermissionGrant | undefined {
-  return policy.grants.find(({ tool, pattern }) => tool === call.tool && isCovered(call, pattern, subject));
+function grantFor(policy: Policy, call: PermissionCall, target: Target): PermissionGrant | undefined {
+  return policy.grants.find(({ tool, pattern }) => tool === call.tool && isCovered(call, pattern, target));
 }
 
-function verdictOn(policy: Policy, call: PermissionCall, subject: string): Verdict {
-  const matching = policy.rules.filter((rule) => applies(call, rule, subject));
+/** Where no rule looks: the preset. A call that says what it does is judged by that, not by what else it is matched by. */
+function presetOn({ preset }: Policy, call: PermissionCall, target: Target): Verdict {
+  const isJudgedByActs = target.act === undefined && (call.acts ?? []).length > 0;
+  const found = isJudgedByActs ? "allow" : presets[preset][columnOf(call, target)];
+  return { verdict: found, by: `preset ${preset}` };
+}
+
+function verdictOn(policy: Policy, call: PermissionCall, target: Target): Verdict {
+  const matching = policy.rules.filter((rule) => applies(call, rule, target));
   const ruled = (action: Action): PermissionRule | undefined =>
     matching.find((rule) => rule.action === action);
   const deny = ruled("deny");
   if (deny !== undefined) return byRule(deny);
   const found = ruled("ask") ?? ruled("allow");
-  const verdict: Verdict =
-    found === undefined
-      ? { verdict: presets[policy.preset][columnOf(call)], by: `preset ${policy.preset}` }
-      : byRule(found);
+  const verdict = found === undefined ? presetOn(policy, call, target) : byRule(found);
   if (verdict.verdict !== "ask") return verdict;
-  const grant = grantFor(policy, call, subject);
+  const grant = grantFor(policy, call, target);
   return grant === undefined ? verdict : { verdict: "allow", by: `grant ${grant.id}` };
 }
 
@@ -164,14 +207,12 @@ const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 }
 export const strictest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
 
-/** The verdict on a call: per subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the strictest counts. */
-export function verdict(policy: Policy, call: PermissionCall): Verdict {
-  const [first = call.tool, ...others] = call.subjects;
-  return strictest([
-    verdictOn(policy, call, first),
-    ...others.map((subject) => verdictOn(policy, call, subject)),
-  ]);
-}
+/**
+ * The verdict on a call: per act or subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the
+ * strictest counts.
+ */
+export const verdict = (policy: Policy, call: PermissionCall): Verdict =>
+  strictest(targetsOf(call).map((target) => verdictOn(policy, call, target)));
 
 function sharedFolder(subjects: readonly string[]): string {
   const [first = [], ...others] = subjects.map((subject) => folderOf(subject).split("/"));

@@ -1,14 +1,23 @@
 import * as z from "zod";
+import { actNames } from "./acts.ts";
 import { count, duration, mapOf, text } from "../schema.ts";
 
 /** One permission rule (TB-6): deny beats ask beats allow, order means nothing. */
 const ruleSchema = z
   .strictObject({
-    tool: text(200, 1).describe("Tool name or glob."),
+    tool: text(200, 1)
+      .optional()
+      .describe("Tool name or glob; it binds these tools alone. A rule names either tool or act."),
+    act: z
+      .enum(actNames)
+      .optional()
+      .describe(
+        "What a call does; it binds every tool that does it. write: edit, patch, move, copy, delete too. Tools of MCP servers, and of extensions without acts, are bound by tool alone.",
+      ),
     match: text(1_000, 1)
       .optional()
       .describe(
-        "Pattern for the call's subject: path, command line, URL, agent. A deny or ask on what lies in a folder holds for who acts on the folder.",
+        "Pattern for the call's subject: path, command line, URL, agent. A deny or ask on what lies in a folder holds for who acts on the folder; an allow on a part of it does not. A deny or ask of exec holds for every exec_shell.",
       ),
     action: z.enum(["allow", "ask", "deny"]).describe("What happens to a matching call."),
     on_timeout: z
@@ -24,6 +33,9 @@ const ruleSchema = z
       .refine((value) => !Number.isNaN(Date.parse(value)), "invalid_value: write a date like 2027-01-31")
       .optional()
       .describe("Date after which the rule no longer holds."),
+  })
+  .refine((rule) => (rule.tool === undefined) !== (rule.act === undefined), {
+    error: "exclusive_keys: a rule names exactly one of tool and act",
   })
   .refine((rule) => rule.tool !== "exec_shell" || rule.match === undefined || rule.match === "*", {
     path: ["match"],

@@ -542,6 +542,23 @@ test("CF-28 TB-32 TB-33: a setting that the sandbox would refuse is refused here
   ]);
 });
 
+test("CF-25 TB-7: a permission rule names either tools or an act that there is", async () => {
+  const rule = (text: string): Promise<string[]> =>
+    complaints(team({ top: `permissions:\n  rules:\n    - { ${text}, action: deny }` }));
+  const either = "exclusive_keys permissions.rules[0]: a rule names exactly one of tool and act";
+  expect(await rule("match: x")).toEqual([`config/acme/team.yaml:11:7 error ${either}`]);
+  expect(await rule("tool: fs_write, act: write")).toEqual([`config/acme/team.yaml:11:7 error ${either}`]);
+  expect(await rule("act: wirte, match: x")).toEqual([
+    expect.stringMatching(/^config\/acme\/team.yaml:11:14 error invalid_value permissions.rules\[0\].act: /),
+  ]);
+  expect(await rule("act: write, match: /infra/**")).toEqual([
+    expect.stringMatching(
+      /^config\/acme\/team.yaml:11:28 error invalid_value permissions.rules\[0\].match: /,
+    ),
+  ]);
+  expect(await rule("act: egress, match: 'https://a.example:443/**'")).toEqual([]);
+});
+
 test("CF-25 TB-7: a permission rule that could never match is an error, one for a client's tool is not", async () => {
   const rules = (...lines: string[]): Promise<string[]> =>
     complaints(

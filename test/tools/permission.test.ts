@@ -8,6 +8,7 @@ import {
   type Policy,
   type Preset,
 } from "../../src/tools/permission.ts";
+import { actNames } from "../../src/tools/acts.ts";
 
 const call = (fields: Partial<PermissionCall>): PermissionCall => ({
   tool: "fs_write",
@@ -160,6 +161,49 @@ test("TB-6: property: adding a deny never yields allow where it matches, nor loo
       },
     ),
     { numRuns: 2000 },
+  );
+});
+
+test("TB-6, TB-7: property: order means nothing, and a deny of an act never yields allow, nor loosens any verdict", () => {
+  const severity = { allow: 0, ask: 1, deny: 2 };
+  const act = fc.constantFrom(...actNames);
+  const subject = fc.constantFrom("src", "src/a.ts", "lib/b", "git push origin", "*", "coder");
+  const match = fc.option(fc.constantFrom("*", "**", "src/**", "src/*", "src", "git push*", "coder"), {
+    nil: undefined,
+  });
+  const named = fc.oneof(
+    fc.record({ act, match }),
+    fc.record({ tool: fc.constantFrom("fs_*", "fs_move", "exec_shell", "*"), match }),
+  );
+  const rules = fc.array(
+    fc.tuple(named, fc.constantFrom("allow", "ask", "deny")).map(([rule, action]) => ({ ...rule, action })),
+  );
+  const calls = fc.record({
+    tool: fc.constantFrom("fs_move", "exec_run", "exec_shell", "spawn_agents", "stamp"),
+    toolbox: fc.constantFrom("filesystem", "exec", "agents", "lab"),
+    subjects: fc.array(subject, { maxLength: 2 }),
+    acts: fc.array(fc.record({ act, subject }), { maxLength: 3 }),
+    subtree: fc.boolean(),
+    safety: fc.constantFrom("read", "unsafe", "idempotent"),
+  });
+  fc.assert(
+    fc.property(
+      rules,
+      named,
+      calls,
+      fc.constantFrom("sandboxed", "ask", "open", "locked"),
+      (given, denied, fields, preset) => {
+        const before = verdict({ preset, rules: given, grants: [] }, call(fields));
+        const turned = verdict({ preset, rules: given.toReversed(), grants: [] }, call(fields));
+        expect(turned.verdict).toBe(before.verdict);
+        const deny = { ...denied, action: "deny" } as const;
+        const after = verdict({ preset, rules: [...given, deny], grants: [] }, call(fields));
+        expect(severity[after.verdict]).toBeGreaterThanOrEqual(severity[before.verdict]);
+        const alone = verdict({ preset: "open", rules: [deny], grants: [] }, call(fields));
+        if (alone.verdict === "deny") expect(after.verdict).toBe("deny");
+      },
+    ),
+    { numRuns: 3000 },
   );
 });
 

@@ -1,4 +1,5 @@
 import { globMatch } from "../../sandbox/glob.ts";
+import { isFileAct } from "../../tools/acts.ts";
 import type { Path } from "../diagnostics.ts";
 import type { Located } from "../document.ts";
 import type { AgentShape, Draft } from "../draft.ts";
@@ -138,8 +139,16 @@ const fileToolboxes = ["filesystem", "search"];
 
 const namesNoPath = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)|\/\/|\/$/.test(pattern);
 
+const checkRulePath = (draft: Draft, path: Path, match: string | undefined): void => {
+  if (match === undefined || !namesNoPath(match)) return;
+  const message = "file tools see paths relative to the workspace, so this never matches";
+  draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
+};
+
 /** A name near a tool's is a slip; any other may be a tool that a client brings along (TB-38). */
-const checkRule = (draft: Draft, path: Path, { tool, match }: Rule, known: Known): void => {
+const checkRule = (draft: Draft, path: Path, { tool, act, match }: Rule, known: Known): void => {
+  if (act !== undefined && isFileAct(act)) checkRulePath(draft, path, match);
+  if (tool === undefined) return;
   const isNamed = (name: string): boolean => globMatch(tool, name, { segments: false });
   const named = [...draft.tools].filter(isNamed);
   const near = named.length === 0 && !/[*?[]|__/.test(tool) ? known.nearestTool(tool) : null;
@@ -147,11 +156,8 @@ const checkRule = (draft: Draft, path: Path, { tool, match }: Rule, known: Known
     const hint = `did you mean "${near}"?`;
     draft.report("unknown_tool", [...path, "tool"], `there is no tool "${tool}"`, { hint });
   }
-  if (match === undefined || !namesNoPath(match) || named.length === 0) return;
   const fileTools = fileToolboxes.flatMap((name) => draft.toolboxes.get(name) ?? []);
-  if (!named.every((name) => fileTools.includes(name))) return;
-  const message = "file tools see paths relative to the workspace, so this never matches";
-  draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
+  if (named.length > 0 && named.every((name) => fileTools.includes(name))) checkRulePath(draft, path, match);
 };
 
 const checkRules = (draft: Draft, path: Path, known: Known, rules: readonly Rule[] = []): void =>

@@ -1,4 +1,4 @@
-import type { SandboxLimits } from "../contract.ts";
+import type { FileAct, SandboxLimits } from "../contract.ts";
 import { sha256Hex } from "../sha256.ts";
 import { concatenated } from "./bytes.ts";
 import { blob, type Database } from "./database.ts";
@@ -16,7 +16,7 @@ export interface Disk {
   /** Bytes that all files take; null until they are counted. */
   readonly usage: { bytes: number | null };
   /** Set for a request that certain paths are closed to; it goes through no link, either (TB-7). */
-  readonly isClosed?: (path: string) => boolean;
+  readonly isClosed?: (path: string, act: FileAct) => boolean;
 }
 
 type EntryType = "file" | "directory" | "symlink";
@@ -161,9 +161,9 @@ export function addEntry(
   return entry;
 }
 
-/** Refuses a physical path that is closed to this request. */
-export function checkClosed(disk: Disk, path: string): void {
-  if (disk.isClosed?.(path) !== true) return;
+/** Refuses an act on a physical path that is closed to this request. */
+export function checkClosed(disk: Disk, path: string, act: FileAct): void {
+  if (disk.isClosed?.(path, act) !== true) return;
   const why = `a permission rule holds for ${path}, which this call would act on as well`;
   fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
 }
@@ -172,7 +172,7 @@ export function checkClosed(disk: Disk, path: string): void {
 export function makeParents(disk: Disk, { path, folder, missing }: Place, writer: string): number {
   const segments = path.split("/");
   return missing.slice(0, -1).reduce((parent, name, index) => {
-    checkClosed(disk, joined(...segments.slice(0, segments.length - missing.length + index + 1)));
+    checkClosed(disk, joined(...segments.slice(0, segments.length - missing.length + index + 1)), "write");
     return addEntry(disk, parent, name, { type: "directory", mode: 0o755, writer }).id;
   }, folder);
 }

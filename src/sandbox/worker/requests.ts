@@ -1,12 +1,16 @@
 import * as z from "zod";
 import { environmentName, leastOutput } from "../contract.ts";
-import type { ChangeArguments, ChangeOperation } from "../contract.ts";
+import type { ChangeArguments, ChangeOperation, ClosedPath } from "../contract.ts";
 import { fail } from "./errors.ts";
 
 /** Bodies of the wire (TB-28). */
 
 const path = z.string().min(1);
 export const pathList = z.array(z.string());
+const fileAct = z.enum(["read", "write", "delete"]);
+export const closedList: z.ZodType<readonly ClosedPath[]> = z.array(
+  z.union([z.string(), z.strictObject({ act: fileAct, match: z.string() })]),
+);
 const longest = 24 * 60 * 60 * 1000;
 
 export const execBody = z.strictObject({

@@ -1,6 +1,8 @@
 import { Hono, type Context } from "hono";
+import type * as z from "zod";
 import { hexOf } from "../sha256.ts";
-import { SandboxError, type ChangeOperation, type FileStat } from "../contract.ts";
+import { SandboxError, includesAct } from "../contract.ts";
+import type { ChangeOperation, ClosedPath, FileAct, FileStat } from "../contract.ts";
 import { globMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
 import { changeOperations, putContent, type ChangeContext } from "./changes.ts";
@@ -15,6 +17,7 @@ import {
   filesBody,
   parseBody,
   pathBody,
+  closedList,
   pathList,
   settingsBody,
   skillsBody,
@@ -41,18 +44,29 @@ const decoded = (value: string | undefined, name: string): string | undefined =>
 const actorOf = (context: Context): string | undefined =>
   decoded(context.req.header("Sandbox-Actor"), "Sandbox-Actor")?.slice(0, 200);
 
-function headerPaths(context: Context, name: string): readonly string[] | undefined {
+function headerPaths<Entry>(
+  context: Context,
+  name: string,
+  list: z.ZodType<readonly Entry[]>,
+): readonly Entry[] | undefined {
   const text = decoded(context.req.header(name), name);
   if (text === undefined) return undefined;
-  return parseBody(pathList, text);
+  return parseBody(list, text);
 }
+
+/** Tells of a path and an act whether an entry of the request closes the one to the other. */
+const closing = (closed: ClosedPath): ((path: string, act: FileAct) => boolean) => {
+  if (typeof closed === "string") return globMatcher(closed);
+  const matches = globMatcher(closed.match);
+  return (path, act) => includesAct(closed.act, act) && matches(path);
+};
 
 /** The disk as far as it is open to a request. */
 function openTo(context: Context, disk: Disk): Disk {
-  const closed = headerPaths(context, "Sandbox-Closed-Paths")?.map((glob) => globMatcher(glob));
+  const closed = headerPaths(context, "Sandbox-Closed-Paths", closedList)?.map(closing);
   return closed === undefined
     ? disk
-    : { ...disk, isClosed: (path) => closed.some((matches) => matches(path)) };
+    : { ...disk, isClosed: (path, act) => closed.some((closes) => closes(path, act)) };
 }
 
 const callerOf = (actor: string | undefined): string =>
@@ -107,7 +121,7 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   }
   const bytes = new Uint8Array(await context.req.arrayBuffer());
   const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-  const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths"));
+  const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
   const content = { path, bytes, hash };
   const outcome = once(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
@@ -152,8 +166,9 @@ function look(disk: Disk, op: string, body: string): Response {
     return Response.json({ ...statOf(path, entry), ...hash });
   }
   if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
-  const entries = children(disk, entry.id).slice(0, maxListed);
-  return Response.json({ entries: entries.map((item) => statOf(joined(path, item.name), item)) });
+  const entries = children(disk, entry.id).map((item) => statOf(joined(path, item.name), item));
+  const open = entries.filter((item) => disk.isClosed?.(item.path, "read") !== true);
+  return Response.json({ entries: open.slice(0, maxListed) });
 }
 
 async function fileOperation(workspace: Workspace, context: Context): Promise<Response> {

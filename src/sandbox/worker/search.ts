@@ -34,7 +34,7 @@ function* filesBelow(
   for (const entry of entries) {
     const at = joined(path, entry.name);
     if (isIgnored(rules, at, entry.type === "directory")) continue;
-    if (entry.type === "file" && disk.isClosed?.(at) !== true) yield { path: at, entry };
+    if (entry.type === "file" && disk.isClosed?.(at, "read") !== true) yield { path: at, entry };
     if (entry.type === "directory") yield* filesBelow(disk, at, entry, rules);
   }
 }

@@ -65,9 +65,9 @@ function dropRow(disk: Disk, entry: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
 }
 
-/** Refuses what this writer may not change, and what others changed unseen. */
-function checkChange(disk: Disk, writer: Writer, { path, entry }: Found): void {
-  checkClosed(disk, path);
+/** Refuses what this writer may not take away, and what others changed unseen. */
+function checkRemoval(disk: Disk, writer: Writer, { path, entry }: Found): void {
+  checkClosed(disk, path, "delete");
   checkWritable(writer, path);
   checkUnseen(disk, writer.actor, path, entry);
 }
@@ -76,7 +76,7 @@ function checkChange(disk: Disk, writer: Writer, { path, entry }: Found): void {
 export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entry): void {
   if (entry.id === root.id) fail("invalid_request", "the workspace itself cannot be removed or replaced");
   const found = [...walk(disk, path, entry)];
-  for (const item of found) checkChange(disk, writer, item);
+  for (const item of found) checkRemoval(disk, writer, item);
   for (const item of found) {
     dropRow(disk, item.entry);
     if (item.entry.type !== "file") continue;
@@ -130,8 +130,9 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   const end = locate(disk, transfer.destination, false).path;
   for (const item of walk(disk, from.path, from.entry)) {
     const path = `${end}${item.path.slice(from.path.length)}`;
-    checkChange(disk, writer, item);
-    checkClosed(disk, path);
+    checkClosed(disk, item.path, "read");
+    checkRemoval(disk, writer, item);
+    checkClosed(disk, path, "write");
     checkWritable(writer, path);
   }
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
@@ -157,7 +158,7 @@ export function staysInside(disk: Disk, path: string): boolean {
 
 /** Copies one entry to a physical path; what is there already must be a file, if the entry is one. */
 export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
-  checkClosed(disk, path);
+  checkClosed(disk, path, "write");
   checkWritable(writer, path);
   const place = locate(disk, path, false);
   if (item.entry.type === "file") {
@@ -179,7 +180,7 @@ export function copyTree(
 ): { readonly to: string; readonly skipped: readonly string[] } {
   const from = checkedTransfer(disk, transfer);
   const found = [...walk(disk, from.path, from.entry)];
-  for (const item of found) checkClosed(disk, item.path);
+  for (const item of found) checkClosed(disk, item.path, "read");
   const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
   const skipped: string[] = [];
   for (const item of found) {

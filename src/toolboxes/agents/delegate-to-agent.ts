@@ -8,6 +8,7 @@ export const delegateToAgent = defineTool({
   params: taskSchema,
   safety: "idempotent",
   workspace: "none",
+  does: ["delegate"],
   volatile: childVolatile,
   limit: listLimit,
   request: (task) => ({ do: "start_children", tasks: [task], on_error: "cancel", answer: "text" }),

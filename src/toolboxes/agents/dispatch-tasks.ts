@@ -16,6 +16,7 @@ const declared = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  does: ["delegate"],
   volatile: ["dispatch"],
   request: (graph) => ({ do: "dispatch_tasks", graph }),
 });

@@ -28,17 +28,22 @@ const graphAgents = (graph: unknown): readonly Pick<ChildTask, "agent" | "task">
   });
 };
 
+const agentsOf = (tool: Tool, args: unknown, nameOf: NameOf): readonly string[] => {
+  const request = tool.request?.(args);
+  if (request?.do === "hand_over") return [nameOf({ agent: request.agent, task: "" })];
+  if (request?.do === "dispatch_tasks") return graphAgents(request.graph).map(nameOf);
+  if (request?.do !== "start_children") return [tool.name];
+  const named = request.tasks.filter(({ invalid }) => invalid === undefined).map(nameOf);
+  return named.length === 0 ? [tool.name] : named;
+};
+
 /** The same tool, judged by the agents that its call names (TB-7). */
 export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
   ...tool,
-  subject: (args) => {
-    const request = tool.request?.(args);
-    if (request?.do === "hand_over") return [nameOf({ agent: request.agent, task: "" })];
-    if (request?.do === "dispatch_tasks") return graphAgents(request.graph).map(nameOf);
-    if (request?.do !== "start_children") return [tool.name];
-    const named = request.tasks.filter(({ invalid }) => invalid === undefined).map(nameOf);
-    return named.length === 0 ? [tool.name] : named;
-  },
+  subject: (args) => agentsOf(tool, args, nameOf),
+  ...(tool.does === undefined
+    ? {}
+    : { acts: (args) => agentsOf(tool, args, nameOf).map((subject) => ({ act: "delegate", subject })) }),
 });
 
 /** What of the toolbox an agent has where it may delegate at all. */

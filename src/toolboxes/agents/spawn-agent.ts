@@ -13,6 +13,7 @@ export const spawnAgent = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  does: ["delegate"],
   volatile: childVolatile,
   limit: listLimit,
   request: ({ task, system_prompt, max_turns }) => ({

@@ -60,6 +60,7 @@ const defineSpawn = (
     params: params(standard),
     safety: "idempotent",
     workspace: "none",
+    does: ["delegate"],
     volatile: childVolatile,
     limit: listLimit,
     request,

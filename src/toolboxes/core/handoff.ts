@@ -16,6 +16,7 @@ export const handoff = defineTool({
   }),
   safety: "idempotent",
   workspace: "none",
+  does: ["delegate"],
   terminal: true,
   request: (args) => ({ do: "hand_over", ...args }),
 });

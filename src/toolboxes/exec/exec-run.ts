@@ -22,7 +22,8 @@ export const execRun = defineTool({
   volatile: ["exec_id"],
   limit: 30_000,
   timeout: commandDeadline,
-  subject: ({ command, args }) => [[command, ...args].join(" ")],
+  does: ["exec"],
+  acts: ({ command, args }) => [{ act: "exec", subject: [command, ...args].join(" ") }],
   run: ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) =>
     runCommand({ argv: [command, ...args], cwd, timeout, stdin, background, okCodes: ok_codes }, context),
 });

@@ -15,7 +15,8 @@ export const execShell = defineTool({
   volatile: ["exec_id"],
   limit: 30_000,
   timeout: commandDeadline,
-  subject: () => ["*"],
+  does: ["exec"],
+  acts: () => [{ act: "exec", subject: "*" }],
   run: ({ script, cwd, timeout, background }, context) => {
     const argv = ["sh", "-c", script];
     return runCommand({ argv, cwd, timeout, stdin: undefined, background, okCodes: [0] }, context);

@@ -1,15 +1,25 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, subjectPath } from "../sandbox-call.ts";
+import type { CallAct } from "../../tools/acts.ts";
+import { change, onPaths } from "../sandbox-call.ts";
 
 /** A line that names a file. Only `\n` ends a line of a patch, so any other character belongs to the path. */
-const fileLine = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/s;
+const fileLine = /^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$/s;
 
-const pathsOf = (patch: string): string[] =>
-  patch.split("\n").flatMap((line) => {
-    const path = fileLine.exec(line)?.[1]?.trim();
-    return path === undefined ? [] : [subjectPath(path)];
+/** What a patch does to each file that it names; a file that is moved is the one named before its new path. */
+const patchActs = (patch: string): CallAct[] => {
+  let last = "";
+  return patch.split("\n").flatMap((line) => {
+    const [, what, name = ""] = fileLine.exec(line) ?? [];
+    if (what === undefined) return [];
+    const path = name.trim();
+    const before = last;
+    last = path;
+    if (what === "Delete File") return onPaths("delete", path);
+    if (what === "Update File") return [...onPaths("write", path), ...onPaths("read", path)];
+    return [...onPaths("write", path), ...(what === "Move to" ? onPaths("delete", before) : [])];
   });
+};
 
 export const applyPatch = defineTool({
   name: "apply_patch",
@@ -25,6 +35,7 @@ export const applyPatch = defineTool({
   params: z.strictObject({ patch: z.string().min(1).describe("The whole patch.") }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ patch }) => pathsOf(patch),
+  does: ["write", "read", "delete"],
+  acts: ({ patch }) => patchActs(patch),
   run: (args, context) => change(context, "apply_patch", args, ({ message }) => message ?? "Applied."),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, subjectPath } from "../sandbox-call.ts";
+import { change, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsDelete = defineTool({
@@ -12,7 +12,8 @@ export const fsDelete = defineTool({
   }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["delete"],
+  acts: ({ path }) => onPaths("delete", path),
   subtree: ({ recursive }) => recursive,
   run: (args, context) => change(context, "delete", args, () => `Deleted ${args.path}.`),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsDiff = defineTool({
@@ -10,7 +10,8 @@ export const fsDiff = defineTool({
   safety: "read",
   workspace: "read",
   cache: true,
-  subject: ({ file_a, file_b }) => [subjectPath(file_a), subjectPath(file_b)],
+  does: ["read"],
+  acts: ({ file_a, file_b }) => onPaths("read", file_a, file_b),
   run: ({ file_a, file_b }, context) =>
     sandboxed(context, async (sandbox) => ({ content: await sandbox.diff(file_a, file_b) })),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, subjectPath } from "../sandbox-call.ts";
+import { change, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsEdit = defineTool({
@@ -16,6 +16,11 @@ export const fsEdit = defineTool({
   }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["write", "read"],
+  // Where a text is not found, the error shows what stands in the file.
+  acts: ({ path, old_text }) => [
+    ...onPaths("write", path),
+    ...(old_text === "" ? [] : onPaths("read", path)),
+  ],
   run: (args, context) => change(context, "edit", args, () => `Edited ${args.path}.`),
 });

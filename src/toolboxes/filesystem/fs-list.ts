@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 const most = 2000;
@@ -12,7 +12,8 @@ export const fsList = defineTool({
   safety: "read",
   workspace: "read",
   cache: true,
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["read"],
+  acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
     sandboxed(context, async (sandbox) => {
       const entries = await sandbox.list(path);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, subjectPath } from "../sandbox-call.ts";
+import { change, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsMkdir = defineTool({
@@ -9,6 +9,7 @@ export const fsMkdir = defineTool({
   params: z.strictObject({ path: pathParameter("Folder to make") }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["write"],
+  acts: ({ path }) => onPaths("write", path),
   run: (args, context) => change(context, "mkdir", args, () => `Made the folder ${args.path}.`),
 });

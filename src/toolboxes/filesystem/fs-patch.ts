@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, subjectPath } from "../sandbox-call.ts";
+import { change, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 const hunk = z.strictObject({
@@ -21,7 +21,8 @@ export const fsPatch = defineTool({
   }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["write", "read"],
+  acts: ({ path }) => [...onPaths("write", path), ...onPaths("read", path)],
   run: (args, context) =>
     change(context, "patch", args, () => `Made ${args.hunks.length} replacements in ${args.path}.`),
 });

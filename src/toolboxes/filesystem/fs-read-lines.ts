@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 import { binaryNote, readText } from "./content.ts";
 import { pathParameter } from "./parameters.ts";
 
@@ -17,7 +17,8 @@ export const fsReadLines = defineTool({
   workspace: "read",
   cache: true,
   limit: 50_000,
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["read"],
+  acts: ({ path }) => onPaths("read", path),
   run: ({ path, offset, limit }, context) =>
     sandboxed(context, async (sandbox) => {
       if (offset < 0) return toolError("invalid_arguments", "offset: lines count from 1");

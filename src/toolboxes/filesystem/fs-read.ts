@@ -3,7 +3,7 @@ import { imageSize } from "../../chat/image-size.ts";
 import { base64Of } from "../../tools/base64.ts";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 import { binaryNote, readText } from "./content.ts";
 import type { FileText } from "./content.ts";
 import { pathParameter } from "./parameters.ts";
@@ -45,7 +45,8 @@ export const fsRead = defineTool({
   workspace: "read",
   cache: true,
   limit: 50_000,
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["read"],
+  acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
     sandboxed(context, async (sandbox) => {
       const file = await readText(sandbox, path);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsStat = defineTool({
@@ -10,7 +10,8 @@ export const fsStat = defineTool({
   safety: "read",
   workspace: "read",
   cache: true,
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["read"],
+  acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
     sandboxed(context, async (sandbox) => {
       const stat = await sandbox.stat(path);

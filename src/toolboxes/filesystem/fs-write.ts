@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../../chat/tokens.ts";
 import { defineTool } from "../../tools/define-tool.ts";
-import { changed, subjectPath } from "../sandbox-call.ts";
+import { changed, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsWrite = defineTool({
@@ -13,7 +13,8 @@ export const fsWrite = defineTool({
   }),
   safety: "idempotent",
   workspace: "write",
-  subject: ({ path }) => [subjectPath(path)],
+  does: ["write"],
+  acts: ({ path }) => onPaths("write", path),
   run: ({ path, content }, context) =>
     changed(
       context,

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../tools/define-tool.ts";
-import { change, subjectPath } from "../sandbox-call.ts";
+import { change, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
-/** What `fs_move` and `fs_copy` have in common: both ends are subjects, and what was left out is named. */
+/** What `fs_move` and `fs_copy` have in common: what is read, taken away and replaced, and what was left out is named. */
 export const defineTransfer = (
   op: "move" | "copy",
   told: { readonly done: string; readonly description: string },
@@ -18,7 +18,13 @@ export const defineTransfer = (
     }),
     safety: "idempotent",
     workspace: "write",
-    subject: ({ source, destination }) => [subjectPath(source), subjectPath(destination)],
+    does: ["write", "read", "delete"],
+    acts: ({ source, destination, overwrite }) => [
+      ...onPaths("read", source),
+      ...(op === "move" ? onPaths("delete", source) : []),
+      ...onPaths("write", destination),
+      ...(overwrite ? onPaths("delete", destination) : []),
+    ],
     subtree: true,
     run: (args, context) =>
       change(context, op, args, ({ message }) =>

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 
 export const searchContent = defineTool({
   name: "search_content",
@@ -24,7 +24,8 @@ export const searchContent = defineTool({
   workspace: "read",
   cache: true,
   limit: 20_000,
-  subject: ({ directory }) => [subjectPath(directory)],
+  does: ["read"],
+  acts: ({ directory }) => onPaths("read", directory),
   run: (query, context) =>
     sandboxed(context, async (sandbox) => ({
       content: JSON.stringify(await sandbox.searchContent(query)),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, subjectPath } from "../sandbox-call.ts";
+import { sandboxed, onPaths } from "../sandbox-call.ts";
 
 export const searchFiles = defineTool({
   name: "search_files",
@@ -15,7 +15,8 @@ export const searchFiles = defineTool({
   workspace: "read",
   cache: true,
   limit: 8_000,
-  subject: ({ directory }) => [subjectPath(directory)],
+  does: ["read"],
+  acts: ({ directory }) => onPaths("read", directory),
   run: (query, context) =>
     sandboxed(context, async (sandbox) => ({
       content: JSON.stringify(await sandbox.searchFiles(query)),
