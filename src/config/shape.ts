@@ -28,12 +28,11 @@ export const parseLeniently = <Schema extends z.ZodType>(
 ): z.output<Schema> | null => {
   const node = at(root, path);
   const raw = node === undefined ? undefined : plain(node);
-  /** Not merely that a key is absent which is written, but wrong and therefore removed. */
+  /** Not merely that a key is absent, here or in the map meant, which is written, but wrong and therefore removed. */
   const isNew = ({ code, path: inner }: z.core.$ZodIssue): boolean => {
-    const written = writtenPath(removed, [...path, ...(inner as Path)]);
-    return (
-      code === "custom" && (valueAt(raw, inner as Path) !== undefined || at(root, written) === undefined)
-    );
+    const written = at(root, writtenPath(removed, [...path, ...(inner as Path)]));
+    const value = valueAt(raw, inner as Path);
+    return code === "custom" && (value === undefined ? written === undefined : isWhole(value, written));
   };
   for (let round = 0; round < 20; round++) {
     const result = schema.safeParse(raw);
@@ -59,6 +58,10 @@ const step = (value: unknown, part: string | number): unknown =>
   typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[part] : undefined;
 
 const valueAt = (raw: unknown, path: Path): unknown => path.reduce<unknown>(step, raw);
+
+/** Whether no key of a map was removed. */
+const isWhole = (value: unknown, written: Located | undefined): boolean =>
+  written?.kind !== "map" || [...written.entries.keys()].every((key) => step(value, key) !== undefined);
 
 /** Paths of the keys and entries to remove for an issue; null stands for the whole value. */
 const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
