@@ -4,6 +4,7 @@ import { checkReferencesAndAddresses } from "./checks/addresses.ts";
 import { checkAnswers } from "./checks/answers.ts";
 import { checkModels } from "./checks/models.ts";
 import { checkNames } from "./checks/names.ts";
+import { checkRuleGaps } from "./checks/rule-gaps.ts";
 import { checkSettings } from "./checks/settings.ts";
 import { checkTools } from "./checks/tools.ts";
 import { checkUsage } from "./checks/usage.ts";
@@ -95,6 +96,7 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   const scripts = readScripts(draft, report, files);
   const context = readContext(report, files, draft.sections.context.max_chars);
   for (const check of checks) check(draft);
+  if (!hasErrors(report.found)) checkRuleGaps(draft);
   const diagnostics = arrangeDiagnostics(report.found);
   const secrets = Object.fromEntries(
     [...reachableSecrets(draft)].map(([reference, paths]) => [

@@ -70,6 +70,7 @@ export const warningCodes = [
   "schema_not_strict",
   "delegation_impossible",
   "effect_inert",
+  "rule_gap",
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

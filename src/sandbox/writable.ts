@@ -52,6 +52,30 @@ export const pathsWithin = (
   given: readonly string[] | null,
 ): readonly string[] | null => (own === null || given === null ? (own ?? given) : narrowedPaths(own, given));
 
+/** The segments of a pattern before its first wildcard. */
+const literalStart = (pattern: string): readonly string[] => {
+  const segments = plain(pattern).split("/");
+  const wild = segments.findIndex((segment) => /[*?[\\]/.test(segment));
+  return wild < 0 ? segments : segments.slice(0, wild);
+};
+
+/** The folder of all that an entry matches. */
+const folderStart = (entry: string): readonly string[] => {
+  const start = literalStart(entry);
+  return start.length === plain(entry).split("/").length ? start.slice(0, -1) : start;
+};
+
+/** Whether a list keeps writers, commands included, from all that a pattern matches. Commands are kept out by folders. */
+export const leavesOut = (writablePaths: readonly string[] | undefined, pattern = "**"): boolean => {
+  if (writablePaths === undefined) return false;
+  const guarded = literalStart(pattern);
+  return writablePaths
+    .filter((entry) => writablePathProblem(entry) === null)
+    .every((entry) =>
+      folderStart(entry).some((segment, at) => at < guarded.length && segment !== guarded[at]),
+    );
+};
+
 /** Whether a path is out of bounds for every file tool: git hooks and configuration, and the skills folder (TB-30). */
 export function isProtected(path: string): boolean {
   const segments = path.split("/");

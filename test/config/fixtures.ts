@@ -573,4 +573,16 @@ export const fixtures: readonly Fixture[] = [
     ],
     good: team({ agent: "    effects: [{ kind: progress }]" }).replace("[filesystem]", "[filesystem, notes]"),
   },
+  {
+    code: "rule_gap",
+    bad: team({
+      agent: "    permissions: { rules: [{ tool: fs_delete, action: ask }] }",
+    }).replace("[filesystem]", "[filesystem, exec]"),
+    says: [
+      "team.yaml:9:28 warning rule_gap agents[0].permissions.rules[0]: guide has other tools that reach what this guards (delete): apply_patch, fs_move, fs_copy, exec_run, exec_shell\n  name the act: { act: delete, … }; for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }",
+    ],
+    good: team({
+      agent: "    permissions: { rules: [{ act: delete, action: ask }, { act: exec, action: ask }] }",
+    }).replace("[filesystem]", "[filesystem, exec]"),
+  },
 ];

@@ -585,7 +585,7 @@ test("CF-25 TB-7: a permission rule that could never match is an error, one for 
       "tool: 'github__*'",
       "tool: exec_run, match: /usr/bin/rm *",
       "tool: '*', match: /usr/**",
-      "tool: fs_write, match: 'infra/**'",
+      "act: write, match: 'infra/**'",
     ),
   ).toEqual([]);
   const own = team({ agent: "    permissions: { rules: [{ tool: exec_runn, action: ask }] }" });

@@ -1,0 +1,50 @@
+import { globMatch } from "../../sandbox/glob.ts";
+import type { AgentShape, Draft } from "../draft.ts";
+
+/** The tools that an agent may come to have, as far as a file says it. */
+
+const calledBy = (draft: Draft, { name, delegation }: AgentShape): readonly AgentShape[] =>
+  draft.agents
+    .map(({ value }) => value)
+    .filter(
+      (other) =>
+        other.name !== name &&
+        delegation.may_call.some((pattern) => globMatch(pattern, other.name, { segments: false })),
+    );
+
+/** Tools by which it calls others. */
+const callingTools = (draft: Draft, agent: AgentShape): readonly string[] => {
+  const { delegation, options, toolboxes } = agent;
+  const calls = calledBy(draft, agent).length > 0;
+  if (options.max_delegation_depth < 1) return [];
+  const listed = toolboxes.find(({ name }) => name === "agents")?.tools;
+  const all = (draft.toolboxes.get("agents") ?? []).filter((tool) =>
+    tool === "spawn_agent" ? delegation.ad_hoc : calls,
+  );
+  const handsOver = calls && options.max_handoffs > 0 ? ["handoff"] : [];
+  return [...all.filter((tool) => listed?.includes(tool) ?? true), ...handsOver];
+};
+
+const ownTools = (draft: Draft, agent: AgentShape): ReadonlySet<string> => {
+  if (agent.options.tool_access.trim() !== "") return new Set();
+  const listed = agent.toolboxes
+    .filter(({ name }) => name !== "agents")
+    .flatMap(({ name, tools }) =>
+      (draft.toolboxes.get(name) ?? []).filter((tool) => tools?.includes(tool) ?? true),
+    );
+  return new Set([...listed, ...callingTools(draft, agent)]);
+};
+
+/** Agent → names of its tools, those included that callers lend it. */
+export const toolsOfAgents = (draft: Draft): ReadonlyMap<string, ReadonlySet<string>> => {
+  const agents = draft.agents.map(({ value }) => value);
+  const found = new Map(agents.map((agent) => [agent.name, ownTools(draft, agent)]));
+  const lenders = agents.filter(({ delegation }) => delegation.inherit === "union");
+  // A chain of callers is at most as long as the list of agents.
+  for (const _ of agents)
+    for (const lender of lenders)
+      for (const { name, options } of calledBy(draft, lender))
+        if (options.tool_access.trim() === "")
+          found.set(name, new Set([...(found.get(name) ?? []), ...(found.get(lender.name) ?? [])]));
+  return found;
+};
