@@ -96,7 +96,12 @@ export const explain = async (terminal: Terminal, { names, flags }: Arguments): 
     rows: explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now(), engine.callsOf(agent)),
   }));
   const general = wanted === undefined ? explainTeam(draft, team) : [];
-  if (json) terminal.print(JSON.stringify({ team: name, revision: team.revision, general, agents }));
-  else printRows(terminal, team, general, agents);
+  if (json) {
+    const { revision } = team;
+    terminal.print(JSON.stringify({ team: name, revision, general, agents, warnings: diagnostics }));
+    return exitCodes.fine;
+  }
+  printRows(terminal, team, general, agents);
+  printDiagnostics(terminal, diagnostics, false);
   return exitCodes.fine;
 };

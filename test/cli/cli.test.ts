@@ -373,7 +373,7 @@ test("CF-37 CF-26: explain shows tools, window, price and every option with its 
   expect(text).toContain("window 16000 [provider]");
   expect(text.some((line) => /^max_iterations 20 \[line \d+\]$/.test(line))).toBe(true);
   expect(text).toContain("command_timeout 120000 [default]");
-  expect(text).toContain("filesystem.fs_write idempotent, allow; ask drafts/** [preset sandboxed]");
+  expect(text).toContain("state.shared_state_set idempotent, ask [rule ask shared_state_set]");
   expect(text).toContain("ask.ask_user read, allow [preset sandboxed]");
   const json = await call("explain", "assistant", "--json");
   const explained = JSON.parse(json.lines[0] ?? "") as { general: { key: string; value: unknown }[] };
@@ -387,6 +387,28 @@ test("CF-37: explain shows what defaults gave, and refuses a team with errors", 
   expect(lines.some((line) => /max_iterations\s+5 {2}\[defaults, line 9\]/.test(line))).toBe(true);
   write("config/acme/team.yaml", "a: 1\n");
   expect((await call("explain", "acme")).code).toBe(1);
+});
+
+test("TB-5 TB-7: explain and validate show what act rules decide, and which tools lead around a rule", async () => {
+  const { call, write } = place();
+  const rules = (text: string): string =>
+    team({ top: `permissions: { rules: [${text}] }` }).replace("[filesystem]", "[filesystem, exec]");
+  const ask = "{ act: write, match: 'drafts/**', action: ask }";
+  write("config/acme/team.yaml", rules(ask));
+  const explained = await call("explain", "acme", "guide");
+  const text = explained.lines.map((line) => line.replaceAll(/ +/g, " ").trim());
+  expect(text).toContain("filesystem.apply_patch idempotent, allow; ask drafts/** [preset sandboxed]");
+  expect(text).toContain("filesystem.fs_read read, allow [preset sandboxed]");
+  const gap =
+    "config/acme/team.yaml:9:24 warning rule_gap permissions.rules[0]: guide has other tools that reach what this guards (write drafts/**): exec_run, exec_shell";
+  const way = "  for commands: writable_paths that leave this out, or a rule { act: exec, action: ask }";
+  expect(explained.lines.join("\n").split("\n").slice(-2)).toEqual([gap, way]);
+  expect((await call("validate", "acme")).lines.join("\n").split("\n")).toEqual([gap, way, "acme is valid"]);
+  expect((await call("validate", "acme", "--strict")).code).toBe(1);
+  const json = JSON.parse((await call("explain", "acme", "--json")).lines[0] ?? "") as { warnings: object[] };
+  expect(json.warnings).toMatchObject([{ code: "rule_gap", line: 9 }]);
+  write("config/acme/team.yaml", rules(`${ask}, { act: exec, action: ask }`));
+  expect((await call("validate", "acme", "--strict")).lines).toEqual(["acme is valid"]);
 });
 
 test("AG-19: explain shows whom an agent may call, and with which tools", async () => {

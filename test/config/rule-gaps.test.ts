@@ -9,6 +9,7 @@ import type { Args } from "../support/guarded.ts";
 import { compileTeam } from "../../src/config/compile.ts";
 import { formatDiagnostic } from "../../src/config/diagnostics.ts";
 import { listTeams, loadExtensions, readTeamFiles } from "../../src/config/files.ts";
+import { blocks } from "../support/readme.ts";
 import { compile } from "./support.ts";
 
 /** What a rule guards and another tool reaches is named, with the way to bind it (TB-7). */
@@ -200,6 +201,14 @@ test("TB-7: shipped teams have rules without gaps", async () => {
       expect([name, diagnostics.map(formatDiagnostic)]).toEqual([name, []]);
     }
   }
+});
+
+test("TB-7: the team that README teaches has rules without gaps", async () => {
+  const taught = blocks.filter(
+    ({ text }) => text.includes("\nagents:\n") && text.includes("\npermissions:\n"),
+  );
+  expect(taught).toHaveLength(1);
+  for (const { text } of taught) expect((await compile(text)).diagnostics.map(formatDiagnostic)).toEqual([]);
 });
 
 const run = (command: string, ...args: string[]) => ["exec_run", { command, args }] as const;

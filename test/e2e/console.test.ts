@@ -153,11 +153,11 @@ test("AP-54 SE-30: an approval that is edited on the page reaches the tool", asy
   await say("approve");
   await page.locator(".ask textarea").waitFor();
   await picture("approval");
-  await page.locator(".ask textarea").fill('{"path": "drafts/letter.md", "content": "Dear sea, as edited."}');
+  await page.locator(".ask textarea").fill('{"key": "letter", "value": "Dear sea, as edited."}');
   await page.getByRole("button", { name: "Approve as edited" }).click();
   await page.locator("#status", { hasText: "idle" }).waitFor();
-  const [change] = (await createApi(server.url).events(session)).filter(({ type }) => type === "file_change");
-  expect(JSON.stringify(change?.data)).toContain("as edited");
+  const { body } = await createApi(server.url).get(`/v1/sessions/${session}/state`);
+  expect(JSON.stringify(body)).toContain("as edited");
 });
 
 test("AP-54 RE-P6: killed in the middle of an answer, the page recovers by itself and its text equals the log", async () => {

@@ -137,15 +137,17 @@ test("CF-39: ask puts a question that stands under asks, and goes on with its an
 test.each([
   [{ decision: "approve" }, "Dear sea, please be gentle.", "you agreed, and"],
   [
-    { decision: "edit", input: { path: "drafts/letter.md", content: "Dear sea." } },
+    { decision: "edit", input: { key: "letter", value: "Dear sea." } },
     "Dear sea.",
     "you changed what I write",
   ],
   [{ decision: "deny", message: "Not today." }, null, "was not written"],
 ])("CF-39: approve takes %j", async (approval, written, said) => {
-  const { events, result } = await play("approve", { answered: { approval } });
-  const changes = only(events, "file_change").map(({ data }) => data.diff);
-  expect(changes).toEqual(written === null ? [] : [expect.stringContaining(`+${written}`)]);
+  const { session, events, result } = await play("approve", { answered: { approval } });
+  const changes = only(events, "store_changed").map(({ data }) => data.key);
+  expect(changes).toEqual(written === null ? [] : ["letter"]);
+  const shared = await listOf<{ key: string; value: unknown }>(`/v1/sessions/${session}/state`);
+  expect(shared.map(({ value }) => value)).toEqual(written === null ? [] : [written]);
   expect(only(events, "ask_resolved").map(({ data }) => data.edited)).toEqual([approval.decision === "edit"]);
   expect(result.text).toContain(said);
 });
