@@ -1,5 +1,6 @@
 import {
   SandboxError,
+  includesAct,
   type ChangeArguments,
   type ChangeOperation,
   type ChangeOutcome,
@@ -8,7 +9,9 @@ import {
   type SandboxErrorCode,
   type WriteOptions,
 } from "../sandbox/contract.ts";
+import { escapeGlob } from "../sandbox/glob.ts";
 import { workspacePath } from "../sandbox/paths.ts";
+import { leavesOut } from "../sandbox/writable.ts";
 import type { CallAct } from "../tools/acts.ts";
 import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError, type ToolErrorCode } from "../tools/errors.ts";
@@ -91,6 +94,17 @@ export const change = <O extends ChangeOperation>(
   args: ChangeArguments[O],
   sentence: (outcome: ChangeOutcome) => string,
 ): Promise<ToolOutput> => changed(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
+
+/** A line on what rules keep out of a list or search of a folder; empty if they look elsewhere. */
+export function leftOut({ closed }: Sandbox, folder: string): string {
+  const unread = closed
+    .filter((path) => typeof path === "string" || includesAct(path.act, "read"))
+    .map((path) => (typeof path === "string" ? path : path.match))
+    .filter((match) => !leavesOut([`${escapeGlob(workspacePath(folder))}/**`.replace(/^\.\//, "")], match));
+  return unread.length === 0
+    ? ""
+    : `\n[Left out, since permission rules close it to this call: ${unread.join(", ")}]`;
+}
 
 /** An act on each of these paths, as permission rules see it. */
 export const onPaths = (act: FileAct, ...paths: readonly string[]): CallAct[] =>

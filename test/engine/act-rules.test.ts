@@ -116,6 +116,36 @@ test("TB-7: a rule on one act leaves the others: what may not be written is read
   expect(write.outcome).toBe("ok");
 });
 
+test("TB-7: a list or search of a folder leaves out what may not be read, and says so where a rule looks", async () => {
+  const look = async (tool: string, args: Args, permissions: string) =>
+    (await callGuarded(tool, args, { permissions })).output.split("\n");
+  const note = (what: string): string => `[Left out, since permission rules close it to this call: ${what}]`;
+  for (const action of ["deny", "ask"]) {
+    const inside = rule(action, "read", "private/*");
+    expect(await look("search_content", { pattern: "swordfish" }, inside)).toEqual([
+      expect.stringMatching(/^\{"matches":\[\{"path":"private\/deep\/note".*"total":1,/),
+      note("private/*"),
+    ]);
+    const [names = "", ...notes] = await look(
+      "search_files",
+      { pattern: "**", directory: "private" },
+      inside,
+    );
+    expect([JSON.parse(names), notes]).toEqual([["private/deep/note"], [note("private/*")]]);
+    const [entries = "", ...more] = await look(
+      "fs_list",
+      { path: "private/deep" },
+      rule(action, "read", "**/note"),
+    );
+    expect([entries, more]).toEqual(["[]", [note("**/note")]]);
+    expect(await look("fs_list", { path: "open" }, inside)).toHaveLength(1);
+    expect(await look("search_files", { pattern: "**" }, rule(action, "write", "private/*"))).toHaveLength(1);
+  }
+  const [all] = await look("fs_list", { path: "private" }, rule("deny", "read", "private/d*"));
+  expect(all).not.toContain("deep");
+  expect(all).toContain("key");
+});
+
 test("TB-7: what a pattern closes deep in a folder is found by the sandbox, for the act of the rule alone", async () => {
   const copy = { source: "private", destination: "open/p" };
   const unreadable = await callGuarded("fs_copy", copy, { permissions: rule("deny", "read", "**/note") });

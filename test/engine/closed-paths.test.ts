@@ -123,7 +123,9 @@ test("TB-7: a search leaves out the files that a rule closes to it, wherever it 
     expect(found.output).toContain("a/infra/main.tf");
     expect(found.output).not.toContain('"infra/main.tf"');
     const names = await called("search_files", { pattern: "**" }, rule(action, "**/*.tf"));
-    const paths = JSON.parse(names.output) as readonly string[];
+    const [list = "", note] = names.output.split("\n");
+    const paths = JSON.parse(list) as readonly string[];
+    expect(note).toBe("[Left out, since permission rules close it to this call: **/*.tf]");
     expect(paths.toSorted()).toEqual(["a/notes.md", "lib/x", "y"]);
   }
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, onPaths } from "../sandbox-call.ts";
+import { leftOut, onPaths, sandboxed } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 const most = 2000;
@@ -19,6 +19,6 @@ export const fsList = defineTool({
       const entries = await sandbox.list(path);
       const shown = entries.slice(0, most).map(({ name, type, size }) => ({ name, type, size }));
       const rest = entries.length > most ? `\n${entries.length - most} more entries are not shown.` : "";
-      return { content: JSON.stringify(shown) + rest };
+      return { content: JSON.stringify(shown) + rest + leftOut(sandbox, path) };
     }),
 });
