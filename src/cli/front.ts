@@ -18,10 +18,14 @@ export interface FrontOptions {
 
 /** What a client could say about itself, and what holds for its own connection only. */
 const dropped = /^(mf-.*|cf-.*|x-forwarded-.*|forwarded|limpet-front|expect|connection|keep-alive|proxy-.*)$/;
+/** A client's offer to compress its socket, which would cost workerd 200 KB and hardly spare a near network anything. */
+const compression = "sec-websocket-extensions";
 const hopByHop = /^(connection|keep-alive|transfer-encoding)$/i;
 
 const headersOf = ({ headers, socket }: IncomingMessage, voucher: string): OutgoingHttpHeaders => ({
-  ...Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.test(name))),
+  ...Object.fromEntries(
+    Object.entries(headers).filter(([name]) => name !== compression && !dropped.test(name)),
+  ),
   // Told to close, a server would cut off a body that it does not read to its end.
   connection: headers.upgrade === undefined ? "keep-alive" : "Upgrade",
   "cf-connecting-ip": socket.remoteAddress ?? "",

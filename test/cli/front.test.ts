@@ -264,3 +264,14 @@ test("AP-14: a wrangler that is not there yet, or goes, is told as such or break
   const half = await fetch(dying.url);
   await expect(half.text()).rejects.toThrow();
 });
+
+test("AP-22: a client's offer to compress a socket goes no further: workerd would hold 200 KB for each", async () => {
+  const front = await setUp({ upgrade: (_, socket) => void socket.end("HTTP/1.1 101 OK\r\n\r\n") });
+  const upgrade = [
+    "Upgrade: websocket",
+    "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
+  ];
+  await sendRaw(front, ["GET /ws HTTP/1.1", "Host: localhost", ...upgrade]);
+  expect(front.heard[0]?.headers).toMatchObject({ upgrade: "websocket" });
+  expect(front.heard[0]?.headers).not.toHaveProperty("sec-websocket-extensions");
+});
