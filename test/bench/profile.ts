@@ -1,11 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildFloor, buildLimpet } from "./build.ts";
-import { createParser, masked } from "./client.ts";
 import { crowd, firstReply, loop, order, stream } from "./scenarios.ts";
+import { openInspector } from "../support/inspector.ts";
 import { freePort, start, startWorker } from "./server.ts";
 
 /** `node test/bench/profile.ts [limpet|floor] [loop|stream|first|crowd]`: where the CPU of a Worker goes, function by function. */
@@ -20,34 +18,6 @@ interface Profile {
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
-
-/** A client of wrangler's inspector; it refuses clients that name themselves, so this one says nothing more than it must. */
-const inspect = async (port: number) => {
-  const socket = connect({ host: "127.0.0.1", port });
-  const key = randomBytes(16).toString("base64");
-  socket.write(
-    `GET /ws HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
-  );
-  const waiting = new Map<number, (result: unknown) => void>();
-  const parse = createParser((text) => {
-    const { id, result } = JSON.parse(text) as { id?: number; result?: unknown };
-    if (id !== undefined) waiting.get(id)?.(result);
-  });
-  await new Promise<void>((resolve) =>
-    socket.once("data", (chunk: Buffer) => {
-      parse(chunk.subarray(chunk.indexOf("\r\n\r\n") + 4));
-      socket.on("data", parse);
-      resolve();
-    }),
-  );
-  let next = 0;
-  return (method: string, params = {}): Promise<unknown> =>
-    new Promise((resolve) => {
-      next += 1;
-      waiting.set(next, resolve);
-      socket.write(masked(JSON.stringify({ id: next, method, params })));
-    });
-};
 
 const named = ({ functionName, url, lineNumber }: Node["callFrame"]): string =>
   `${functionName === "" ? "(anonymous)" : functionName} ${url.split("/").at(-1)}:${lineNumber + 1}`;
@@ -114,12 +84,12 @@ const work: Readonly<Record<string, () => Promise<unknown>>> = {
 const times: Readonly<Record<string, number>> = { loop: 8, stream: 30, stream50: 10, first: 100, crowd: 4 };
 const one = work[what] ?? (() => order(server, what));
 for (let count = 0; count < 3; count++) await one();
-const ask = await inspect(inspectorPort);
+const { ask } = await openInspector(inspectorPort);
 await ask("Profiler.enable");
 await ask("Profiler.setSamplingInterval", { interval: 200 });
 await ask("Profiler.start");
 for (let count = 0; count < (times[what] ?? 10); count++) await one();
-const { profile } = (await ask("Profiler.stop")) as { profile: Profile };
+const { profile } = (await ask("Profiler.stop")) as unknown as { profile: Profile };
 if (process.argv[4] !== undefined) writeFileSync(process.argv[4], JSON.stringify(profile));
 print(profile);
 await server.kill();

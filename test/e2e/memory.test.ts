@@ -58,16 +58,18 @@ const residentKb = async (): Promise<number> => {
  * discarded. The isolate does what the inspector asks for only while it has requests.
  */
 const reachableKb = async (): Promise<number> => {
-  let done = false;
   const measure = async (): Promise<number> => {
     await inspector.ask("Runtime.discardConsoleEntries");
     await inspector.ask("HeapProfiler.collectGarbage");
     const { usedSize } = await inspector.ask("Runtime.getHeapUsage");
     return Number(usedSize) / 1_024;
   };
-  const measured = measure().finally(() => (done = true));
-  while (!done) await api.get("/healthz");
-  return measured;
+  const measured = measure();
+  const request = async (): Promise<null> => {
+    await api.get("/healthz");
+    return null;
+  };
+  return until("the heap is measured", () => Promise.race([measured, request()]));
 };
 
 /** So many at a time. */
