@@ -79,6 +79,54 @@ export function searchGroup(connect: () => Fetcher): void {
     expect(Date.now() - started).toBeLessThan(4000);
   });
 
+  test("TB-15: a pattern that compiles to more than 500 instructions is refused with the way out", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("l.txt", "a".repeat(100_000));
+    for (const pattern of ["((a{1,30}){1,30})x", "(a{0,30}){0,30}b", "(\\pL{1000})".repeat(90)]) {
+      const refused = sandbox.searchContent({ pattern });
+      await expect(refused).rejects.toMatchObject({ code: "invalid_request" });
+      await expect(refused).rejects.toThrow(/pattern compiles to .* instructions.*smaller repeat.*literal/);
+    }
+    expect((await sandbox.searchContent({ pattern: "(a{1,15}){1,15}" })).total).toBe(1);
+    expect((await sandbox.searchContent({ pattern: "\\{1000\\}" })).total).toBe(0);
+  });
+
+  test("TB-15: a line is matched in its first 16 KiB, and in less by a long pattern", async () => {
+    const { put, sandbox } = bench(connect);
+    const line = (before: number): string => `${"-".repeat(before)}needle\n`;
+    await put("l.txt", `${line(16 * 1024 - 6)}${line(16 * 1024 - 5)}`);
+    for (const literal of [true, false])
+      expect((await sandbox.searchContent({ pattern: "needle", literal })).matches).toMatchObject([
+        { line: 1 },
+      ]);
+    await put("l.txt", `${line(2000)}${line(3000)}`);
+    const found = await sandbox.searchContent({ pattern: "needle|a{400}" });
+    expect(found.matches).toMatchObject([{ line: 1 }]);
+  });
+
+  test("TB-15: no more matches are built than asked for, with all of their context", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("l.txt", "a\n".repeat(300_000));
+    const query = { pattern: "a", literal: true, context_lines: 2, max_results: 2 };
+    expect(await sandbox.searchContent(query)).toEqual({
+      matches: [
+        { path: "l.txt", line: 1, content: "a", context: ["a", "a", "a"] },
+        { path: "l.txt", line: 2, content: "a", context: ["a", "a", "a", "a"] },
+      ],
+      total: 300_000,
+      truncated: true,
+    });
+    await put("l.txt", "\n\r\n3\r\nb\n5\r");
+    const last = await sandbox.searchContent({ pattern: "b", context_lines: 20 });
+    expect(last.matches).toEqual([
+      { path: "l.txt", line: 4, content: "b", context: ["", "", "3", "b", "5\r"] },
+    ]);
+    await put("l.txt", `${"x".repeat(500)}\n`.repeat(1000));
+    const wide = await sandbox.searchContent({ pattern: "x", context_lines: 20, max_results: 1000 });
+    expect([wide.total, wide.truncated]).toEqual([1000, true]);
+    expect(JSON.stringify(wide).length).toBeLessThan(5 * 1024 * 1024);
+  });
+
   test("TB-15: ★ ** works in names, newest files come first", async () => {
     const { put, run, sandbox } = bench(connect);
     await put("src/a.ts", "1");

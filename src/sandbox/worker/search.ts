@@ -1,19 +1,21 @@
-import { RE2JS } from "re2js";
 import type { ContentHits, SearchMatch } from "../contract.ts";
 import { globMatcher } from "../glob.ts";
 import { folderOf, workspacePath } from "../paths.ts";
-import { fail } from "./errors.ts";
 import { children, contentOf, joined, type Disk, type Entry } from "./files.ts";
 import { existing } from "./locate.ts";
 import { ignoreFileNames, isIgnored, parseIgnoreFile, type IgnoreFile } from "./ignore.ts";
+import { lineTest, type LineTest } from "./line-test.ts";
 import type { ContentSearch, FileSearch } from "./requests.ts";
+import { lineAt, shownContext, shownLine } from "./text-lines.ts";
 import type { Found } from "./tree.ts";
 
-/** Bounds of one search: milliseconds, bytes read, characters of a shown line. */
+/** Bounds of one search: milliseconds, bytes read, characters shown. */
 const maxTime = 10_000;
 const maxBytes = 64 * 1024 * 1024;
-const maxLine = 500;
+const maxShown = 4 * 1024 * 1024;
 const maxFileBytes = 8 * 1024 * 1024;
+/** Characters, and steps of the pattern, after which a search gives way to other work. */
+const stretch = { characters: 64 * 1024, steps: 1_000_000 };
 
 function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): IgnoreFile[] {
   return entries
@@ -55,24 +57,6 @@ function* searched(disk: Disk, { path, entry }: Found): Generator<Found> {
   else yield* filesBelow(disk, path, entry, rulesAbove(disk, path));
 }
 
-/** Tests a line, in time linear in its length. */
-function lineTest({ pattern, literal, ignore_case }: ContentSearch): (line: string) => boolean {
-  if (literal) {
-    const wanted = ignore_case ? pattern.toLowerCase() : pattern;
-    return (line) => (ignore_case ? line.toLowerCase() : line).includes(wanted);
-  }
-  try {
-    const compiled = RE2JS.compile(pattern, ignore_case ? RE2JS.CASE_INSENSITIVE : 0);
-    return (line) => compiled.matcher(line).find();
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "it cannot be read";
-    return fail(
-      "invalid_request",
-      `pattern is not a valid RE2 expression (${reason}); for plain text pass literal: true`,
-    );
-  }
-}
-
 /** A file's text if it is text: whole characters, whatever the script; null for binary content. */
 function textIn(disk: Disk, entry: Entry): string | null {
   const bytes = contentOf(disk, entry);
@@ -80,61 +64,99 @@ function textIn(disk: Disk, entry: Entry): string | null {
   return new TextDecoder().decode(bytes);
 }
 
-const cutLine = (line: string): string => {
-  const characters = line.length > maxLine ? [...line] : [];
-  return characters.length > maxLine ? `${characters.slice(0, maxLine).join("")}…` : line;
-};
-
-/** A search gives way to other work between files, so that the clock moves and requests get their turn. */
-const giveWay = async (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-
-interface Budget {
+/** A search as far as it has come. */
+interface Progress {
   readonly until: number;
+  readonly matches: SearchMatch[];
+  /** Matching lines, in `matches` or not. */
+  total: number;
+  /** Bytes read. */
   bytes: number;
+  /** Characters in `matches`. */
+  shown: number;
+  /** Work since other work was let in: characters of text, steps of the pattern. */
+  characters: number;
+  steps: number;
 }
 
-/** Counts a file against the budget of a search; false once it is spent. */
-async function affords(disk: Disk, budget: Budget, entry: Entry): Promise<boolean> {
-  budget.bytes += entry.size;
-  if (budget.bytes % (1024 * 1024) < entry.size) await giveWay();
-  return budget.bytes <= maxBytes && disk.now() < budget.until;
+/** Counts work; every so often it lets other work in, so that the clock moves. False once the time is up. */
+function work(disk: Disk, progress: Progress, characters: number, steps: number): true | Promise<boolean> {
+  progress.characters += characters;
+  progress.steps += steps;
+  if (progress.characters < stretch.characters && progress.steps < stretch.steps) return true;
+  progress.characters = 0;
+  progress.steps = 0;
+  return new Promise((resolve) => setTimeout(() => resolve(disk.now() < progress.until), 0));
 }
 
-function matchesIn(
-  path: string,
+/** Counts a matching line, and builds the match while more are asked for; how much text was looked at for it. */
+function addMatch(
+  progress: Progress,
+  query: ContentSearch,
   text: string,
-  test: (line: string) => boolean,
-  around: number,
-): SearchMatch[] {
-  const lines = text.split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop();
-  return lines.flatMap((line, index) => {
-    if (!test(line)) return [];
-    const match = { path, line: index + 1, content: cutLine(line) };
-    if (around === 0) return [match];
-    const context = lines.slice(Math.max(index - around, 0), index + around + 1).map(cutLine);
-    return [{ ...match, context }];
-  });
+  { path, line, start }: { path: string; line: number; start: number },
+): number {
+  progress.total += 1;
+  if (progress.matches.length >= query.max_results || progress.shown >= maxShown) return 0;
+  const match = { path, line, content: shownLine(text, start) };
+  const { lines, span } = shownContext(text, start, query.context_lines);
+  progress.shown += lines.reduce((sum, shown) => sum + shown.length, match.content.length);
+  progress.matches.push(query.context_lines === 0 ? match : { ...match, context: lines });
+  return span;
 }
 
-/** Lines that match a pattern (TB-15). `total` counts all that were found before a bound; `truncated` says that one was met. */
+/** Adds the lines of a text that match; false once the time is up. */
+async function searchText(
+  disk: Disk,
+  progress: Progress,
+  query: ContentSearch,
+  test: LineTest,
+  { path, text }: { path: string; text: string },
+): Promise<boolean> {
+  for (let start = 0, line = 1; start < text.length; line += 1) {
+    const { end, next } = lineAt(text, start);
+    const looked = Math.min(end - start, test.reach);
+    const span = test.matches(text.slice(start, end))
+      ? addMatch(progress, query, text, { path, line, start })
+      : 0;
+    const going = work(disk, progress, looked + span + 1, looked * test.steps);
+    if (going !== true && !(await going)) return false;
+    start = next;
+  }
+  return true;
+}
+
+/** Adds what matches in a file; false once a bound of the search is met. */
+async function searchFile(
+  disk: Disk,
+  progress: Progress,
+  query: ContentSearch,
+  test: LineTest,
+  { path, entry }: Found,
+): Promise<boolean> {
+  progress.bytes += entry.size;
+  if (progress.bytes > maxBytes || !(await work(disk, progress, path.length, 0))) return false;
+  const text = textIn(disk, entry);
+  return text === null || searchText(disk, progress, query, test, { path, text });
+}
+
+/**
+ * Lines that match a pattern, of each line its first 16 KiB at most. `total` counts all that were found before a bound;
+ * `truncated` says that one was met.
+ */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
   const start = existing(disk, workspacePath(query.directory));
   const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
-  const budget: Budget = { until: disk.now() + maxTime, bytes: 0 };
   const matches: SearchMatch[] = [];
-  let total = 0;
-  for (const { path, entry } of searched(disk, start)) {
-    if (entry.size > maxFileBytes || (wanted !== null && !wanted(path))) continue;
-    if (!(await affords(disk, budget, entry))) return { matches, total, truncated: true };
-    const text = textIn(disk, entry);
-    if (text === null) continue;
-    const found = matchesIn(path, text, test, query.context_lines);
-    total += found.length;
-    matches.push(...found.slice(0, query.max_results - matches.length));
+  const until = disk.now() + maxTime;
+  const progress: Progress = { until, matches, total: 0, bytes: 0, shown: 0, characters: 0, steps: 0 };
+  for (const found of searched(disk, start)) {
+    if (found.entry.size > maxFileBytes || (wanted !== null && !wanted(found.path))) continue;
+    if (!(await searchFile(disk, progress, query, test, found)))
+      return { matches, total: progress.total, truncated: true };
   }
-  return { matches, total, truncated: total > matches.length };
+  return { matches, total: progress.total, truncated: progress.total > matches.length };
 }
 
 /** A glob without a slash names files at any depth; one with a slash is relative to the folder searched, or of the file. */
