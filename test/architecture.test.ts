@@ -76,6 +76,8 @@ const thirdParties: Record<string, readonly string[]> = {
   hono: ["src/api", "src/sandbox/worker"],
   yaml: ["src/config"],
   "just-bash": ["src/sandbox/worker"],
+  "#shell": ["src/sandbox/worker"],
+  vite: ["src/cli"],
   re2js: ["src/sandbox/worker"],
   "cloudflare:workers": ["durable-objects", "src/sandbox/worker"],
   zod: ["src", "durable-objects"],

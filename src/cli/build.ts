@@ -2,18 +2,20 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildFiles } from "../config/emit.ts";
 import { listTeams, misnamedTeams, writeBuild } from "../config/files.ts";
+import { writeShell } from "./build-shell.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /**
- * `limpet build`: checks teams and writes `.limpet/<team>/` (CF-2). A team with errors keeps its last build; under
+ * `limpet build`: checks teams and writes `.limpet/<team>/` (CF-2), and the shell that all of them share. A team with errors keeps its last build; under
  * `wrangler dev` that one goes on serving (CF-3).
  */
 export const build = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;
   const misnamed = flags.all === true ? misnamedTeams(terminal.root) : [];
   printDiagnostics(terminal, misnamed, flags.json === true);
+  await writeShell();
   let failed = misnamed.length > 0;
   for (const name of teams) {
     const compiled = await compileFolder(terminal.root, name);

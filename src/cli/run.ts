@@ -1,5 +1,6 @@
 import { teamNameProblem } from "../config/files.ts";
 import { build } from "./build.ts";
+import { buildShell } from "./build-shell.ts";
 import { explain } from "./explain.ts";
 import { newTeam } from "./new-team.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
@@ -8,7 +9,13 @@ import { validate } from "./validate.ts";
 
 type Command = (terminal: Terminal, given: Arguments) => Promise<ExitCode>;
 
-const commands: Readonly<Record<string, Command>> = { validate, build, "new-team": newTeam, explain };
+const commands: Readonly<Record<string, Command>> = {
+  validate,
+  build,
+  "build-shell": buildShell,
+  "new-team": newTeam,
+  explain,
+};
 
 /** Whether `explain` tells of the product and not of a team. */
 const isGeneral = ({ kinds, effects }: Arguments["flags"]): boolean => kinds === true || effects === true;

@@ -6,6 +6,7 @@ export const usage = `limpet <command>
 
   validate [team…] [--strict] [--json]     check teams; all of them by default
   build <team…> | --all [--json]           check teams and write .limpet/<team>/
+  build-shell                              write .limpet/shell.js, the sandbox Worker's shell; build does so too
   new-team <name> [--from team] [--import file.yaml]
                                            make config/<name>/ and its environment in wrangler.toml
   explain <team> [agent] [--json]          what a team comes to, each value with its origin

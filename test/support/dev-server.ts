@@ -148,6 +148,15 @@ export const until = async <T>(
   throw new Error(`within ${within} ms this did not happen: ${what}`);
 };
 
+/** Bytes in memory of the largest workerd process in a group. */
+const runtimeMemory = async (group: number): Promise<number> => {
+  const listed = await runCommand("ps", ["-A", "-o", "pgid=,rss=,comm="]);
+  const sizes = [...listed.matchAll(/^ *(\d+) +(\d+) +workerd$/gm)]
+    .filter(([, owner]) => Number(owner) === group)
+    .map(([, , kilobytes]) => Number(kilobytes) * 1024);
+  return Math.max(...sizes);
+};
+
 export interface DevServerOptions {
   /** Configuration files, the entry Worker's first. */
   readonly configs: readonly string[];
@@ -165,6 +174,8 @@ export interface DevServer {
   /** Milliseconds since the epoch at which it last said that it is ready. */
   readonly readyAt: () => number;
   readonly output: () => string;
+  /** Bytes that the largest of its runtime's processes holds in memory. */
+  readonly memory: () => Promise<number>;
   /** SIGKILL of everything it is made of. */
   readonly kill: () => Promise<void>;
   /** Starts it again on the same port and storage; no request is sent to it. */
@@ -215,6 +226,7 @@ export const startDevServer = async (options: DevServerOptions): Promise<DevServ
     url: `http://127.0.0.1:${port}`,
     readyAt: () => readyAt,
     output: () => group?.output() ?? "",
+    memory: () => runtimeMemory(group?.child.pid ?? 0),
     kill,
     start,
     close: async () => {

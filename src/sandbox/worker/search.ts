@@ -14,6 +14,8 @@ const maxTime = 10_000;
 const maxBytes = 64 * 1024 * 1024;
 const maxShown = 4 * 1024 * 1024;
 const maxFileBytes = 8 * 1024 * 1024;
+/** What a line costs besides its text, in characters. */
+const roundCost = 10;
 /** Characters, and steps of the pattern, after which a search gives way to other work. */
 const stretch = { characters: 64 * 1024, steps: 1_000_000 };
 
@@ -119,7 +121,7 @@ async function searchText(
     const span = test.matches(text.slice(start, end))
       ? addMatch(progress, query, text, { path, line, start })
       : 0;
-    const going = work(disk, progress, looked + span + 1, looked * test.steps);
+    const going = work(disk, progress, looked + span + roundCost, looked * test.steps);
     if (going !== true && !(await going)) return false;
     start = next;
   }

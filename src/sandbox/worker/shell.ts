@@ -1,6 +1,7 @@
-import { Bash, InMemoryFs, MountableFs, type FileContent } from "just-bash/browser";
+import { Bash, InMemoryFs, MountableFs, type FileContent } from "#shell";
 import { workspaceRoot } from "../paths.ts";
 import type { Disk } from "./files.ts";
+import { meter, WorkLimit } from "./meter.ts";
 import { bytesOf, createTurns, shellFiles } from "./shell-files.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 import type { Writer } from "./tree.ts";
@@ -71,6 +72,8 @@ function scriptOf(argv: readonly string[]): string {
   return argv.map(quoted).join(" ");
 }
 
+/** Exit code of a command that a limit ended. */
+const limitCode = 126;
 const noise = /^bash: execution aborted\n/;
 const limitMessage = /^bash: .*(executionLimits|limit exceeded|exceeded)/m;
 
@@ -86,6 +89,7 @@ function emitRest(
 
 /** Runs one command over the workspace; ends early when its signal is aborted. It never rejects. */
 export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome> {
+  await meter.giveWay();
   const turn = createTurns();
   const scratch = new ScratchFiles(run.emit, turn);
   await scratch.mkdir("/tmp");
@@ -110,11 +114,12 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
     emitRest(run, result);
     return {
       exitCode: result.exitCode,
-      limited: result.exitCode === 126 && limitMessage.test(result.stderr),
+      limited: result.exitCode === limitCode && limitMessage.test(result.stderr),
     };
   } catch (error) {
     const message = error instanceof Error ? error.message : "failed";
     run.emit("stderr", new TextEncoder().encode(`bash: ${message}\n`));
-    return { exitCode: 1, limited: false };
+    const limited = error instanceof WorkLimit;
+    return { exitCode: limited ? limitCode : 1, limited };
   }
 }
