@@ -1,16 +1,15 @@
-import type { Agent } from "../src/agent/agent.ts";
-import { draftOf } from "../src/agent/draft.ts";
-import type { Draft, Moment } from "../src/agent/draft.ts";
-import type { SessionEvent } from "../src/agent/events.ts";
-import { linesOf, toldOf } from "../src/agent/lines.ts";
-import type { Told } from "../src/agent/lines.ts";
-import { runLines } from "../src/agent/middleware.ts";
-import type { Session } from "../src/agent/state.ts";
-import { stepLines } from "../src/agent/step-lines.ts";
+import type { Agent } from "../src/agent/definition/agent.ts";
+import { draftOf } from "../src/agent/transaction/draft.ts";
+import type { Draft, Moment } from "../src/agent/transaction/draft.ts";
+import type { SessionEvent } from "../src/agent/state/events.ts";
+import { linesOf, toldOf } from "../src/session/event-lines.ts";
+import type { Told } from "../src/session/event-lines.ts";
+import { runLines, stepLines } from "../src/session/log-lines.ts";
+import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { tenantHash } from "../src/tools/log-line.ts";
 import type { Live, LiveParts } from "./live.ts";
-import { writeTransition } from "./store.ts";
+import { writeTransition } from "./rows/store.ts";
 
 const isUnchanged = (draft: Draft, state: Session): boolean =>
   draft.state === state &&

@@ -1,5 +1,5 @@
-import type { Moment } from "../src/agent/draft.ts";
-import type { Gate } from "../src/agent/host.ts";
+import type { Moment } from "../src/agent/transaction/draft.ts";
+import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { within } from "./within.ts";

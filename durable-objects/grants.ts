@@ -1,7 +1,7 @@
-import { grantsRevoked } from "../src/agent/grants.ts";
-import type { GrantsKnown } from "../src/agent/grants.ts";
-import type { TeamRpc } from "../src/agent/rpc.ts";
-import type { Grant, Session } from "../src/agent/state.ts";
+import { grantsRevoked } from "../src/agent/calls/judge.ts";
+import type { GrantsKnown } from "../src/agent/calls/judge.ts";
+import type { TeamRpc } from "../src/session/rpc.ts";
+import type { Grant, Session } from "../src/agent/state/session.ts";
 import type { Live } from "./live.ts";
 import { within } from "./within.ts";
 

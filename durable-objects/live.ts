@@ -1,28 +1,26 @@
-import { createDriver } from "../src/agent/drive.ts";
-import type { Driver } from "../src/agent/drive.ts";
-import { atGates } from "../src/agent/embedding.ts";
-import { nextEpoch } from "../src/agent/epoch.ts";
-import type { Host, TenantDay } from "../src/agent/host.ts";
-import type { SharedMemory } from "../src/agent/memory.ts";
-import type { SharedReflections } from "../src/agent/reflections.ts";
-import { retiresAt } from "../src/agent/retention.ts";
-import type { SharedNotes } from "../src/agent/shared-notes.ts";
-import type { RunLine } from "../src/agent/middleware.ts";
-import type { Session } from "../src/agent/state.ts";
+import { createDriver } from "../src/driver/drive.ts";
+import type { Driver } from "../src/driver/drive.ts";
+import { atGates } from "../src/driver/embedding.ts";
+import { nextEpoch } from "../src/agent/state/run.ts";
+import type { Host, TenantDay } from "../src/driver/host.ts";
+import type { SharedMemory, SharedReflections, SharedNotes } from "../src/agent/definition/memory.ts";
+import { retiresAt } from "../src/agent/loop/deadlines.ts";
+import type { RunLine } from "../src/session/log-lines.ts";
+import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./alarms/clock.ts";
 import { agentOf, createDoor } from "./door.ts";
-import { entriesOf } from "./entries.ts";
+import { entriesOf } from "./rows/entries.ts";
 import type { Gates } from "./gates.ts";
 import { tellingGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
-import type { Items } from "./items.ts";
+import type { Items } from "./sockets/items.ts";
 import { momentsOf } from "./moments.ts";
-import { loadBlob } from "./rows.ts";
-import type { Storage } from "./safe-storage.ts";
+import { loadBlob } from "./rows/encode.ts";
+import type { Storage } from "./rows/safe-storage.ts";
 import { sandboxOf } from "./sandbox.ts";
-import type { Watchers } from "./watchers.ts";
+import type { Watchers } from "./sockets/watchers.ts";
 
 /** A session in memory: the newest stored state, and the driver that works on it. */
 export interface Live {

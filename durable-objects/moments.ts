@@ -1,9 +1,9 @@
-import type { Draft, Moment } from "../src/agent/draft.ts";
-import type { Host } from "../src/agent/host.ts";
+import type { Draft, Moment } from "../src/agent/transaction/draft.ts";
+import type { Host } from "../src/driver/host.ts";
 import { randomBits } from "../src/engine/access/names.ts";
-import { childrenOf } from "./children.ts";
+import { childrenOf } from "./rows/children.ts";
 import type { LiveParts } from "./live.ts";
-import { inputOf } from "./rows.ts";
+import { inputOf } from "./rows/encode.ts";
 
 /** Base64 of stored bytes. */
 type Media = (blob: string) => string;

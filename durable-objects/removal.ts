@@ -1,12 +1,12 @@
-import { ProblemError } from "../src/agent/problem.ts";
-import type { SessionCall, SessionSummary, TeamRpc } from "../src/agent/rpc.ts";
-import type { Session } from "../src/agent/state.ts";
+import { ProblemError } from "../src/session/problems.ts";
+import type { SessionCall, SessionSummary, TeamRpc } from "../src/session/rpc.ts";
+import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "./alarms/clock.ts";
 import { shared } from "./in-order.ts";
 import { logFailure } from "./log.ts";
-import { safeStorage } from "./safe-storage.ts";
+import { safeStorage } from "./rows/safe-storage.ts";
 import { within } from "./within.ts";
 
 const firstPause = 2_000;

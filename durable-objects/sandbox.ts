@@ -1,4 +1,4 @@
-import type { Host } from "../src/agent/host.ts";
+import type { Host } from "../src/driver/host.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Sandbox } from "../src/sandbox/contract.ts";
 

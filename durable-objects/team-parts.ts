@@ -1,8 +1,8 @@
-import { accessProblem } from "../src/agent/commands/session.ts";
-import { refuse } from "../src/agent/problem.ts";
-import { operationScopes } from "../src/agent/rpc.ts";
-import type { SessionCall } from "../src/agent/rpc.ts";
-import type { Session } from "../src/agent/state.ts";
+import { accessProblem } from "../src/session/operations/session.ts";
+import { refuse } from "../src/session/problems.ts";
+import { operationScopes } from "../src/session/rpc.ts";
+import type { SessionCall } from "../src/session/rpc.ts";
+import type { Session } from "../src/agent/state/session.ts";
 import { memoryAt } from "../src/engine/access/memories.ts";
 import { reflectionsAt } from "../src/engine/access/reflections.ts";
 import { notesAt } from "../src/engine/access/notes.ts";

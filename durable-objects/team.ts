@@ -1,9 +1,16 @@
 import { DurableObject } from "cloudflare:workers";
-import type { EmbeddedRow, Memory, MemoryOwner, Recalled, RecallQuery, Seen } from "../src/agent/memory.ts";
-import type { Reflection } from "../src/agent/reflections.ts";
-import type { GrantsKnown, GrantsTold } from "../src/agent/grants.ts";
-import type { LeaseAnswer, LeaseRequest } from "../src/agent/lease.ts";
-import type { KeyedDelete, RunAdmission, SessionSummary } from "../src/agent/rpc.ts";
+import type {
+  EmbeddedRow,
+  Memory,
+  MemoryOwner,
+  Recalled,
+  RecallQuery,
+  Seen,
+} from "../src/agent/definition/memory.ts";
+import type { Reflection } from "../src/agent/state/records.ts";
+import type { GrantsKnown, GrantsTold } from "../src/agent/calls/judge.ts";
+import type { LeaseAnswer, LeaseRequest } from "../src/agent/budgets/lease.ts";
+import type { KeyedDelete, RunAdmission, SessionSummary } from "../src/session/rpc.ts";
 import { createActiveRuns } from "../src/engine/access/active-runs.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";

@@ -1,24 +1,24 @@
-import { emptySession } from "../src/agent/commands/session.ts";
-import type { Door } from "../src/agent/perform.ts";
-import { ProblemError } from "../src/agent/problem.ts";
-import type { SessionCall } from "../src/agent/rpc.ts";
-import type { Session } from "../src/agent/state.ts";
+import { emptySession } from "../src/session/operations/session.ts";
+import type { Door } from "../src/session/perform.ts";
+import { ProblemError } from "../src/session/problems.ts";
+import type { SessionCall } from "../src/session/rpc.ts";
+import type { Session } from "../src/agent/state/session.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { archiveOf, createMeter, noArchive } from "./archive.ts";
-import type { IndexReport } from "./index-report.ts";
+import { archiveOf, createMeter, noArchive } from "./rows/archive.ts";
+import type { IndexReport } from "./rows/index-report.ts";
 import { inOrder, shared } from "./in-order.ts";
 import { createLive } from "./live.ts";
 import type { Live, LiveParts } from "./live.ts";
-import { load } from "./load.ts";
+import { load } from "./rows/load.ts";
 import { logFailure, logTo } from "./log.ts";
 import type { Removal } from "./removal.ts";
-import { safeStorage } from "./safe-storage.ts";
-import { openItems } from "./socket-frames.ts";
-import type { Strikes } from "./strikes.ts";
+import { safeStorage } from "./rows/safe-storage.ts";
+import { openItems } from "./sockets/frames.ts";
+import type { Strikes } from "./alarms/strikes.ts";
 import { definitionKept, engineOf, isFull, ofTeam } from "./team-parts.ts";
-import { createTables, exists, migrate } from "./tables.ts";
+import { createTables, exists, migrate } from "./rows/tables.ts";
 
 /** Brings a session into memory with the engine of its revision, and drops it again. */
 export interface Waking {

@@ -1,7 +1,7 @@
 import { createRouter } from "./api/index.ts";
 import type { RouterContext, RouterEnv } from "./api/index.ts";
-import type { Effect } from "./agent/effect.ts";
-import type { Guard } from "./agent/guard.ts";
+import type { Effect } from "./agent/definition/effect.ts";
+import type { Guard } from "./agent/definition/guard.ts";
 import type { Team } from "./config/team.ts";
 import type { Profile } from "./providers/profile.ts";
 import { createEngines } from "./engine/engines.ts";

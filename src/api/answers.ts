@@ -1,5 +1,5 @@
-import { ProblemError } from "../agent/problem.ts";
-import type { SessionReply } from "../agent/rpc.ts";
+import { ProblemError } from "../session/problems.ts";
+import type { SessionReply } from "../session/rpc.ts";
 import type { TeamReply } from "../engine/access/rpc.ts";
 
 /** Replies of objects as HTTP. */

@@ -1,5 +1,5 @@
-import { parseInput, refuseJson } from "../agent/json-text.ts";
-import { refuse } from "../agent/problem.ts";
+import { parseInput, refuseJson } from "../session/json-text.ts";
+import { refuse } from "../session/problems.ts";
 
 /** Request bodies (AP-8): counted while they are read, bounded in depth, well-formed, one JSON object. */
 

@@ -1,5 +1,5 @@
-import { refuse } from "../agent/problem.ts";
-import type { Operation, Principal, SessionReply } from "../agent/rpc.ts";
+import { refuse } from "../session/problems.ts";
+import type { Operation, Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
 import { objectName, teamObjectName } from "../engine/access/names.ts";
 import type { TeamOperation, TeamReply } from "../engine/access/rpc.ts";

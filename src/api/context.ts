@@ -1,5 +1,5 @@
-import type { ProblemCode } from "../agent/problem.ts";
-import type { Principal, SessionRpc } from "../agent/rpc.ts";
+import type { ProblemCode } from "../session/problems.ts";
+import type { Principal, SessionRpc } from "../session/rpc.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { TeamDirectory } from "../engine/access/rpc.ts";
 import type { Engine } from "../engine/engine.ts";

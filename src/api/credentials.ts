@@ -1,7 +1,7 @@
-import { ProblemError, refuse, refuseFor } from "../agent/problem.ts";
-import type { Problem } from "../agent/problem.ts";
-import type { Principal } from "../agent/rpc.ts";
-import { secretCommand } from "../config/references.ts";
+import { ProblemError, refuse, refuseFor } from "../session/problems.ts";
+import type { Problem } from "../session/problems.ts";
+import type { Principal } from "../session/rpc.ts";
+import { secretCommand } from "../config/document/references.ts";
 import { adminKeyMinLength, adminKeyUsable } from "../engine/access/authenticate.ts";
 import { credentialDigest } from "../engine/access/keys.ts";
 import { teamObjectName } from "../engine/access/names.ts";

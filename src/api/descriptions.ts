@@ -1,6 +1,6 @@
 import type { Agent } from "../config/team.ts";
 import type { RequestContext, Router, RouterEnv } from "./context.ts";
-import { isSet } from "../engine/secrets.ts";
+import { isSet } from "../engine/secrets/secrets.ts";
 import { limits } from "./limits.ts";
 import { repeat } from "./platform.ts";
 

@@ -1,5 +1,5 @@
-import { allScopes } from "../agent/rpc.ts";
-import type { Principal } from "../agent/rpc.ts";
+import { allScopes } from "../session/rpc.ts";
+import type { Principal } from "../session/rpc.ts";
 import type { RequestContext } from "./context.ts";
 
 /** Requests without a key on a development machine. A deployed Worker has none: it is reached at no loopback address. */

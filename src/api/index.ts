@@ -1,6 +1,6 @@
 import { Hono } from "hono";
-import { ProblemError, refuse } from "../agent/problem.ts";
-import type { Principal } from "../agent/rpc.ts";
+import { ProblemError, refuse } from "../session/problems.ts";
+import type { Principal } from "../session/rpc.ts";
 import { sessionIdPattern } from "../engine/access/names.ts";
 import type {
   Authorized,

@@ -1,5 +1,5 @@
 import { deepestInput } from "../chat/json-depth.ts";
-import { streamLimits } from "../agent/frames.ts";
+import { streamLimits } from "../session/frames.ts";
 
 /** Figures of the API (AP-8, AP-18, AP-25); `GET /v1/capabilities` shows them. */
 export const limits = {

@@ -1,4 +1,4 @@
-import { refuse } from "../agent/problem.ts";
+import { refuse } from "../session/problems.ts";
 import type { RequestContext } from "./context.ts";
 
 /** Who may call from where. Browsers (AP-15): an Origin is our own or a configured one; only the latter get CORS headers. */

@@ -1,4 +1,4 @@
-import { refuse } from "../agent/problem.ts";
+import { refuse } from "../session/problems.ts";
 import { fieldsOf } from "./body.ts";
 
 /** Calls to Durable Objects: what the platform throws is no fault of the callee's (RE-2). */

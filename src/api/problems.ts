@@ -1,6 +1,5 @@
-import { ProblemError } from "../agent/problem.ts";
-import { problemBody, problemKinds } from "../agent/problem-body.ts";
-import type { Problem, ProblemCode } from "../agent/problem.ts";
+import { ProblemError, problemBody, problemKinds } from "../session/problems.ts";
+import type { Problem, ProblemCode } from "../session/problems.ts";
 import { fieldsOf } from "./body.ts";
 
 /** Refusals as `application/problem+json` (AP-10). */

@@ -1,4 +1,4 @@
-import { refuse } from "../agent/problem.ts";
+import { refuse } from "../session/problems.ts";
 import type { Fields } from "./body.ts";
 
 /** Query values as the JSON that the operation's schema expects. */

@@ -3,8 +3,8 @@ import { randomBits } from "../engine/access/names.ts";
 import type { RequestContext } from "./context.ts";
 import { faultOf, isLogged, tenantHash } from "../tools/log-line.ts";
 import type { LogLevel } from "../tools/log-line.ts";
-import { problemKinds } from "../agent/problem-body.ts";
-import type { ProblemCode } from "../agent/problem.ts";
+import { problemKinds } from "../session/problems.ts";
+import type { ProblemCode } from "../session/problems.ts";
 
 /** One JSON line per request (RE-12), without content: no query, no texts, the tenant as a hash (RE-14). */
 

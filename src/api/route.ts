@@ -1,6 +1,6 @@
-import { refuse } from "../agent/problem.ts";
-import { operationScopes } from "../agent/rpc.ts";
-import type { Operation, Scope } from "../agent/rpc.ts";
+import { refuse } from "../session/problems.ts";
+import { operationScopes } from "../session/rpc.ts";
+import type { Operation, Scope } from "../session/rpc.ts";
 import { teamOperationScopes } from "../engine/access/rpc.ts";
 import type { TeamOperation } from "../engine/access/rpc.ts";
 import { answer } from "./answers.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { checked } from "../agent/commands/command.ts";
-import { refuse } from "../agent/problem.ts";
-import { pageOfList, pageQuery } from "../agent/paging.ts";
+import { checked } from "../session/command.ts";
+import { refuse } from "../session/problems.ts";
+import { pageOfList, pageQuery } from "../session/paging.ts";
 import { json } from "./answers.ts";
 import { consoleRoutes } from "./console.ts";
 import type { Authorized, RequestContext } from "./context.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { checked } from "../agent/commands/command.ts";
+import { checked } from "../session/command.ts";
 import { derivedSessionId, randomSessionId } from "../engine/access/names.ts";
 import { answer } from "./answers.ts";
 import type { Fields } from "./body.ts";
@@ -9,9 +9,9 @@ import { limits } from "./limits.ts";
 import { readQuery } from "./query.ts";
 import { commandBody, operation, performed } from "./route.ts";
 import type { Route } from "./route.ts";
-import { streamEvents, wantsStream } from "./sse.ts";
-import { upgradeKnown, upgradeUnknown } from "./socket.ts";
-import { send } from "./wait.ts";
+import { streamEvents, wantsStream } from "./streams/sse.ts";
+import { upgradeKnown, upgradeUnknown } from "./streams/socket.ts";
+import { send } from "./streams/wait.ts";
 
 /** Routes of sessions (API spec §3). */
 

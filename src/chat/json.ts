@@ -1,6 +1,10 @@
 import { deepestInput, depthOf } from "./json-depth.ts";
 import type { Json } from "./message.ts";
 
+/** The entry of a name that others choose; names that every object has, like `constructor`, are none. */
+export const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
+
 /** An object of JSON: neither null nor a list. */
 export type Fields = { readonly [key: string]: Json };
 

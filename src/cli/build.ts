@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { buildFiles } from "../config/emit.ts";
-import { listTeams, misnamedTeams, writeBuild } from "../config/files.ts";
+import { buildFiles } from "../config/build/emit.ts";
+import { listTeams, misnamedTeams, writeBuild } from "../config/build/files.ts";
 import { writeShell } from "./build-shell.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";

@@ -1,9 +1,9 @@
-import type { Compiled } from "../config/compile.ts";
-import { compileTeam } from "../config/compile.ts";
-import type { Diagnostic } from "../config/diagnostics.ts";
-import { formatDiagnostics, maximumShown } from "../config/diagnostics.ts";
+import type { Compiled } from "../config/build/compile.ts";
+import { compileTeam } from "../config/build/compile.ts";
+import type { Diagnostic } from "../config/document/diagnostics.ts";
+import { formatDiagnostics, maximumShown } from "../config/document/diagnostics.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
-import { loadExtensions, readTeamFiles } from "../config/files.ts";
+import { loadExtensions, readTeamFiles } from "../config/build/files.ts";
 import type { Terminal } from "./usage.ts";
 
 /** Compiling a team folder of the disk, and printing what was found. */

@@ -1,10 +1,10 @@
-import type { Explained } from "../config/explain.ts";
-import { explainAgent, explainKinds, explainTeam } from "../config/explain.ts";
-import { effectsTable } from "../config/explain-effects.ts";
+import type { Explained } from "../config/explain/explain.ts";
+import { explainAgent, explainKinds, explainTeam } from "../config/explain/explain.ts";
+import { effectsTable } from "../config/explain/explain-effects.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
 import type { Toolbox } from "../config/known.ts";
-import { suggestion } from "../config/suggest.ts";
+import { suggestion } from "../config/document/suggest.ts";
 import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";

@@ -1,9 +1,9 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hasErrors } from "../config/diagnostics.ts";
-import { readDocument } from "../config/document.ts";
-import { listTeams, teamFolder } from "../config/files.ts";
-import { child, itemsOf, textOf } from "../config/located.ts";
+import { hasErrors } from "../config/document/diagnostics.ts";
+import { readDocument } from "../config/document/document.ts";
+import { listTeams, teamFolder } from "../config/build/files.ts";
+import { child, itemsOf, textOf } from "../config/document/located.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";

@@ -1,4 +1,4 @@
-import { teamNameProblem } from "../config/files.ts";
+import { teamNameProblem } from "../config/build/files.ts";
 import { build } from "./build.ts";
 import { buildShell } from "./build-shell.ts";
 import { explain } from "./explain.ts";

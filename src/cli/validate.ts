@@ -1,5 +1,5 @@
-import { hasErrors } from "../config/diagnostics.ts";
-import { listTeams, misnamedTeams } from "../config/files.ts";
+import { hasErrors } from "../config/document/diagnostics.ts";
+import { listTeams, misnamedTeams } from "../config/build/files.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";

@@ -1,6 +1,6 @@
-import type { Path } from "./diagnostics.ts";
-import type { Located } from "./document.ts";
-import { at, itemsOf, plain, textOf } from "./located.ts";
+import type { Path } from "./document/diagnostics.ts";
+import type { Located } from "./document/document.ts";
+import { at, itemsOf, plain, textOf } from "./document/located.ts";
 
 /**
  * Parts of the team file that this release checks but cannot run yet. Each use that an author wrote is one

@@ -1,8 +1,8 @@
 import type * as z from "zod";
-import type { Effect } from "../agent/effect.ts";
+import type { Effect } from "../agent/definition/effect.ts";
 import type { Tool } from "../tools/define-tool.ts";
-import type { Code, Path, Place } from "./diagnostics.ts";
-import type { Located } from "./document.ts";
+import type { Code, Path, Place } from "./document/diagnostics.ts";
+import type { Located } from "./document/document.ts";
 import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
 

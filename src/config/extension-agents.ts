@@ -1,5 +1,5 @@
-import type { Entry, Located } from "./document.ts";
-import { withEntries } from "./located.ts";
+import type { Entry, Located } from "./document/document.ts";
+import { withEntries } from "./document/located.ts";
 
 /** Agents of a team's extensions (AG-1): they join those of the team file and are checked like them. */
 

@@ -1,17 +1,17 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
-import type { Effect } from "../agent/effect.ts";
-import type { Guard } from "../agent/guard.ts";
+import type { Effect } from "../agent/definition/effect.ts";
+import type { Guard } from "../agent/definition/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
 import type { Tool } from "../tools/define-tool.ts";
 import { thrownText } from "../tools/errors.ts";
-import type { ErrorCode } from "./diagnostics.ts";
-import type { Located } from "./document.ts";
+import type { ErrorCode } from "./document/diagnostics.ts";
+import type { Located } from "./document/document.ts";
 import { readAgents } from "./extension-agents.ts";
 import { guardKinds } from "../guards/index.ts";
-import { guardKeys } from "./agent-schema.ts";
+import { guardKeys } from "./sections/agents.ts";
 import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
 

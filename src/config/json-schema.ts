@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { Located } from "./document.ts";
-import { at, textOf } from "./located.ts";
-import type { Path } from "./diagnostics.ts";
+import type { Located } from "./document/document.ts";
+import { at, textOf } from "./document/located.ts";
+import type { Path } from "./document/diagnostics.ts";
 import { plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 

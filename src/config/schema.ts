@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { budgetsSchema } from "../agent/budget-schema.ts";
-import type { Effect } from "../agent/effect.ts";
-import type { Guard } from "../agent/guard.ts";
-import { limitsSchema, retentionSchema, sessionsSchema } from "../agent/limits-schema.ts";
+import { budgetsSchema } from "./sections/budgets.ts";
+import type { Effect } from "../agent/definition/effect.ts";
+import type { Guard } from "../agent/definition/guard.ts";
+import { limitsSchema, retentionSchema, sessionsSchema } from "./sections/limits.ts";
 import { effectSchemaOf } from "../effects/schema.ts";
 import { modelsSchema } from "../model/schema.ts";
 import { providerSchema } from "../providers/schema.ts";
@@ -17,8 +17,8 @@ import {
   mcpServerSchema,
   permissionsSchema,
 } from "../tools/schema.ts";
-import { agentSchemaOf, defaultsSchemaOf } from "./agent-schema.ts";
-import type { AgentKinds } from "./agent-schema.ts";
+import { agentSchemaOf, defaultsSchemaOf } from "./sections/agents.ts";
+import type { AgentKinds } from "./sections/agents.ts";
 import {
   accessSchema,
   contextSchema,
@@ -30,7 +30,7 @@ import {
   scheduleSchema,
   tasksSchema,
   webhookSchema,
-} from "./operator-schema.ts";
+} from "./sections/operator.ts";
 
 /** Keys of `team.yaml` beside the three lists, each with its defaults. */
 const sectionKeys = (kinds: AgentKinds) => ({

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Json } from "../chat/message.ts";
-import { defineEffect } from "../agent/effect.ts";
-import type { Effect, EffectDefinition } from "../agent/effect.ts";
+import { defineEffect } from "../agent/definition/effect.ts";
+import type { Effect, EffectDefinition } from "../agent/definition/effect.ts";
 
 /** A built-in effect: it has kept its kind and its parameters as types, from which those of the configuration follow. */
 export type BuiltIn<Kind extends string, Params extends z.ZodObject> = Effect & {

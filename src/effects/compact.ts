@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { EffectContext, EffectResult } from "../agent/effect.ts";
+import type { EffectContext, EffectResult } from "../agent/definition/effect.ts";
 import { count, name } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { unknownWindow } from "./compaction/chunks.ts";

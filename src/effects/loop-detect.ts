@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { argsDigest } from "../agent/history.ts";
+import { argsDigest } from "../agent/context/history.ts";
 import type { Message } from "../chat/message.ts";
 import { preview } from "../chat/text.ts";
 import { callsOf } from "../chat/view.ts";

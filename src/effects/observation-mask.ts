@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { EffectContext } from "../agent/effect.ts";
+import type { EffectContext } from "../agent/definition/effect.ts";
 import type { Message, ToolCallPart } from "../chat/message.ts";
 import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";

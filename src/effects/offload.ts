@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isLonger } from "../agent/cut.ts";
-import type { ChatEdit, EffectContext } from "../agent/effect.ts";
+import { isLonger } from "../chat/truncate.ts";
+import type { ChatEdit, EffectContext } from "../agent/definition/effect.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";

@@ -1,4 +1,4 @@
-import type { Effect } from "../agent/effect.ts";
+import type { Effect } from "../agent/definition/effect.ts";
 import { effects } from "./index.ts";
 
 const last = effects.length + 1;

@@ -1,4 +1,4 @@
-import type { ChatEdit, EffectContext } from "../agent/effect.ts";
+import type { ChatEdit, EffectContext } from "../agent/definition/effect.ts";
 import { isBlockPinned } from "../chat/blocks.ts";
 import type { Message, ToolResultPart } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Effect } from "../agent/effect.ts";
+import type { Effect } from "../agent/definition/effect.ts";
 import { effects } from "./index.ts";
 
 /** How an agent's `effects` are written: this follows from the definitions. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { EffectContext, EffectResult } from "../agent/effect.ts";
+import type { EffectContext, EffectResult } from "../agent/definition/effect.ts";
 import { blockStart } from "../chat/blocks.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { CallRecord } from "../agent/effect.ts";
+import type { CallRecord } from "../agent/state/records.ts";
 import { count, fraction } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 

@@ -1,4 +1,4 @@
-import { isLonger } from "../agent/cut.ts";
+import { isLonger } from "../chat/truncate.ts";
 import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
 import { characters } from "../schema.ts";

@@ -1,5 +1,5 @@
 import { fraction } from "../schema.ts";
-import type { EffectContext } from "../agent/effect.ts";
+import type { EffectContext } from "../agent/definition/effect.ts";
 
 /** The parameter of effects that act from a share of the context window on. */
 export const threshold = (value: number) =>

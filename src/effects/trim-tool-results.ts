@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { ChatEdit, EffectContext } from "../agent/effect.ts";
+import type { ChatEdit, EffectContext } from "../agent/definition/effect.ts";
 import { shownTokens } from "../chat/message.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";

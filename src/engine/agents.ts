@@ -1,7 +1,7 @@
-import { missingAgent } from "../agent/agent.ts";
-import type { Agent, RunLimits } from "../agent/agent.ts";
-import type { Standing } from "../agent/standing.ts";
-import type { ClientTool, Session } from "../agent/state.ts";
+import { missingAgent } from "../agent/definition/agent.ts";
+import type { Agent, RunLimits } from "../agent/definition/agent.ts";
+import type { Standing } from "../agent/state/child.ts";
+import type { ClientTool, Session } from "../agent/state/session.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { workspacePath } from "../sandbox/paths.ts";
@@ -12,24 +12,24 @@ import {
   withCallersModel,
   withLendersPaths,
   writablePathsOf,
-} from "./called.ts";
-import { beyondDepth, declared, effectiveTools, hasNone, toolNamesOf } from "./effective-tools.ts";
-import type { Cast } from "./effective-tools.ts";
+} from "./tools/called.ts";
+import { beyondDepth, declared, effectiveTools, hasNone, toolNamesOf } from "./tools/effective-tools.ts";
+import type { Cast } from "./tools/effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
-import { asksForTurns, runBoundsOf } from "./budgets.ts";
-import { ceilingOf, rulesOver } from "./ceiling.ts";
-import type { Ceiling } from "./ceiling.ts";
-import { clientToolsOf } from "./client-tools.ts";
-import { createJudge } from "./judge.ts";
-import { lacksOf } from "./lacks.ts";
-import type { Deployment } from "./lacks.ts";
-import { laneTo, lanesOf } from "./lanes.ts";
-import type { MakeCompleter } from "./lanes.ts";
-import { memoryOf } from "./memory.ts";
+import { asksForTurns, runBoundsOf } from "./models/budgets.ts";
+import { ceilingOf, rulesOver } from "./tools/ceiling.ts";
+import type { Ceiling } from "./tools/ceiling.ts";
+import { clientToolsOf } from "./tools/client-tools.ts";
+import { createJudge } from "./tools/judge.ts";
+import { lacksOf } from "./tools/lacks.ts";
+import type { Deployment } from "./tools/lacks.ts";
+import { lanesOf, laneTo } from "./models/lanes.ts";
+import type { MakeCompleter } from "./models/lanes.ts";
+import { memoryOf } from "./models/memory.ts";
 import { middlewareOf, timeoutsOf } from "./middleware.ts";
 import type { OutputCheck } from "./middleware.ts";
-import { outputProblems } from "./output-check.ts";
+import { outputProblems } from "./models/output-check.ts";
 import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 
 /** Builds running agents from a compiled team; each is made once per isolate and kind of session. */

@@ -1,4 +1,4 @@
-import type { BriefingRules } from "../agent/briefing.ts";
+import type { BriefingRules } from "../agent/definition/memory.ts";
 import type { Team } from "../config/team.ts";
 
 /** What runs are told beforehand; the curated context is whole, whatever the workspace brings along (AG-40). */

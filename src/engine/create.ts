@@ -1,5 +1,5 @@
-import type { Effect } from "../agent/effect.ts";
-import type { Guard } from "../agent/guard.ts";
+import type { Effect } from "../agent/definition/effect.ts";
+import type { Guard } from "../agent/definition/guard.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
@@ -13,27 +13,27 @@ import { createSandbox } from "../sandbox/client.ts";
 import { sandboxId } from "../sandbox/id.ts";
 import type { SkillFiles } from "../sandbox/contract.ts";
 import type { Toolbox } from "../tools/define-tool.ts";
-import type { Egress } from "../tools/egress.ts";
+import type { Egress } from "../tools/egress/egress.ts";
 import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { briefingOf } from "./briefing.ts";
-import { callsOf, declared, effectiveTools, toolNamesOf } from "./effective-tools.ts";
-import { egressOf } from "./egress.ts";
-import { teamBudgetsOf } from "./budgets.ts";
+import { callsOf, declared, effectiveTools, toolNamesOf } from "./tools/effective-tools.ts";
+import { egressOf } from "./secrets/egress.ts";
+import { teamBudgetsOf } from "./models/budgets.ts";
 import type { Engine } from "./engine.ts";
-import { redactorOf } from "./known-secrets.ts";
-import type { MakeCompleter } from "./lanes.ts";
+import { redactorOf } from "./secrets/known-secrets.ts";
+import type { MakeCompleter } from "./models/lanes.ts";
 import type { OutputCheck } from "./middleware.ts";
-import { embedders } from "./memory.ts";
-import { overrideOf, providerOf, windowOf } from "./models.ts";
-import type { OwnHosts } from "./own-hosts.ts";
-import { declaredSecrets, withReach } from "./reach.ts";
-import { withoutSecrets } from "./redacted.ts";
+import { embedders } from "./models/memory.ts";
+import { overrideOf, providerOf, windowOf } from "./models/models.ts";
+import type { OwnHosts } from "./secrets/own-hosts.ts";
+import { declaredSecrets, withReach } from "./tools/reach.ts";
+import { withoutSecrets } from "./secrets/redacted.ts";
 import { rulesOf } from "./rules.ts";
 import { skillFilesOf } from "./skills.ts";
-import { withModels, withSecrets } from "./secrets.ts";
-import type { Bindings } from "./secrets.ts";
+import { withModels, withSecrets } from "./secrets/secrets.ts";
+import type { Bindings } from "./secrets/secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
 

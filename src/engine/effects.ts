@@ -1,5 +1,5 @@
-import type { Agent, Lane } from "../agent/agent.ts";
-import type { BoundEffect, Effect } from "../agent/effect.ts";
+import type { Agent, Lane } from "../agent/definition/agent.ts";
+import type { BoundEffect, Effect } from "../agent/definition/effect.ts";
 import type { Agent as AgentConfig } from "../config/team.ts";
 import { compact } from "../effects/compact.ts";
 import { effects as builtIns } from "../effects/index.ts";

@@ -1,4 +1,4 @@
-import { missingAgent } from "../agent/agent.ts";
+import { missingAgent } from "../agent/definition/agent.ts";
 import type { Json } from "../chat/message.ts";
 import { ceilingOver, unreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
@@ -8,7 +8,7 @@ import { keptMs } from "./access/definitions.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
-import { createOwnHosts } from "./own-hosts.ts";
+import { createOwnHosts } from "./secrets/own-hosts.ts";
 
 /** The engine of the deployed team, and those of the revisions that older sessions pin (CF-32, CF-33). */
 export interface Engines {

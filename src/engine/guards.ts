@@ -1,5 +1,5 @@
-import type { Agent, BoundTool } from "../agent/agent.ts";
-import type { BoundGuard, Guard } from "../agent/guard.ts";
+import type { Agent, BoundTool } from "../agent/definition/agent.ts";
+import type { BoundGuard, Guard } from "../agent/definition/guard.ts";
 import type { Agent as AgentConfig } from "../config/team.ts";
 import { equalReplies } from "../guards/equal-replies.ts";
 import { globMatch } from "../sandbox/glob.ts";

@@ -1,8 +1,7 @@
-import type { Agent, RunLimits } from "../agent/agent.ts";
-import type { Guardrail } from "../agent/guardrail.ts";
-import type { RunLogger } from "../agent/middleware.ts";
+import type { Agent, RunLimits, RunLogger } from "../agent/definition/agent.ts";
+import type { Guardrail } from "../agent/definition/guard.ts";
 import type { Agent as AgentConfig } from "../config/team.ts";
-import { outputProblems } from "./output-check.ts";
+import { outputProblems } from "./models/output-check.ts";
 
 /** Middleware of an agent as configured, first = outermost (AG-37). */
 

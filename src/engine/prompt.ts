@@ -1,5 +1,5 @@
-import { formatCapabilities } from "../agent/capabilities.ts";
-import type { AgentCard } from "../agent/delegation.ts";
+import { formatCapabilities } from "../agent/definition/delegation.ts";
+import type { AgentCard } from "../agent/definition/delegation.ts";
 import { estimateText } from "../chat/tokens.ts";
 import { escapeTags } from "../chat/render.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";

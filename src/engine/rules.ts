@@ -1,13 +1,13 @@
-import type { Rules } from "../agent/commands/command.ts";
-import type { Problem } from "../agent/problem.ts";
+import type { Rules } from "../session/command.ts";
+import type { Problem } from "../session/problems.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
-import type { BoundTool } from "../agent/agent.ts";
-import { clientToolProblem } from "./client-tools.ts";
-import { ceilingProblem } from "./effective-tools.ts";
-import { firstTarget, mediaProblem, modelProblem } from "./models.ts";
-import { schemaProblem } from "../tools/json-schema-check.ts";
-import { unsetSecret } from "./secrets.ts";
-import type { Bindings } from "./secrets.ts";
+import type { BoundTool } from "../agent/definition/agent.ts";
+import { clientToolProblem } from "./tools/client-tools.ts";
+import { ceilingProblem } from "./tools/effective-tools.ts";
+import { firstTarget, mediaProblem, modelProblem } from "./models/models.ts";
+import { schemaProblem } from "../tools/schema/json-schema-check.ts";
+import { unsetSecret } from "./secrets/secrets.ts";
+import type { Bindings } from "./secrets/secrets.ts";
 
 /** What a team's definition says about the commands of its sessions. */
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { CallRecord } from "../agent/effect.ts";
-import { defineGuard } from "../agent/guard.ts";
-import { mostCalls } from "../agent/history.ts";
+import type { CallRecord } from "../agent/state/records.ts";
+import { defineGuard } from "../agent/definition/guard.ts";
+import { mostCalls } from "../agent/context/history.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
 import { keyOf } from "./detectors.ts";
 

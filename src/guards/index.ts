@@ -1,4 +1,4 @@
-import type { Guard } from "../agent/guard.ts";
+import type { Guard } from "../agent/definition/guard.ts";
 import { equalReplies } from "./equal-replies.ts";
 import { toolLoops } from "./tool-loops.ts";
 

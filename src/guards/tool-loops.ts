@@ -1,6 +1,6 @@
-import type { CallRecord } from "../agent/effect.ts";
-import { defineGuard } from "../agent/guard.ts";
-import type { GuardFacts, JudgedCall, Loop, Verdict } from "../agent/guard.ts";
+import type { CallRecord } from "../agent/state/records.ts";
+import { defineGuard } from "../agent/definition/guard.ts";
+import type { GuardFacts, JudgedCall, Loop, Verdict } from "../agent/definition/guard.ts";
 import { isForgotten, nextPoll } from "./backoff.ts";
 import { continued, counted, keptOf, lengthOf } from "./counts.ts";
 import { findings, isSame, keyOf, repeatsOf, worstOf } from "./detectors.ts";

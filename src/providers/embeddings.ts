@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { classify } from "../model/classify.ts";
 import { ModelError } from "../model/error.ts";
-import type { Egress } from "../tools/egress.ts";
+import type { Egress } from "../tools/egress/egress.ts";
 import { endpoint } from "./address.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";

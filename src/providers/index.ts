@@ -1,7 +1,7 @@
 import type { ModelOverride } from "../model/schema.ts";
 import type { Completer } from "../model/completer.ts";
-import { createScriptedCompleter } from "../model/scripted.ts";
-import type { Egress } from "../tools/egress.ts";
+import { createScriptedCompleter } from "../model/scripted/scripted.ts";
+import type { Egress } from "../tools/egress/egress.ts";
 import { anthropic } from "./anthropic.ts";
 import { gemini } from "./gemini.ts";
 import { grok } from "./grok.ts";

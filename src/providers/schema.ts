@@ -8,7 +8,7 @@ import {
   samplingKeys,
   timeoutsSchema,
 } from "../model/schema.ts";
-import { scriptSchema } from "../model/script-schema.ts";
+import { scriptSchema } from "../model/scripted/schema.ts";
 import { count, duration, mapOf, name, text } from "../schema.ts";
 
 /** Kinds that the product itself knows (CF-11), in the order of the documentation. */

@@ -1,7 +1,7 @@
 import type { Json } from "../chat/message.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
 import { thrownError, toolError } from "./errors.ts";
-import { schemaMisfits } from "./json-schema.ts";
+import { schemaMisfits } from "./schema/json-schema.ts";
 
 /** Strict reading of a call's arguments: never guessed, never repaired (TB-2). */
 

@@ -1,4 +1,4 @@
-import type { Egress } from "./egress.ts";
+import type { Egress } from "./egress/egress.ts";
 
 /** What a tool reaches outside its session (TB-1, TB-37): secrets by reference, and the hosts that it declares. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { allScopes } from "../../src/agent/rpc.ts";
-import type { Scope } from "../../src/agent/rpc.ts";
+import { allScopes } from "../../src/session/rpc.ts";
+import type { Scope } from "../../src/session/rpc.ts";
 import type { Route } from "../../src/api/route.ts";
 import { routes } from "../../src/api/routes.ts";
 import { mintToken } from "../../src/engine/access/browser-tokens.ts";

@@ -1,8 +1,8 @@
-import { allScopes } from "../../src/agent/rpc.ts";
-import type { Principal, SessionCall, SessionReply } from "../../src/agent/rpc.ts";
+import { allScopes } from "../../src/session/rpc.ts";
+import type { Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
-import { accessSchema, observabilitySchema } from "../../src/config/operator-schema.ts";
+import { accessSchema, observabilitySchema } from "../../src/config/sections/operator.ts";
 import type { Agent, Team } from "../../src/config/team.ts";
 import { authenticate } from "../../src/engine/access/authenticate.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { allScopes } from "../../src/agent/rpc.ts";
-import type { SessionCall } from "../../src/agent/rpc.ts";
-import { problemKinds } from "../../src/agent/problem-body.ts";
+import { allScopes } from "../../src/session/rpc.ts";
+import type { SessionCall } from "../../src/session/rpc.ts";
+import { problemKinds } from "../../src/session/problems.ts";
 import { derivedSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
 import { writeNote } from "../../src/engine/access/notes.ts";
 import { accepted, anId, operator, problemOf, setUp } from "./harness.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SessionCall, SessionReply } from "../../src/agent/rpc.ts";
+import type { SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import { objectName } from "../../src/engine/access/names.ts";
 import { accepted, anId, setUp } from "./harness.ts";
 import { event, socketDouble } from "./socket-double.ts";

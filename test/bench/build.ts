@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { compileTeam } from "../../src/config/compile.ts";
-import { buildFiles } from "../../src/config/emit.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
+import { buildFiles } from "../../src/config/build/emit.ts";
 import { root, runWrangler } from "./server.ts";
 import * as extensions from "./team/extensions.ts";
 

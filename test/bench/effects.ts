@@ -1,8 +1,9 @@
 import { performance } from "node:perf_hooks";
-import { draftOf } from "../../src/agent/draft.ts";
-import type { Moment } from "../../src/agent/draft.ts";
-import { afterEffects, beforeEffects } from "../../src/agent/effects.ts";
-import type { Run, Session } from "../../src/agent/state.ts";
+import { draftOf } from "../../src/agent/transaction/draft.ts";
+import type { Moment } from "../../src/agent/transaction/draft.ts";
+import { afterEffects, beforeEffects } from "../../src/agent/hooks/effects.ts";
+import type { Run } from "../../src/agent/state/run.ts";
+import type { Session } from "../../src/agent/state/session.ts";
 import { estimateText } from "../../src/chat/tokens.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";

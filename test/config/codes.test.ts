@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { errorCodes, severityOf, warningCodes } from "../../src/config/diagnostics.ts";
+import { errorCodes, severityOf, warningCodes } from "../../src/config/document/diagnostics.ts";
 import { fixtures } from "./fixtures.ts";
 import { complaints, compile } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { explainAgent, explainTeam } from "../../src/config/explain.ts";
-import type { Explained } from "../../src/config/explain.ts";
+import { explainAgent, explainTeam } from "../../src/config/explain/explain.ts";
+import type { Explained } from "../../src/config/explain/explain.ts";
 import { plainTeamSchemas } from "../../src/config/schema.ts";
 import { compile } from "./support.ts";
 

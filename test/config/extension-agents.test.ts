@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { explainAgent } from "../../src/config/explain.ts";
+import { explainAgent } from "../../src/config/explain/explain.ts";
 import { compile, team } from "./support.ts";
 
 /** Agents of extensions.ts join those of the team file (AG-1). */

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { ErrorCode, WarningCode } from "../../src/config/diagnostics.ts";
-import type { CompileOptions } from "../../src/config/compile.ts";
+import type { ErrorCode, WarningCode } from "../../src/config/document/diagnostics.ts";
+import type { CompileOptions } from "../../src/config/build/compile.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Files } from "./support.ts";
 import { team } from "./support.ts";

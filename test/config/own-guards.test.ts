@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineGuard } from "../../src/agent/guard.ts";
-import { buildFiles } from "../../src/config/emit.ts";
+import { defineGuard } from "../../src/agent/definition/guard.ts";
+import { buildFiles } from "../../src/config/build/emit.ts";
 import { complaints, compile, team } from "./support.ts";
 
 const quiet = defineGuard({

@@ -3,12 +3,12 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { readDocument } from "../../src/config/document.ts";
-import { shapeIssues } from "../../src/config/issues.ts";
-import { plain } from "../../src/config/located.ts";
-import { formatDiagnostics } from "../../src/config/diagnostics.ts";
-import { buildFiles, productSchema } from "../../src/config/emit.ts";
-import { explainAgent } from "../../src/config/explain.ts";
+import { readDocument } from "../../src/config/document/document.ts";
+import { shapeIssues } from "../../src/config/document/issues.ts";
+import { plain } from "../../src/config/document/located.ts";
+import { formatDiagnostics } from "../../src/config/document/diagnostics.ts";
+import { buildFiles, productSchema } from "../../src/config/build/emit.ts";
+import { explainAgent } from "../../src/config/explain/explain.ts";
 import { teamJsonSchema } from "../../src/config/json-schema.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 import {
@@ -16,9 +16,9 @@ import {
   missingReference,
   referencesIn,
   resolveReferences,
-} from "../../src/config/references.ts";
+} from "../../src/config/document/references.ts";
 import { definitionOf, revisionOf, withDefinition } from "../../src/config/revision.ts";
-import { suggestion } from "../../src/config/suggest.ts";
+import { suggestion } from "../../src/config/document/suggest.ts";
 import { judgeWindow, resolveWindow } from "../../src/config/window.ts";
 import { nearest } from "../../src/tools/suggest.ts";
 import type { WindowQuestion } from "../../src/config/window.ts";

@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unavailable } from "../../src/config/availability.ts";
-import { productSchema } from "../../src/config/emit.ts";
+import { productSchema } from "../../src/config/build/emit.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
-import { referencePage } from "../../src/config/reference.ts";
+import { referencePage } from "../../src/config/explain/reference.ts";
 
 const schema = (): JsonSchema => JSON.parse(productSchema()) as JsonSchema;
 
 test("CF-36: the reference page is the one of the schema (vitest -u writes it anew)", async () => {
-  await expect(referencePage(schema())).toMatchFileSnapshot("../../src/config/reference.md");
+  await expect(referencePage(schema())).toMatchFileSnapshot("../../config/reference.md");
 });
 
 const keysIn = (schema: unknown): string[] => {
@@ -48,6 +48,6 @@ test("CF-36: the page says of every key that a build refuses that this release l
 
 test("CF-36: the README links the page", () => {
   expect(readFileSync(join(import.meta.dirname, "../../README.md"), "utf8")).toContain(
-    "(src/config/reference.md)",
+    "(config/reference.md)",
   );
 });

@@ -6,9 +6,9 @@ import type { ToolDefinition } from "../../src/tools/define-tool.ts";
 import type { ExtensionModule } from "../../src/config/extensions.ts";
 import { callGuarded, deletes, guardedTeam, reads, secret, writes } from "../support/guarded.ts";
 import type { Args } from "../support/guarded.ts";
-import { compileTeam } from "../../src/config/compile.ts";
-import { formatDiagnostic } from "../../src/config/diagnostics.ts";
-import { listTeams, loadExtensions, readTeamFiles } from "../../src/config/files.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
+import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
+import { listTeams, loadExtensions, readTeamFiles } from "../../src/config/build/files.ts";
 import { blocks } from "../support/readme.ts";
 import { compile } from "./support.ts";
 

@@ -3,10 +3,10 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
-import { compileTeam } from "../../src/config/compile.ts";
-import { readDocument } from "../../src/config/document.ts";
-import { plain } from "../../src/config/located.ts";
-import { suggester } from "../../src/config/suggest.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
+import { readDocument } from "../../src/config/document/document.ts";
+import { plain } from "../../src/config/document/located.ts";
+import { suggester } from "../../src/config/document/suggest.ts";
 import { complaints, compile, team } from "./support.ts";
 
 const root = resolve(import.meta.dirname, "../..");

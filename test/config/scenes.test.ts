@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DataOf, EventType, StoredEvent } from "../../src/agent/events.ts";
+import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";

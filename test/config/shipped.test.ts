@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { emptySession } from "../../src/agent/commands/session.ts";
-import { compileTeam } from "../../src/config/compile.ts";
+import { emptySession } from "../../src/session/operations/session.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
 import type { Agent, Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";

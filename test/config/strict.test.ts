@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Json } from "../../src/chat/message.ts";
-import { fitsStrict } from "../../src/tools/strict-schema.ts";
+import { fitsStrict } from "../../src/tools/schema/strict-schema.ts";
 import { compile, team } from "./support.ts";
 
 const object = (properties: object, more: object = {}): Json =>

@@ -1,6 +1,6 @@
-import type { CompileOptions, Compiled } from "../../src/config/compile.ts";
-import { compileTeam } from "../../src/config/compile.ts";
-import { formatDiagnostic } from "../../src/config/diagnostics.ts";
+import type { Compiled, CompileOptions } from "../../src/config/build/compile.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
+import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
 
 /** A team folder as files by path. */
 export type Files = Readonly<Record<string, string | Uint8Array>>;

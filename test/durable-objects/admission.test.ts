@@ -2,8 +2,8 @@ import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { teamObjectName } from "../../src/engine/access/names.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
-import { letGo } from "../support/worker-probe.ts";
-import { api, create } from "../support/worker-session.ts";
+import { letGo } from "../support/worker/probe.ts";
+import { api, create } from "../support/worker/session.ts";
 
 /** Runs of a tenant, counted by its team (RE-3). */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { brokenInvariants } from "../support/worker-invariants.ts";
-import { executionsOf } from "../support/worker-probe.ts";
-import { create } from "../support/worker-session.ts";
+import { brokenInvariants } from "../support/worker/invariants.ts";
+import { executionsOf } from "../support/worker/probe.ts";
+import { create } from "../support/worker/session.ts";
 
 /** Runs longer than one alarm may live: here an alarm lives 15 ms instead of ten minutes. */
 

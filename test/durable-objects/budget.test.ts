@@ -2,8 +2,8 @@ import { exports } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { teamObjectName } from "../../src/engine/access/names.ts";
-import { api, create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { api, create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Budgets over HTTP, and the tenant's day in the real TeamObject (AP-41, RE-4). */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Children in workerd: threads of the session's own object, through aborts and evictions, over the router. */
 

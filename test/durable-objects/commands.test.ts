@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { line, untilRunning } from "../support/worker-sandbox.ts";
-import { create } from "../support/worker-session.ts";
+import { line, untilRunning } from "../support/worker/sandbox.ts";
+import { create } from "../support/worker/session.ts";
 
 test("RE-C26 RE-P8 TB-29: a command whose kill got lost with the object, after the cancel was acknowledged, is ended by the next one", async () => {
   const session = await create("sleeper", "Go");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { compileTeam } from "../../src/config/compile.ts";
-import { formatDiagnostic } from "../../src/config/diagnostics.ts";
-import { resolveReferences } from "../../src/config/references.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
+import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
+import { resolveReferences } from "../../src/config/document/references.ts";
 
 const yaml = `
 providers:

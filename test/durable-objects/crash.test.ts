@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { executionsOf } from "../support/worker-probe.ts";
-import { moments, newTally, notQuiet, playPoints, report } from "../support/worker-matrix.ts";
-import type { Scenario } from "../support/worker-matrix.ts";
-import type { Session } from "../support/worker-session.ts";
+import { executionsOf } from "../support/worker/probe.ts";
+import { moments, newTally, notQuiet, playPoints, report } from "../support/worker/matrix.ts";
+import type { Scenario } from "../support/worker/matrix.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Sessions struck from outside, at moments that a client sees, and then left alone: only their alarm can finish them. */
 

@@ -5,7 +5,7 @@ import { teamObjectName } from "../../src/engine/access/names.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { revisionOf } from "../../src/config/revision.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
-import { create } from "../support/worker-session.ts";
+import { create } from "../support/worker/session.ts";
 
 const team = (): DurableObjectStub & TeamDirectory => {
   const { TeamObject } = exports as unknown as {

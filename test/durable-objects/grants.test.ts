@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { api, create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { api, create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 const askOf = async (session: Session): Promise<string | undefined> => {
   const { body } = await session.call("GET", "/asks?status=open");

@@ -1,7 +1,7 @@
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { ProviderGate } from "../../durable-objects/provider-gate.ts";
-import { api, create } from "../support/worker-session.ts";
+import { api, create } from "../support/worker/session.ts";
 
 const gateOf = (provider: string): DurableObjectStub<ProviderGate> => {
   const { ProviderGate: namespace } = exports as unknown as {

@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
-import { createHellos } from "../../durable-objects/hellos.ts";
-import { create, request } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { createHellos } from "../../durable-objects/sockets/hellos.ts";
+import { create, request } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Sockets that do not say hello, and those that say it twice (AP-25). */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createIndexReport } from "../../durable-objects/index-report.ts";
-import type { Session } from "../../src/agent/state.ts";
+import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
+import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 
 /** What a report reads of a session. */

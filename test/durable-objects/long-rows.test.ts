@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { executionsOf } from "../support/worker-probe.ts";
-import { create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { executionsOf } from "../support/worker/probe.ts";
+import { create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Values that are longer than a row of the platform may be (DESIGN 6); workerd itself would take them. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { api, create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { api, create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Memory in workerd: the team's own tables and their index of words, over several sessions and the router (AG-41). */
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { create, request } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { create, request } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Lists and snapshots of long values, at their real sizes: no answer grows with what it is asked of (AP-7, AP-8, AP-24). */
 

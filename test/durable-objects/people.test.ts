@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "vitest";
-import { executionsOf, letGo } from "../support/worker-probe.ts";
-import { insist, moments, newTally, notQuiet, playPoints, range, report } from "../support/worker-matrix.ts";
-import type { Moment, Scenario } from "../support/worker-matrix.ts";
-import type { Session } from "../support/worker-session.ts";
+import { executionsOf, letGo } from "../support/worker/probe.ts";
+import { insist, moments, newTally, notQuiet, playPoints, range, report } from "../support/worker/matrix.ts";
+import type { Moment, Scenario } from "../support/worker/matrix.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Crashes around what people do: answers, approvals, steers, queued inputs, cancels (RE §2, C15 to C17, C25, C28). */
 

@@ -2,9 +2,9 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { teamObjectName } from "../../src/engine/access/names.ts";
-import { api, create, sessionOf } from "../support/worker-session.ts";
-import type { Answer, Session } from "../support/worker-session.ts";
-import { line } from "../support/worker-sandbox.ts";
+import { api, create, sessionOf } from "../support/worker/session.ts";
+import type { Answer, Session } from "../support/worker/session.ts";
+import { line } from "../support/worker/sandbox.ts";
 
 /** What a session leaves in its sandbox goes with it. */
 

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { api, create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { api, create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Sessions that rested for as long as they are kept (`retention`). */
 

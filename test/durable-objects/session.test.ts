@@ -1,12 +1,12 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { createMeter } from "../../durable-objects/archive.ts";
+import { createMeter } from "../../durable-objects/rows/archive.ts";
 import { teamObjectName } from "../../src/engine/access/names.ts";
-import { brokenInvariants } from "../support/worker-invariants.ts";
-import { executionsOf, letGo } from "../support/worker-probe.ts";
-import { api, create, request, sessionOf } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { brokenInvariants } from "../support/worker/invariants.ts";
+import { executionsOf, letGo } from "../support/worker/probe.ts";
+import { api, create, request, sessionOf } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** What a session owes its callers and its platform: one effect per key, silence at rest, no loss over failing storage. */
 

@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { createConnections } from "../../durable-objects/connections.ts";
-import { api, create, request, sessionOf } from "../support/worker-session.ts";
-import type { Sent, Session } from "../support/worker-session.ts";
+import { createConnections } from "../../durable-objects/sockets/connections.ts";
+import { api, create, request, sessionOf } from "../support/worker/session.ts";
+import type { Sent, Session } from "../support/worker/session.ts";
 
 /** Limits of a session's sockets: slow readers, floods, credentials that end (AP-13, AP-25, AP-26, RE-V9, RE-V10). */
 

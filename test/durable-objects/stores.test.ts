@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { api, create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { api, create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** Shared stores in workerd: rows of the session, notes of the tenant in the team's object, over the router. */
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { StoredEvent } from "../../src/agent/events.ts";
-import { finalTexts } from "../support/worker-watch.ts";
-import type { Watch } from "../support/worker-watch.ts";
-import { api, create, request } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import type { StoredEvent } from "../../src/agent/state/events.ts";
+import { finalTexts } from "../support/worker/watch.ts";
+import type { Watch } from "../support/worker/watch.ts";
+import { api, create, request } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** The stream of a session as clients live through it (RE §5), over WebSocket, SSE and GET. */
 

@@ -1,8 +1,8 @@
 import { exports } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
-import { allScopes } from "../../src/agent/rpc.ts";
-import type { Principal, SessionSummary } from "../../src/agent/rpc.ts";
+import { allScopes } from "../../src/session/rpc.ts";
+import type { Principal, SessionSummary } from "../../src/session/rpc.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 
 /** TeamObject in workerd: what its tables do on the real storage, and that they survive it. */

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createTimers } from "../../durable-objects/timers.ts";
+import { createTimers } from "../../durable-objects/alarms/timers.ts";
 
 /** Timers of the platform that were set and not cleared, counted while `work` runs. */
 const counted = async (work: (live: () => number) => Promise<void>): Promise<void> => {

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { allScopes } from "../../src/agent/rpc.ts";
-import type { Principal } from "../../src/agent/rpc.ts";
+import { allScopes } from "../../src/session/rpc.ts";
+import type { Principal } from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import type { Team } from "../../src/config/team.ts";

@@ -1,8 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { brokenInvariants } from "../support/worker-invariants.ts";
-import { create } from "../support/worker-session.ts";
-import type { Session } from "../support/worker-session.ts";
+import { brokenInvariants } from "../support/worker/invariants.ts";
+import { create } from "../support/worker/session.ts";
+import type { Session } from "../support/worker/session.ts";
 
 /** A session that waits costs nothing: no timer, no request, no alarm but the deadline, and it leaves the memory. */
 

@@ -5,8 +5,8 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { environment } from "../../src/cli/new-team.ts";
-import { listTeams, readTeamFiles } from "../../src/config/files.ts";
-import { compileTeam } from "../../src/config/compile.ts";
+import { listTeams, readTeamFiles } from "../../src/config/build/files.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
 import { root, runWrangler } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { DataOf, EventType, StoredEvent } from "../../src/agent/events.ts";
+import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
 import type { Usage } from "../../src/model/completer.ts";
 import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api, Watcher } from "../support/api-client.ts";

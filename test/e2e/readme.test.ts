@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { compileTeam } from "../../src/config/compile.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
 import { freePort, root, runCommand, startGroup, until } from "../support/dev-server.ts";
 import type { Group } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";

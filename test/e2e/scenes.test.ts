@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { DataOf, EventType, StoredEvent } from "../../src/agent/events.ts";
-import type { RunResult } from "../../src/agent/run-result.ts";
+import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
+import type { RunResult } from "../../src/agent/state/run.ts";
 import { createApi, watchSession } from "../support/api-client.ts";
 import type { Api, Watcher } from "../support/api-client.ts";
 import { buildTestTeam } from "../support/built-team.ts";

@@ -3,7 +3,7 @@ import { effectKinds } from "../../src/effects/schema.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { dataOf, ends, lastResult, results, textsOf } from "../agent/play.ts";
+import { dataOf, ends, lastResult, results, textsOf } from "../agent/loop/play.ts";
 import { many } from "./context.ts";
 import { done, ranOn, use, wired } from "./wire.ts";
 import type { Turn, WireOptions, Wired } from "./wire.ts";

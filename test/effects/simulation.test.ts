@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { effectStageOf, playSchedule } from "../agent/schedule.ts";
+import { effectStageOf, playSchedule } from "../session/schedule.ts";
 
 const stages = 50;
 

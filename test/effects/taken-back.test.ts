@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { defineEffect } from "../../src/agent/effect.ts";
-import { dataOf, ends, play, textsOf } from "../agent/play.ts";
-import type { Play, PlayOptions } from "../agent/play.ts";
+import { defineEffect } from "../../src/agent/definition/effect.ts";
+import { dataOf, ends, play, textsOf } from "../agent/loop/play.ts";
+import type { Play, PlayOptions } from "../agent/loop/play.ts";
 
 /** EF-8: what left the chat since the last call is no part of the next request, whoever took it out. */
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Effect } from "../../src/agent/effect.ts";
+import type { Effect } from "../../src/agent/definition/effect.ts";
 import type { Bench } from "../support/bench.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import type { Speech } from "../support/fake-provider-reply.ts";

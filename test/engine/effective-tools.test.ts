@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callsOf, effectiveTools, withinCeiling } from "../../src/engine/effective-tools.ts";
-import type { Standing } from "../../src/agent/standing.ts";
+import { callsOf, effectiveTools, withinCeiling } from "../../src/engine/tools/effective-tools.ts";
+import type { Standing } from "../../src/agent/state/child.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineEffect } from "../../src/agent/effect.ts";
-import type { Effect, EffectResult } from "../../src/agent/effect.ts";
+import { defineEffect } from "../../src/agent/definition/effect.ts";
+import type { Effect, EffectResult } from "../../src/agent/definition/effect.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { createEngines } from "../../src/engine/engines.ts";
 import { many } from "../effects/context.ts";
-import { dataOf, ends, lastResult, textsOf } from "../agent/play.ts";
+import { dataOf, ends, lastResult, textsOf } from "../agent/loop/play.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
 import { createProbe } from "../support/probe.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createGrants, tellingGrants } from "../../durable-objects/grants.ts";
-import { grantLifeMs } from "../../src/agent/grants.ts";
-import type { Session } from "../../src/agent/state.ts";
+import { grantLifeMs } from "../../src/agent/calls/judge.ts";
+import type { Session } from "../../src/agent/state/session.ts";
 import { listGrants, revokeGrant } from "../../src/engine/access/grants.ts";
 import type { ShownGrant } from "../../src/engine/access/grants.ts";
 import type { Tables } from "../../src/engine/access/database.ts";

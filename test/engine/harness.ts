@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Part } from "../../src/chat/message.ts";
-import type { Problem } from "../../src/agent/problem.ts";
-import type { Operation } from "../../src/agent/rpc.ts";
+import type { Problem } from "../../src/session/problems.ts";
+import type { Operation } from "../../src/session/rpc.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";

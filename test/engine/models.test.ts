@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resolveModel } from "../../src/engine/models.ts";
+import { resolveModel } from "../../src/engine/models/models.ts";
 import { createProbe } from "../support/probe.ts";
 import { teamOf } from "../support/teams.ts";
 import { benchOf, eventsOf, lastEvent, lastText, refused, say } from "./harness.ts";

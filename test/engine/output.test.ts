@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
-import { outputProblems } from "../../src/engine/output-check.ts";
-import { schemaProblem } from "../../src/tools/json-schema-check.ts";
+import { outputProblems } from "../../src/engine/models/output-check.ts";
+import { schemaProblem } from "../../src/tools/schema/json-schema-check.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { scripted } from "../support/scripts.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { engineOf } from "../../durable-objects/team-parts.ts";
-import type { Session } from "../../src/agent/state.ts";
+import type { Session } from "../../src/agent/state/session.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import { createEngines } from "../../src/engine/engines.ts";
 import type { Engine } from "../../src/engine/engine.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Ask } from "../../src/agent/events.ts";
-import type { Grant } from "../../src/agent/state.ts";
+import type { Ask } from "../../src/agent/state/ask.ts";
+import type { Grant } from "../../src/agent/state/session.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { engineOf } from "../support/teams.ts";

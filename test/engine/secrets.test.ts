@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createEngine } from "../../src/engine/create.ts";
-import { redactorOf } from "../../src/engine/known-secrets.ts";
+import { redactorOf } from "../../src/engine/secrets/known-secrets.ts";
 import { openBench } from "../support/bench.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";

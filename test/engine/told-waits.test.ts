@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StoredEvent } from "../../src/agent/events.ts";
+import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { openBench } from "../support/bench.ts";
 import { engineOf } from "../support/teams.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { ends, lastResult, play, results, run } from "../agent/play.ts";
+import { ends, lastResult, play, results, run } from "../agent/loop/play.ts";
 import { calls, changing, denied, done, loops, same, saying, script, times } from "./support.ts";
 
 const after = (threshold: number, more = ""): string =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineGuard } from "../../src/agent/guard.ts";
-import type { Guard, GuardDefinition, JudgedCall } from "../../src/agent/guard.ts";
+import { defineGuard } from "../../src/agent/definition/guard.ts";
+import type { Guard, GuardDefinition, JudgedCall } from "../../src/agent/definition/guard.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { PowerCut, openBench } from "../support/bench.ts";
@@ -11,7 +11,7 @@ import { createProbe } from "../support/probe.ts";
 import type { Probe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
 import { engineOf, engineOptions } from "../support/teams.ts";
-import { dataOf, ends, lastResult, results } from "../agent/play.ts";
+import { dataOf, ends, lastResult, results } from "../agent/loop/play.ts";
 import { calls, done, loops, script, times } from "./support.ts";
 
 type State = { readonly calls: number };

@@ -3,7 +3,7 @@ import { isForgotten, nextPoll } from "../../src/guards/backoff.ts";
 import type { Bench } from "../support/bench.ts";
 import { PowerCut } from "../support/bench.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { dataOf, ends, headOf, play, results, typesAfter } from "../agent/play.ts";
+import { dataOf, ends, headOf, play, results, typesAfter } from "../agent/loop/play.ts";
 import { calls, done, fromAgent, loops, same, saying, script, times } from "./support.ts";
 
 /** Lets time pass until nothing waits any more; gives the seconds that each poll was held back. */

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { inputAccepted } from "../../src/agent/inputs.ts";
-import { runStarted } from "../../src/agent/runs.ts";
-import type { Input } from "../../src/agent/state.ts";
+import { inputAccepted } from "../../src/agent/inputs/inputs.ts";
+import { runStarted } from "../../src/agent/run/runs.ts";
+import type { Input } from "../../src/agent/state/input.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool, ToolDefinition } from "../../src/tools/define-tool.ts";
 import type { Bench } from "../support/bench.ts";
-import { dataOf, results } from "../agent/play.ts";
+import { dataOf, results } from "../agent/loop/play.ts";
 
 /** Scripts and tools for tests of guards. */
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { compacted } from "../../src/agent/guard-state.ts";
+import { compacted } from "../../src/agent/calls/after-guards.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { scripted } from "../support/scripts.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { dataOf, ends, lastResult, play, results, run } from "../agent/play.ts";
+import { dataOf, ends, lastResult, play, results, run } from "../agent/loop/play.ts";
 import {
   calls,
   changing,

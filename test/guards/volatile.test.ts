@@ -5,7 +5,7 @@ import { crew, delegate, mission, replies, said, spawn, task } from "../support/
 import { scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
 import { workspaceWith } from "../support/workspace.ts";
-import { ends } from "../agent/play.ts";
+import { ends } from "../agent/loop/play.ts";
 import { script } from "./support.ts";
 
 /** Built-in tools whose output names something new each time: equal calls are a loop all the same (EF-31). */

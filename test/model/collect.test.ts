@@ -5,7 +5,7 @@ import { callIds } from "../../src/model/call-ids.ts";
 import { collect } from "../../src/model/collect.ts";
 import type { ItemDelta, ModelEvent } from "../../src/model/completer.ts";
 import { modelError } from "../../src/model/failure.ts";
-import { noUsage } from "../../src/agent/usage.ts";
+import { noUsage } from "../../src/agent/state/usage.ts";
 import { utf8Length } from "../../src/chat/tokens.ts";
 import {
   call,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Message, Part } from "../../src/chat/message.ts";
 import type { Completion, ItemDelta, ModelRequest } from "../../src/model/completer.ts";
-import { checkScript } from "../../src/model/script-check.ts";
-import { scriptSchema } from "../../src/model/script-schema.ts";
-import { createScriptedCompleter } from "../../src/model/scripted.ts";
-import type { ScriptedOptions } from "../../src/model/scripted.ts";
+import { checkScript } from "../../src/model/scripted/check.ts";
+import { scriptSchema } from "../../src/model/scripted/schema.ts";
+import { createScriptedCompleter } from "../../src/model/scripted/scripted.ts";
+import type { ScriptedOptions } from "../../src/model/scripted/scripted.ts";
 import { failureOf, replay, request, userMessage } from "./helpers.ts";
 
 const completer = (script: object, options: Partial<ScriptedOptions> = {}) =>

@@ -3,7 +3,7 @@ import type { Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import type { Capabilities } from "../../src/model/schema.ts";
-import { buildAnthropic } from "../../src/protocols/anthropic-request.ts";
+import { buildAnthropic } from "../../src/protocols/anthropic/request.ts";
 import { anthropic } from "../../src/providers/anthropic.ts";
 import { checkBody, signatureFor } from "../support/fake-provider-check.ts";
 import { configOf, message, models, requestOf, result } from "../support/fake-provider-client.ts";

@@ -3,7 +3,7 @@ import type { Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import type { Capabilities } from "../../src/model/schema.ts";
-import { buildOpenAi } from "../../src/protocols/openai-request.ts";
+import { buildOpenAi } from "../../src/protocols/openai/request.ts";
 import { wireName } from "../../src/protocols/tool-names.ts";
 import { profiles } from "../../src/providers/index.ts";
 import { checkBody } from "../support/fake-provider-check.ts";

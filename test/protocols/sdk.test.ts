@@ -1,8 +1,8 @@
 import { Anthropic } from "@anthropic-ai/sdk";
 import { OpenAI } from "openai";
 import { expect, test } from "vitest";
-import { anthropicMessages } from "../../src/protocols/anthropic-messages.ts";
-import { openAiChat } from "../../src/protocols/openai-chat.ts";
+import { anthropicMessages } from "../../src/protocols/anthropic/messages.ts";
+import { openAiChat } from "../../src/protocols/openai/chat.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";
 
 interface Sent {

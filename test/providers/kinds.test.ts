@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Message } from "../../src/chat/message.ts";
 import { endpoint } from "../../src/providers/address.ts";
 import { createCompleter, profiles } from "../../src/providers/index.ts";
-import { createEgress } from "../../src/tools/egress.ts";
+import { createEgress } from "../../src/tools/egress/egress.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider, FakeReply } from "../support/fake-provider.ts";
 import { signatureFor } from "../support/fake-provider-check.ts";

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import type { Database, SqlValue } from "../../src/sandbox/worker/database.ts";
+import type { Database, SqlValue } from "../../src/sandbox/worker/files/database.ts";
 import { createWorkspace, type WorkspaceServer } from "../../src/sandbox/worker/workspace.ts";
 
 /** A workspace in this process, over SQLite in memory, for tests in plain Node. */

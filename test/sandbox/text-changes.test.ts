@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
-import { createOutputLog } from "../../src/sandbox/worker/output-log.ts";
-import { applyHunks, parsePatch } from "../../src/sandbox/worker/patch-text.ts";
-import { linesOf, unifiedDiff } from "../../src/sandbox/worker/unified-diff.ts";
+import { createOutputLog } from "../../src/sandbox/worker/shell/output-log.ts";
+import { applyHunks, parsePatch } from "../../src/sandbox/worker/files/patch-text.ts";
+import { linesOf, unifiedDiff } from "../../src/sandbox/worker/files/unified-diff.ts";
 
 const line = fc.constantFrom("a", "b", "c", "", "long line", "é");
 const fileText = fc

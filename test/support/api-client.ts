@@ -1,4 +1,4 @@
-import type { StoredEvent } from "../../src/agent/events.ts";
+import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { until } from "./dev-server.ts";
 
 /** A plain client of the API for tests: nothing is retried, everything that came is kept. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compileFolder } from "../../src/cli/compile.ts";
-import { buildFiles } from "../../src/config/emit.ts";
+import { buildFiles } from "../../src/config/build/emit.ts";
 import { root, runWrangler } from "./dev-server.ts";
 
 /** A team as the bundles that would be deployed: its Worker and the sandbox's, ready for `wrangler dev`. */

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { StoredEvent } from "../../src/agent/events.ts";
+import type { StoredEvent } from "../../src/agent/state/events.ts";
 import type { Frame, Watcher } from "./api-client.ts";
 import type { Arrival } from "./stage.ts";
 

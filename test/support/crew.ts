@@ -5,8 +5,8 @@ import type { Probe } from "./probe.ts";
 import { indent } from "./scripts.ts";
 import { engineOf } from "./teams.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
-import type { ChildItem } from "../../src/agent/child.ts";
-import type { DataOf, EventType, StoredEvent } from "../../src/agent/events.ts";
+import type { ChildItem } from "../../src/agent/state/child.ts";
+import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 
 /** Teams of several agents from YAML, each with a script of its own: the n-th call of a thread gets its agent's n-th reply. */

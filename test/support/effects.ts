@@ -1,5 +1,5 @@
-import type { Agent } from "../../src/agent/agent.ts";
-import type { BoundEffect, Effect } from "../../src/agent/effect.ts";
+import type { Agent } from "../../src/agent/definition/agent.ts";
+import type { BoundEffect, Effect } from "../../src/agent/definition/effect.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 
 /** Effects of a test's own, put into every agent of an engine. */

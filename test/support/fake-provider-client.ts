@@ -1,4 +1,4 @@
-import { createEgress } from "../../src/tools/egress.ts";
+import { createEgress } from "../../src/tools/egress/egress.ts";
 import { createCompleter } from "../../src/providers/index.ts";
 import type { CompleterOptions } from "../../src/providers/index.ts";
 import { providerSchema } from "../../src/providers/schema.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { compileTeam } from "../../src/config/compile.ts";
-import { formatDiagnostic } from "../../src/config/diagnostics.ts";
-import { readTeamFiles } from "../../src/config/files.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
+import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
+import { readTeamFiles } from "../../src/config/build/files.ts";
 import type { Team } from "../../src/config/team.ts";
 
 /** The teams under `config/`, as a reader of the repository has them. */

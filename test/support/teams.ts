@@ -1,10 +1,10 @@
-import type { Effect } from "../../src/agent/effect.ts";
-import type { Guard } from "../../src/agent/guard.ts";
-import { compileTeam } from "../../src/config/compile.ts";
+import type { Effect } from "../../src/agent/definition/effect.ts";
+import type { Guard } from "../../src/agent/definition/guard.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
 import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { EngineOptions } from "../../src/engine/create.ts";
-import type { Bindings } from "../../src/engine/secrets.ts";
+import type { Bindings } from "../../src/engine/secrets/secrets.ts";
 import type { OutputCheck } from "../../src/engine/middleware.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Profile } from "../../src/providers/profile.ts";

@@ -1,7 +1,7 @@
-import { compileTeam } from "../../src/config/compile.ts";
+import { compileTeam } from "../../src/config/build/compile.ts";
 import { createLimpet } from "../../src/index.ts";
-import { probeToolbox } from "./worker-probe.ts";
-import { yaml } from "./worker-team.ts";
+import { probeToolbox } from "./worker/probe.ts";
+import { yaml } from "./worker/team.ts";
 
 /** The Worker under test: the product over a team of scripted agents. */
 

@@ -4,7 +4,7 @@ import type { Sandbox } from "../../src/sandbox/contract.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { parseArguments } from "../../src/tools/arguments.ts";
 import type { Parked, ToolContext, ToolOutput } from "../../src/tools/define-tool.ts";
-import { createKeeper } from "../../src/agent/keeping.ts";
+import { createKeeper } from "../../src/driver/tool-run.ts";
 import { noReach } from "../../src/tools/reach.ts";
 import { createCoreToolbox, toolboxes } from "../../src/toolboxes/index.ts";
 import { createLocalWorkspace, type LocalWorkspace } from "../sandbox/local.ts";

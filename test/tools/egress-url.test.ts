@@ -1,8 +1,8 @@
 import { BlockList } from "node:net";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { checkUrl } from "../../src/tools/egress-url.ts";
-import type { EgressRules } from "../../src/tools/egress-url.ts";
+import { checkUrl } from "../../src/tools/egress/url.ts";
+import type { EgressRules } from "../../src/tools/egress/url.ts";
 
 const rules: EgressRules = {
   allow: [],

@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { createEgress, EgressError } from "../../src/tools/egress.ts";
-import type { EgressOptions } from "../../src/tools/egress.ts";
-import { readCapped } from "../../src/tools/egress-body.ts";
+import { createEgress, EgressError } from "../../src/tools/egress/egress.ts";
+import type { EgressOptions } from "../../src/tools/egress/egress.ts";
+import { readCapped } from "../../src/tools/egress/body.ts";
 
 interface Sent {
   readonly url: string;

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { parseForeignArguments } from "../../src/tools/arguments.ts";
-import { schemaProblem } from "../../src/tools/json-schema-check.ts";
-import { schemaMisfits } from "../../src/tools/json-schema.ts";
+import { schemaProblem } from "../../src/tools/schema/json-schema-check.ts";
+import { schemaMisfits } from "../../src/tools/schema/json-schema.ts";
 
 const misfits = (schema: unknown, value: unknown): readonly string[] =>
   schemaMisfits(schema as Json, value as Json, "the value");

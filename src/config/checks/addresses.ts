@@ -1,7 +1,7 @@
-import type { Path } from "../diagnostics.ts";
+import type { Path } from "../document/diagnostics.ts";
 import type { Draft } from "../draft.ts";
-import { eachText } from "../located.ts";
-import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../references.ts";
+import { eachText } from "../document/located.ts";
+import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../document/references.ts";
 
 /** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
 

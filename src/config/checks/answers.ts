@@ -1,10 +1,10 @@
 import { parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { describeServed } from "../../providers/entry.ts";
-import { fitsStrict } from "../../tools/strict-schema.ts";
+import { fitsStrict } from "../../tools/schema/strict-schema.ts";
 import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
 import { lanesOf, overrideOf } from "../draft.ts";
-import { schemaProblem } from "../../tools/json-schema-check.ts";
+import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 
 /** `response_schema` (SE-14, CF-25): a JSON Schema that compiles, within bounds. */
 

@@ -1,9 +1,9 @@
 import { priceOf } from "../../model/catalogue.ts";
 import type { Price } from "../../model/schema.ts";
-import type { Path } from "../diagnostics.ts";
+import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
 import { lanesOf, overrideOf } from "../draft.ts";
-import { at } from "../located.ts";
+import { at } from "../document/located.ts";
 import type { Window } from "../window.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
 

@@ -1,11 +1,11 @@
 import { isOf } from "../../effects/schema.ts";
-import type { Path } from "../diagnostics.ts";
+import type { Path } from "../document/diagnostics.ts";
 import type { Draft, ProviderShape } from "../draft.ts";
-import { at, child, itemsOf, textOf } from "../located.ts";
+import { at, child, itemsOf, textOf } from "../document/located.ts";
 import { hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles } from "../../providers/index.ts";
-import { suggester, suggestion } from "../suggest.ts";
-import type { Suggest } from "../suggest.ts";
+import { suggester, suggestion } from "../document/suggest.ts";
+import type { Suggest } from "../document/suggest.ts";
 
 /** Names are unique, and every name that is used is known (CF-25). */
 

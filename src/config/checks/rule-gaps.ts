@@ -4,7 +4,7 @@ import { actsOf, boundActsOf, isFileAct } from "../../tools/acts.ts";
 import type { Act } from "../../tools/acts.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import { namesTool, verdict } from "../../tools/permission.ts";
-import type { Path } from "../diagnostics.ts";
+import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, Draft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
 import { toolsOfAgents } from "./agent-tools.ts";

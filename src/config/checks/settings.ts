@@ -1,8 +1,8 @@
 import { isOf } from "../../effects/schema.ts";
 import type { EffectKind } from "../../effects/schema.ts";
-import type { Path } from "../diagnostics.ts";
+import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, Draft, Listed } from "../draft.ts";
-import { at, textOf } from "../located.ts";
+import { at, textOf } from "../document/located.ts";
 
 /** Settings that are made twice, can never act, or mean nothing here (CF-14, CF-18, CF-25). */
 

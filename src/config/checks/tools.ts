@@ -1,12 +1,12 @@
 import { globMatch } from "../../sandbox/glob.ts";
 import { isFileAct } from "../../tools/acts.ts";
-import type { Path } from "../diagnostics.ts";
-import type { Located } from "../document.ts";
+import type { Path } from "../document/diagnostics.ts";
+import type { Located } from "../document/document.ts";
 import type { AgentShape, Draft } from "../draft.ts";
 import { builtInToolboxes } from "../known.ts";
-import { at } from "../located.ts";
-import { nearestOf, suggester } from "../suggest.ts";
-import type { Suggest } from "../suggest.ts";
+import { at } from "../document/located.ts";
+import { nearestOf, suggester } from "../document/suggest.ts";
+import type { Suggest } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
 /** Toolboxes, their tools, and what is said about single tools (TB-4, CF-25). */

@@ -1,10 +1,10 @@
 import { isOf } from "../../effects/schema.ts";
 import { globMatch } from "../../sandbox/glob.ts";
-import type { Located } from "../document.ts";
+import type { Located } from "../document/document.ts";
 import type { Draft } from "../draft.ts";
 import { lanesOf } from "../draft.ts";
-import { at, child, itemsOf } from "../located.ts";
-import { suggester } from "../suggest.ts";
+import { at, child, itemsOf } from "../document/located.ts";
+import { suggester } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
 /** Skills and providers: known where they are used, used where they are given (CF-25). */

@@ -1,4 +1,4 @@
-import type { EffectContext } from "../../agent/effect.ts";
+import type { EffectContext } from "../../agent/definition/effect.ts";
 import { cutMiddle } from "../texts.ts";
 import type { Piece } from "./transcript.ts";
 

@@ -1,4 +1,4 @@
-import type { EffectContext } from "../../agent/effect.ts";
+import type { EffectContext } from "../../agent/definition/effect.ts";
 import { isBlockPinned } from "../../chat/blocks.ts";
 import type { ContentPart, Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";

@@ -1,4 +1,4 @@
-import type { EffectContext, Notice } from "../../agent/effect.ts";
+import type { EffectContext, Notice } from "../../agent/definition/effect.ts";
 import { budgetOf, leastBudget, summaryWindow } from "./chunks.ts";
 import { hardCleared } from "./hard-clear.ts";
 import { noteMessage } from "./note.ts";

@@ -1,4 +1,4 @@
-import type { EffectContext } from "../../agent/effect.ts";
+import type { EffectContext } from "../../agent/definition/effect.ts";
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { cutMiddle, withReferences } from "../texts.ts";

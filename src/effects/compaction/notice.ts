@@ -1,4 +1,4 @@
-import type { Notice } from "../../agent/effect.ts";
+import type { Notice } from "../../agent/definition/effect.ts";
 import type { Shadow } from "./shadow.ts";
 
 type Compaction = Extract<Notice, { event: "compaction" }>["data"];

@@ -1,4 +1,4 @@
-import type { EffectContext, EffectResult } from "../../agent/effect.ts";
+import type { EffectContext, EffectResult } from "../../agent/definition/effect.ts";
 import { isOver } from "../threshold.ts";
 
 /** When a shrinking effect acts (EF-8), and when it tries again (EF-24, EF-26). */

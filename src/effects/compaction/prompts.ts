@@ -1,4 +1,4 @@
-import type { EffectCall } from "../../agent/effect.ts";
+import type { EffectCall } from "../../agent/definition/effect.ts";
 
 /** What the summarising model is asked (EF-20, EF-22). */
 

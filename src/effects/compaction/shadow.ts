@@ -3,7 +3,7 @@ import { shownTokens } from "../../chat/message.ts";
 import type { Message, Part } from "../../chat/message.ts";
 import { shownParts } from "../../chat/render.ts";
 import { textOf } from "../../chat/text.ts";
-import type { ChatEdit, EffectContext, Overlay } from "../../agent/effect.ts";
+import type { ChatEdit, EffectContext, Overlay } from "../../agent/definition/effect.ts";
 
 /** A view as edits that are not yet made would leave it, with its size (EF-8). */
 

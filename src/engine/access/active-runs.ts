@@ -1,4 +1,4 @@
-import type { RunAdmission, SessionSummary } from "../../agent/rpc.ts";
+import type { RunAdmission, SessionSummary } from "../../session/rpc.ts";
 import type { Tables } from "./database.ts";
 
 /**

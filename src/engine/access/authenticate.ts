@@ -1,6 +1,6 @@
-import type { Problem } from "../../agent/problem.ts";
-import { allScopes } from "../../agent/rpc.ts";
-import type { Principal, TeamRpc } from "../../agent/rpc.ts";
+import type { Problem } from "../../session/problems.ts";
+import { allScopes } from "../../session/rpc.ts";
+import type { Principal, TeamRpc } from "../../session/rpc.ts";
 import { signingKey } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { operator, operatorTenant, storedKey } from "./key-store.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { refuse } from "../../agent/problem.ts";
-import type { Principal, Scope } from "../../agent/rpc.ts";
+import { refuse } from "../../session/problems.ts";
+import type { Principal, Scope } from "../../session/rpc.ts";
 import { base32 } from "../../sandbox/sha256.ts";
 import { toBase64Url } from "../../tools/base64.ts";
 import type { Row, Tables } from "./database.ts";

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { grantLifeMs } from "../../agent/grants.ts";
-import type { GrantsKnown, GrantsTold } from "../../agent/grants.ts";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
-import type { Page } from "../../agent/paging.ts";
-import { refuse } from "../../agent/problem.ts";
-import type { Principal } from "../../agent/rpc.ts";
-import type { Grant } from "../../agent/state.ts";
+import { grantLifeMs } from "../../agent/calls/judge.ts";
+import type { GrantsKnown, GrantsTold } from "../../agent/calls/judge.ts";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../session/paging.ts";
+import type { Page } from "../../session/paging.ts";
+import { refuse } from "../../session/problems.ts";
+import type { Principal } from "../../session/rpc.ts";
+import type { Grant } from "../../agent/state/session.ts";
 import type { Row, Tables } from "./database.ts";
 import { always } from "./once.ts";
 import type { Done, Once } from "./once.ts";

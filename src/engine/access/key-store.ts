@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
-import type { Page } from "../../agent/paging.ts";
-import { refuse } from "../../agent/problem.ts";
-import type { Principal, Scope } from "../../agent/rpc.ts";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../session/paging.ts";
+import type { Page } from "../../session/paging.ts";
+import { refuse } from "../../session/problems.ts";
+import type { Principal, Scope } from "../../session/rpc.ts";
 import type { All, Row, Tables } from "./database.ts";
 import { newKey } from "./keys.ts";
 import { always } from "./once.ts";

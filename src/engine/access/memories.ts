@@ -1,5 +1,13 @@
 import * as z from "zod";
-import { sessionOwner, subjectOwner } from "../../agent/memory.ts";
+import {
+  sessionOwner,
+  subjectOwner,
+  cosine,
+  queryWords,
+  recalled,
+  unpackVector,
+  wordsOf,
+} from "../../agent/memory/recall.ts";
 import type {
   EmbeddedRow,
   Memory,
@@ -9,8 +17,7 @@ import type {
   RecallQuery,
   Seen,
   SharedMemory,
-} from "../../agent/memory.ts";
-import { cosine, queryWords, recalled, unpackVector, wordsOf } from "../../agent/recall.ts";
+} from "../../agent/definition/memory.ts";
 import type { All, Row, Tables, Value } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { SharedNotes } from "../../agent/shared-notes.ts";
+import type { SharedNotes } from "../../agent/definition/memory.ts";
 import { firstLine, noteContent, noteName, storeLimits } from "../../tools/stores.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { Tables } from "./database.ts";

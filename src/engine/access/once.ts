@@ -1,5 +1,5 @@
-import { refuse } from "../../agent/problem.ts";
-import type { KeyedDelete } from "../../agent/rpc.ts";
+import { refuse } from "../../session/problems.ts";
+import type { KeyedDelete } from "../../session/rpc.ts";
 import { hexOf, sha256Hex } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { All, Tables } from "./database.ts";

@@ -1,5 +1,6 @@
-import { keptReflections, matchingReflections, mostReflections } from "../../agent/reflections.ts";
-import type { Reflection, SharedReflections } from "../../agent/reflections.ts";
+import { keptReflections, matchingReflections, mostReflections } from "../../agent/memory/reflections.ts";
+import type { SharedReflections } from "../../agent/definition/memory.ts";
+import type { Reflection } from "../../agent/state/records.ts";
 import type { Row, Tables } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 

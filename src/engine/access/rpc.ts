@@ -1,6 +1,13 @@
-import type { EmbeddedRow, Memory, MemoryOwner, Recalled, RecallQuery, Seen } from "../../agent/memory.ts";
-import type { Reflection } from "../../agent/reflections.ts";
-import type { Principal, Reply, Scope, TeamRpc } from "../../agent/rpc.ts";
+import type {
+  EmbeddedRow,
+  Memory,
+  MemoryOwner,
+  Recalled,
+  RecallQuery,
+  Seen,
+} from "../../agent/definition/memory.ts";
+import type { Reflection } from "../../agent/state/records.ts";
+import type { Principal, Reply, Scope, TeamRpc } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./notes.ts";
 

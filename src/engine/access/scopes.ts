@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { allScopes } from "../../agent/rpc.ts";
-import type { Scope } from "../../agent/rpc.ts";
+import { allScopes } from "../../session/rpc.ts";
+import type { Scope } from "../../session/rpc.ts";
 
 export const scopeSchema = z.enum(allScopes);
 

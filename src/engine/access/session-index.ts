@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../agent/paging.ts";
-import type { Page } from "../../agent/paging.ts";
-import type { SessionSummary } from "../../agent/rpc.ts";
+import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../session/paging.ts";
+import type { Page } from "../../session/paging.ts";
+import type { SessionSummary } from "../../session/rpc.ts";
 import type { All, Row, Tables, Value } from "./database.ts";
 import { releaseDefinition } from "./definitions.ts";
 import { sessionForgotten } from "./memories.ts";

@@ -1,5 +1,5 @@
-import { checked } from "../../agent/commands/command.ts";
-import { ProblemError, refuse } from "../../agent/problem.ts";
+import { checked } from "../../session/command.ts";
+import { ProblemError, refuse } from "../../session/problems.ts";
 import { mintToken, mintTokenSchema } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { grantReferenceSchema, listGrants, listGrantsSchema, revokeGrant } from "./grants.ts";

@@ -1,6 +1,6 @@
-import type { BudgetKind } from "../../agent/budget-types.ts";
-import { kinds } from "../../agent/budget-types.ts";
-import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/lease.ts";
+import type { BudgetKind } from "../../agent/state/budget.ts";
+import { kinds } from "../../agent/state/budget.ts";
+import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budgets/lease.ts";
 import type { All, Row, Tables } from "./database.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import type { Database, SqlValue } from "./database.ts";
+import type { Database, SqlValue } from "./files/database.ts";
 import { createWorkspace, type WorkspaceServer } from "./workspace.ts";
 
 const databaseOf = (storage: DurableObjectStorage): Database => ({

@@ -1,6 +1,7 @@
 import { sha256Hex } from "../sha256.ts";
 import { fail } from "./errors.ts";
-import { atomically, type Disk } from "./files.ts";
+import type { Disk } from "./files/files.ts";
+import { atomically } from "./files/files.ts";
 
 /** Milliseconds for which outcomes of commands and keyed changes are kept. */
 export const retention = 24 * 60 * 60 * 1000;

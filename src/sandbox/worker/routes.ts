@@ -5,10 +5,12 @@ import { SandboxError, includesAct } from "../contract.ts";
 import type { ChangeOperation, ClosedPath, FileAct, FileStat } from "../contract.ts";
 import { globMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
-import { changeOperations, putContent, type ChangeContext } from "./changes.ts";
+import type { ChangeContext } from "./files/changes.ts";
+import { changeOperations, putContent } from "./files/changes.ts";
 import { fail } from "./errors.ts";
-import { children, contentOf, hashOf, joined, type Disk, type Entry } from "./files.ts";
-import { existing, existingFile } from "./locate.ts";
+import type { Disk, Entry } from "./files/files.ts";
+import { children, contentOf, hashOf, joined } from "./files/files.ts";
+import { existing, existingFile } from "./files/locate.ts";
 import { once } from "./outcomes.ts";
 import {
   contentBody,
@@ -22,12 +24,12 @@ import {
   settingsBody,
   skillsBody,
 } from "./requests.ts";
-import { searchContent, searchFiles } from "./search.ts";
-import { saw } from "./seen.ts";
+import { searchContent, searchFiles } from "./search/search.ts";
+import { saw } from "./files/seen.ts";
 import { placedSkills, placeSkills } from "./skills.ts";
-import { follow } from "./stream.ts";
-import { textOf } from "./edit-text.ts";
-import { unifiedDiff } from "./unified-diff.ts";
+import { follow } from "./shell/stream.ts";
+import { textOf } from "./files/edit-text.ts";
+import { unifiedDiff } from "./files/unified-diff.ts";
 import type { Workspace } from "./workspace.ts";
 
 const maxListed = 10_000;

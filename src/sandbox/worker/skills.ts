@@ -1,9 +1,11 @@
 import { workspacePath } from "../paths.ts";
-import { metaOf, setMeta } from "./database.ts";
+import { metaOf, setMeta } from "./files/database.ts";
 import { fail } from "./errors.ts";
-import { atomically, type Disk } from "./files.ts";
-import { locate } from "./locate.ts";
-import { removeTree, writeFile, type Writer } from "./tree.ts";
+import type { Disk } from "./files/files.ts";
+import { atomically } from "./files/files.ts";
+import { locate } from "./files/locate.ts";
+import type { Writer } from "./files/tree.ts";
+import { removeTree, writeFile } from "./files/tree.ts";
 
 /** The team's skills in the workspace: one tree that only the runtime puts there, closed to tools and commands (AG-38). */
 

@@ -1,7 +1,9 @@
 import type { SandboxCapabilities, SandboxLimits } from "../contract.ts";
-import { createCommands, type Commands } from "./commands.ts";
-import { metaOf, prepare, setMeta, type Database } from "./database.ts";
-import type { Disk } from "./files.ts";
+import type { Commands } from "./shell/commands.ts";
+import { createCommands } from "./shell/commands.ts";
+import type { Database } from "./files/database.ts";
+import { metaOf, prepare, setMeta } from "./files/database.ts";
+import type { Disk } from "./files/files.ts";
 import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";

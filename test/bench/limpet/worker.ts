@@ -1,6 +1,6 @@
 import type { RouterContext, RouterEnv } from "../../../src/api/index.ts";
 import type { Team } from "../../../src/config/team.ts";
-import { streamLimits } from "../../../src/agent/frames.ts";
+import { streamLimits } from "../../../src/session/frames.ts";
 import { createLimpet } from "../../../src/index.ts";
 import type { Extensions } from "../../../src/index.ts";
 

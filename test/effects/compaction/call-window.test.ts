@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Bench } from "../../support/bench.ts";
 import { indent, scripted } from "../../support/scripts.ts";
-import { dataOf, ends, play } from "../../agent/play.ts";
+import { dataOf, ends, play } from "../../agent/loop/play.ts";
 
 /** Summaries are made for the window of the model that writes them (EF-20, EF-26). */
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { expect, test } from "vitest";
 import { defineTool } from "../../../src/tools/define-tool.ts";
-import { dataOf, ends, play, textsOf } from "../../agent/play.ts";
-import type { Play } from "../../agent/play.ts";
+import { dataOf, ends, play, textsOf } from "../../agent/loop/play.ts";
+import type { Play } from "../../agent/loop/play.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { indent, scripted } from "../../support/scripts.ts";

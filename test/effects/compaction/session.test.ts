@@ -4,8 +4,8 @@ import { defineTool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { indent, scripted } from "../../support/scripts.ts";
-import { dataOf, ends, lastResult, onlyAsk, play, textsOf } from "../../agent/play.ts";
-import type { Play } from "../../agent/play.ts";
+import { dataOf, ends, lastResult, onlyAsk, play, textsOf } from "../../agent/loop/play.ts";
+import type { Play } from "../../agent/loop/play.ts";
 
 /** Compaction of whole sessions, from YAML to the requests that leave. */
 

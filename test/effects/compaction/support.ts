@@ -1,17 +1,17 @@
 import { expect } from "vitest";
-import { missingAgent } from "../../../src/agent/agent.ts";
-import { emptySession } from "../../../src/agent/commands/session.ts";
-import { draftOf } from "../../../src/agent/draft.ts";
-import { edited } from "../../../src/agent/edits.ts";
+import { missingAgent } from "../../../src/agent/definition/agent.ts";
+import { emptySession } from "../../../src/session/operations/session.ts";
+import { draftOf } from "../../../src/agent/transaction/draft.ts";
+import { edited } from "../../../src/agent/context/edits.ts";
 import type {
   Effect,
   EffectCall,
   EffectContext,
   EffectQuestion,
-  EffectReply,
   EffectResult,
-} from "../../../src/agent/effect.ts";
-import type { Thread } from "../../../src/agent/state.ts";
+} from "../../../src/agent/definition/effect.ts";
+import type { EffectReply } from "../../../src/agent/state/run.ts";
+import type { Thread } from "../../../src/agent/state/thread.ts";
 import { shownTokens } from "../../../src/chat/message.ts";
 import type { ContentPart, Json, Message, Part, ResultStatus } from "../../../src/chat/message.ts";
 import { shownParts } from "../../../src/chat/render.ts";

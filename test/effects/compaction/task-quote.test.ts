@@ -8,7 +8,7 @@ import type { Bench } from "../../support/bench.ts";
 import { childIds, crewYaml, delegate, member, said } from "../../support/crew.ts";
 import type { Member } from "../../support/crew.ts";
 import { engineOf } from "../../support/teams.ts";
-import { textsOf } from "../../agent/play.ts";
+import { textsOf } from "../../agent/loop/play.ts";
 
 /** Which message a summary quotes as the one that began the run (EF-22). */
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SessionSummary } from "../../../src/agent/rpc.ts";
+import type { SessionSummary } from "../../../src/session/rpc.ts";
 import { createActiveRuns } from "../../../src/engine/access/active-runs.ts";
 import type { ActiveRuns } from "../../../src/engine/access/active-runs.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { allScopes } from "../../../src/agent/rpc.ts";
-import type { Principal, Scope } from "../../../src/agent/rpc.ts";
+import { allScopes } from "../../../src/session/rpc.ts";
+import type { Principal, Scope } from "../../../src/session/rpc.ts";
 import { authenticate } from "../../../src/engine/access/authenticate.ts";
 import { mintToken } from "../../../src/engine/access/browser-tokens.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { allScopes } from "../../../src/agent/rpc.ts";
-import { grantLifeMs } from "../../../src/agent/grants.ts";
-import type { Grant } from "../../../src/agent/state.ts";
+import { allScopes } from "../../../src/session/rpc.ts";
+import { grantLifeMs } from "../../../src/agent/calls/judge.ts";
+import type { Grant } from "../../../src/agent/state/session.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { listGrants, tellGrants } from "../../../src/engine/access/grants.ts";
 import { indexSession } from "../../../src/engine/access/session-index.ts";

@@ -3,8 +3,8 @@ import { openTables } from "../../../src/engine/access/database.ts";
 import { createKey, listKeys } from "../../../src/engine/access/key-store.ts";
 import { listNotes, readNote, showNotes, writeNote } from "../../../src/engine/access/notes.ts";
 import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
-import { allScopes } from "../../../src/agent/rpc.ts";
-import type { Principal } from "../../../src/agent/rpc.ts";
+import { allScopes } from "../../../src/session/rpc.ts";
+import type { Principal } from "../../../src/session/rpc.ts";
 import { memoryTables } from "./tables.ts";
 
 /** Notes in the team's object (AG-47). */

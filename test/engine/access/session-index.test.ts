@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SessionSummary } from "../../../src/agent/rpc.ts";
+import type { SessionSummary } from "../../../src/session/rpc.ts";
 import { indexSession, listSessions, listSessionsSchema } from "../../../src/engine/access/session-index.ts";
 import { keepDefinition, keptMs, readDefinition } from "../../../src/engine/access/definitions.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { allScopes } from "../../../src/agent/rpc.ts";
-import type { Principal } from "../../../src/agent/rpc.ts";
+import { allScopes } from "../../../src/session/rpc.ts";
+import type { Principal } from "../../../src/session/rpc.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { teamOperationScopes } from "../../../src/engine/access/rpc.ts";
 import type { TeamCall, TeamOperation } from "../../../src/engine/access/rpc.ts";

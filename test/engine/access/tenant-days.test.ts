@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
-import { allScopes } from "../../../src/agent/rpc.ts";
+import { allScopes } from "../../../src/session/rpc.ts";
 import { expect, test } from "vitest";
-import type { LeaseAnswer, LeaseRequest } from "../../../src/agent/lease.ts";
+import type { LeaseAnswer, LeaseRequest } from "../../../src/agent/budgets/lease.ts";
 import { openTables } from "../../../src/engine/access/database.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { createKey } from "../../../src/engine/access/key-store.ts";

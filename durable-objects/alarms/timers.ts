@@ -1,0 +1,79 @@
+/**
+ * Many short waits on one timer of the platform, which costs more than the waits. A cancelled wait leaves the timer as it
+ * is: it finds nothing due and waits for the next.
+ */
+interface Timers {
+  /** Calls `run` once, about `ms` from now. */
+  readonly after: (ms: number, run: () => void) => { readonly cancel: () => void };
+  /** From now until the next wait: without a wait no timer stays behind, so that the object may sleep. */
+  readonly rest: () => void;
+}
+
+interface Wait {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+export const createTimers = (now: () => number): Timers => {
+  const waits = new Set<Wait>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let firesAt = Infinity;
+  let resting = false;
+
+  const arm = (at: number): void => {
+    if (at >= firesAt) return;
+    clearTimeout(timer);
+    firesAt = at;
+    timer = setTimeout(fire, Math.max(0, at - now()));
+  };
+  const fire = (): void => {
+    firesAt = Infinity;
+    const due = [...waits].filter(({ at }) => at <= now()).sort((a, b) => a.at - b.at);
+    for (const wait of due) waits.delete(wait);
+    for (const { at } of waits) arm(at);
+    for (const { run } of due) run();
+  };
+
+  const sleep = (): void => {
+    if (!resting || waits.size > 0) return;
+    clearTimeout(timer);
+    firesAt = Infinity;
+  };
+
+  return {
+    after: (ms, run) => {
+      const wait = { at: now() + ms, run };
+      resting = false;
+      waits.add(wait);
+      arm(wait.at);
+      return {
+        cancel: () => {
+          waits.delete(wait);
+          sleep();
+        },
+      };
+    },
+    rest: () => {
+      resting = true;
+      sleep();
+    },
+  };
+};
+
+/** A moment that may move: calls `run` at the newest one, not at all after null. */
+export const createWake = (
+  timers: Timers,
+  now: () => number,
+  run: () => void,
+): ((at: number | null) => void) => {
+  let next: { readonly at: number; readonly cancel: () => void } | null = null;
+  const fired = (): void => {
+    next = null;
+    run();
+  };
+  return (at) => {
+    if (at === (next?.at ?? null)) return;
+    next?.cancel();
+    next = at === null ? null : { at, ...timers.after(at - now(), fired) };
+  };
+};

@@ -1,0 +1,209 @@
+import type { Ask } from "../../src/agent/state/ask.ts";
+import type { Standing } from "../../src/agent/state/child.ts";
+import { standingBlob } from "../../src/agent/state/child.ts";
+import type { RunRecord } from "../../src/agent/state/records.ts";
+import { addUsage, noUsage } from "../../src/agent/state/usage.ts";
+import type { KeptAnswer } from "../../src/agent/transaction/draft.ts";
+import type { Usage } from "../../src/model/completer.ts";
+import type { Archive } from "../../src/session/command.ts";
+import { linesOf } from "../../src/session/event-lines.ts";
+import type { From, PagedRow } from "../../src/session/paging.ts";
+import { pageClause } from "../../src/session/paging.ts";
+import { childrenOf } from "./children.ts";
+import { answered, chatThen, original, seen } from "./context-rows.ts";
+import { askOrder, blobOf, inputOf, loadBlob, messageJson, valuesOf, wholeJson } from "./encode.ts";
+
+type Sql = SqlStorage;
+
+interface Row extends Record<string, SqlStorageValue> {
+  readonly json: string;
+}
+
+/** By arrival; of those of one millisecond the shorter, so earlier number first. */
+const inputOrder = "(json ->> '$.at') * 200 + length(id)";
+
+interface Listed {
+  readonly table: "inputs" | "asks" | "runs" | "children";
+  readonly blob: (id: string) => string;
+  readonly column: string;
+  readonly descending: boolean;
+  readonly status?: string | null;
+}
+
+const paged = (
+  sql: Sql,
+  { table, blob, column, descending, status = null }: Listed,
+  { position, limit }: From,
+): readonly PagedRow[] => {
+  const { where, values, tail } = pageClause(position, column, descending, limit - 1);
+  const filter = status === null ? "" : "AND status = ?";
+  return sql
+    .exec<{ at: number; id: string }>(
+      `SELECT ${column} AS at, id FROM ${table} WHERE 1 ${filter} ${where} ${tail}`,
+      ...(status === null ? [] : [status]),
+      ...values,
+    )
+    .toArray()
+    .map(({ at, id }) => ({
+      at,
+      id,
+      json: () => {
+        const query = `SELECT json FROM ${table} WHERE id = ? AND ${column} = ?`;
+        return wholeJson(sql, blob(id), sql.exec<Row>(query, id, at).one().json);
+      },
+    }));
+};
+
+interface EventRow extends Record<string, SqlStorageValue> {
+  readonly first: number;
+  readonly last: number;
+  readonly lines: string;
+  readonly at: number;
+  readonly session: string;
+}
+
+/** Rows that are read at once: a cursor that is left open locks its table, which a removal drops. */
+const rowsAtOnce = 16;
+
+/** Serialised events after a cursor, as they are asked for. */
+function* eventsAfter(sql: Sql, after: number): Generator<string> {
+  let rows: readonly EventRow[];
+  let seen = after;
+  do {
+    rows = sql
+      .exec<EventRow>("SELECT * FROM events WHERE last > ? ORDER BY last LIMIT ?", seen, rowsAtOnce)
+      .toArray();
+    for (const { first, last, lines, at, session } of rows) {
+      const each = linesOf(lines.split("\n"), session, first, at);
+      yield* first > after ? each : each.slice(after - first + 1);
+      seen = last;
+    }
+  } while (rows.length === rowsAtOnce);
+}
+
+/** A row of the ledger without what its call saw; `json` is its usage. */
+interface Spent extends Row {
+  readonly agent: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly cost: number | null;
+  readonly estimated: number;
+}
+
+const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
+  const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
+  const ledger = sql
+    .exec<Spent>("SELECT agent, provider, model, cost, estimated, json -> '$.usage' AS json FROM usage")
+    .toArray();
+  for (const { agent, provider, model, cost, estimated, json } of ledger) {
+    const key = `${agent}\n${provider}\n${model}`;
+    const known = groups.get(key) ?? {
+      agent,
+      provider,
+      model,
+      calls: 0,
+      usage: noUsage,
+      cost: 0,
+      estimated: false,
+    };
+    groups.set(key, {
+      ...known,
+      calls: known.calls + 1,
+      usage: addUsage(known.usage, JSON.parse(json) as Usage),
+      cost: known.cost === null || cost === null ? null : known.cost + cost,
+      estimated: known.estimated || estimated === 1,
+    });
+  }
+  return [...groups.values()];
+};
+
+/** What a session that does not exist yet has: it has no tables either. */
+export const noArchive: Archive = {
+  answer: () => null,
+  input: () => null,
+  inputs: () => [],
+  ask: () => null,
+  asks: () => [],
+  run: () => null,
+  runs: () => [],
+  child: () => null,
+  children: () => [],
+  messages: () => [],
+  events: () => [],
+  seen: () => [],
+  answered: () => null,
+  chatThen: () => ({ shown: [], gone: [] }),
+  standing: () => null,
+  media: () => "",
+  entries: () => [],
+  usage: () => [],
+};
+
+const measuredFor = 1_000;
+
+/** Bytes that a session holds, as they were at most a second ago: asking costs more than an input's other checks (RE-3). */
+export const createMeter = (sql: Sql, now: () => number): (() => number) => {
+  let bytes = 0;
+  let until = 0;
+  return () => {
+    if (now() >= until) {
+      bytes = sql.databaseSize;
+      until = now() + measuredFor;
+    }
+    return bytes;
+  };
+};
+
+const keptAnswer = (sql: Sql, key: string): KeptAnswer | null => {
+  const query = "SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?";
+  const [row] = sql.exec<Row & KeptAnswer>(query, key).toArray();
+  return row === undefined ? null : { ...row, json: wholeJson(sql, blobOf.answer(key), row.json) };
+};
+
+/** A message as it was written. */
+const shown = (sql: Sql, thread: string, pos: number): string => {
+  const query = "SELECT json FROM messages WHERE thread = ? AND pos = ?";
+  return messageJson(sql, thread, { pos, json: sql.exec<Row>(query, thread, pos).one().json });
+};
+
+/** Reads of everything that is not live state, straight from the rows. */
+export const archiveOf = (sql: Sql): Archive => ({
+  answer: (key) => keptAnswer(sql, key),
+  input: (id) => inputOf(sql, id),
+  inputs: (from) =>
+    paged(sql, { table: "inputs", blob: blobOf.input, column: inputOrder, descending: true }, from),
+  ask: (id) =>
+    (valuesOf(sql, blobOf.ask, "SELECT id, json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
+  asks: (status, from) =>
+    paged(sql, { table: "asks", blob: blobOf.ask, column: askOrder, descending: false, status }, from),
+  run: (id) =>
+    (valuesOf(sql, blobOf.run, "SELECT id, json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
+  runs: (from) => paged(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
+  child: (id) => childrenOf(sql).record(id),
+  children: (from) =>
+    paged(sql, { table: "children", blob: blobOf.child, column: "-started", descending: false }, from),
+  messages: ({ thread, before, limit, retired }) =>
+    sql
+      .exec<{ pos: number }>(
+        `SELECT pos FROM messages WHERE thread = ? AND pos < ? ${retired ? "" : "AND retired = 0"} ORDER BY pos DESC LIMIT ?`,
+        thread,
+        before ?? Number.MAX_SAFE_INTEGER,
+        limit,
+      )
+      .toArray()
+      .map(({ pos }) => ({ pos, json: () => (retired ? original : shown)(sql, thread, pos) })),
+  events: ({ after, limit }) => eventsAfter(sql, after).take(limit),
+  seen: (run, turn) => seen(sql, run, turn),
+  answered: (thread, before) => answered(sql, thread, before),
+  chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),
+  standing: (run) => JSON.parse(loadBlob(sql, standingBlob(run)) ?? "null") as Standing | null,
+  media: (blob) => loadBlob(sql, blob) ?? "",
+  entries: (store) =>
+    sql
+      .exec<Row & { key: string; revision: number }>(
+        "SELECT key, revision, json FROM entries WHERE store = ? ORDER BY key",
+        store,
+      )
+      .toArray(),
+  usage: () => usage(sql),
+});

@@ -1,0 +1,35 @@
+import type { ChildRecord } from "../../src/agent/state/child.ts";
+import type { Moment } from "../../src/agent/transaction/draft.ts";
+import { blobOf, rowJson, valuesOf } from "./encode.ts";
+
+/** Rows of called threads: what stays of them when they have left the live state. */
+
+/** Children that a caller may see at once. */
+const mostShown = 64;
+
+const recordsOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>
+  valuesOf(sql, blobOf.child, query, ...values) as readonly ChildRecord[];
+
+export const childrenOf = (sql: SqlStorage): Moment["children"] => ({
+  record: (id) => recordsOf(sql, "SELECT id, json FROM children WHERE id = ?", id)[0] ?? null,
+  of: (caller) =>
+    recordsOf(
+      sql,
+      "SELECT id, json FROM children WHERE caller = ? ORDER BY started DESC LIMIT ?",
+      caller,
+      mostShown,
+    ),
+});
+
+export const writeChildren = (sql: SqlStorage, records: readonly ChildRecord[]): void => {
+  for (const record of new Map(records.map((each) => [each.id, each])).values()) {
+    const json = rowJson(sql, blobOf.child(record.id), JSON.stringify(record));
+    sql.exec(
+      "INSERT INTO children VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET json = excluded.json",
+      record.id,
+      record.parent.thread,
+      record.started_at,
+      json,
+    );
+  }
+};

@@ -1,0 +1,93 @@
+import type { LedgerRow } from "../../src/agent/state/records.ts";
+import type { Cause, Message, Overlay } from "../../src/chat/message.ts";
+import { placeOf } from "../../src/chat/message.ts";
+import type { Archive } from "../../src/session/command.ts";
+import type { ChatThen } from "../../src/session/context-view.ts";
+import { jsonOf, messageJson, overlayJson } from "./encode.ts";
+
+/** Rows of the past: what a model call saw (EF-42). */
+
+/** Calls of a turn that left, in order. */
+export const seen = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
+  sql
+    .exec<{ n: number; json: string }>(
+      `SELECT n, json FROM usage WHERE json ->> '$.run' = ? AND json ->> '$.turn' = ?
+       AND json -> '$.saw' IS NOT NULL ORDER BY n`,
+      run,
+      turn,
+    )
+    .toArray()
+    .map(({ n, json }) => ({ n, row: JSON.parse(json) as LedgerRow }));
+
+/** The thread's newest answered call before a place in the ledger. */
+export const answered = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
+  const [found = null] = jsonOf(
+    sql,
+    `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json ->> '$.thread' = ?
+     AND json -> '$.saw' IS NOT NULL ORDER BY n DESC LIMIT 1`,
+    before,
+    thread,
+  );
+  return found as LedgerRow | null;
+};
+
+/** The chat of a thread as it was after an edit, up to a message. */
+export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: number): ChatThen => {
+  const overlays = new Map(
+    sql
+      .exec<{ pos: number; edit: number; json: string }>(
+        "SELECT pos, edit, json FROM overlays WHERE thread = ? AND edit <= ? ORDER BY edit",
+        thread,
+        edit,
+      )
+      .toArray()
+      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as Overlay]),
+  );
+  const all = sql
+    .exec<{ pos: number; retired: number; json: string; cause: string | null }>(
+      `SELECT pos, retired, m.json, r.json AS cause FROM messages m LEFT JOIN retirements r ON edit = retired
+       WHERE thread = ? AND pos <= ? ORDER BY pos`,
+      thread,
+      pos,
+    )
+    .toArray()
+    .map((row) => {
+      const message = JSON.parse(messageJson(sql, thread, row)) as Message;
+      const overlay = overlays.get(row.pos);
+      const cause = row.cause === null ? null : (JSON.parse(row.cause) as Cause);
+      return { edit: row.retired, cause, message: overlay === undefined ? message : { ...message, overlay } };
+    });
+  const isGone = (row: { readonly edit: number }): boolean => row.edit > 0 && row.edit <= edit;
+  return {
+    shown: all
+      .filter((row) => !isGone(row))
+      .map(({ message }) => message)
+      .sort((a, b) => placeOf(a) - placeOf(b)),
+    gone: all.filter(isGone),
+  };
+};
+
+/** A message as it was written, with what became of it since (EF-43). */
+export const original = (sql: SqlStorage, thread: string, pos: number): string => {
+  const row = sql
+    .exec<{ pos: number; retired: number; json: string; by: string | null; reason: string | null }>(
+      `SELECT pos, retired, m.json, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason
+       FROM messages m LEFT JOIN retirements r ON edit = retired WHERE thread = ? AND pos = ?`,
+      thread,
+      pos,
+    )
+    .one();
+  const [newest] = sql
+    .exec<{ pos: number; edit: number; json: string }>(
+      "SELECT pos, edit, json FROM overlays WHERE thread = ? AND pos = ? ORDER BY edit DESC LIMIT 1",
+      thread,
+      pos,
+    )
+    .toArray();
+  const overlay = newest === undefined ? null : overlayJson(sql, thread, newest);
+  const whole = overlay === null || overlay.includes('"texts":{}');
+  const state = row.retired > 0 ? "retired" : whole ? "full" : "overlaid";
+  const now = { state, retired_by: row.by, retired_for: row.reason };
+  const shown = overlay === null ? "" : `,"overlay":${overlay}`;
+  return `${messageJson(sql, thread, row).slice(0, -1)},${JSON.stringify(now).slice(1, -1)}${shown}}`;
+};

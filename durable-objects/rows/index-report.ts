@@ -1,0 +1,82 @@
+import { statusOf } from "../../src/agent/run/runs.ts";
+import type { Lease } from "../../src/agent/state/budget.ts";
+import type { Session } from "../../src/agent/state/session.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import type { SessionSummary, TeamRpc } from "../../src/session/rpc.ts";
+import type { Clock } from "../alarms/clock.ts";
+import { logFailure } from "../log.ts";
+
+/** Keeps the team's index of sessions at most a few seconds behind (AP-5): one call for many commits. */
+export interface IndexReport {
+  /** Something was committed. */
+  readonly touched: () => void;
+  /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
+  readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
+  /** What the team is to hear of a session that is gone; nothing else is reported of it. */
+  readonly removed: (session: Session, key: string | null) => SessionSummary;
+}
+
+const delay = 2_000;
+
+const longestDelay = 300_000;
+
+/** With the lease as the team books it, once the session spends from it no more. */
+const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
+  id: session.id,
+  tenant: session.tenant,
+  ref: session.ref,
+  agent: session.agent,
+  title: session.title,
+  metadata: session.metadata,
+  status: statusOf(session),
+  revision: session.revision,
+  head_seq: session.head,
+  created_at: session.createdAt,
+  updated_at: session.updatedAt,
+  ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
+});
+
+/** `told` is what an earlier isolate may have said: unknown, so a waking session reports once. */
+export const createIndexReport = (
+  team: () => TeamRpc,
+  engine: () => Engine,
+  clock: Clock,
+  now: () => number,
+): IndexReport => {
+  let due: number | null = null;
+  let said: string | null = null;
+  let failures = 0;
+  return {
+    touched: () => {
+      due ??= now() + delay;
+      clock.also(due);
+    },
+    flush: async (session, rest = false) => {
+      const early = rest && failures === 0;
+      if (session === null || (due !== null && now() < due && !early)) return;
+      const { lease } = session.funds.tenant;
+      const summary = summaryOf(session, lease?.closed === true ? lease : null);
+      const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0, run: session.nextRun });
+      due = null;
+      clock.also(null);
+      if (news === said) return;
+      try {
+        await team().index(summary);
+      } catch (error) {
+        failures += 1;
+        due = now() + Math.min(longestDelay, delay * 2 ** failures);
+        clock.also(due);
+        logFailure(engine().logLine, "session_index_failed", error);
+        return;
+      }
+      said = news;
+      failures = 0;
+    },
+    removed: (session, key) => {
+      due = null;
+      said = null;
+      const summary = summaryOf(session, session.funds.tenant.lease);
+      return { ...summary, status: "deleted", ...(key !== null && { removal: { key, at: now() } }) };
+    },
+  };
+};

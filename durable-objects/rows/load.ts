@@ -1,0 +1,157 @@
+import { unpackHistory } from "../../src/agent/context/history.ts";
+import type { Ask } from "../../src/agent/state/ask.ts";
+import type { StoredTask } from "../../src/agent/state/board.ts";
+import type { Input } from "../../src/agent/state/input.ts";
+import type { Session } from "../../src/agent/state/session.ts";
+import type { Thread } from "../../src/agent/state/thread.ts";
+import { newThread } from "../../src/agent/state/thread.ts";
+import type { Message, Overlay } from "../../src/chat/message.ts";
+import { placeOf, shownTokens } from "../../src/chat/message.ts";
+import type { StoredRow, TurnRow } from "./encode.ts";
+import {
+  askOrder,
+  blobOf,
+  externalBlob,
+  jsonOf,
+  loadBlob,
+  messageJson,
+  overlayJson,
+  picked,
+  sessionTurnFields,
+  turnFields,
+  valuesOf,
+  waitingInputs,
+  wholeJson,
+} from "./encode.ts";
+import { loadOutcome } from "./outcomes.ts";
+
+/** The newest overlay of each message that is in the view. */
+const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Overlay> =>
+  new Map(
+    sql
+      .exec<{ pos: number; edit: number; json: string }>(
+        "SELECT pos, edit, o.json FROM overlays o JOIN messages m USING (thread, pos) WHERE thread = ? AND retired = 0 ORDER BY edit",
+        thread,
+      )
+      .toArray()
+      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as Overlay]),
+  );
+
+const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
+  const overlays = loadOverlays(sql, thread);
+  return sql
+    .exec<{ pos: number; json: string }>(
+      "SELECT pos, json FROM messages WHERE thread = ? AND retired = 0 ORDER BY pos",
+      thread,
+    )
+    .toArray()
+    .map((found): Message => {
+      const message = JSON.parse(messageJson(sql, thread, found)) as Message;
+      const overlay = overlays.get(found.pos);
+      return overlay === undefined ? message : { ...message, overlay };
+    })
+    .sort((a, b) => placeOf(a) - placeOf(b));
+};
+
+/** The rows of a thread, apart from its chat and inbox. */
+interface Rows {
+  readonly row: StoredRow;
+  readonly turn: TurnRow;
+  readonly history: string;
+}
+
+const loadRows = (sql: SqlStorage): readonly Rows[] =>
+  sql
+    .exec<{ id: string; state: string; json: string; history: string }>(
+      "SELECT id, state, json, history FROM threads JOIN turns ON thread = id",
+    )
+    .toArray()
+    .map(({ id, state, json, history }) => ({
+      row: JSON.parse(wholeJson(sql, blobOf.thread(id), state)) as StoredRow,
+      turn: JSON.parse(wholeJson(sql, blobOf.turn(id), json)) as TurnRow,
+      history,
+    }));
+
+/** The first input of a thread, of which its row names the place. */
+const loadFirstInput = (sql: SqlStorage, { id, firstInput }: StoredRow): Message | null => {
+  if (firstInput === null) return null;
+  const [row] = sql
+    .exec<{ pos: number; json: string }>(
+      "SELECT pos, json FROM messages WHERE thread = ? AND pos = ?",
+      id,
+      firstInput.pos,
+    )
+    .toArray();
+  return row === undefined ? null : (JSON.parse(messageJson(sql, id, row)) as Message);
+};
+
+const loadThread = (
+  sql: SqlStorage,
+  { row, turn, history }: Rows,
+  waiting: ReadonlyMap<string, Input>,
+): Thread => {
+  const { inboxIds, session: _session, ...rest } = row;
+  const chat = loadChat(sql, row.id);
+  const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
+  const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
+  const fresh = { ...newThread(row.id, row.agent), tokens, seen: chat.at(-1)?.pos ?? -1 };
+  return {
+    ...fresh,
+    ...rest,
+    ...picked(turn, turnFields),
+    firstInput: loadFirstInput(sql, row),
+    chat,
+    inbox,
+    history: unpackHistory(history),
+    run: loadRun(sql, row.id, turn, chat),
+  };
+};
+
+const loadRun = (
+  sql: SqlStorage,
+  id: string,
+  { run }: Pick<Thread, "run">,
+  chat: readonly Message[],
+): Thread["run"] => {
+  if (run?.phase.at !== "acting") return run;
+  const reply = chat.findLast(({ role }) => role === "assistant");
+  const args = new Map(
+    reply?.parts.flatMap((part) => (part.type === "tool_call" ? [[part.id, part.args] as const] : [])),
+  );
+  const calls = run.phase.calls.map((call) => ({
+    ...call,
+    call: { ...call.call, args: args.get(call.call.id) ?? "" },
+    outcome: call.status === "done" ? loadOutcome(sql, id, call.call.id) : null,
+  }));
+  return { ...run, phase: { at: "acting", calls } };
+};
+
+/** Where a thread stands among all: by the run that made it; `main` is the first. */
+const createdAt = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
+  id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
+
+/** The live state: what the model will see, what waits, and counters; null if there is no session. */
+export const load = (sql: SqlStorage): Session | null => {
+  const rows = loadRows(sql);
+  const main = rows.find(({ row }) => row.id === "main");
+  if (main === undefined) return null;
+  const { session: own } = main.row as Required<StoredRow>;
+  const { session: turned } = main.turn as Required<TurnRow>;
+  const waiting = waitingInputs(sql);
+  const open = `SELECT id, json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`;
+  const asks = valuesOf(sql, blobOf.ask, open) as readonly Ask[];
+  const tasks = jsonOf(sql, "SELECT json FROM tasks ORDER BY n") as readonly StoredTask[];
+  const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
+  const inputs = new Map(waiting.map((input) => [input.id, input]));
+  const threads = rows.map((row) => loadThread(sql, row, inputs));
+  const inOrder = threads.toSorted((a, b) => createdAt(a) - createdAt(b));
+  return {
+    ...own,
+    ...picked(turned, sessionTurnFields),
+    ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
+    head: head ?? 0,
+    threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),
+    asks: Object.fromEntries(asks.map((ask) => [ask.id, ask])),
+    tasks: Object.fromEntries(tasks.map((task) => [task.id, task])),
+  };
+};

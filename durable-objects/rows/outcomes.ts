@@ -1,0 +1,33 @@
+import type { Call } from "../../src/agent/state/call.ts";
+import type { Thread } from "../../src/agent/state/thread.ts";
+import { blobOf, deleteRows, rowJson, valuesOf } from "./encode.ts";
+
+/** Outcomes of calls that wait for their siblings: rows of their own, until the reply's results are messages. */
+
+const doneCalls = (thread: Thread | undefined): readonly Call[] =>
+  thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
+
+export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
+  deleteRows(
+    sql,
+    (call) => blobOf.outcome(thread, call),
+    { key: "call", from: "outcomes WHERE thread = ?" },
+    thread,
+  );
+
+/** Writes what is new; a thread that has left its calls behind has none. */
+export const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {
+  const known = new Set(doneCalls(before).map(({ call }) => call.id));
+  if (known.size > 0 && thread.run?.phase.at !== "acting") return deleteOutcomes(sql, thread.id);
+  for (const { call, outcome } of doneCalls(thread)) {
+    if (known.has(call.id)) continue;
+    const json = rowJson(sql, blobOf.outcome(thread.id, call.id), JSON.stringify(outcome));
+    sql.exec("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", thread.id, call.id, json);
+  }
+};
+
+export const loadOutcome = (sql: SqlStorage, thread: string, call: string): Call["outcome"] => {
+  const query = "SELECT call AS id, json FROM outcomes WHERE thread = ? AND call = ?";
+  const [found = null] = valuesOf(sql, (id) => blobOf.outcome(thread, id), query, thread, call);
+  return found as Call["outcome"];
+};

@@ -1,0 +1,25 @@
+import { ProblemError } from "../../src/session/problems.ts";
+import type { LogLine } from "../../src/tools/log-line.ts";
+import { logFailure } from "../log.ts";
+
+/** The part of an object's storage that commits use. */
+export type Storage = Pick<DurableObjectStorage, "sql" | "transactionSync">;
+
+const problem = {
+  code: "storage_error",
+  detail: "The session could not be stored, so nothing was done. Send it again.",
+  retryAfterMs: 1_000,
+} as const;
+
+/** Storage whose failed transaction is a problem: a caller may repeat it, a run is taken up by the next alarm (RE-C37). */
+export const safeStorage = (storage: DurableObjectStorage, line: LogLine): Storage => ({
+  sql: storage.sql,
+  transactionSync: (work) => {
+    try {
+      return storage.transactionSync(work);
+    } catch (error) {
+      logFailure(line, "session_commit_failed", error);
+      throw new ProblemError(problem);
+    }
+  },
+});

@@ -1,0 +1,288 @@
+import { packHistory } from "../../src/agent/context/history.ts";
+import type { Ask } from "../../src/agent/state/ask.ts";
+import { taskNumber } from "../../src/agent/state/board.ts";
+import type { Input } from "../../src/agent/state/input.ts";
+import type { Session } from "../../src/agent/state/session.ts";
+import type { Thread } from "../../src/agent/state/thread.ts";
+import type { Transition } from "../../src/agent/transaction/draft.ts";
+import type { Message } from "../../src/chat/message.ts";
+import type { Told } from "../../src/session/event-lines.ts";
+import { writeChildren } from "./children.ts";
+import type { StoredRow, TurnRow } from "./encode.ts";
+import {
+  blobOf,
+  deleteRows,
+  externalBlob,
+  picked,
+  pieceLength,
+  rowJson,
+  sessionTurnFields,
+  turnFields,
+  writeBlob,
+} from "./encode.ts";
+import { writeEntries } from "./entries.ts";
+import { deleteOutcomes, writeOutcomes } from "./outcomes.ts";
+
+/** Writes a session's rows: only what a transition changed. */
+
+/** Calls without what stands elsewhere: outcomes in their own rows, arguments in the reply's message. */
+const slimRun = ({ run }: Thread): Thread["run"] => {
+  if (run?.phase.at !== "acting") return run;
+  const calls = run.phase.calls.map((call) => ({ ...call, call: { ...call.call, args: "" }, outcome: null }));
+  return { ...run, phase: { at: "acting", calls } };
+};
+
+/** A row with more fields, none of which its JSON has. */
+type LeftOut<T> = T & Readonly<Record<string, unknown>>;
+
+/** Fields with rows of their own, as `undefined`: left out of a JSON so, which costs a fraction of a copy without them. */
+const absent = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
+  Object.fromEntries(keys.map((key) => [key, undefined]));
+
+const threadRest = absent([...turnFields, "chat", "inbox", "history"]);
+
+const sessionRest = absent([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
+
+/** A thread's row; of its first input only the place, and of an external context only that there is one: they may be long. */
+const rowOf = (thread: Thread, session: Session): LeftOut<StoredRow> => {
+  const firstInput = thread.firstInput === null ? null : { pos: thread.firstInput.pos };
+  const row = { ...thread, ...threadRest, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
+  if (thread.id !== "main") return row;
+  const external = session.external === undefined ? {} : { external: { text: "" } };
+  return { ...row, session: { ...session, ...sessionRest, ...external } };
+};
+
+const turnOf = (thread: Thread, session: Session): TurnRow => {
+  const row = { ...picked(thread, turnFields), run: slimRun(thread) };
+  return thread.id === "main" ? { ...row, session: picked(session, sessionTurnFields) } : row;
+};
+
+/** Whether one of these fields has changed. */
+const someChanged = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
+  keys.some((key) => before[key] !== after[key]);
+
+/** Whether another field has changed than those with rows of their own. */
+const restChanged = <T extends object>(
+  before: T,
+  after: T,
+  apart: Readonly<Record<string, undefined>>,
+): boolean => {
+  for (const key in after) if (before[key] !== after[key] && !(key in apart)) return true;
+  return false;
+};
+
+/** The text of a session's external context, which never changes and has a blob of its own. */
+const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Session): void => {
+  if (external !== undefined && before?.external !== external) writeBlob(sql, externalBlob, external.text);
+};
+
+/** Where a commit is written, with the texts of its new messages as far as its events have them. */
+interface To {
+  readonly sql: SqlStorage;
+  readonly messages: Told["messages"];
+}
+
+/** A thread and its session. */
+interface Place {
+  readonly thread: Thread;
+  readonly session: Session;
+}
+
+const turnChanged = (before: Place, { thread, session }: Place): boolean =>
+  before.thread.history !== thread.history ||
+  someChanged(before.thread, thread, turnFields) ||
+  (thread.id === "main" && someChanged(before.session, session, sessionTurnFields));
+
+const sameInbox = (before: Thread["inbox"], after: Thread["inbox"]): boolean =>
+  before.length === after.length && before.every((input, place) => input === after[place]);
+
+const rowChanged = (before: Place, { thread, session }: Place): boolean =>
+  !sameInbox(before.thread.inbox, thread.inbox) ||
+  restChanged(before.thread, thread, threadRest) ||
+  (thread.id === "main" && restChanged(before.session, session, sessionRest));
+
+const writeTurn = `INSERT INTO turns (thread, json, history) VALUES (?, ?, ?)
+  ON CONFLICT (thread) DO UPDATE SET json = excluded.json, history = excluded.history`;
+
+const writeThread = (to: To, before: Place | null, after: Place): void => {
+  const { sql } = to;
+  const { thread, session } = after;
+  const { id, history } = thread;
+  if (before === null || rowChanged(before, after)) {
+    const json = rowJson(sql, blobOf.thread(id), JSON.stringify(rowOf(thread, session)));
+    sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?)", id, json);
+  }
+  if (before === null || turnChanged(before, after)) {
+    const turn = turnOf(thread, session);
+    const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
+    sql.exec(writeTurn, id, json, packHistory(history));
+  }
+  writeOutcomes(sql, before?.thread, thread);
+  writeChat(to, id, before?.thread.chat ?? [], thread.chat);
+};
+
+/** A thread that left the live state: its last messages are written, its state is not needed any more. */
+const leaveThread = (to: To, before: Thread | undefined, { id, chat }: Thread): void => {
+  const { sql } = to;
+  writeChat(to, id, before?.chat ?? [], chat);
+  sql.exec("DELETE FROM threads WHERE id = ?", id);
+  sql.exec("DELETE FROM turns WHERE thread = ?", id);
+  deleteOutcomes(sql, id);
+};
+
+const writeMessage = ({ sql, messages }: To, thread: string, message: Message): void => {
+  const json =
+    messages.get(message) ??
+    JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
+  const row = rowJson(sql, blobOf.message(thread, message.pos), json);
+  sql.exec("INSERT OR REPLACE INTO messages VALUES (?, ?, 0, ?)", thread, message.pos, row);
+};
+
+const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message): void => {
+  if (overlay === undefined) return;
+  const json = rowJson(sql, blobOf.overlay(thread, pos, overlay.edit), JSON.stringify(overlay));
+  sql.exec("INSERT OR REPLACE INTO overlays VALUES (?, ?, ?, ?)", thread, pos, overlay.edit, json);
+};
+
+/** Appended messages are inserted, those that are shown otherwise get an overlay; what left the chat is retired with its edit. */
+const writeChat = (to: To, thread: string, before: readonly Message[], after: readonly Message[]): void => {
+  if (before === after) return;
+  let same = 0;
+  while (same < before.length && before[same] === after[same]) same += 1;
+  const known = new Map(before.slice(same).map((message) => [message.pos, message]));
+  for (const message of after.slice(same)) {
+    const stored = known.get(message.pos);
+    if (stored === undefined || stored.marks !== message.marks) writeMessage(to, thread, message);
+    if (stored?.overlay !== message.overlay) writeOverlay(to.sql, thread, message);
+  }
+};
+
+/** What left the view keeps its row, and its edit says who did it; one that came and went in the same commit gets it now. */
+const writeRetired = (to: To, before: Session | null, { retired }: Transition): void => {
+  if (retired.length === 0) return;
+  const stored = new Map(
+    Object.values(before?.threads ?? {}).map(({ id, chat }) => [
+      id,
+      new Map(chat.map((message) => [message.pos, message])),
+    ]),
+  );
+  for (const [edit, { cause }] of new Map(retired.map((each) => [each.edit, each])))
+    to.sql.exec("INSERT INTO retirements VALUES (?, ?)", edit, JSON.stringify(cause));
+  for (const { thread, message, edit } of retired) {
+    const old = stored.get(thread)?.get(message.pos);
+    if (old === undefined) writeMessage(to, thread, message);
+    if (old?.overlay !== message.overlay) writeOverlay(to.sql, thread, message);
+    to.sql.exec("UPDATE messages SET retired = ? WHERE thread = ? AND pos = ?", edit, thread, message.pos);
+  }
+};
+
+/** An input; its time, by which inputs are ordered, stays in the row. */
+const writeInput = (sql: SqlStorage, input: Input): void => {
+  const { id, status, at } = input;
+  const json = rowJson(sql, blobOf.input(id), JSON.stringify(input), { at });
+  sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", id, status, json);
+};
+
+/** An ask; its place among all stays in the row. */
+const writeAsk = (sql: SqlStorage, ask: Ask): void => {
+  const { id, status, seq } = ask;
+  const json = rowJson(sql, blobOf.ask(id), JSON.stringify(ask), { seq });
+  sql.exec("INSERT OR REPLACE INTO asks VALUES (?, ?, ?)", id, status, json);
+};
+
+const writeRows = (sql: SqlStorage, transition: Transition): void => {
+  for (const input of new Map(transition.inputs.map((each) => [each.id, each])).values())
+    writeInput(sql, input);
+  for (const ask of transition.asks) writeAsk(sql, ask);
+  for (const run of transition.runs) {
+    const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
+    sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
+  }
+  for (const row of transition.ledger) {
+    const { agent, provider, model, outcome, cost, estimated } = row;
+    const json = JSON.stringify(row);
+    sql.exec(
+      "INSERT INTO usage VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
+      agent,
+      provider,
+      model,
+      outcome,
+      cost,
+      estimated ? 1 : 0,
+      json,
+    );
+  }
+  for (const { id, text } of transition.blobs) writeBlob(sql, id, text);
+  for (const { key, fingerprint, status, json, at } of transition.answers) {
+    const row = rowJson(sql, blobOf.answer(key), json);
+    sql.exec("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)", key, fingerprint, status, row, at);
+  }
+};
+
+/** Keys of commands that are over go when the time from which they are kept moves on. */
+const forgetKeys = (sql: SqlStorage, before: Session | null, { keysSince }: Session): void => {
+  if (before === null || keysSince === undefined || before.keysSince === keysSince) return;
+  deleteRows(sql, blobOf.answer, { key: "key", from: "idempotency WHERE at < ?" }, keysSince);
+};
+
+const writeAsks = (sql: SqlStorage, before: Session | null, after: Session): void => {
+  if (before?.asks === after.asks) return;
+  for (const ask of Object.values(after.asks)) if (before?.asks[ask.id] !== ask) writeAsk(sql, ask);
+};
+
+const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): void => {
+  if (before?.tasks === after.tasks) return;
+  for (const task of Object.values(after.tasks))
+    if (before?.tasks[task.id] !== task)
+      sql.exec("INSERT OR REPLACE INTO tasks VALUES (?, ?)", taskNumber(task), JSON.stringify(task));
+};
+
+/** Writes one transition; the caller holds the transaction. `after.head` counts its events already. */
+export const writeTransition = (
+  sql: SqlStorage,
+  before: Session | null,
+  after: Session,
+  transition: Transition,
+  { texts, messages }: Told,
+): void => {
+  const to = { sql, messages };
+  for (const thread of Object.values(after.threads)) {
+    const known = before?.threads[thread.id];
+    if (before === null || known === undefined) writeThread(to, null, { thread, session: after });
+    else if (known !== thread || thread.id === "main")
+      writeThread(to, { thread: known, session: before }, { thread, session: after });
+  }
+  for (const thread of transition.left) leaveThread(to, before?.threads[thread.id], thread);
+  writeChildren(sql, transition.children);
+  writeAsks(sql, before, after);
+  writeTasks(sql, before, after);
+  writeEntries(sql, transition.entries);
+  writeRetired(to, before, transition);
+  writeExternal(sql, before, after);
+  forgetKeys(sql, before, after);
+  writeRows(sql, transition);
+  writeEvents(sql, after, transition.moment.now, texts);
+};
+
+/** The events of a commit in one row, or in a few if they are long. */
+const writeEvents = (sql: SqlStorage, { id, head }: Session, at: number, texts: readonly string[]): void => {
+  const before = head - texts.length;
+  let start = 0;
+  let length = 0;
+  for (const [index, text] of texts.entries()) {
+    length += text.length + 1;
+    const next = texts[index + 1];
+    if (next !== undefined && length + next.length < pieceLength) continue;
+    const lines = texts.slice(start, index + 1).join("\n");
+    sql.exec(
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
+      before + index + 1,
+      before + start + 1,
+      lines,
+      at,
+      id,
+    );
+    start = index + 1;
+    length = 0;
+  }
+};

@@ -1,0 +1,115 @@
+import type { CloseCode, Filter } from "../../src/session/frames.ts";
+import { messageOf, streamLimits } from "../../src/session/frames.ts";
+import type { Principal } from "../../src/session/rpc.ts";
+import type { Flow } from "./flow.ts";
+import { createFlow } from "./flow.ts";
+
+/** What survives hibernation with a socket; `after` is its cursor while it is behind, else null: it has seen all. */
+interface Viewer extends Filter {
+  readonly principal: Principal | null;
+  /** It has said hello. */
+  readonly ready: boolean;
+  readonly after: number | null;
+}
+
+/** The sockets of a session, one by one: who looks, what was sent, and how they end. */
+export interface Connections {
+  readonly viewer: (socket: WebSocket) => Viewer;
+  readonly change: (socket: WebSocket, change: Partial<Viewer>) => void;
+  /** Sends frames regardless of filters, as one message. */
+  readonly send: (socket: WebSocket, frames: readonly string[]) => void;
+  /** Sends a message that is serialised already and holds so many frames. */
+  readonly post: (socket: WebSocket, message: string, frames: number) => void;
+  /** Whether more is unacknowledged than a reader may hold; one that stays so is told, and after a while closed (AP-26). */
+  readonly isFull: (socket: WebSocket) => boolean;
+  /** Answers whether the reader has room again. */
+  readonly acknowledged: (socket: WebSocket, frames: number) => boolean;
+  /** Closes a socket whose credential has run out; answers whether it did. `seen` as for `bye`. */
+  readonly isExpired: (socket: WebSocket, seen?: number) => boolean;
+  /** Says where to resume: at `seen`, if the newest events were not sent to a socket that is up to date. */
+  readonly bye: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
+  readonly forget: (socket: WebSocket) => void;
+}
+
+const fresh: Viewer = {
+  principal: null,
+  ready: false,
+  after: null,
+  deltas: "all",
+  types: null,
+  threads: null,
+};
+
+/** The state of each socket, in memory and in its attachment. */
+const createViewers = (): Pick<Connections, "viewer" | "change"> => {
+  const viewers = new WeakMap<WebSocket, Viewer>();
+  const viewer = (socket: WebSocket): Viewer => {
+    const known = viewers.get(socket) ?? (socket.deserializeAttachment() as Viewer | null) ?? fresh;
+    viewers.set(socket, known);
+    return known;
+  };
+  return {
+    viewer,
+    change: (socket, changed) => {
+      const next = { ...viewer(socket), ...changed };
+      viewers.set(socket, next);
+      socket.serializeAttachment(next);
+    },
+  };
+};
+
+/** `head` is the newest event's seq: where a reader that has seen all resumes. */
+export const createConnections = (
+  head: () => number,
+  limits: { readonly unacked: number; readonly patience: number } = streamLimits,
+): Connections => {
+  const { viewer, change } = createViewers();
+  const flows = new WeakMap<WebSocket, Flow>();
+  const flowOf = (socket: WebSocket): Flow => {
+    const known = flows.get(socket) ?? createFlow();
+    flows.set(socket, known);
+    return known;
+  };
+  const post = (socket: WebSocket, message: string, frames: number): void => {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    flowOf(socket).sent(message.length, frames);
+    socket.send(message);
+  };
+  const send = (socket: WebSocket, frames: readonly string[]): void => {
+    const message = messageOf(frames);
+    if (message !== undefined) post(socket, message, frames.length);
+  };
+  const bye: Connections["bye"] = (socket, code, reason, seen = head()) => {
+    const resume = { resume_after: viewer(socket).after ?? seen, retry_ms: 1_000 };
+    send(socket, [JSON.stringify({ type: "bye", code, ...resume })]);
+    flowOf(socket).forget();
+    socket.close(code, reason);
+  };
+  return {
+    viewer,
+    change,
+    post,
+    send,
+    bye,
+    isFull: (socket) => {
+      const flow = flowOf(socket);
+      if (flow.unacknowledged() <= limits.unacked) return false;
+      const isNews = flow.wait(limits.patience, () => bye(socket, 4413, "too slow"));
+      const seq = viewer(socket).after ?? head();
+      if (isNews) send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq })]);
+      return true;
+    },
+    acknowledged: (socket, frames) => {
+      const flow = flowOf(socket);
+      flow.acknowledged(frames);
+      return flow.unacknowledged() <= limits.unacked / 2;
+    },
+    isExpired: (socket, seen) => {
+      const { principal } = viewer(socket);
+      if (principal?.expires === undefined || principal.expires > Date.now()) return false;
+      bye(socket, 4401, "token expired", seen);
+      return true;
+    },
+    forget: (socket) => flowOf(socket).forget(),
+  };
+};

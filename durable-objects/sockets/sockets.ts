@@ -1,0 +1,138 @@
+import type { Session } from "../../src/agent/state/session.ts";
+import { fieldsOf } from "../../src/chat/json.ts";
+import { checked } from "../../src/session/command.ts";
+import { clientFrame, closeCodes, streamLimits } from "../../src/session/frames.ts";
+import { parseInput } from "../../src/session/json-text.ts";
+import { accessProblem } from "../../src/session/operations/session.ts";
+import type { Problem } from "../../src/session/problems.ts";
+import { problemBody, ProblemError, problemKinds, refuse } from "../../src/session/problems.ts";
+import type { Principal } from "../../src/session/rpc.ts";
+import type { FrameParts } from "./frames.ts";
+import { handleFrame, rejectFrame } from "./frames.ts";
+
+/** Where a session's sockets are opened, and their messages checked (AP-22, AP-25). */
+interface SocketDesk {
+  readonly open: (ctx: DurableObjectState, session: Session | null, principal: Principal | null) => Response;
+  readonly receive: (socket: WebSocket, data: string | ArrayBuffer) => Promise<void>;
+  readonly closed: (socket: WebSocket) => void;
+  readonly removed: (sockets: readonly WebSocket[]) => void;
+}
+
+const refusal = (problem: Problem): Response =>
+  Response.json(problemBody(problem), { status: problemKinds[problem.code].status });
+
+/** Why a socket may not be opened; null if it may. */
+const openProblem = (session: Session | null, principal: Principal | null, open: number): Problem | null => {
+  if (principal === null) return { code: "not_found", detail: "no such session" };
+  const hidden = accessProblem(session, principal);
+  if (hidden !== null) return hidden;
+  if (!principal.scopes.includes("sessions:read"))
+    return { code: "scope_missing", detail: "this needs the scope sessions:read" };
+  if (open < streamLimits.sockets) return null;
+  const detail = `a session takes ${streamLimits.sockets} sockets; close some`;
+  return { code: "too_many_connections", detail };
+};
+
+/** A token bucket per socket: 30 frames a second, 60 at once. */
+const createRates = (): ((socket: WebSocket) => boolean) => {
+  const buckets = new WeakMap<WebSocket, { readonly tokens: number; readonly at: number }>();
+  return (socket) => {
+    const now = Date.now();
+    const known = buckets.get(socket) ?? { tokens: streamLimits.burst, at: now };
+    const grown = known.tokens + ((now - known.at) / 1_000) * streamLimits.rate;
+    const tokens = Math.min(streamLimits.burst, grown) - 1;
+    buckets.set(socket, { tokens, at: now });
+    return tokens >= 0;
+  };
+};
+
+/** Whether a frame counts for its socket's rate: what the wire itself asks for does not. */
+const isCounted = (frame: unknown): boolean => {
+  const { type } = fieldsOf(frame);
+  return type !== "ack" && type !== "ping";
+};
+
+/** Work of each socket in the order of its messages, one after the other: a frame may wait for the team. */
+const createTurns = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
+  const last = new WeakMap<WebSocket, Promise<unknown>>();
+  return (socket, work) => {
+    const result = (last.get(socket) ?? Promise.resolve()).then(work);
+    last.set(
+      socket,
+      result.catch(() => undefined),
+    );
+    return result;
+  };
+};
+
+/** The frames of one message. */
+const framesOf = (data: string): readonly unknown[] => {
+  const parsed = parseInput(data, "frame");
+  return Array.isArray(parsed) ? parsed : [parsed];
+};
+
+const utf8 = new TextEncoder();
+
+/** The text of a message; bytes and what is too long are refused. */
+const textOf = (data: string | ArrayBuffer): string => {
+  const most = streamLimits.frame;
+  const fits =
+    typeof data === "string" &&
+    data.length <= most &&
+    (data.length * 3 <= most || utf8.encode(data).length <= most);
+  return fits ? data : refuse("invalid_request", "frames are JSON text of at most 256 KiB");
+};
+
+export const createSocketDesk = (parts: FrameParts): SocketDesk => {
+  const { connections, hellos, session } = parts;
+  const withinRate = createRates();
+  const inTurn = createTurns();
+
+  /** Handles frames until the socket is closed over one; `more` than these were too many. */
+  const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
+    for (const frame of frames) {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      await handleFrame(parts, socket, checked(clientFrame, frame));
+    }
+    if (more && socket.readyState === WebSocket.OPEN)
+      connections.bye(socket, closeCodes.rate, "too many frames");
+  };
+  const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
+    try {
+      const all = framesOf(textOf(data));
+      const frames = all.filter((frame) => !isCounted(frame) || withinRate(socket));
+      const more = frames.length < all.length;
+      await inTurn(socket, () => handle(socket, frames, more));
+    } catch (error) {
+      if (!(error instanceof ProblemError)) throw error;
+      rejectFrame(parts, socket, error.problem);
+      connections.bye(socket, closeCodes.bad_frame, "bad frame");
+    }
+  };
+
+  return {
+    open: (ctx, now, principal) => {
+      const problem = openProblem(now, principal, ctx.getWebSockets().length);
+      if (problem !== null) return refusal(problem);
+      const pair = new WebSocketPair();
+      ctx.acceptWebSocket(pair[1]);
+      connections.change(pair[1], { principal });
+      hellos.expect(pair[1]);
+      return new Response(null, { status: 101, webSocket: pair[0] });
+    },
+    receive: async (socket, data) => {
+      if (session() === null) return socket.close(closeCodes.deleted, "deleted");
+      if (connections.isExpired(socket)) return;
+      await takeAll(socket, data);
+    },
+    closed: (socket) => {
+      connections.forget(socket);
+      hellos.forget(socket);
+      // Hibernating sockets do not answer a close themselves.
+      if (socket.readyState === WebSocket.CLOSING) socket.close(1_000);
+    },
+    removed: (sockets) => {
+      for (const socket of sockets) socket.close(closeCodes.deleted, "deleted");
+    },
+  };
+};

@@ -1,0 +1,59 @@
+import type { Ask } from "../state/ask.ts";
+import type { Thread } from "../state/thread.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { emit, headAfter, threadOf } from "../transaction/draft.ts";
+
+/** Closes an open ask that nobody need answer any more. */
+export const askDropped = (draft: Draft, threadId: string, askId: string): void => {
+  const ask = draft.state.asks[askId];
+  if (ask === undefined) return;
+  const { [askId]: _, ...asks } = draft.state.asks;
+  draft.state = { ...draft.state, asks };
+  draft.asks.push({ ...ask, status: "cancelled" });
+  emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
+};
+
+export type Subject = Pick<Ask, "question" | "approval" | "client_tool">;
+
+/** Which called agent asks, for the person (AG-27). */
+export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
+  child === null ? {} : { agent, label: child.label };
+
+/** Asks of a run have no call. */
+export const placeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
+
+export const mostOpen = 50;
+
+/** Puts an ask to whoever may answer it. */
+export const asked = (
+  draft: Draft,
+  threadId: string,
+  timeoutMs: number,
+  about: Omit<Ask, "id" | "thread" | "run" | "status" | "opened_at" | "seq" | "expires_at">,
+): Ask => {
+  const { now, random } = draft.moment;
+  const ask: Ask = {
+    id: `ask_${random()}`,
+    thread: threadId,
+    run: threadOf(draft, threadId).run?.id ?? "",
+    status: "open",
+    opened_at: now,
+    seq: headAfter(draft) + 1,
+    expires_at: now + timeoutMs,
+    ...about,
+  };
+  draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
+  emit(draft, threadId, "ask_user", { ask }, placeOf(ask));
+  return ask;
+};
+
+export const close = (
+  draft: Draft,
+  ask: Ask,
+  status: Ask["status"],
+  resolution: NonNullable<Ask["resolution"]>,
+): void => {
+  const { [ask.id]: _, ...asks } = draft.state.asks;
+  draft.state = { ...draft.state, asks };
+  draft.asks.push({ ...ask, status, resolution });
+};

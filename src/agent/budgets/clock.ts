@@ -1,0 +1,43 @@
+import type { Agent } from "../definition/agent.ts";
+import type { RunClock } from "../state/run.ts";
+import type { Session } from "../state/session.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { changeRun, runOf } from "../transaction/draft.ts";
+
+/** A timeout that counts the time in which somebody works: it stands still while only people can go on (AG-37). */
+
+/** The earlier of the agent's own timeout and, if the run announces, that of announcements; counted from `since`. */
+export const deadlineOf = (
+  { limits: { timeoutMs }, delegation: { announce } }: Agent,
+  since: number,
+  announces: boolean,
+): number | null => {
+  const ms = announces ? Math.min(announce.timeout, timeoutMs ?? Infinity) : timeoutMs;
+  return ms === null ? null : since + ms;
+};
+
+export const clockStarted = (activeMs: number | null, now: number): RunClock | null =>
+  activeMs === null ? null : { at: now + activeMs, left: activeMs };
+
+const paused = (draft: Draft, threadId: string): void => {
+  const { clock } = runOf(draft, threadId);
+  if (clock?.at == null) return;
+  changeRun(draft, threadId, { clock: { at: null, left: Math.max(0, clock.at - draft.moment.now) } });
+};
+
+const unpaused = (draft: Draft, threadId: string): void => {
+  const { clock } = runOf(draft, threadId);
+  if (clock !== null && clock.at === null)
+    changeRun(draft, threadId, { clock: { at: draft.moment.now + clock.left, left: clock.left } });
+};
+
+const clocked = (session: Session): readonly string[] =>
+  Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
+
+/** Sets every clock by who is waited for: a person, or an agent that itself works or waits for one. */
+export const clocksSet = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
+  for (const id of clocked(draft.state)) {
+    if (waitsForPeople(id)) paused(draft, id);
+    else unpaused(draft, id);
+  }
+};

@@ -1,0 +1,219 @@
+import type { Amounts, Bound, BudgetKind, Hold, Lease, Reached, TenantShare } from "../state/budget.ts";
+import { kinds, nothing, plus } from "../state/budget.ts";
+import type { Session } from "../state/session.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { changeRun, threadOf } from "../transaction/draft.ts";
+import type { Held, Wanted } from "./bounds.ts";
+import { heldFrom, holdFor, holdOf, leastOf, leastSpend, lineOf, outputWithin } from "./bounds.ts";
+import { warned } from "./spend.ts";
+
+/**
+ * Shares of the tenant's day (RE-4). A session spends from its lease without asking anybody; it draws another when a call
+ * does not fit any more, and gives back what it did not use when it comes to rest.
+ */
+
+type Figures = Readonly<Partial<Record<BudgetKind, number>>>;
+
+/** A lease that is given back. */
+export interface SettledLease {
+  readonly id: string;
+  readonly used: Amounts;
+}
+
+export interface LeaseRequest {
+  readonly tenant: string;
+  readonly session: string;
+  /** Names the lease: asked for again, it is the same. */
+  readonly id: string;
+  /** The tenant's limits of a day, for the kinds that have one. */
+  readonly limits: Figures;
+  /** What the calls under way may cost at worst. */
+  readonly need: Figures;
+  /** What they cost at least. */
+  readonly least: Figures;
+  readonly settles: SettledLease | null;
+}
+
+/** `until`: end of the day. `spent`: on that day by all sessions, open leases included. */
+export type LeaseAnswer =
+  | { readonly ok: true; readonly granted: Figures; readonly until: number; readonly spent: Amounts }
+  | {
+      readonly ok: false;
+      readonly kind: BudgetKind;
+      readonly limit: number;
+      readonly spent: number;
+      readonly until: number;
+    };
+
+/** Calls of one reply, so that none is refused for want of a lease alone; and time that is worth a hop. */
+const wantedCalls = 256;
+
+const wantedTime = 60_000;
+
+const fewCalls = 64;
+
+const usable = ({ funds }: Session, now: number): Lease | null =>
+  funds.tenant.lease === null || funds.tenant.lease.closed || now >= funds.tenant.lease.until
+    ? null
+    : funds.tenant.lease;
+
+const limitsOf = (bounds: readonly Bound[]): Figures =>
+  Object.fromEntries(bounds.map(({ kind, limit }) => [kind, limit]));
+
+const noHold: Hold = { tokens: 0, cost: 0, output: 0, leased: true };
+
+const holdAt = (state: Session, threadId: string): Hold =>
+  holdOf(state.threads[threadId]?.run ?? null) ?? noHold;
+
+/** What the lease pays for already, beside one thread. */
+export const othersHeld = (state: Session, threadId: string): Held =>
+  heldFrom(state, { scope: "session", thread: threadId }, threadId, true);
+
+/** What is left of a lease for one thread. */
+const leftFor = (state: Session, { granted, used }: Lease, threadId: string): Figures => {
+  const others = othersHeld(state, threadId);
+  return Object.fromEntries(
+    kinds.flatMap((kind) => {
+      const given = granted[kind];
+      const kept = kind === "tokens" || kind === "cost" ? others[kind] : 0;
+      return given === undefined ? [] : [[kind, given - used[kind] - kept]];
+    }),
+  );
+};
+
+const suffices = (kind: BudgetKind, left: number, given: number, hold: Hold): boolean => {
+  if (kind === "tokens" || kind === "cost") return left >= hold[kind];
+  if (kind === "time") return left > 0;
+  // A day without calls left gives none; asking at each call would not change that.
+  return given === 0 || left >= (given >= wantedCalls ? fewCalls : 1);
+};
+
+/** Whether the lease has room for what a thread's call keeps back, or nothing of it is bounded. */
+const isCovered = (
+  state: Session,
+  bounds: readonly Bound[],
+  now: number,
+  threadId: string,
+  hold: Hold,
+): boolean => {
+  const counted = bounds.filter(({ kind }) => kind !== "cost" || hold.cost > 0);
+  if (counted.length === 0) return true;
+  const lease = usable(state, now);
+  if (lease === null) return false;
+  const left = leftFor(state, lease, threadId);
+  return counted.every(({ kind }) => suffices(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
+};
+
+/** What a call keeps back, paid by the lease if that has room for it: then no hop is needed before it leaves. */
+export const withLease = ({ state, moment }: Draft, threadId: string, hold: Hold): Hold => ({
+  ...hold,
+  leased: isCovered(state, moment.budgets.tenant, moment.now, threadId, hold),
+});
+
+/** The lease that a thread's call needs first; null if it may leave. */
+export const leaseNeeded = (
+  state: Session,
+  bounds: readonly Bound[],
+  threadId: string,
+  wanted: Wanted,
+): LeaseRequest | null => {
+  const own = holdAt(state, threadId);
+  if (own.leased) return null;
+  const { id: session, tenant } = state;
+  const { lease, next } = state.funds.tenant;
+  const others = othersHeld(state, threadId);
+  return {
+    tenant,
+    session,
+    id: String(next),
+    limits: limitsOf(bounds),
+    need: {
+      tokens: others.tokens + own.tokens,
+      cost: others.cost + own.cost,
+      time: wantedTime,
+      calls: wantedCalls,
+    },
+    least: {
+      tokens: others.tokens + leastSpend("tokens", wanted),
+      cost: others.cost + leastSpend("cost", wanted),
+      time: 1,
+      calls: 0,
+    },
+    settles: lease === null ? null : { id: lease.id, used: lease.used },
+  };
+};
+
+const putHold = (draft: Draft, threadId: string, hold: Hold): void => {
+  const { run } = threadOf(draft, threadId);
+  if (run?.phase.at === "thinking") changeRun(draft, threadId, { phase: { ...run.phase, hold } });
+  if (run?.phase.at === "preparing" && run.phase.calling !== null)
+    changeRun(draft, threadId, { phase: { ...run.phase, calling: { ...run.phase.calling, hold } } });
+};
+
+/** The new lease pays for the call; where it is smaller than what was asked for, the reply is made shorter (EF-38). */
+const paid = (draft: Draft, threadId: string, lease: Lease, wanted: Wanted): void => {
+  const hold = holdAt(draft.state, threadId);
+  const left = leftFor(draft.state, lease, threadId);
+  const most = (["tokens", "cost"] as const).map((kind) =>
+    outputWithin(kind, left[kind] ?? Infinity, wanted),
+  );
+  const output = Math.min(hold.output, ...most);
+  const lowered = output < hold.output && output >= leastOf(wanted) ? holdFor(wanted, output) : hold;
+  putHold(draft, threadId, withLease(draft, threadId, lowered));
+};
+
+const minus = (a: Amounts, b: Amounts): Amounts => ({
+  tokens: a.tokens - b.tokens,
+  cost: a.cost - b.cost,
+  time: a.time - b.time,
+  calls: a.calls - b.calls,
+});
+
+const shareChanged = (draft: Draft, tenant: TenantShare): void => {
+  draft.state = { ...draft.state, funds: { ...draft.state.funds, tenant } };
+};
+
+/** How long a session takes a day for used up before it asks again. */
+const outMs = 60_000;
+
+/** The answer to a request: the session has a new lease, or (not null) its day leaves no room. */
+export const leaseAnswered = (
+  draft: Draft,
+  threadId: string,
+  wanted: Wanted,
+  request: LeaseRequest,
+  answer: LeaseAnswer,
+): Reached | null => {
+  const share = draft.state.funds.tenant;
+  const thread = lineOf(draft.state, threadId).findLast(({ run }) => run !== null)?.id ?? threadId;
+  if (!answer.ok) {
+    const { kind, limit, spent } = answer;
+    const until = Math.min(answer.until, draft.moment.now + outMs);
+    shareChanged(draft, { ...share, out: { kind, until } });
+    const least = spent + (request.least[kind] ?? 0);
+    return { scope: "tenant", thread, kind, limit, spent, least, ask: false };
+  }
+  if (request.id !== String(share.next)) return null;
+  const { granted, until, spent } = answer;
+  // What was spent while the answer was on its way is not among what was given back.
+  const since =
+    share.lease === null || request.settles === null
+      ? nothing
+      : minus(share.lease.used, request.settles.used);
+  const lease: Lease = { id: request.id, until, granted, used: plus(since, share.owed), closed: false };
+  shareChanged(draft, { lease, next: share.next + 1, owed: nothing, out: null });
+  draft.mayWait = true;
+  paid(draft, threadId, lease, wanted);
+  warned(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
+  return null;
+};
+
+/** `wait`: calls of the session keep back what its lease has left. `unreachable`: nobody answered. `late`: the call is not made any more. */
+export type Drawn = "covered" | "wait" | "unreachable" | "late" | Reached;
+
+/** A session that comes to rest gives its lease back; it is told with the next word to the team. */
+export const leaseClosed = (draft: Draft): void => {
+  const share = draft.state.funds.tenant;
+  if (share.lease === null || share.lease.closed) return;
+  shareChanged(draft, { ...share, lease: { ...share.lease, closed: true } });
+};

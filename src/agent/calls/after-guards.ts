@@ -1,0 +1,151 @@
+import type { Json, ToolResultPart } from "../../chat/message.ts";
+import { recorded } from "../context/history.ts";
+import { checkedAfterword, rememberedState } from "../definition/checks.ts";
+import type { Afterword, BoundGuard, Loop, Stop } from "../definition/guard.ts";
+import type { Call } from "../state/call.ts";
+import type { CallRecord } from "../state/records.ts";
+import type { Thread } from "../state/thread.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, changeRun, changeThread, emit, runOf, threadOf } from "../transaction/draft.ts";
+
+/** What guards add to a result, once its call is in the history (EF-33, EF-35), and whether they end the run (EF-36). */
+
+const spoken = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundGuard,
+  record: CallRecord,
+  window: readonly CallRecord[],
+): Afterword => {
+  const { guard, params } = bound;
+  const state: Json = guardState(threadOf(draft, threadId), bound);
+  const context = { params, state, now: draft.moment.now };
+  try {
+    return checkedAfterword(guard.after?.(record, seenBy(bound, window), context));
+  } catch (error) {
+    guardFailed(draft, threadId, bound, error instanceof Error ? error.message : String(error));
+    return {};
+  }
+};
+
+const endedBy = (result: ToolResultPart, notes: readonly string[]): ToolResultPart => {
+  if (notes.length === 0) return result;
+  const text = notes.join("\n");
+  const last = result.content.at(-1);
+  const content =
+    last?.type === "text"
+      ? result.content.with(result.content.length - 1, { ...last, text: `${last.text}\n\n${text}` })
+      : [...result.content, { type: "text" as const, text }];
+  return { ...result, content };
+};
+
+const stopped = (draft: Draft, threadId: string, id: string, tool: string, stop: Stop): void => {
+  loopSaid(draft, threadId, { id, tool }, "critical", stop.loop);
+  if (runOf(draft, threadId).stop === null) guardStopped(draft, threadId, stop);
+};
+
+/** Records an ended call, and gives its result with the notes of the guards at its end. */
+export const resultNoted = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  settlement: Parameters<typeof recorded>[3],
+): ToolResultPart => {
+  const window = windowOf(threadOf(draft, threadId));
+  const record = recorded(draft, threadId, call, settlement);
+  const notes = call.note === undefined ? [] : [call.note];
+  for (const bound of record === null ? [] : agentOf(draft, threadId).guards) {
+    if (record === null || bound.guard.after === undefined) continue;
+    const { note, state, stop } = spoken(draft, threadId, bound, record, window);
+    guardStatePut(draft, threadId, bound, state);
+    if (note !== undefined) notes.push(note);
+    if (stop !== undefined) stopped(draft, threadId, call.call.id, record.tool, stop);
+  }
+  return endedBy(settlement.result, notes);
+};
+
+/** What guards remember (EF-34), rows of the thread, begun anew as their definitions say; and how they end a run. */
+
+export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
+  guards[guard.kind] ?? guard.state?.initial ?? null;
+
+/** The run ends, naming the guard (EF-44). */
+export const guardFailed = (draft: Draft, threadId: string, { guard }: BoundGuard, message: string): void =>
+  changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
+
+/** `loop_detected` (EF-33), if the guard names a loop. */
+export const loopSaid = (
+  draft: Draft,
+  threadId: string,
+  { id, tool }: { readonly id: string; readonly tool: string },
+  level: "warning" | "critical",
+  loop: Loop | undefined,
+): void => {
+  if (loop === undefined) return;
+  const { detector, count, message } = loop;
+  emit(draft, threadId, "loop_detected", { detector, count, message, level, tool }, { call: id });
+};
+
+/** The run fails, as a guard says. */
+export const guardStopped = (
+  draft: Draft,
+  threadId: string,
+  { end = "tool_loop", reason, exhausted }: Stop,
+): void =>
+  changeRun(draft, threadId, {
+    stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
+  });
+
+/** Stores what a guard remembers from now on; false if that is too much or no JSON, which ends the run. */
+export const guardStatePut = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundGuard,
+  state: Json | undefined,
+): boolean => {
+  if (state === undefined) return true;
+  const { guards } = threadOf(draft, threadId);
+  if (guards[bound.guard.kind] === state) return true;
+  const remembered = rememberedState(state);
+  if ("problem" in remembered) {
+    guardFailed(draft, threadId, bound, remembered.problem);
+    return false;
+  }
+  changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: remembered.state } });
+  return true;
+};
+
+/** Records since the last human input: that is a new intent, an agent's is not (EF-31). */
+export const windowOf = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
+  const first = history[0];
+  return first === undefined || first.n >= recordMarks.input
+    ? history
+    : history.filter(({ n }) => n >= recordMarks.input);
+};
+
+/** What one guard sees of the window. */
+export const seenBy = (
+  { guard, params }: BoundGuard,
+  window: readonly CallRecord[],
+): readonly CallRecord[] => {
+  const size = guard.history(params);
+  return window.length > size ? window.slice(window.length - size) : window;
+};
+
+/** Forgets what guards remember of one input, or of one run. */
+export const guardsReset = (draft: Draft, threadId: string, by: "input" | "run"): void => {
+  const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
+  const { guards, recordMarks } = threadOf(draft, threadId);
+  const kept = Object.entries(guards).filter(([kind]) => !gone.some(({ guard }) => guard.kind === kind));
+  changeThread(draft, threadId, {
+    guards: Object.fromEntries(kept),
+    ...(by === "run" ? {} : { recordMarks: { ...recordMarks, input: recordMarks.next, compaction: null } }),
+  });
+};
+
+/** The chat was compacted: a few identical calls from here on are a loop of their own, however often it is compacted again (EF-33). */
+export const compacted = (draft: Draft, threadId: string): void => {
+  const { recordMarks } = threadOf(draft, threadId);
+  const compaction = recordMarks.compaction ?? recordMarks.next;
+  changeThread(draft, threadId, { recordMarks: { ...recordMarks, compaction } });
+};

@@ -1,0 +1,184 @@
+import { own, parseJson } from "../../chat/json.ts";
+import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
+import { cleanText } from "../../chat/text.ts";
+import type { FileChange } from "../../sandbox/contract.ts";
+import type { ToolErrorCode } from "../../tools/errors.ts";
+import { errorText } from "../../tools/errors.ts";
+import { limitOutput } from "../../tools/output.ts";
+import type { Call, CallOutcomeRow } from "../state/call.ts";
+import type { Run } from "../state/run.ts";
+import { callsOfRun, filesAfter } from "../state/run.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, changeCall, changeCounters, emit, keptForRecall, runOf } from "../transaction/draft.ts";
+import { resultNoted } from "./after-guards.ts";
+
+/** How a call is parked and how it ends, whatever the reason. */
+
+export const findCall = (run: Run | null, callId: string): Call | null =>
+  callsOfRun(run).find((call) => call.call.id === callId) ?? null;
+
+/** Arguments as events show them: parsed if they are JSON, else the raw text. */
+export const inputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
+
+/** A call waits: for a person, the clock, or others that it does not run with. */
+export const callParked = (
+  draft: Draft,
+  threadId: string,
+  { call: { id, name } }: Call,
+  on: NonNullable<Call["parkedOn"]>,
+  until: number | null,
+  change: Partial<Call> = {},
+): void => {
+  emit(draft, threadId, "tool_call_parked", { tool: name, on, until }, { call: id });
+  changeCall(draft, threadId, id, { status: "parked", parkedOn: on, until, ...change });
+};
+
+/** Milliseconds since a call started. */
+export const elapsedOf = ({ moment: { now } }: Draft, { startedAt }: Call): number =>
+  Math.max(0, now - (startedAt ?? now));
+
+/** What a tool gave back, ready to be stored. */
+export interface Settlement extends CallOutcomeRow {
+  readonly details?: Json;
+  readonly changes?: readonly FileChange[];
+  readonly statusText?: string;
+  /** It changed a shared store. */
+  readonly stored?: true;
+  /** What of the output loop detectors compare; omitted: the result. */
+  readonly compared?: string;
+}
+
+/** A call has its outcome; the results of a reply are appended together when the last one is there (SE-3). */
+export const callEnded = (draft: Draft, threadId: string, callId: string, settlement: Settlement): void => {
+  const call = findCall(runOf(draft, threadId), callId);
+  if (call === null || call.status === "done") return;
+  const { result, durationMs, cached } = settlement;
+  const { name } = call.call;
+  if (cached) emit(draft, threadId, "tool_cache_hit", { tool: name, input: inputOf(call) }, { call: callId });
+  const { plan } = call;
+  emit(
+    draft,
+    threadId,
+    "tool_call_end",
+    {
+      tool: name,
+      outcome: result.status,
+      output: outputOf(result.content),
+      ...(settlement.details === undefined ? {} : { details: settlement.details }),
+      duration_ms: durationMs,
+      cached,
+      truncated: result.omitted !== undefined,
+      permission: { verdict: call.approved ? "approved" : plan.verdict, by: plan.by },
+    },
+    { call: callId, item: callId },
+  );
+  if (settlement.statusText !== undefined)
+    emit(draft, threadId, "status_update", { text: settlement.statusText }, { call: callId });
+  for (const change of settlement.changes ?? [])
+    emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
+  const noted = resultNoted(draft, threadId, call, settlement);
+  changeCall(draft, threadId, callId, {
+    status: "done",
+    until: null,
+    parkedOn: null,
+    outcome: { result: noted, durationMs, cached, ...(settlement.missed === true ? { missed: true } : {}) },
+  });
+  tally(draft, threadId, call, settlement);
+};
+
+/** A call ends with a result that took no time. */
+export const callClosed = (draft: Draft, threadId: string, result: ToolResultPart): void =>
+  callEnded(draft, threadId, result.call, { result, durationMs: 0, cached: false });
+
+const outputOf = (content: CallOutcomeRow["result"]["content"]): Json =>
+  content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
+
+const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlement): void => {
+  const { counters } = runOf(draft, threadId);
+  const ran = call.status === "running";
+  const { name } = call.call;
+  changeCounters(draft, threadId, {
+    ...(ran
+      ? {
+          timings: {
+            ...counters.timings,
+            [name]: (own(counters.timings, name) ?? 0) + settlement.durationMs,
+          },
+        }
+      : {}),
+    ...(settlement.cached ? { cacheHits: counters.cacheHits + 1 } : {}),
+    ...(settlement.missed === true ? { cacheMisses: counters.cacheMisses + 1 } : {}),
+    ...(settlement.changes === undefined ? {} : { files: filesAfter(counters.files, settlement.changes) }),
+  });
+};
+
+/** The result of a call as the chat keeps it, whoever gave it: a tool, a person or a client. */
+
+const defaultLimit = 32_000;
+
+/** Cuts the text of a result to its limit and keeps the whole for `recall` (SE-18). */
+const limited = (
+  draft: Draft,
+  content: readonly ContentPart[],
+  limit: number,
+): Pick<ToolResultPart, "content" | "omitted" | "recall"> => {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  const cut = limitOutput(text, limit, `b${draft.state.nextBlob}`);
+  if (cut.omitted === 0) return { content };
+  const id = keptForRecall(draft, cut.full);
+  const media = content.filter(({ type }) => type !== "text");
+  return { content: [{ type: "text", text: cut.text }, ...media], omitted: cut.omitted, recall: id };
+};
+
+const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
+  const cleaned = parts.map((part) =>
+    part.type === "text" ? { ...part, text: cleanText(part.text) } : part,
+  );
+  return cleaned.some((part) => part.type !== "text" || part.text !== "")
+    ? cleaned
+    : [{ type: "text", text: "(no output)" }];
+};
+
+/** What was run if it is not what the model asked for (SE-30). */
+const withChange = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
+  if (edited === null) return parts;
+  const said = `[arguments changed by the approver: ${edited}]`;
+  const [first, ...rest] = parts;
+  return first?.type === "text"
+    ? [{ ...first, text: `${said}\n${first.text}` }, ...rest]
+    : [{ type: "text", text: said }, ...parts];
+};
+
+/** Cleaned, told of an approver's change, and cut to the tool's limit. */
+export const callResult = (
+  draft: Draft,
+  threadId: string,
+  { call: { id, name }, edited }: Call,
+  status: ResultStatus,
+  content: string | readonly ContentPart[],
+): ToolResultPart => {
+  const { outputLimits, tools } = agentOf(draft, threadId);
+  const limit = own(outputLimits, name) ?? tools.get(name)?.tool.limit ?? defaultLimit;
+  const given: readonly ContentPart[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const parts = clean(withChange(given, edited));
+  return { type: "tool_result", call: id, name, status, ...limited(draft, parts, limit) };
+};
+
+/** Answers a call that no tool runs for. */
+export const callAnswered = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  content: string | readonly ContentPart[],
+  ok = true,
+): void => callClosed(draft, threadId, callResult(draft, threadId, call, ok ? "ok" : "error", content));
+
+/** Refuses a call that no tool runs for. */
+export const callRefused = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  code: ToolErrorCode,
+  sentence: string,
+): void => callAnswered(draft, threadId, call, errorText(code, sentence), false);

@@ -1,0 +1,41 @@
+import type { Grant } from "../state/session.ts";
+import type { Draft } from "../transaction/draft.ts";
+
+/**
+ * Permissions that answers left behind (TB-8). A session holds its own; those of its tenant's agents, which hold in all
+ * sessions, are the team's, and are looked up where they decide.
+ */
+
+/** How long a grant of an agent holds. */
+export const grantLifeMs = 30 * 86_400_000;
+
+/** What a session tells its team of its grants. */
+export interface GrantsTold {
+  readonly tenant: string;
+  readonly session: string;
+  readonly grants: readonly Grant[];
+}
+
+/** What it learns: grants of the tenant's agents, and ids of its own that were revoked. */
+export interface GrantsKnown {
+  readonly agents: readonly Grant[];
+  readonly revoked: readonly string[];
+}
+
+/** What holds of a session's own grants and those it knows of its team. */
+export const holding = (own: readonly Grant[], known: readonly Grant[], now: number): readonly Grant[] => {
+  if (own.length === 0 && known.length === 0) return own;
+  const ids = new Set(own.map(({ id }) => id));
+  return [...own, ...known.filter(({ id }) => !ids.has(id))].filter(
+    ({ scope, at }) => scope === "session" || now < at + grantLifeMs,
+  );
+};
+
+/** Every grant that holds in a session now. */
+export const grantsOf = ({ state, moment }: Draft): readonly Grant[] =>
+  holding(state.grants, moment.grants, moment.now);
+
+export const grantsRevoked = (draft: Draft, ids: readonly string[]): void => {
+  const grants = draft.state.grants.filter(({ id }) => !ids.includes(id));
+  if (grants.length < draft.state.grants.length) draft.state = { ...draft.state, grants };
+};

@@ -1,0 +1,273 @@
+import { blockEnd, blockStart, isBlockPinned } from "../../chat/blocks.ts";
+import type { Message, Part, Overlay as Shown } from "../../chat/message.ts";
+import { placeOf, shownTokens } from "../../chat/message.ts";
+import { shownParts } from "../../chat/render.ts";
+import { cleanText, textOf } from "../../chat/text.ts";
+import { callsOf } from "../../chat/view.ts";
+import type { ChatEdit, Inject, Overlay, Retire } from "../definition/effect.ts";
+import type { Draft, NewMessage } from "../transaction/draft.ts";
+import {
+  append,
+  changeRun,
+  changeThread,
+  emit,
+  keptForRecall,
+  messageOf,
+  retiredBy,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
+
+/** The only ways an effect changes what the model sees (EF-2). Originals stay stored. */
+
+/** What a list of edits came to. */
+interface Applied {
+  readonly injected: number;
+  readonly overlaid: number;
+  readonly retired: number;
+}
+
+/** Who edits and why, and what it saw: a range that changed since is not retired. */
+interface Editor {
+  readonly kind: string;
+  readonly reason: string;
+  readonly seen: readonly Message[];
+  /** Its notes wait for the results of the reply, if that has calls. */
+  readonly later: boolean;
+}
+
+const nextEdit = (draft: Draft): number => {
+  const { nextEdit: edit } = draft.state;
+  draft.state = { ...draft.state, nextEdit: edit + 1 };
+  return edit;
+};
+
+/** Replaces the chat, and keeps the sum of its tokens and what left it since the last call (EF-8). */
+const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
+  const { tokens, removed } = threadOf(draft, threadId);
+  changeThread(draft, threadId, {
+    chat,
+    tokens: tokens + delta,
+    removed: removed + Math.max(0, -delta),
+  });
+};
+
+/** Takes messages out of the chat; those that the last call had seen leave its context, too (EF-8). */
+export const takenOut = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
+  const { chat, tokens, removed, seen } = threadOf(draft, threadId);
+  const left = new Set(gone);
+  const sum = (messages: readonly Message[]): number =>
+    messages.reduce((total, message) => total + shownTokens(message), 0);
+  changeThread(draft, threadId, {
+    chat: chat.filter((message) => !left.has(message)),
+    tokens: tokens - sum(gone),
+    removed: removed + sum(gone.filter(({ pos }) => pos <= seen)),
+  });
+};
+
+/** Id under which `recall` reads a part: of a result that was cut its own, else that of a copy made now. */
+const recallOf = (draft: Draft, part: Part): string => {
+  if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
+  return keptForRecall(draft, partText(part));
+};
+
+const partText = (part: Part): string => {
+  if (part.type === "text") return part.text;
+  return part.type === "tool_result" ? textOf(part.content) : "";
+};
+
+const isOverlayable = ({ type }: Part): boolean => type !== "tool_call" && type !== "reasoning";
+
+/** Whether the second way to show a message is shorter than the first. */
+const isShorter = (
+  shown: Message,
+  tokens: number,
+  overlay: Pick<Shown, "texts" | "media">,
+  at: number,
+): boolean => {
+  const now = shownTokens(shown);
+  if (tokens !== now) return tokens < now;
+  const part = shownParts(shown)[at];
+  return part !== undefined && (overlay.texts[at]?.length ?? 0) < partText(part).length;
+};
+
+const overlaid = (
+  draft: Draft,
+  threadId: string,
+  edit: number,
+  { kind, reason }: Editor,
+  { overlay }: Overlay,
+): boolean => {
+  const { message: id, part: at, text } = overlay;
+  const media = overlay.media === true;
+  const { chat, run } = threadOf(draft, threadId);
+  const index = chat.findIndex((each) => each.id === id);
+  const message = chat[index];
+  const part = message?.parts[at];
+  if (message === undefined || part === undefined || !isOverlayable(part) || isBlockPinned(chat, index))
+    return false;
+  const shownText = cleanText(typeof text === "function" ? text("b0000") : text);
+  if (!/\S/.test(shownText)) return false;
+  const made = (said: string): Shown => {
+    const texts = { ...message.overlay?.texts, [at]: said };
+    const by = { by: kind, ...(run === null ? {} : { run: run.id, turn: run.turn }), reason };
+    const shown = { edit, ...by, texts, media, tokens: 0 };
+    return { ...shown, tokens: draft.moment.estimate(shownParts({ parts: message.parts, overlay: shown })) };
+  };
+  const trial = made(shownText);
+  if (!isShorter(message, trial.tokens, trial, at)) return false;
+  const final = typeof text === "function" ? made(cleanText(text(recallOf(draft, part)))) : trial;
+  const changed: Message = { ...message, overlay: final };
+  putChat(draft, threadId, chat.with(index, changed), final.tokens - shownTokens(message));
+  return true;
+};
+
+/** Bounds of a range as whole blocks, both edges moved to older messages; null if nothing is left. */
+const snapped = (
+  chat: readonly Message[],
+  from: number,
+  to: number,
+): { readonly from: number; readonly to: number } | null => {
+  const start = blockStart(chat, from);
+  const end = blockEnd(chat, to) > to + 1 ? blockStart(chat, to) : to + 1;
+  return start < end ? { from: start, to: end } : null;
+};
+
+const indexOf = (chat: readonly Message[], id: string): number =>
+  chat.findIndex((message) => message.id === id);
+
+const sameRange = (
+  seen: readonly Message[],
+  chat: readonly Message[],
+  edges: Retire["retire"],
+  from: number,
+  to: number,
+): boolean => {
+  const start = indexOf(seen, edges.from);
+  if (start < 0 || indexOf(seen, edges.to) - start !== to - from) return false;
+  for (let index = from; index <= to; index++)
+    if (seen[start + index - from]?.id !== chat[index]?.id) return false;
+  return true;
+};
+
+const summaryOf = (
+  draft: Draft,
+  threadId: string,
+  text: string,
+  place: number,
+  summary: NonNullable<Message["summary"]>,
+): Message => {
+  const parts = [{ type: "text", text: cleanText(text) }] as const;
+  const sender = summary.by;
+  const message = { role: "user", origin: "system", sender, parts, place, summary } as const;
+  return messageOf(draft, threadOf(draft, threadId), message);
+};
+
+/** The whole blocks of a range: what leaves, and what stays since it is pinned; null if nothing may leave. */
+const rangeOf = (
+  chat: readonly Message[],
+  seen: readonly Message[],
+  retire: Retire["retire"],
+): { readonly from: number; readonly to: number; readonly gone: readonly Message[] } | null => {
+  const [first, last] = [indexOf(chat, retire.from), indexOf(chat, retire.to)];
+  if (first < 0 || last < first || !sameRange(seen, chat, retire, first, last)) return null;
+  const range = snapped(chat, first, last);
+  if (range === null) return null;
+  const gone = chat
+    .slice(range.from, range.to)
+    .filter((_, index) => !isBlockPinned(chat, range.from + index));
+  return gone.length === 0 ? null : { ...range, gone };
+};
+
+/** First and last `pos` of messages; a summary stands for all of its own range. */
+const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to: number } => {
+  const spans = gone.map(({ pos, summary }) => summary ?? { from: pos, to: pos });
+  return {
+    from: Math.min(...spans.map(({ from }) => from)),
+    to: Math.max(...spans.map(({ to }) => to)),
+  };
+};
+
+/** How many messages left the view; 0 if the range is gone, changed, or must stay. */
+const retired = (
+  draft: Draft,
+  threadId: string,
+  { kind, reason, seen }: Editor,
+  { retire }: Retire,
+): number => {
+  const { chat, nextPos } = threadOf(draft, threadId);
+  const range = rangeOf(chat, seen, retire);
+  const oldest = range?.gone[0];
+  if (range === null || oldest === undefined) return 0;
+  const { from, to } = range;
+  const gone = new Set(range.gone);
+  const made = { edit: draft.state.nextEdit, by: kind, reason, ...spanOf(range.gone) };
+  const text = retire.summary ?? "";
+  const summaries = /\S/.test(text) ? [summaryOf(draft, threadId, text, placeOf(oldest), made)] : [];
+  const shown = chat
+    .slice(from, to)
+    .flatMap((message) => (message === oldest ? summaries : gone.has(message) ? [] : [message]));
+  const next = [...chat.slice(0, from), ...shown, ...chat.slice(to)];
+  if (next[0]?.role !== "user") return 0;
+  const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
+  const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
+  retiredBy(draft, threadId, range.gone, { effect: kind, reason });
+  if (summaries.length > 0) changeThread(draft, threadId, { nextPos: nextPos + 1 });
+  putChat(draft, threadId, next, after - before);
+  for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
+  return range.gone.length;
+};
+
+const note = (kind: string, text: string, reason: string): NewMessage => ({
+  role: "user",
+  origin: "effect",
+  sender: kind,
+  reason,
+  marks: ["note"],
+  parts: [{ type: "text", text: cleanText(text) }],
+});
+
+/** A note now, or behind the results of the open calls: between a call and its result nothing may stand (SE-6). */
+const injected = (
+  draft: Draft,
+  threadId: string,
+  { kind, reason, later }: Editor,
+  { inject: { text } }: Inject,
+): boolean => {
+  if (!/\S/.test(text)) return false;
+  const newest = threadOf(draft, threadId).chat.at(-1);
+  if (!later || newest === undefined || callsOf(newest).length === 0) {
+    append(draft, threadId, note(kind, text, reason));
+    return true;
+  }
+  const { notes } = runOf(draft, threadId);
+  changeRun(draft, threadId, { notes: [...notes, { kind, text, reason }] });
+  return true;
+};
+
+/** Notes that waited for the results of the reply they are about. */
+export const notesAppended = (draft: Draft, threadId: string): void => {
+  const { notes } = runOf(draft, threadId);
+  if (notes.length === 0) return;
+  changeRun(draft, threadId, { notes: [] });
+  for (const { kind, text, reason = kind } of notes) append(draft, threadId, note(kind, text, reason));
+};
+
+/** Applies edits in their order; those that are not legal or would show more than now are dropped. */
+export const edited = (
+  draft: Draft,
+  threadId: string,
+  editor: Editor,
+  edits: readonly ChatEdit[],
+): Applied => {
+  const overlays = edits.filter((edit): edit is Overlay => "overlay" in edit);
+  const counts = { injected: 0, overlaid: 0, retired: 0 };
+  const number = draft.state.nextEdit;
+  for (const edit of overlays) if (overlaid(draft, threadId, number, editor, edit)) counts.overlaid += 1;
+  if (counts.overlaid > 0) nextEdit(draft);
+  for (const edit of edits) {
+    if ("retire" in edit) counts.retired += retired(draft, threadId, editor, edit);
+    else if ("inject" in edit && injected(draft, threadId, editor, edit)) counts.injected += 1;
+  }
+  return counts;
+};

@@ -1,0 +1,159 @@
+import { parseJson } from "../../chat/json.ts";
+import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
+import { shortDigest } from "../../sandbox/sha256.ts";
+import { canonicalJson } from "../../tools/canonical.ts";
+import type { Call } from "../state/call.ts";
+import { recordedName } from "../state/call.ts";
+import type { CallRecord } from "../state/records.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+
+/** Finished calls as effects and guards compare them (EF-31): kept in the thread's row, across runs and restarts. */
+
+/** Digest of a call's arguments: key order and spaces make no difference; what is no JSON is taken as it is. */
+export const argsDigest = (args: string): string => {
+  if (args.trim() === "") return shortDigest("{}");
+  const value = parseJson(args);
+  return shortDigest(value === undefined ? args : canonicalJson(value));
+};
+
+const without = (value: Json, fields: readonly string[]): Json => {
+  if (Array.isArray(value)) return value.map((each: Json) => without(each, fields));
+  if (typeof value !== "object" || value === null) return value;
+  const kept = Object.entries(value).filter(([key]) => !fields.includes(key));
+  return Object.fromEntries(kept.map(([key, each]) => [key, without(each, fields)]));
+};
+
+const stableText = (text: string, fields: readonly string[]): string => {
+  const value = fields.length > 0 ? parseJson(text) : undefined;
+  return value === undefined ? text : canonicalJson(without(value, fields));
+};
+
+/** What of an output is compared: JSON without the fields that its tool calls volatile, at any depth; other text whole. */
+export const comparable = (
+  content: string | readonly ContentPart[],
+  volatile: readonly string[] = [],
+): string =>
+  typeof content === "string"
+    ? stableText(content, volatile)
+    : content
+        .map((part) => (part.type === "text" ? stableText(part.text, volatile) : canonicalJson(part)))
+        .join("\n");
+
+/** A result that was cut names the stored whole by an id that is another each time. */
+const withoutId = (text: string, recall: string | undefined): string =>
+  recall === undefined ? text : text.replace(`recall("${recall}")`, "recall");
+
+/** Digest of what came of a call, before any note is added to it. */
+const outcomeDigest = (
+  { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
+  compared: string | undefined,
+  volatile: readonly string[] | undefined,
+): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content, volatile), recall)}`);
+
+/** Calls of a reply that may run; those behind them are refused, and have no record (SE-13). */
+export const mostCalls = 64;
+
+/** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
+export const numbered = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
+  const { historySize, isPoll } = agentOf(draft, threadId);
+  if (historySize === 0) return calls;
+  const { recordMarks } = threadOf(draft, threadId);
+  changeThread(draft, threadId, {
+    recordMarks: { ...recordMarks, next: recordMarks.next + Math.min(calls.length, mostCalls) },
+  });
+  return calls.map((call, at) => {
+    if (at >= mostCalls) return call;
+    const { name, args } = call.call;
+    return { ...call, record: { n: recordMarks.next + at, args: argsDigest(args), poll: isPoll(name) } };
+  });
+};
+
+/** The ended call as a record, added to the thread's history; null if nobody needs it, or if a guard refused the call (EF-33). */
+export const recorded = (
+  draft: Draft,
+  threadId: string,
+  { call, plan, record: known }: Call,
+  settlement: {
+    readonly result: ToolResultPart;
+    readonly compared?: string;
+    readonly changes?: readonly unknown[];
+    readonly stored?: boolean;
+  },
+): CallRecord | null => {
+  const { historySize, tools } = agentOf(draft, threadId);
+  if (historySize === 0 || known === undefined || plan.vetoed === true) return null;
+  const { history } = threadOf(draft, threadId);
+  const { id: run, turn } = runOf(draft, threadId);
+  const record: CallRecord = {
+    ...known,
+    tool: recordedName(call.name),
+    outcome: outcomeDigest(settlement.result, settlement.compared, tools.get(call.name)?.tool.volatile),
+    status: settlement.result.status,
+    run,
+    turn,
+    changed: settlement.stored === true || (settlement.changes?.length ?? 0) > 0,
+  };
+  changeThread(draft, threadId, { history: inserted(history, record, historySize) });
+  return record;
+};
+
+/** Stored forms of histories: the row is written with every commit, and most commits change no history. */
+const packed = new WeakMap<readonly CallRecord[], string>();
+
+const lineOf = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
+  `${n} ${args} ${outcome} ${status} ${run} ${turn} ${changed ? "c" : ""}${poll ? "p" : ""} ${tool}`;
+
+/** A history as it is stored: a short line for each record. */
+export const packHistory = (history: readonly CallRecord[]): string => {
+  const known = packed.get(history) ?? history.map(lineOf).join("\n");
+  packed.set(history, known);
+  return known;
+};
+
+/** The newest records, this one in its place. */
+const inserted = (
+  history: readonly CallRecord[],
+  record: CallRecord,
+  size: number,
+): readonly CallRecord[] => {
+  const at = history.findLastIndex(({ n }) => n < record.n) + 1;
+  if (at === history.length) return appended(history, record, size);
+  return [...history.slice(0, at), record, ...history.slice(at)].slice(-size);
+};
+
+/** The same at the end, where most records belong: the stored form follows from the one before. */
+const appended = (
+  history: readonly CallRecord[],
+  record: CallRecord,
+  size: number,
+): readonly CallRecord[] => {
+  const gone = Math.max(0, history.length - size + 1);
+  const longer = [...history.slice(gone), record];
+  let text = packHistory(history);
+  for (let count = 0; count < gone; count++) {
+    const end = text.indexOf("\n");
+    text = end < 0 ? "" : text.slice(end + 1);
+  }
+  packed.set(longer, text === "" ? lineOf(record) : `${text}\n${lineOf(record)}`);
+  return longer;
+};
+
+/** The history of a stored text. */
+export const unpackHistory = (text: string): readonly CallRecord[] => {
+  if (text === "") return [];
+  return text.split("\n").map((each): CallRecord => {
+    const [n, args = "", outcome = "", status, run = "", turn, flags = "", tool = ""] = each.split(" ");
+    return {
+      n: Number(n),
+      tool,
+      args,
+      outcome,
+      status: status as ResultStatus,
+      run,
+      turn: Number(turn),
+      changed: flags.includes("c"),
+      poll: flags.includes("p"),
+    };
+  });
+};

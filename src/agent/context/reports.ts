@@ -1,0 +1,233 @@
+import { firstCharacters, textOf } from "../../chat/text.ts";
+import { headAndTail, isLonger, widestId } from "../../chat/truncate.ts";
+import type { Completion } from "../../tools/session-request.ts";
+import { withoutLeaks } from "../definition/guard.ts";
+import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "../state/child.ts";
+import type { EndReason, RunState } from "../state/events.ts";
+import type { RunRecord } from "../state/records.ts";
+import type { Thread } from "../state/thread.ts";
+import { addUsage, noUsage } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, keptForRecall } from "../transaction/draft.ts";
+
+/** What a called agent's end says, and how its caller reads it (AG-10, AG-24, AG-25). */
+
+const longestSummary = 2_000;
+
+/** Characters of each list of a report, and of the files of an item. */
+const longestList = 2_000;
+
+const longestFiles = 8_000;
+
+const longestLastText = 200;
+
+/** Characters of all results of a list together. */
+const listLength = 32_000;
+
+const limits: readonly EndReason[] = [
+  "max_iterations",
+  "budget_exceeded",
+  "deadline_exceeded",
+  "tool_loop",
+  "no_progress",
+];
+
+/** What an agent said last in the run that it is at, or was. */
+const lastText = ({ chat, run: active, lastRun }: Thread): string => {
+  const id = active?.id ?? lastRun;
+  const said = chat.findLast(
+    ({ role, run, parts }) => run === id && role === "assistant" && /\S/.test(textOf(parts)),
+  );
+  return said === undefined ? "" : textOf(said.parts);
+};
+
+const saidAtLast = (draft: Draft, thread: Thread): string =>
+  withoutLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
+
+/** First characters of the last thing an agent said, as far as it may be told. */
+export const shownText = (draft: Draft, thread: Thread): string =>
+  firstCharacters(saidAtLast(draft, thread), longestLastText);
+
+/** Its own report, unless it hands its task over (AG-26), or the runtime's where a limit ended it (AG-25). */
+export const completionOf = (
+  draft: Draft,
+  thread: Thread,
+  end: { readonly state: RunState; readonly reason: EndReason; readonly error: string | null },
+): Completion | null => {
+  const { completion = null, handover = null } = thread.child ?? {};
+  if (end.state === "completed") return handover === null ? completion : null;
+  if (end.state !== "failed" || !limits.includes(end.reason)) return null;
+  const summary = headAndTail(saidAtLast(draft, thread), longestSummary);
+  return { status: "failed", summary, caveats: [end.error ?? end.reason] };
+};
+
+const listed = (title: string, entries: readonly string[]): string =>
+  entries.length === 0 ? "" : `\n\n${title}:\n${entries.map((each) => `- ${each}`).join("\n")}`;
+
+/** A report as its caller reads it. */
+export const withCaveats = ({ summary, caveats = [] }: Completion): string =>
+  `${summary}${listed("Caveats", caveats)}`;
+
+/** All that is said of an end, for `recall`. */
+const wholeOf = (text: string, completion: Completion | null, files: readonly string[]): string =>
+  `${text}${listed("Tests run", completion?.tests_run ?? [])}${listed("Files modified", files)}`;
+
+/** What a called agent's run did, and those who had its task before (AG-26). */
+export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
+  const own =
+    result === null ? [] : [...result.files_created, ...result.files_modified, ...result.files_deleted];
+  return {
+    files: [...new Set([...(before?.files ?? []), ...own])].toSorted(),
+    usage: addUsage(before?.usage ?? noUsage, result?.usage ?? noUsage),
+  };
+};
+
+/** Observed changes, and those only claimed, marked so. */
+const filesOf = ({ files }: ChildWork, completion: Completion | null): readonly string[] => {
+  const claimed = (completion?.files_modified ?? []).filter((path) => !files.includes(path));
+  return [...files, ...claimed.map((path) => `${path} (claimed)`)];
+};
+
+/** The end of a called thread, from the record of its run. */
+export const childEnd = (
+  draft: Draft,
+  thread: Thread,
+  child: Child,
+  run: RunRecord & { readonly state: RunState; readonly reason: EndReason },
+  maxLength: number,
+): ChildEnd => {
+  const { state, reason, error } = run;
+  const completion = completionOf(draft, thread, { state, reason, error });
+  const work = workOf(child, run);
+  const whole = completion === null ? (run.result?.text ?? "") : withCaveats(completion);
+  const files = filesOf(work, completion);
+  const isCut = isLonger(whole, maxLength) || isShortened(completion, files);
+  const recall = isCut ? keptForRecall(draft, wholeOf(whole, completion, files)) : null;
+  return {
+    state,
+    reason,
+    error: state === "cancelled" ? (child.stopped?.why ?? "it was cancelled") : error,
+    result: headAndTail(whole, maxLength, recall),
+    ...(isLonger(whole, maxLength) ? { length: [...whole].length } : {}),
+    recall,
+    completion,
+    files_modified: files,
+    usage: work.usage,
+    turns: run.turns,
+    last_text: shownText(draft, thread),
+    handoffs: child.handoffs,
+    ...(child.before === undefined ? {} : { first: child.before.first }),
+    warning: child.warning,
+    run: run.id,
+    ended_at: draft.moment.now,
+  };
+};
+
+/** A child that has ended, as its caller reads it. */
+export const itemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
+  if (end === null) return { agent, child: id, state: "running" };
+  const { completion, error, result, recall, files_modified } = end;
+  const shown = completion === null ? {} : { completion: shortCompletion(completion, longestList, recall) };
+  return {
+    agent,
+    child: id,
+    state: end.state,
+    reason: end.reason,
+    ...(end.state === "completed" ? { result: result ?? "" } : { error: error ?? end.reason }),
+    ...shown,
+    files_modified: shortList(files_modified, longestFiles, recall),
+    usage: end.usage,
+    ...(end.handoffs === 0 ? {} : { handoffs: end.handoffs }),
+    ...(end.warning === null ? {} : { warning: end.warning }),
+  };
+};
+
+const lengthOf = (texts: readonly string[] = []): number =>
+  texts.reduce((sum, { length }) => sum + length, 0);
+
+const listsOf = ({ caveats, tests_run, files_modified }: Completion) => [caveats, tests_run, files_modified];
+
+const isShortened = (completion: Completion | null, files: readonly string[]): boolean =>
+  lengthOf(files) > longestFiles ||
+  (completion !== null && listsOf(completion).some((list) => lengthOf(list) > longestList));
+
+/** As many entries as fit in `most` characters, and how many follow. */
+const shortList = (
+  entries: readonly string[] = [],
+  most: number,
+  recall: string | null,
+): readonly string[] => {
+  if (lengthOf(entries) <= most) return entries;
+  const more = (count: number, id = recall): string =>
+    `… ${count} more${id === null ? "" : `; recall("${id}") has them`}`;
+  let left = most - more(entries.length, widestId(recall)).length;
+  const rest = entries.findIndex(({ length }) => (left -= length) < 0);
+  return [...entries.slice(0, rest), more(entries.length - rest)];
+};
+
+/** The summary stands in the result already. */
+const shortCompletion = (completion: Completion, most: number, recall: string | null): Completion => ({
+  ...completion,
+  summary: headAndTail(completion.summary, Math.min(longestSummary, most)),
+  caveats: completion.caveats && shortList(completion.caveats, most, recall),
+  tests_run: completion.tests_run && shortList(completion.tests_run, most, recall),
+  files_modified: completion.files_modified && shortList(completion.files_modified, most, recall),
+});
+
+/** Characters of an item that its child determines. */
+const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number =>
+  [...result].length +
+  lengthOf(files_modified) +
+  (completion === undefined
+    ? 0
+    : lengthOf([completion.summary, ...listsOf(completion).flatMap((list) => list ?? [])]));
+
+/** A share of the list's length for each result: what short ones leave over goes to the long ones. */
+const shareOf = (lengths: readonly number[]): number => {
+  let left = listLength;
+  let open = lengths.length;
+  for (const length of lengths.toSorted((a, b) => a - b)) {
+    const share = Math.floor(left / open);
+    if (length > share) return share;
+    left -= length;
+    open -= 1;
+  }
+  return listLength;
+};
+
+/** An item within its share: what its report repeats gets at most an eighth each, the result the rest. */
+const fittedItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
+  const { completion, files_modified } = end;
+  const part = Math.floor(share / 8);
+  const recall = end.recall ?? keptForRecall(draft, wholeOf(end.result ?? "", completion, files_modified));
+  const short: ChildItem = {
+    ...item,
+    ...(completion === null ? {} : { completion: shortCompletion(completion, part, recall) }),
+    files_modified: shortList(files_modified, part, recall),
+  };
+  const { result, ...rest } = short;
+  return result === undefined
+    ? short
+    : { ...short, result: headAndTail(result, share - sizeOf(rest), recall, end.length) };
+};
+
+/** Items that are together no longer than a list may be; the whole of what is cut stays readable (AG-24). */
+export const fittedItems = (
+  draft: Draft,
+  items: readonly { readonly item: ChildItem; readonly end: ChildEnd | null }[],
+): readonly ChildItem[] => {
+  const share = shareOf(items.map(({ item }) => sizeOf(item)));
+  return items.map(({ item, end }) =>
+    end === null || sizeOf(item) <= share ? item : fittedItem(draft, item, end, share),
+  );
+};
+
+/** A child as prompts name it (AG-15). */
+export const calledBy = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
+
+/** The one child's end as text: its result, or why there is none (AG-24). */
+export const answerText = (record: ChildRecord, end: ChildEnd): string => {
+  if (end.state === "completed") return end.result === "" ? "(no result)" : (end.result ?? "");
+  const why = `${end.state}: ${calledBy(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
+  return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
+};

@@ -1,0 +1,190 @@
+import * as z from "zod";
+import type { Json } from "../../chat/message.ts";
+import { utf8Length } from "../../chat/tokens.ts";
+import { isLonger } from "../../chat/truncate.ts";
+import { isFailure } from "../run/result.ts";
+import type { ChatEdit, EffectResult, Inject, Overlay, Retire } from "./effect.ts";
+import type { Afterword, Stop, Verdict } from "./guard.ts";
+
+/** Results of effects that anybody may have written. */
+
+const stateLimit = 65_536;
+
+const noteLimit = 8_000;
+
+const editLimit = 50;
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+const isOverlay = ({ message, part, text }: Overlay["overlay"]): boolean =>
+  isText(message) && Number.isInteger(part) && (isText(text) || typeof text === "function");
+
+const isRetire = ({ from, to, summary }: Retire["retire"]): boolean =>
+  isText(from) && isText(to) && (summary === undefined || isText(summary));
+
+const isEdit = (edit: unknown): boolean => {
+  if (typeof edit !== "object" || edit === null || Object.keys(edit).length !== 1) return false;
+  const { inject, overlay, retire } = edit as Partial<Inject & Overlay & Retire>;
+  if (inject != null) return isText(inject.text);
+  if (retire != null) return isRetire(retire);
+  return overlay != null && isOverlay(overlay);
+};
+
+const sampleId = "b0000";
+
+/** The same edits, a text that names where the whole is kept made here once: what a function does later, it would do in the commit. */
+const settled = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
+  edits.map((edit) => {
+    if (!("overlay" in edit) || typeof edit.overlay.text !== "function") return edit;
+    const sample: unknown = edit.overlay.text(sampleId);
+    if (!isText(sample)) throw new Error("the text of an overlay is none");
+    return { overlay: { ...edit.overlay, text: (id) => sample.replaceAll(sampleId, id) } };
+  });
+
+const checkEdits = (edits: unknown, custom: boolean): void => {
+  if (!Array.isArray(edits)) throw new Error("its edits are no list");
+  if (custom && edits.length > editLimit)
+    throw new Error(`it made ${edits.length} edits; ${editLimit} are allowed`);
+  for (const [at, edit] of edits.entries()) {
+    if (!isEdit(edit)) throw new Error(`edits[${at}] is none of inject, overlay and retire`);
+    if ("inject" in edit && isLonger((edit as Inject).inject.text, noteLimit))
+      throw new Error(`its note has more than ${noteLimit} characters`);
+  }
+};
+
+const noticesSchema = z.array(
+  z.discriminatedUnion("event", [
+    z.strictObject({ event: z.literal("status_update"), data: z.strictObject({ text: z.string() }) }),
+    z.strictObject({
+      event: z.literal("compaction"),
+      data: z.strictObject({
+        stage: z.enum(["mask", "trim", "window", "full", "partial", "note", "hard_clear", "failed"]),
+        tokens_before: z.number(),
+        tokens_after: z.number(),
+        retired: z.strictObject({ from: z.string(), to: z.string(), count: z.number() }).nullable(),
+        attempts: z.number(),
+        message: z.string().nullable(),
+      }),
+    }),
+  ]),
+);
+
+const checkNotices = (notices: unknown): void => {
+  const [issue] = noticesSchema.safeParse(notices).error?.issues ?? [];
+  if (issue === undefined) return;
+  const path = issue.path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
+  throw new Error(`notify${path}: ${issue.message}`);
+};
+
+const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
+  if (stop === undefined) return;
+  if (!isText(stop?.reason) || !isFailure(stop.reason))
+    throw new Error("stop.reason is no reason for which a run fails, like no_progress");
+  if (!isText(stop.message)) throw new Error("stop.message is no text");
+};
+
+const checkTools = (tools: EffectResult<Json>["tools"] | null): void => {
+  if (tools === undefined) return;
+  const hide: unknown = tools?.hide;
+  if (!Array.isArray(hide) || !hide.every(isText)) throw new Error("tools.hide is no list of names");
+};
+
+const jsonOf = (state: unknown): string | undefined => {
+  try {
+    return JSON.stringify(state);
+  } catch {
+    return undefined;
+  }
+};
+
+/** A state as it is remembered, the same now and after a restart (EF-3); or why it cannot be. */
+export const rememberedState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
+  const text = jsonOf(state);
+  if (text === undefined) return { problem: "its state is no JSON" };
+  if (utf8Length(text) > stateLimit) return { problem: "its state is larger than 64 KiB" };
+  return { state: JSON.parse(text) as Json };
+};
+
+/** What an effect gave back, if it is what effects may give; throws what is wrong with it (EF-2, EF-3, EF-6, EF-44). */
+export const checkedResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
+  const given: unknown = result;
+  if (typeof given !== "object" || given === null) throw new Error("it gave back no result");
+  const { edits, notify, tools, state, stop } = result;
+  if (edits !== undefined) checkEdits(edits, custom);
+  if (notify !== undefined) checkNotices(notify);
+  checkTools(tools);
+  checkStop(stop);
+  const checked = custom && edits !== undefined ? { ...result, edits: settled(edits) } : result;
+  if (state === undefined) return checked;
+  const remembered = rememberedState(state);
+  if ("problem" in remembered) throw new Error(remembered.problem);
+  return { ...checked, ...remembered };
+};
+
+/** What guards give back, which anybody may have written (EF-44). */
+
+const isShortText = (value: unknown): boolean => typeof value === "string";
+
+const isTextOrAbsent = (value: unknown): boolean => value === undefined || isShortText(value);
+
+const isMoment = (until: unknown): boolean => until === undefined || Number.isFinite(until);
+
+const isLoop = (loop: Stop["loop"] | null): boolean =>
+  loop === undefined ||
+  (loop !== null && isShortText(loop.detector) && Number.isFinite(loop.count) && isShortText(loop.message));
+
+const ends: readonly unknown[] = [undefined, "tool_loop", "no_progress", "budget_exceeded"];
+
+const isStop = ({ reason, loop, end, exhausted }: Stop): boolean =>
+  isShortText(reason) &&
+  isLoop(loop) &&
+  ends.includes(end) &&
+  (exhausted === undefined || typeof exhausted === "boolean");
+
+const isVerdict = (given: Verdict | null | undefined): boolean => {
+  if (given == null) return false;
+  switch (given.do) {
+    case "allow":
+      return isMoment(given.until);
+    case "warn":
+      return (given.note === null || isShortText(given.note)) && isLoop(given.loop) && isMoment(given.until);
+    case "veto":
+      return isShortText(given.reason) && isLoop(given.loop);
+    case "stop":
+      return isStop(given);
+    default:
+      return false;
+  }
+};
+
+/** Guards answer at once: what a promise brings later is nobody's. */
+const promiseDropped = (given: unknown): boolean => {
+  if (typeof given !== "object" || given === null || !("then" in given)) return false;
+  void Promise.resolve(given).catch(() => {});
+  return true;
+};
+
+/** A guard's verdict; throws if it is none. Its state is checked where it is stored. */
+export const checkedVerdict = (given: Verdict): Verdict => {
+  if (promiseDropped(given) || !isVerdict(given))
+    throw new Error(
+      "before gives back no verdict: allow, warn (with note), veto or stop (with reason); until is a moment, loop names detector, count and message",
+    );
+  return given;
+};
+
+const isAfterword = (given: unknown): given is Afterword => {
+  if (typeof given !== "object" || given === null || promiseDropped(given)) return false;
+  const { note, stop } = given as Partial<Afterword>;
+  return isTextOrAbsent(note) && (stop === undefined || (stop !== null && isStop(stop)));
+};
+
+const silence: Afterword = {};
+
+/** What a guard says once a call has its outcome; throws if that is nothing it may say. */
+export const checkedAfterword = (given: Afterword | null | undefined): Afterword => {
+  if (given == null) return silence;
+  if (!isAfterword(given))
+    throw new Error("after gives back something else than note, state and stop (with reason)");
+  return given;
+};

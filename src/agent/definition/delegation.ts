@@ -1,0 +1,168 @@
+/** How an agent calls others, where it stands (agents spec §1, AG-20). */
+
+/** An agent as its callers see it (AG-6). */
+export interface AgentCard {
+  readonly name: string;
+  readonly description: string;
+  readonly capabilities: readonly Capability[];
+  readonly skills_tags: readonly string[];
+  readonly estimated_cost: "cheap" | "medium" | "expensive" | null;
+  /** Calls to it always run in the background. */
+  readonly async: boolean;
+}
+
+export interface Delegation {
+  /** It may start children here (AG-20). */
+  readonly allowed: boolean;
+  /** Sorted by name, without itself. */
+  readonly callable: readonly AgentCard[];
+  /** Every agent of the team. */
+  readonly names: readonly string[];
+  /** It may choose the background for a task. */
+  readonly async: boolean;
+  /** Providers it may choose for a child. */
+  readonly providers: readonly string[];
+  /** Its children may ask it, unless a task says otherwise (AG-28). */
+  readonly interactive: boolean;
+  /** It has the tools to look after children that it does not wait for. */
+  readonly manages: boolean;
+  readonly maxChildrenPerCall: number;
+  /** Threads of one run, those below its children included. */
+  readonly maxThreads: number;
+  readonly maxConcurrent: number;
+  /** Characters. */
+  readonly maxContextLength: number;
+  readonly maxResultLength: number;
+  readonly maxHandoffs: number;
+  readonly progressUpdates: boolean;
+  /** Milliseconds. */
+  readonly announce: { readonly timeout: number; readonly retries: number; readonly backoff: number };
+}
+
+/** Of an agent that can do nothing. */
+export const noDelegation: Delegation = {
+  allowed: false,
+  callable: [],
+  names: [],
+  async: false,
+  providers: [],
+  interactive: false,
+  manages: false,
+  maxChildrenPerCall: 0,
+  maxThreads: 0,
+  maxConcurrent: 0,
+  maxContextLength: 0,
+  maxResultLength: 0,
+  maxHandoffs: 0,
+  progressUpdates: false,
+  announce: { timeout: 0, retries: 0, backoff: 0 },
+};
+
+/** What an agent at its depth limit is told. */
+export const depthReached = (depth: number): string =>
+  `at depth ${depth} no further agent may be called; do it yourself`;
+
+/** Who fits a task by the capabilities on its card (AG-29), and how a card names them (AG-6). */
+
+export interface Capability {
+  readonly name: string;
+  readonly languages: readonly string[];
+  /** In (0, 1]. */
+  readonly strength: number;
+}
+
+interface CapabilityMatch {
+  readonly agentId: string;
+  /** Above 0, four decimals. */
+  readonly score: number;
+  readonly matchedCap: string;
+}
+
+const phraseBonus = 0.5;
+
+const languageBonus = 0.25;
+
+const mostLanguageBonus = 0.5;
+
+const aliases: Readonly<Record<string, string>> = {
+  golang: "go",
+  javascript: "js",
+  typescript: "ts",
+  python: "py",
+};
+
+const normal = (text: string): string => text.normalize("NFKC").toLowerCase();
+
+/** Runs of letters, digits, `+`, `#` and inner dots. */
+const wordsOf = (text: string): readonly string[] =>
+  normal(text).match(/[\p{L}\p{M}\p{N}+#]+(?:\.[\p{L}\p{M}\p{N}+#]+)*/gu) ?? [];
+
+const partsOf = (name: string): readonly string[] =>
+  normal(name)
+    .split(/[-_\s]+/u)
+    .filter((part) => part !== "");
+
+const isSimilar = (one: string, other: string): boolean => {
+  if (one === other) return true;
+  const [left, right] = [[...one], [...other]];
+  const shorter = Math.min(left.length, right.length);
+  let common = 0;
+  while (common < shorter && left[common] === right[common]) common += 1;
+  return common >= Math.max(4, shorter - 1);
+};
+
+/** Whether `phrase` stands in `words` as neighbours, in its order. */
+const standsIn = (
+  words: readonly string[],
+  phrase: readonly string[],
+  equal: (one: string, other: string) => boolean,
+): boolean =>
+  phrase.length > 0 &&
+  words.some((_, start) =>
+    phrase.every((part, offset) => {
+      const word = words[start + offset];
+      return word !== undefined && equal(part, word);
+    }),
+  );
+
+const languageOf = (text: string): readonly string[] => wordsOf(text).map((word) => aliases[word] ?? word);
+
+const namedLanguages = (words: readonly string[], languages: readonly string[]): number => {
+  const plain = words.map((word) => aliases[word] ?? word);
+  const wanted = new Map(languages.map((each) => [languageOf(each).join(" "), languageOf(each)]));
+  return [...wanted.values()].filter((language) => standsIn(plain, language, (a, b) => a === b)).length;
+};
+
+const scoreOf = (words: readonly string[], { name, languages, strength }: Capability): number => {
+  const parts = partsOf(name);
+  if (parts.length === 0) return 0;
+  const matched = parts.filter((part) => words.some((word) => isSimilar(part, word))).length;
+  const phrase = standsIn(words, parts, isSimilar) ? phraseBonus : 0;
+  const language = Math.min(mostLanguageBonus, languageBonus * namedLanguages(words, languages));
+  return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
+};
+
+/** Agents that fit a text, best first, those that fit equally well by name; whoever does not fit at all is left out (AG-29). */
+export const matchCapabilities = (
+  agents: readonly { readonly name: string; readonly capabilities: readonly Capability[] }[],
+  text: string,
+): readonly CapabilityMatch[] => {
+  const words = wordsOf(text);
+  return agents
+    .flatMap(({ name, capabilities }): CapabilityMatch[] => {
+      const scored = capabilities.map((each) => ({ score: scoreOf(words, each), matchedCap: each.name }));
+      const best = Math.max(0, ...scored.map(({ score }) => score));
+      const first = scored.find(({ score }) => score === best);
+      return best === 0 || first === undefined ? [] : [{ agentId: name, ...first }];
+    })
+    .sort((a, b) => b.score - a.score || (a.agentId < b.agentId ? -1 : 1));
+};
+
+/** Capabilities as a card says them: `code-review [go, python] (0.9), docs` (AG-6). */
+export const formatCapabilities = (capabilities: readonly Capability[]): string =>
+  capabilities
+    .map(({ name, languages, strength }) => {
+      const spoken = languages.length === 0 ? "" : ` [${languages.join(", ")}]`;
+      return `${name}${spoken}${strength === 1 ? "" : ` (${strength})`}`;
+    })
+    .join(", ");

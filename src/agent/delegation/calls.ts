@@ -1,0 +1,73 @@
+import type { StartChildren } from "../../tools/session-request.ts";
+import { callAnswered, callRefused } from "../calls/finish.ts";
+import type { Call } from "../state/call.ts";
+import type { ChildItem } from "../state/child.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { changeCall, runOf, threadOf } from "../transaction/draft.ts";
+import { childId } from "../transaction/ids.ts";
+import type { PlannedChild } from "./plan.ts";
+import { childrenPlanned, rootOf } from "./plan.ts";
+import { childStarted } from "./start.ts";
+import { callWaits, waitAnswered } from "./wait.ts";
+
+/** A call that starts other agents: checked whole, then the parked call and its children in one commit (C18). */
+
+const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "standing" in slot;
+
+const startPlanned = (
+  draft: Draft,
+  parent: { readonly thread: string; readonly call: string },
+  { task, agent, standing, background }: PlannedChild,
+  id: string,
+): void =>
+  childStarted(draft, {
+    id,
+    agent,
+    parent,
+    root: rootOf(threadOf(draft, parent.thread)),
+    standing,
+    awaitedBy: background ? null : parent.call,
+    task: task.task,
+    context: task.context,
+    taskId: task.task_id ?? null,
+    persistent: task.persistent === true,
+    timeoutMs: task.timeout_seconds === undefined ? null : task.timeout_seconds * 1_000,
+  });
+
+/** Starts the children of a call, or says why none is started. */
+export const childrenRequested = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  { tasks, on_error, answer }: StartChildren,
+): void => {
+  const plan = childrenPlanned(draft, threadId, tasks);
+  if (!plan.ok) {
+    callRefused(draft, threadId, call, plan.code, plan.sentence);
+    return;
+  }
+  const bad = plan.slots.flatMap((slot) => (isPlanned(slot) ? [] : (slot.error ?? [])));
+  if (on_error === "cancel" && bad.length > 0) {
+    const nothing = tasks.length > 1 ? `${bad.join("; ")}. Nothing was started.` : (bad[0] ?? "");
+    callAnswered(draft, threadId, call, nothing, false);
+    return;
+  }
+  const run = runOf(draft, threadId).id;
+  const parent = { thread: threadId, call: call.call.id };
+  const idOf = ({ index, kept }: PlannedChild): string =>
+    kept ?? childId(threadId, run, call.call.id, String(index));
+  const slots = plan.slots.map((slot): string | ChildItem => {
+    if (!isPlanned(slot)) return slot;
+    const id = idOf(slot);
+    return slot.background ? { agent: slot.agent, child: id, state: "running" } : id;
+  });
+  const waits = { answer, on_error, slots };
+  const waiting = slots.some((slot) => typeof slot === "string");
+  if (waiting) callWaits(draft, threadId, call, waits);
+  for (const slot of plan.slots) {
+    if (isPlanned(slot)) startPlanned(draft, parent, slot, idOf(slot));
+  }
+  if (waiting) return;
+  changeCall(draft, threadId, call.call.id, { waits });
+  waitAnswered(draft, threadId, call.call.id);
+};

@@ -1,0 +1,253 @@
+import { fieldsOf, isFields, own } from "../../chat/json.ts";
+import { firstCharacters } from "../../chat/text.ts";
+import { characters } from "../../schema.ts";
+import type { ToolErrorCode } from "../../tools/errors.ts";
+import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
+import type { GraphOutcome, GraphState, GraphStates, GraphStep, GraphTask } from "../state/graph.ts";
+
+/** A graph of tasks for other agents (AG-34 to AG-36): what may start next, what a task is told, what is reported. */
+
+const mostInterpolated = 4_000;
+
+const mostReported = 2_000;
+
+const reference = /\{\{\s*([\w-]{1,64})\.output\s*\}\}/g;
+
+/** Tasks that a task waits for, directly or not, itself only in a cycle. */
+export const ancestorsOf = (
+  tasks: readonly Pick<GraphTask, "id" | "depends_on">[],
+  id: string,
+): ReadonlySet<string> => {
+  const known = new Map(tasks.map((task) => [task.id, task.depends_on]));
+  const found = new Set<string>();
+  const open = [...(known.get(id) ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (found.has(next)) continue;
+    found.add(next);
+    open.push(...(known.get(next) ?? []));
+  }
+  return found;
+};
+
+const isOpen = (state: GraphState): boolean => state === "pending" || state === "running";
+
+/**
+ * The scheduler (AG-34). A task starts when its dependencies have settled; one that depends, directly or not, on a
+ * blocking task that did not succeed is cancelled, and no other. `slots` is how many more may run.
+ */
+export const scheduled = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
+  const stateOf = (id: string): GraphState => own(states, id) ?? "pending";
+  const broken = new Set(
+    tasks
+      .filter(({ id, blocking }) => blocking && !isOpen(stateOf(id)) && stateOf(id) !== "success")
+      .map(({ id }) => id),
+  );
+  const pending = tasks.filter(({ id }) => stateOf(id) === "pending");
+  const doomed = pending.filter(({ id }) => !ancestorsOf(tasks, id).isDisjointFrom(broken));
+  const ready = pending.filter(
+    (task) => !doomed.includes(task) && task.depends_on.every((id) => !isOpen(stateOf(id))),
+  );
+  const running = tasks.some(({ id }) => stateOf(id) === "running");
+  return {
+    start: ready.slice(0, Math.max(0, slots)).map(({ id }) => id),
+    cancel: doomed.map(({ id }) => id),
+    done: !running && pending.length === doomed.length,
+  };
+};
+
+/** Ids that a text refers to by `{{id.output}}`, each once. */
+const referencesIn = (text: string): readonly string[] => [
+  ...new Set([...text.matchAll(reference)].map(([, id]) => id ?? "")),
+];
+
+/** A text with its references filled in; what is put in is not looked at again (AG-35). */
+export const interpolated = (text: string, outcomeOf: (id: string) => GraphOutcome | null): string =>
+  text.replaceAll(reference, (written, id: string) => {
+    const outcome = outcomeOf(id);
+    if (outcome === null) return written;
+    return outcome.state === "success"
+      ? shortened(outcome.text, mostInterpolated)
+      : `[task ${id} failed: ${shortened(outcome.text, mostInterpolated)}]`;
+  });
+
+/** A text of at most `most` characters; one that was cut says how much of it is shown. */
+export const shortened = (text: string, most: number): string => {
+  const total = characters(text);
+  if (total <= most) return text;
+  const marker = (shown: number): string => `… [${shown} of ${total} characters shown]`;
+  const shown = most - characters(marker(most));
+  return `${firstCharacters(text, shown)}${marker(shown)}`;
+};
+
+const settledStates: readonly GraphState[] = ["success", "failed", "timeout", "cancelled"];
+
+/** What the dispatching agent is told at the end: counts, then each task as it was given (AG-36). */
+export const reportOf = (
+  tasks: readonly GraphTask[],
+  outcomes: Readonly<Record<string, GraphOutcome>>,
+): { readonly text: string; readonly isError: boolean } => {
+  const stateOf = (id: string): GraphState => own(outcomes, id)?.state ?? "cancelled";
+  const counts = settledStates.flatMap((state) => {
+    const count = tasks.filter(({ id }) => stateOf(id) === state).length;
+    return count === 0 ? [] : [`${count} ${state}`];
+  });
+  const parts = tasks.map(({ id, agent }) => {
+    const { agent: by = agent, ms = 0, text = "" } = own(outcomes, id) ?? {};
+    return `## ${id} (${by}) ${stateOf(id)} ${(ms / 1_000).toFixed(1)}s\n${shortened(text, mostReported)}`;
+  });
+  const isError = tasks.some(({ id, blocking }) => blocking && ["failed", "timeout"].includes(stateOf(id)));
+  return { text: [`${tasks.length} tasks: ${counts.join(", ")}`, ...parts].join("\n\n"), isError };
+};
+
+/** Whether a task graph can be run at all; every mistake is named at once, before anything starts (AG-33). */
+
+/** The agent a task goes to, or why it cannot. */
+export type ResolveAgent = (
+  agent: string,
+  message: string,
+) => { readonly agent: string } | { readonly problem: string; readonly code?: ToolErrorCode };
+
+export type CheckedGraph =
+  | { readonly ok: true; readonly tasks: readonly GraphTask[]; readonly async: boolean }
+  | { readonly ok: false; readonly code: ToolErrorCode; readonly problems: readonly string[] };
+
+/** `agent_id` is another name of `agent`. */
+const renamed = (task: unknown): unknown => {
+  if (!isFields(task) || !("agent_id" in task) || "agent" in task) return task;
+  const { agent_id: agent, ...rest } = task;
+  return { ...rest, agent };
+};
+
+const listOf = (args: unknown): unknown => {
+  const { task_graph: graph, tasks } = fieldsOf(args);
+  return isFields(graph) ? graph["tasks"] : tasks;
+};
+
+const shapeProblems = (args: unknown): readonly string[] => {
+  const { async = false, tasks: _, task_graph: graph = {}, ...others } = fieldsOf(args);
+  const { tasks: __, ...inner } = fieldsOf(graph);
+  return [
+    ...[...Object.keys(others), ...Object.keys(inner)].map((key) => `Unrecognized key: "${key}"`),
+    ...(typeof async === "boolean" ? [] : ["async: must be true or false"]),
+  ];
+};
+
+/** What of a task can be compared with the others, whatever else is wrong with it. */
+interface Link {
+  readonly at: number;
+  readonly id: string;
+  readonly depends_on: readonly string[];
+  readonly texts: readonly string[];
+}
+
+const linkOf = (task: unknown, at: number): Link => {
+  const { id, depends_on, message, context, interpolate } = fieldsOf(task);
+  const texts = interpolate === false ? [] : [message, context];
+  return {
+    at,
+    id: typeof id === "string" ? id : "",
+    depends_on: Array.isArray(depends_on) ? depends_on.filter((each) => typeof each === "string") : [],
+    texts: texts.filter((each) => typeof each === "string"),
+  };
+};
+
+const nameOf = ({ at, id }: Link): string => (graphIdPattern.test(id) ? `task ${id}` : `tasks.${at}`);
+
+const linkProblems = (links: readonly Link[]): readonly string[] => {
+  const ids = new Set(links.map(({ id }) => id));
+  return links.flatMap((link): string[] => {
+    const twice = links.find(({ id }) => id === link.id && id !== "")?.at !== link.at && link.id !== "";
+    const unknown = link.depends_on.filter((id) => !ids.has(id));
+    const ancestors = ancestorsOf(links, link.id);
+    const foreign = link.texts.flatMap(referencesIn).filter((id) => !ancestors.has(id));
+    return [
+      ...(twice ? [`${nameOf(link)}: the id stands here twice`] : []),
+      ...unknown.map((id) => `${nameOf(link)}: depends_on names ${id}, which is no task of this graph`),
+      ...[...new Set(foreign)].map(
+        (id) => `${nameOf(link)}: {{${id}.output}} needs ${id} in depends_on, directly or not`,
+      ),
+    ];
+  });
+};
+
+/** The tasks of one shortest cycle in its order, the first one again at the end; null if there is none. */
+const cycleIn = (links: readonly Link[]): readonly string[] | null => {
+  const depends = new Map(links.map(({ id, depends_on }) => [id, depends_on]));
+  const start = links.find(({ id }) => ancestorsOf(links, id).has(id))?.id;
+  if (start === undefined) return null;
+  const paths: (readonly string[])[] = [[start]];
+  const seen = new Set<string>();
+  for (let path = paths.shift(); path !== undefined; path = paths.shift()) {
+    for (const next of depends.get(path.at(-1) ?? "") ?? []) {
+      if (next === start) return [...path, next];
+      if (!seen.has(next)) paths.push([...path, next]);
+      seen.add(next);
+    }
+  }
+  return null;
+};
+
+/** Why a task cannot go to its agent, as far as that can be told of a task that has other mistakes. */
+const agentProblems = (
+  task: unknown,
+  wrong: ReadonlySet<unknown>,
+  resolve: ResolveAgent,
+): readonly string[] => {
+  const { agent, message } = fieldsOf(task);
+  if (typeof agent !== "string" || wrong.has("agent") || (agent === "auto" && wrong.has("message")))
+    return [];
+  const found = resolve(agent, typeof message === "string" ? message : "");
+  return "problem" in found ? [`agent: ${found.problem}`] : [];
+};
+
+/** Of graphs beyond this nothing is looked at: the checks grow faster than their tasks. */
+const mostChecked = 4 * mostGraphTasks;
+
+const countProblems = (count: number): readonly string[] =>
+  count >= 1 && count <= mostGraphTasks
+    ? []
+    : [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`];
+
+/** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
+export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
+  const list = listOf(args);
+  let code: ToolErrorCode = "invalid_arguments";
+  const asked: ResolveAgent = (agent, message) => {
+    const found = resolve(agent, message);
+    if ("problem" in found && found.code === "self_delegation") ({ code } = found);
+    return found;
+  };
+  const shape = shapeProblems(args);
+  if (!Array.isArray(list))
+    return { ok: false, code, problems: [...shape, "tasks: a list of tasks is required"] };
+  const count = countProblems(list.length);
+  if (list.length > mostChecked) return { ok: false, code, problems: [...shape, ...count] };
+  const raw = list.map(renamed);
+  const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
+  const links = raw.map(linkOf);
+  const tasks: GraphTask[] = [];
+  const problems = parsed.flatMap(({ data, error }, at): string[] => {
+    const name = nameOf(links[at] ?? { at, id: "", depends_on: [], texts: [] });
+    if (data === undefined) {
+      const issues = error?.issues ?? [];
+      const said = issues.map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
+      const more = agentProblems(raw[at], new Set(issues.map(({ path }) => path[0])), asked);
+      return [...said, ...more].map((problem) => `${name}: ${problem}`);
+    }
+    const found = asked(data.agent, data.message);
+    if ("problem" in found) return [`${name}: agent: ${found.problem}`];
+    tasks.push({ ...data, agent: found.agent });
+    return [];
+  });
+  const cycle = cycleIn(links);
+  const all = [
+    ...shape,
+    ...count,
+    ...problems,
+    ...linkProblems(links),
+    ...(cycle === null ? [] : [`tasks wait for each other: ${cycle.join(" → ")}`]),
+  ];
+  return all.length === 0
+    ? { ok: true, tasks, async: fieldsOf(args)["async"] === true }
+    : { ok: false, code, problems: all };
+};

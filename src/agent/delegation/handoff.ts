@@ -1,0 +1,108 @@
+import { escapeTags } from "../../chat/render.ts";
+import { cleanText } from "../../chat/text.ts";
+import { headAndTail } from "../../chat/truncate.ts";
+import { callAnswered, callRefused } from "../calls/finish.ts";
+import { childStopped } from "../run/cancel.ts";
+import type { Call } from "../state/call.ts";
+import type { Child, ChildRecord, ChildWork } from "../state/child.ts";
+import type { Thread } from "../state/thread.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, threadOf } from "../transaction/draft.ts";
+import { childId } from "../transaction/ids.ts";
+import { calledName } from "./plan.ts";
+import { changeChild, childStarted } from "./start.ts";
+import { slotTaken } from "./wait.ts";
+
+/** A called agent hands its task over to a peer, which takes its place under the same call (AG-26). */
+
+/** Hand-overs that a caller without a limit of its own allows. */
+const standardHandoffs = 3;
+
+const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
+  if (parent === null || draft.state.threads[parent.thread] === undefined) return standardHandoffs;
+  const { maxHandoffs } = agentOf(draft, parent.thread).delegation;
+  return maxHandoffs === 0 ? standardHandoffs : maxHandoffs;
+};
+
+const treeIsFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
+  (draft.state.trees[root] ?? 0) >= agentOf(draft, threadId).delegation.maxThreads;
+
+/** The first valid hand-over of a batch holds; it takes effect when the batch is finished. */
+export const handoverAsked = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  asked: { readonly agent: string; readonly reason: string; readonly context: string },
+): void => {
+  const thread = threadOf(draft, threadId);
+  const { child } = thread;
+  const refuse = (code: Parameters<typeof callRefused>[3], sentence: string): void =>
+    callRefused(draft, threadId, call, code, sentence);
+  if (child === null) return refuse("not_permitted", "nobody called you: there is nothing to hand over");
+  if (child.handover !== null)
+    return refuse("conflict", `the task is being handed over to ${child.handover.agent} already`);
+  const most = mostHandoffs(draft, thread);
+  if (child.handoffs >= most)
+    return refuse(
+      "limit",
+      `the task was handed over ${child.handoffs} times, ${most} are allowed; finish it`,
+    );
+  const agent = calledName(agentOf(draft, threadId).delegation, thread.agent, asked.agent);
+  if (typeof agent !== "string") return refuse(agent.code, agent.sentence);
+  if (treeIsFull(draft, threadId, child))
+    return refuse("too_many_children", "this run may start no further agent; finish the task yourself");
+  changeChild(draft, threadId, { handover: { agent, reason: asked.reason, context: asked.context } });
+  callAnswered(draft, threadId, call, `${agent} takes over.`);
+};
+
+const handoverText = (
+  from: string,
+  { reason, context }: NonNullable<Child["handover"]>,
+  most: number,
+): string =>
+  [
+    "<handoff_context>",
+    `${from} worked on this task before you and handed it over: ${escapeTags(cleanText(reason))}`,
+    "",
+    escapeTags(headAndTail(cleanText(context), most)),
+    "</handoff_context>",
+  ].join("\n");
+
+/** Names the peer that takes over: one for each run of a thread, which may be kept for more of them. */
+export const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
+  childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
+
+/** The peer starts at the same depth, with the hand-over's context, the original context and the original task. */
+export const peerStarted = (
+  draft: Draft,
+  thread: Thread,
+  child: Child,
+  record: ChildRecord,
+  before: ChildWork,
+): void => {
+  const { handover } = child;
+  const { parent } = thread;
+  if (handover === null || parent === null) return;
+  const id = peerId(thread, child);
+  const { maxContextLength } = agentOf(draft, parent.thread).delegation;
+  if (child.awaitedBy !== null) slotTaken(draft, parent.thread, child.awaitedBy, thread.id, id);
+  childStarted(draft, {
+    id,
+    agent: handover.agent,
+    parent,
+    root: child.root,
+    standing: { ...child.standing, provider: null, adHoc: null },
+    awaitedBy: child.awaitedBy,
+    task: record.task,
+    context: record.context,
+    taskId: child.taskId,
+    timeoutMs: child.deadline == null ? null : child.deadline - draft.moment.now,
+    node: child.node,
+    handoffs: child.handoffs + 1,
+    before: { ...before, first: child.before?.first ?? thread.id },
+    told: [handoverText(thread.agent, handover, maxContextLength)],
+    warning: child.warning,
+  });
+  const { stopped } = child;
+  if (stopped !== null) childStopped(draft, id, stopped.why, stopped.told);
+};

@@ -1,0 +1,216 @@
+import { pathsWithin } from "../../sandbox/writable.ts";
+import type { ToolErrorCode } from "../../tools/errors.ts";
+import { errorText } from "../../tools/errors.ts";
+import type { ChildTask } from "../../tools/session-request.ts";
+import { nearest } from "../../tools/suggest.ts";
+import { roomForTurn } from "../budgets/reserve.ts";
+import { sentenceOf } from "../budgets/spend.ts";
+import type { Delegation } from "../definition/delegation.ts";
+import { depthReached, matchCapabilities } from "../definition/delegation.ts";
+import type { ChildItem, Standing } from "../state/child.ts";
+import type { Thread } from "../state/thread.ts";
+import { assignmentProblem } from "../stores/tasks.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, threadOf } from "../transaction/draft.ts";
+
+/** Which tasks of a call may start, before anything does (AG-7, AG-8, AG-11, AG-13, AG-20). */
+
+interface Refusal {
+  readonly code: ToolErrorCode;
+  readonly sentence: string;
+}
+
+export interface PlannedChild {
+  /** Place of its task in the call. */
+  readonly index: number;
+  readonly agent: string;
+  readonly task: ChildTask;
+  readonly standing: Standing;
+  /** Its caller does not wait for it. */
+  readonly background: boolean;
+  /** Its thread of an earlier call, which goes on. */
+  readonly kept: string | null;
+}
+
+type ChildPlan =
+  | { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] }
+  | ({ readonly ok: false } & Refusal);
+
+const refusal = (code: ToolErrorCode, sentence: string): Refusal => ({ code, sentence });
+
+/** Run of `main` in whose tree a thread counts. */
+export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
+
+const callableNames = ({ callable }: Delegation): string =>
+  callable.length === 0 ? "nobody" : callable.map(({ name }) => name).join(", ");
+
+const selfRefusal = (delegation: Delegation): Refusal =>
+  refusal(
+    "self_delegation",
+    `an agent cannot call itself; do the task, or call another: ${callableNames(delegation)}`,
+  );
+
+/** Why an agent may not be called; its name as configured if it may. */
+export const calledName = (delegation: Delegation, caller: string, written: string): string | Refusal => {
+  const same = (name: string): boolean => name.toLowerCase() === written.toLowerCase();
+  const card = delegation.callable.find(({ name }) => same(name));
+  if (card !== undefined) return card.name;
+  if (same(caller)) return selfRefusal(delegation);
+  const others = `you may call ${callableNames(delegation)}`;
+  const known = delegation.names.find(same);
+  if (known !== undefined) return refusal("not_callable", `${caller} may not call ${known}; ${others}`);
+  const near = nearest(written, delegation.names);
+  const hint = near === null ? others : `did you mean "${near}"?`;
+  return refusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
+};
+
+/** The agent that "auto" or a name stands for, or why there is none; `what` is what it is to do. */
+export const agentFor = (
+  delegation: Delegation,
+  caller: string,
+  written: string,
+  [what, text]: readonly ["task" | "message", string],
+): string | Refusal => {
+  if (written.toLowerCase() !== "auto") return calledName(delegation, caller, written);
+  const [best] = matchCapabilities(delegation.callable, text);
+  const none = `no agent's capabilities fit the ${what}; name one: ${callableNames(delegation)}`;
+  return best?.agentId ?? refusal("no_match", none);
+};
+
+/** Why a thread may not start so many more: its depth, or the size of its tree (AG-8). */
+export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
+  const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
+  if (!allowed) return refusal("depth_exceeded", depthReached(caller.depth));
+  const started = draft.state.trees[rootOf(caller)] ?? 0;
+  return started + count <= maxThreads
+    ? null
+    : refusal("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
+};
+
+/** Why nothing above a child is left for its first model call (AG-8); a limit that a person may raise is no reason. */
+export const budgetRefusal = (
+  draft: Draft,
+  caller: Thread,
+  { agent: name, standing, task }: Pick<PlannedChild, "agent" | "standing" | "task">,
+): Refusal | null => {
+  const agent = draft.moment.agents({ agent: name, child: { standing } });
+  const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
+  const told = draft.moment.estimate([{ type: "text", text: task.context + task.task }]);
+  const room = roomForTurn(draft, caller.id, agent, 0, tokens + told);
+  return room.is !== "reached" || room.reached.ask
+    ? null
+    : refusal("budget_exceeded", `${sentenceOf(room.reached)}; finish with what you have`);
+};
+
+/** Reasons that refuse the whole call: depth, count, self (AG-8). */
+const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
+  const { delegation } = agentOf(draft, caller.id);
+  const { allowed, maxChildrenPerCall } = delegation;
+  if (allowed && tasks.length > maxChildrenPerCall)
+    return refusal("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
+  const problem = callRefusal(draft, caller, tasks.length);
+  if (problem !== null) return problem;
+  const self = tasks.some(({ agent }) => agent?.toLowerCase() === caller.agent.toLowerCase());
+  return self ? selfRefusal(delegation) : null;
+};
+
+const keptThread = (draft: Draft, caller: string, agent: string): Thread | null =>
+  Object.values(draft.state.threads).find(
+    (thread) =>
+      thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
+  ) ?? null;
+
+/** Whether its caller need not wait for it: the agent's rule, or the caller's choice where it has one. */
+const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
+  task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
+
+const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Refusal | null => {
+  const always = isBackground(delegation, name, { ...task, async: false });
+  if (task.async === true && !always && !delegation.async)
+    return refusal("not_permitted", `async: you may not leave ${name} in the background; leave async out`);
+  if (task.mode === "interactive" && !delegation.manages)
+    return refusal("not_permitted", "mode: your children cannot ask you; leave mode out");
+  const { provider } = task;
+  if (provider === undefined || delegation.providers.includes(provider)) return null;
+  const allowed = delegation.providers.join(", ");
+  const way = allowed === "" ? "leave it out" : `choose among ${allowed}, or leave it out`;
+  return refusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
+};
+
+/** The narrower of what bounds the caller's children and what this task asks for. */
+const pathsFor = (caller: Thread, task: ChildTask): Standing["writablePaths"] => {
+  const above = caller.child?.standing.writablePaths ?? null;
+  return pathsWithin(above, task.writable_paths ?? null);
+};
+
+/** Where a child of this caller stands. */
+export const standingOf = (caller: Thread, delegation: Delegation, task: ChildTask): Standing => ({
+  chain: [...(caller.child?.standing.chain ?? []), caller.agent],
+  interactive:
+    delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
+  provider: task.provider ?? (task.agent === null ? (caller.child?.standing.provider ?? null) : null),
+  writablePaths: pathsFor(caller, task),
+  adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
+});
+
+const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => ({
+  agent: task.agent ?? "",
+  state: "failed",
+  reason: code,
+  error: errorText(code, sentence),
+});
+
+/** Why the board's task cannot be assigned (AG-12). */
+const boardRefusal = (
+  draft: Draft,
+  threadId: string,
+  earlier: readonly ChildTask[],
+  { task_id: id }: ChildTask,
+): Refusal | null => {
+  if (id === undefined) return null;
+  const twice = earlier.some((task) => task.task_id === id);
+  const problem = twice
+    ? refusal("conflict", `${id} stands in this call twice`)
+    : assignmentProblem(draft, threadId, id);
+  return problem === null ? null : refusal(problem.code, `task_id: ${problem.sentence}`);
+};
+
+const busyRefusal = (
+  agent: string,
+  { persistent }: ChildTask,
+  busy: ReadonlySet<string>,
+  kept: Thread | null,
+): Refusal | null => {
+  if (persistent !== true || (!busy.has(agent) && kept?.run == null)) return null;
+  const sentence = `${agent} is still at work on an earlier task; wait for it, or leave persistent out`;
+  return refusal("child_busy", sentence);
+};
+
+/** What becomes of each task, in input order; nothing is started yet. */
+export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
+  const caller = threadOf(draft, threadId);
+  const { delegation } = agentOf(draft, threadId);
+  const whole = wholeRefusal(draft, caller, tasks);
+  if (whole !== null) return { ok: false, ...whole };
+  const busy = new Set<string>();
+  const slots = tasks.map((task, index): PlannedChild | ChildItem => {
+    if (task.invalid !== undefined) return errorItem(task, refusal("invalid_arguments", task.invalid));
+    const agent =
+      task.agent === null
+        ? caller.agent
+        : agentFor(delegation, caller.agent, task.agent, ["task", task.task]);
+    if (typeof agent !== "string") return errorItem(task, agent);
+    const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;
+    const standing = standingOf(caller, delegation, task);
+    const problem =
+      taskRefusal(delegation, agent, task) ??
+      boardRefusal(draft, threadId, tasks.slice(0, index), task) ??
+      busyRefusal(agent, task, busy, kept) ??
+      budgetRefusal(draft, caller, { agent, standing, task });
+    if (problem !== null) return errorItem({ ...task, agent }, problem);
+    if (task.persistent === true) busy.add(agent);
+    const background = isBackground(delegation, agent, task);
+    return { index, agent, task, standing, background, kept: kept?.id ?? null };
+  });
+  return { ok: true, slots };
+};

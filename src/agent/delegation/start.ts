@@ -1,0 +1,131 @@
+import { own } from "../../chat/json.ts";
+import { escapeTags } from "../../chat/render.ts";
+import { cleanText, firstCharacters } from "../../chat/text.ts";
+import { headAndTail } from "../../chat/truncate.ts";
+import { calledRunStarted } from "../run/runs.ts";
+import type { Child, ChildRecord, Standing } from "../state/child.ts";
+import type { Input } from "../state/input.ts";
+import type { Thread } from "../state/thread.ts";
+import { newThread } from "../state/thread.ts";
+import { taskAssigned } from "../stores/tasks.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
+import { labelOf } from "../transaction/ids.ts";
+
+/** How a called thread begins: its row, its first messages, its run, in one commit (AG-16, C18). */
+
+interface ChildStart {
+  readonly id: string;
+  readonly agent: string;
+  /** Its caller's thread and call. */
+  readonly parent: { readonly thread: string; readonly call: string };
+  readonly root: string;
+  readonly standing: Standing;
+  /** The call that waits for it; null: its end is told by a message. */
+  readonly awaitedBy: string | null;
+  readonly task: string;
+  readonly context: string;
+  readonly taskId?: string | null;
+  readonly node?: Child["node"];
+  readonly persistent?: boolean;
+  readonly timeoutMs?: number | null;
+  readonly handoffs?: number;
+  /** What those did who had the task before. */
+  readonly before?: NonNullable<Child["before"]>;
+  /** What it reads before context and task. */
+  readonly told?: readonly string[];
+  readonly warning?: string | null;
+}
+
+const counted = (draft: Draft, { agent, root, task }: ChildStart): string => {
+  const { labels, trees } = draft.state;
+  const n = (own(labels, agent) ?? 0) + 1;
+  draft.state = {
+    ...draft.state,
+    labels: { ...labels, [agent]: n },
+    trees: { ...trees, [root]: (trees[root] ?? 0) + 1 },
+  };
+  return labelOf(agent, task, n);
+};
+
+const threadFor = (draft: Draft, start: ChildStart): Thread => {
+  const kept = draft.state.threads[start.id];
+  const label = counted(draft, start);
+  const child = {
+    label: kept?.child?.label ?? label,
+    standing: start.standing,
+    root: start.root,
+    awaitedBy: start.awaitedBy,
+    persistent: start.persistent ?? false,
+    idle: false,
+    task: firstCharacters(start.task, 200),
+    taskId: start.taskId ?? null,
+    deadline: start.timeoutMs == null ? null : draft.moment.now + start.timeoutMs,
+    node: start.node ?? null,
+    completion: null,
+    handover: null,
+    handoffs: start.handoffs ?? 0,
+    ...(start.before === undefined ? {} : { before: start.before }),
+    question: null,
+    stopped: null,
+    warning: start.warning ?? null,
+  };
+  if (kept !== undefined) return { ...kept, parent: start.parent, child };
+  const depth = threadOf(draft, start.parent.thread).depth + 1;
+  return newThread(start.id, start.agent, { parent: start.parent, child, depth });
+};
+
+/** Starts a called agent. Its caller's thread must be there. */
+export const childStarted = (draft: Draft, start: ChildStart): void => {
+  const { now } = draft.moment;
+  const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
+  const context = headAndTail(cleanText(start.context), maxContextLength);
+  const task = cleanText(start.task);
+  const thread = threadFor(draft, { ...start, task });
+  draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
+  const record: ChildRecord = {
+    id: thread.id,
+    agent: thread.agent,
+    label: thread.child?.label ?? "",
+    parent: start.parent,
+    depth: thread.depth,
+    task,
+    context,
+    started_at: now,
+    end: null,
+  };
+  draft.children.push(record);
+  if (start.taskId != null) taskAssigned(draft, start.parent.thread, start.taskId, thread.id);
+  const input: Input = {
+    id: `in_${thread.id}_${draft.state.nextRun}`,
+    thread: thread.id,
+    content: [{ type: "text", text: escapeTags(task) }],
+    on_busy: "queue",
+    sender: null,
+    origin: "agent",
+    status: "accepted",
+    at: now,
+    version: 1,
+  };
+  const given =
+    context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
+  calledRunStarted(draft, input, [...(start.told ?? []), ...given]);
+  deadlineNarrowed(draft, thread.id);
+};
+
+const deadlineNarrowed = (draft: Draft, threadId: string): void => {
+  const at = threadOf(draft, threadId).child?.deadline ?? null;
+  if (at === null) return;
+  const { deadline } = runOf(draft, threadId);
+  changeRun(draft, threadId, { deadline: deadline === null ? at : Math.min(deadline, at) });
+};
+
+/** Changes a called thread's own facts; nothing if it is `main`. */
+export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
+  const { child } = threadOf(draft, threadId);
+  if (child !== null) changeThread(draft, threadId, { child: { ...child, ...change } });
+};
+
+/** The row of a called thread, as this commit leaves it; null if there never was one. */
+export const recordOf = (draft: Draft, id: string): ChildRecord | null =>
+  draft.children.findLast((record) => record.id === id) ?? draft.moment.children.record(id);

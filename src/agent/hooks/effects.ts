@@ -1,0 +1,295 @@
+import type { Json } from "../../chat/message.ts";
+import { estimateText } from "../../chat/tokens.ts";
+import { compacted } from "../calls/after-guards.ts";
+import { edited } from "../context/edits.ts";
+import type { Agent, Lane } from "../definition/agent.ts";
+import { callLane, laneAt } from "../definition/agent.ts";
+import { checkedResult } from "../definition/checks.ts";
+import type { BoundEffect, Effect, EffectContext, EffectPhase, EffectResult } from "../definition/effect.ts";
+import { openTaskLines } from "../state/board.ts";
+import type { Force, Run } from "../state/run.ts";
+import { filesKept, taskOf } from "../state/run.ts";
+import type { Session } from "../state/session.ts";
+import type { Thread } from "../state/thread.ts";
+import type { Draft } from "../transaction/draft.ts";
+import {
+  agentOf,
+  changeCounters,
+  changeRun,
+  changeThread,
+  emit,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
+import { contextLeft, requestTokens } from "../transaction/estimate.ts";
+
+/** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */
+
+const unreadFrom = ({ chat, seen }: Thread): number => {
+  let at = chat.length;
+  while (at > 0) {
+    const message = chat[at - 1];
+    if (message === undefined || message.summary !== undefined || message.pos <= seen) break;
+    at -= 1;
+  }
+  return at;
+};
+
+/** Running called agents of a thread, a line each. */
+const runningChildren = ({ threads }: Session, threadId: string): readonly string[] =>
+  Object.values(threads).flatMap(({ id, agent, parent, child, run }) =>
+    parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
+  );
+
+/** What an effect needs that is not stored. */
+type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
+  readonly phase: EffectPhase;
+  readonly force: Force | null;
+};
+
+/** All that an effect sees (EF-1). */
+export const contextOf = (
+  session: Session,
+  threadId: string,
+  { agent, lane }: { readonly agent: Agent; readonly lane: Lane | null },
+  live: Live,
+): EffectContext => {
+  const thread = session.threads[threadId] as Thread;
+  const run = thread.run as Run;
+  const estimate = requestTokens(agent, thread, run);
+  return {
+    ...live,
+    iteration: Math.max(0, run.turn - 1),
+    turn: run.turn,
+    run: run.id,
+    agent: agent.name,
+    view: thread.chat,
+    calls: thread.history,
+    estimate,
+    size: Math.max(estimate, contextLeft(agent, thread, run)),
+    window: laneAt(agent, 0).window,
+    maxOutput: agent.lanes[0]?.maxOutput ?? 0,
+    lastUsage: thread.lastUsage,
+    get callWindow() {
+      return callLane(agent, run, lane)?.window ?? 0;
+    },
+    get tools() {
+      return agent.specs.flatMap(({ name }) => (run.hidden.includes(name) ? [] : [name]));
+    },
+    get unread() {
+      return unreadFrom(thread);
+    },
+    get task() {
+      return taskOf(thread, run);
+    },
+    get records() {
+      return {
+        files: filesKept(thread.files, run.counters.files),
+        children: runningChildren(session, threadId),
+        tasks: openTaskLines(session.tasks),
+      };
+    },
+    tokens: estimateText,
+  };
+};
+
+const never = async (): Promise<never> => new Promise(() => {});
+
+const idle = new AbortController().signal;
+
+/** What effects whose calls go to a lane see, until one of them changes something. */
+interface Sight {
+  readonly lane: Lane | null;
+  readonly context: EffectContext;
+}
+
+const sightOf = (
+  draft: Draft,
+  threadId: string,
+  phase: EffectPhase,
+  lane: Lane | null,
+  last: Sight | null,
+): Sight => {
+  if (last?.lane === lane) return last;
+  const agent = agentOf(draft, threadId);
+  const live = { phase, force: null, now: draft.moment.now, signal: idle, complete: never, ask: never };
+  return { lane, context: contextOf(draft.state, threadId, { agent, lane }, live) };
+};
+
+/** What an effect remembers (EF-3). */
+export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
+  effects[key] ?? effect.state?.initial ?? null;
+
+/** The run ends, naming the effect; a built-in shrinker is only left out, and that is said (EF-6). True if the run ends. */
+export const effectFailed = (
+  draft: Draft,
+  threadId: string,
+  { effect, custom }: Pick<BoundEffect, "effect" | "custom">,
+  message: string,
+): boolean => {
+  const error = `${effect.kind}: ${message}`;
+  if (!custom && effect.order === "shrink") {
+    emit(draft, threadId, "error", { code: "effect_skipped", message: error, retryable: true });
+    return false;
+  }
+  changeRun(draft, threadId, { phase: { at: "ready" }, stop: { reason: "effect_failed", error } });
+  return true;
+};
+
+const isLadder = (draft: Draft, threadId: string, effect: Effect): boolean =>
+  effect === agentOf(draft, threadId).effects.ladder?.effect;
+
+const noticed = (
+  draft: Draft,
+  threadId: string,
+  { effect }: BoundEffect,
+  force: Force | null,
+  { notify = [] }: EffectResult<Json>,
+): void => {
+  for (const notice of notify) {
+    if (notice.event === "status_update") emit(draft, threadId, "status_update", notice.data);
+    else emit(draft, threadId, "compaction", { ...notice.data, effect: force?.why ?? effect.kind });
+  }
+  const stages = notify.flatMap((notice) => (notice.event === "compaction" ? [notice.data] : []));
+  const shrunk = stages.filter(
+    ({ stage, tokens_before, tokens_after }) => stage !== "failed" && tokens_after < tokens_before,
+  ).length;
+  const { compactions = 0 } = runOf(draft, threadId).counters;
+  if (shrunk > 0) changeCounters(draft, threadId, { compactions: compactions + shrunk });
+  if (stages.some(({ retired }) => retired !== null)) compacted(draft, threadId);
+  if (stages.length > 0 && isLadder(draft, threadId, effect)) changeRun(draft, threadId, { climbed: true });
+};
+
+/** Why an effect edits (EF-42): what forced it, the rung it came to, or the phase that it acts in. */
+const reasonOf = (
+  { phase, force }: Pick<EffectContext, "phase" | "force">,
+  { notify = [] }: EffectResult<Json>,
+): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
+
+/** Applies what an effect gave back and was checked; false if the run ends for it. */
+export const effectApplied = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundEffect,
+  context: Pick<EffectContext, "phase" | "view" | "force">,
+  result: EffectResult<Json>,
+): boolean => {
+  const { effect, key } = bound;
+  const { edits = [], state, tools, stop } = result;
+  const before = threadOf(draft, threadId);
+  const { phase, view } = context;
+  const reason = reasonOf(context, result);
+  const editor = { kind: effect.kind, reason, seen: view, later: phase === "after_complete" };
+  const counts = edited(draft, threadId, editor, edits);
+  const { effects } = threadOf(draft, threadId);
+  if (state !== undefined) changeThread(draft, threadId, { effects: { ...effects, [key]: state } });
+  const hides = tools !== undefined && phase === "before_complete";
+  const hidden = hides ? toolsHidden(draft, threadId, effect.kind, tools.hide) : 0;
+  const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
+  if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
+    emit(draft, threadId, "effect_applied", {
+      kind: effect.kind,
+      phase,
+      ...counts,
+      hidden,
+      stopped,
+      tokens_before: tokensOf(draft, before),
+      tokens_after: tokensOf(draft, threadOf(draft, threadId)),
+    });
+  noticed(draft, threadId, bound, context.force, result);
+  if (stopped) changeRun(draft, threadId, { stop: { reason: stop.reason, error: stop.message } });
+  return true;
+};
+
+const tokensOf = (draft: Draft, thread: Thread): number =>
+  requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
+
+/** Takes tools out of the turn (EF-7); how many of those that it declared so far. */
+const toolsHidden = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
+  const { hidden: known, hiders } = runOf(draft, threadId);
+  const fresh = new Set(hide.filter((name) => !known.includes(name)));
+  if (fresh.size === 0) return 0;
+  const hidden = [...known, ...fresh];
+  changeRun(draft, threadId, { hidden, hiders: [...(hiders ?? []), ...[...fresh].map(() => kind)] });
+  return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
+};
+
+type Ran =
+  | { readonly ok: true; readonly result: EffectResult<Json> | null }
+  | { readonly ok: false; readonly error: string };
+
+const isPromise = (value: unknown): value is Promise<unknown> =>
+  typeof value === "object" && value !== null && "then" in value;
+
+/** Runs one effect; a null result is a promise, which needs the outside. */
+const ran = (context: EffectContext, { effect, params, custom }: BoundEffect, state: Json): Ran => {
+  try {
+    const result = effect.run(context, params, state);
+    if (!isPromise(result)) return { ok: true, result: checkedResult(result, custom) };
+    result.catch(() => {});
+    return { ok: true, result: null };
+  } catch (error) {
+    return { ok: false, error: error instanceof Error ? error.message : String(error) };
+  }
+};
+
+const isEmpty = (result: EffectResult<Json>): boolean => Object.keys(result).length === 0;
+
+type PhaseEnd = "done" | "ended" | { readonly pending: number };
+
+/** Runs the effects of a phase from one on: to the end, to the one that needs the outside, or to the run's end. */
+const phaseRun = (
+  draft: Draft,
+  threadId: string,
+  phase: EffectPhase,
+  effects: readonly BoundEffect[],
+  from: number,
+): PhaseEnd => {
+  let sight: Sight | null = null;
+  for (const [at, bound] of effects.entries()) {
+    if (at < from) continue;
+    // One ladder per turn (EF-26).
+    if (runOf(draft, threadId).climbed === true && isLadder(draft, threadId, bound.effect)) continue;
+    sight = sightOf(draft, threadId, phase, bound.lane, sight);
+    const { context } = sight;
+    const outcome = ran(context, bound, effectState(threadOf(draft, threadId), bound));
+    if (!outcome.ok) {
+      if (effectFailed(draft, threadId, bound, outcome.error)) return "ended";
+      continue;
+    }
+    if (outcome.result === null) return { pending: at };
+    if (isEmpty(outcome.result)) continue;
+    if (!effectApplied(draft, threadId, bound, context, outcome.result)) return "ended";
+    sight = null;
+  }
+  return runOf(draft, threadId).stop === null ? "done" : "ended";
+};
+
+/** Runs the before-effects of the open turn from `from` on (EF-4). */
+export const beforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
+  phaseRun(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
+
+/** Runs the after-effects on a reply that was just stored; they answer at once. False if the run ends for it. */
+export const afterEffects = (draft: Draft, threadId: string): boolean => {
+  const { after } = agentOf(draft, threadId).effects;
+  const end = phaseRun(draft, threadId, "after_complete", after, 0);
+  if (typeof end === "string") return end === "done";
+  const late = after[end.pending];
+  if (late === undefined) return true;
+  return !effectFailed(
+    draft,
+    threadId,
+    late,
+    "an after_complete effect must answer at once, not with a promise",
+  );
+};
+
+/** Forgets what effects remember of a run only (EF-3). */
+export const effectsReset = (draft: Draft, threadId: string): void => {
+  const { before, after } = agentOf(draft, threadId).effects;
+  const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");
+  const { effects } = threadOf(draft, threadId);
+  if (!gone.some(({ key }) => key in effects)) return;
+  const kept = Object.entries(effects).filter(([key]) => !gone.some((bound) => bound.key === key));
+  changeThread(draft, threadId, { effects: Object.fromEntries(kept) });
+};

@@ -1,0 +1,173 @@
+import type { Json, Message } from "../../chat/message.ts";
+import { askDropped } from "../asks/asks.ts";
+import { ledgered, timeLost } from "../budgets/spend.ts";
+import type { BoundEffect, EffectResult } from "../definition/effect.ts";
+import type { Hold } from "../state/budget.ts";
+import type { EffectMemo, Force, GatePlace, Preparing, Run } from "../state/run.ts";
+import { placeId } from "../state/run.ts";
+import { noUsage } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { changeCounters, changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { laneOf } from "../transaction/targets.ts";
+import { effectApplied } from "./effects.ts";
+
+/** A question of an effect is not answered: its default holds, and the effect goes on (SE-25). */
+export const questionSkipped = (draft: Draft, threadId: string): void => {
+  const ask = preparingOf(threadOf(draft, threadId).run)?.ask ?? null;
+  if (ask === null) return;
+  askDropped(draft, threadId, ask.id);
+  preparingPaused(draft, threadId, draft.moment.now, "ask");
+};
+
+/** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered (EF-20, EF-24). */
+
+/** The effect that a run is preparing with; null if it is not. */
+export const preparingOf = (run: Run | null): Preparing | null =>
+  run?.phase.at === "preparing" ? run.phase : null;
+
+const change = (draft: Draft, threadId: string, fields: Partial<Preparing>): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase !== null) changeRun(draft, threadId, { phase: { ...phase, ...fields } });
+};
+
+/** An effect starts to work outside the commit; `effect` is its place in the turn, -1 for a forced compaction. */
+export const preparingBegun = (
+  draft: Draft,
+  threadId: string,
+  effect: number,
+  force: Force | null,
+  attempt = 1,
+): void => {
+  const { epoch, now } = draft.moment;
+  const work = {
+    round: 1,
+    startedAt: now,
+    until: null,
+    why: "retry",
+    ask: null,
+    calling: null,
+    memo: {},
+  } as const;
+  changeRun(draft, threadId, { phase: { at: "preparing", effect, force, attempt, epoch, ...work } });
+};
+
+/** Forced compactions of one turn; the last is a hard clear (EF-25). */
+export const mostOverflows = 4;
+
+/** The ladder starts, since the request was refused as too long for the `count`-th time in its turn (EF-25). */
+export const overflowMet = (draft: Draft, threadId: string, count: number, attempt: number): void => {
+  changeRun(draft, threadId, { overflows: count });
+  preparingBegun(draft, threadId, -1, { why: "overflow", count }, attempt);
+};
+
+/** Its wait is over: it is run again from the start, and what it asked before answers from storage. */
+export const preparingResumed = (draft: Draft, threadId: string): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase === null) return;
+  const { epoch } = draft.moment;
+  change(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
+};
+
+/** Nothing is under way until a moment. */
+export const preparingPaused = (
+  draft: Draft,
+  threadId: string,
+  until: number,
+  why: Preparing["why"],
+  on: Pick<Preparing, "ask"> | Pick<Preparing, "place"> = {},
+): void => change(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
+
+/** The gate has a place for its model call later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */
+export const effectPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
+  const place = preparingOf(runOf(draft, threadId))?.calling?.place;
+  const on = place === undefined ? {} : { place: { ...place, booked } };
+  preparingPaused(draft, threadId, startAt, "gate", on);
+};
+
+/** What was asked has its reply, or its tries so far. */
+export const memoKept = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase === null) return;
+  change(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
+  changeCounters(draft, threadId, { deadAttempts: 0 });
+};
+
+/** The place that the next model call asks for: the one that it has waited for, or one of its own, named by its event. */
+const nextPlace = ({ state, events }: Draft, threadId: string, provider: string): GatePlace => {
+  const waited = preparingOf(state.threads[threadId]?.run ?? null)?.place;
+  if (waited?.provider === provider) return waited;
+  return { provider, id: placeId(state.id, threadId, `effect.${state.head + events.length}`), booked: false };
+};
+
+/** A model call of an effect is about to leave (purpose `compaction`). */
+export const effectCalling = (
+  draft: Draft,
+  threadId: string,
+  { provider, model }: { readonly provider: string; readonly model: string },
+  tokens: number,
+  hold: Hold,
+): void => {
+  const purpose = "compaction";
+  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
+  const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
+  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
+  const place = nextPlace(draft, threadId, provider);
+  const calling = { provider, model, tokens, hold, startedAt: draft.moment.now, place };
+  change(draft, threadId, { calling, place: null });
+};
+
+/** The call under way is lost: it cost at least its prompt (MO-32), and its time (EF-37). */
+export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" | "cancelled"): void => {
+  const phase = preparingOf(threadOf(draft, threadId).run);
+  if (phase?.calling === null || phase === null) return;
+  const { provider, model, tokens, startedAt } = phase.calling;
+  const usage = { ...noUsage, input: tokens, total: tokens };
+  const lane = laneOf(draft, threadId, phase.calling);
+  const cost = lane?.cost(usage) ?? null;
+  ledgered(draft, threadId, {
+    outcome,
+    usage,
+    estimated: true,
+    cost,
+    provider,
+    model,
+    purpose: "compaction",
+    attempt: 1,
+  });
+  timeLost(draft, threadId, startedAt, lane);
+  change(draft, threadId, { calling: null });
+};
+
+/** An effect needs the outside. A stop of one before it ends the run when the phase is done (EF-7): until then nothing ends it for that. */
+export const effectPending = (draft: Draft, threadId: string, effect: number): void => {
+  const { stop } = runOf(draft, threadId);
+  preparingBegun(draft, threadId, effect, null);
+  if (stop === null) return;
+  change(draft, threadId, { stop });
+  changeRun(draft, threadId, { stop: null });
+};
+
+/** What an effect gave back; a stop of an earlier one comes before its own. False if the run ends at once. */
+export const answerApplied = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundEffect,
+  { phase: { force, stop: held }, view }: { readonly phase: Preparing; readonly view: readonly Message[] },
+  result: EffectResult<Json>,
+): boolean => {
+  const { stop: others } = runOf(draft, threadId);
+  if (others === null && held !== undefined) changeRun(draft, threadId, { stop: held });
+  const ok = effectApplied(draft, threadId, bound, { phase: "before_complete", view, force }, result);
+  const { cancel, stop, turnOpen } = runOf(draft, threadId);
+  const ends = force === null ? others : stop;
+  return ok && cancel === null && ends === null && (force?.why !== "api" || turnOpen);
+};
+
+/** The request is too long, and compaction found nothing to leave out. */
+export const nothingLeft = (draft: Draft, threadId: string): void => {
+  const error = "the history does not fit the model's context window, and nothing more can be left out";
+  changeRun(draft, threadId, {
+    phase: { at: "ready" },
+    stop: { reason: "context_length_exceeded", error },
+  });
+};

@@ -1,0 +1,158 @@
+import type { Json } from "../../chat/message.ts";
+import { escapeTags } from "../../chat/render.ts";
+import { cleanText } from "../../chat/text.ts";
+import { utf8Length } from "../../chat/tokens.ts";
+import { headAndTail } from "../../chat/truncate.ts";
+import type { ChildEnd, ChildRecord } from "../state/child.ts";
+import type { Reflection } from "../state/records.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { entryWritten } from "../transaction/entries.ts";
+import { posted } from "./outbox.ts";
+
+/** Lessons of called agents that failed, told to those that get a task like theirs (AG-39). All of it is pure. */
+
+const longestRow = 4_096;
+
+/** Rows of a scope; the oldest leave first. */
+export const mostReflections = 500;
+
+const mostTold = 5;
+
+const longestTold = 32_768;
+
+const sharedWords = 2;
+
+const listed = (items: readonly string[], share: number): readonly string[] =>
+  items.slice(0, Math.max(1, Math.floor(10 * share))).map((item) => headAndTail(item, 100));
+
+const shortened = (row: Reflection, share: number): Reflection => ({
+  ...row,
+  task: headAndTail(row.task, Math.floor(1_000 * share)),
+  summary: headAndTail(row.summary, Math.floor(2_000 * share)),
+  caveats: listed(row.caveats, share),
+  files: listed(row.files, share),
+});
+
+const isSmall = (row: Reflection): boolean => utf8Length(JSON.stringify(row)) <= longestRow;
+
+/** A row of at most 4 KiB, its texts cut where they are longer. */
+export const reflectionRow = (row: Reflection): Reflection => {
+  const clean = { ...row, task: cleanText(row.task), summary: cleanText(row.summary) };
+  const shares = [1, 0.5, 0.25, 0.125];
+  return shares.map((share) => shortened(clean, share)).find(isSmall) ?? shortened(clean, 0.0625);
+};
+
+/** Words of four letters and more that say nothing of what a text is about. */
+export const stopWords: ReadonlySet<string> = new Set(
+  [
+    "about above after again against also although always among another because been before being below between",
+    "both cannot could does doing done down during each either else ever every from further give gives given have",
+    "having here hers herself himself however into itself just less like made make makes many more most much must",
+    "myself neither never next none only onto other others ought ours ourselves over please same shall should since",
+    "some such take than that their theirs them themselves then there therefore these they this those though through",
+    "thus together under until upon used uses using very want wants well were what when where whether which while",
+    "will with within without would your yours yourself yourselves",
+  ].flatMap((line) => line.split(" ")),
+);
+
+/** The distinct informative words of a text: four letters or digits at least, no stop words. */
+export const informativeWords = (text: string): ReadonlySet<string> =>
+  new Set(
+    (
+      text
+        .normalize("NFKC")
+        .toLowerCase()
+        .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
+    ).filter((word) => [...word].length >= 4 && !stopWords.has(word)),
+  );
+
+const wordsOf = ({ task, summary, caveats }: Reflection): ReadonlySet<string> =>
+  informativeWords([task, summary, ...caveats].join("\n"));
+
+const newestFirst = (a: Reflection, b: Reflection): number => b.at - a.at || (a.id < b.id ? 1 : -1);
+
+/** Rows that are about the like of a task, best first, then newest; a shared word counts the more the fewer rows have it. */
+export const matchingReflections = (rows: readonly Reflection[], task: string): readonly Reflection[] => {
+  const wanted = informativeWords(task);
+  const found = rows.map((row) => ({ row, shared: wordsOf(row).intersection(wanted) }));
+  const frequency = new Map<string, number>();
+  for (const { shared } of found)
+    for (const word of shared) frequency.set(word, (frequency.get(word) ?? 0) + 1);
+  const weight = (word: string): number => Math.log(1 + rows.length / (frequency.get(word) ?? 1));
+  const best = found
+    .filter(({ shared }) => shared.size >= sharedWords)
+    .map(({ row, shared }) => ({ row, score: [...shared].reduce((sum, word) => sum + weight(word), 0) }))
+    .sort((a, b) => b.score - a.score || newestFirst(a.row, b.row))
+    .slice(0, mostTold);
+  let left = longestTold;
+  return best.flatMap(({ row }) => {
+    left -= utf8Length(shown(row));
+    return left >= 0 ? [row] : [];
+  });
+};
+
+const lines = (title: string, items: readonly string[]): readonly string[] =>
+  items.length === 0 ? [] : [`${title}:`, ...items.map((item) => `- ${item}`)];
+
+const shown = ({ at, agent, task, summary, caveats, files }: Reflection): string =>
+  [
+    `## ${agent}, ${new Date(at).toISOString()}`,
+    `Task: ${task}`,
+    ...(summary === "" ? [] : [`What came of it: ${summary}`]),
+    ...lines("Caveats", caveats),
+    ...lines("Files", files),
+  ].join("\n");
+
+/** What a called agent is told of them. */
+export const reflectionsText = (rows: readonly Reflection[]): string => {
+  const said = "Tasks like yours that failed before. Learn from them; they may not apply to yours.";
+  const body = [said, ...rows.map(shown)].map(escapeTags).join("\n\n");
+  return `<prior_reflections>\n${body}\n</prior_reflections>`;
+};
+
+/** Rows that are kept: none that is too old, and no more than there may be. Newest first. */
+export const keptReflections = (
+  rows: readonly Reflection[],
+  { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
+): readonly Reflection[] =>
+  rows
+    .filter(({ at }) => at > now - ttlMs)
+    .sort(newestFirst)
+    .slice(0, mostReflections);
+
+/** A called agent's run that failed leaves a lesson, in the commit of its end (AG-39). */
+
+/** Sorts as its time does; two of the same moment differ by their runs. */
+const keyOf = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;
+
+/** What is too old leaves, and what is too much. */
+const cleared = (draft: Draft, oldest: number): void => {
+  const keys = draft.moment.entries.heads("reflections").map(({ key }) => key);
+  const gone = keys.filter((key, index) => key < keyOf(oldest, "") || index <= keys.length - mostReflections);
+  for (const key of gone) entryWritten(draft, "reflections", key, undefined);
+};
+
+const isFailed = ({ state, completion }: ChildEnd): boolean =>
+  state === "failed" || (state === "completed" && completion?.status === "failed");
+
+const rowOf = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Reflection =>
+  reflectionRow({
+    id: `${draft.state.id}/${end.run}`,
+    at: draft.moment.now,
+    agent,
+    task,
+    summary: end.completion?.summary ?? end.last_text,
+    caveats: end.completion?.caveats ?? [end.error ?? end.reason],
+    files: end.files_modified,
+  });
+
+/** Keeps what came of a task that failed, by the runtime's or by the agent's own judgement; nothing where lessons are off. */
+export const lessonKept = (draft: Draft, record: ChildRecord): void => {
+  const { reflections } = draft.moment.briefing;
+  const { end } = record;
+  if (reflections === null || end === null || !isFailed(end)) return;
+  const row = rowOf(draft, record, end);
+  if (reflections.scope === "tenant") return posted(draft, row);
+  cleared(draft, row.at - reflections.ttlMs);
+  entryWritten(draft, "reflections", keyOf(row.at, end.run), row as unknown as Json);
+};

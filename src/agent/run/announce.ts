@@ -1,0 +1,55 @@
+import { escapeTags } from "../../chat/render.ts";
+import { itemOf } from "../context/reports.ts";
+import { inputAccepted } from "../inputs/inputs.ts";
+import type { ChildEnd, ChildRecord } from "../state/child.ts";
+import type { Input } from "../state/input.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { threadOf } from "../transaction/draft.ts";
+import { announcementRetried, runStarted } from "./runs.ts";
+
+/** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person (AG-30, AG-31). */
+
+/** A message of the runtime to a thread, joined at its next turn boundary; it starts a run of a resting `main`. */
+export const messageTold = (
+  draft: Draft,
+  threadId: string,
+  id: string,
+  text: string,
+  more: Pick<Input, "question"> = {},
+): void => {
+  const input: Input = {
+    id,
+    thread: threadId,
+    content: [{ type: "text", text }],
+    on_busy: "steer",
+    sender: null,
+    origin: "agent",
+    status: "accepted",
+    at: draft.moment.now,
+    version: 1,
+    ...more,
+  };
+  inputAccepted(draft, input);
+  if (threadOf(draft, threadId).run === null) runStarted(draft, input);
+};
+
+/** The end of a child that nobody waits for: its id makes the message's, so it is told once. */
+export const endTold = (
+  draft: Draft,
+  parentId: string,
+  record: ChildRecord & { readonly end: ChildEnd },
+): void => {
+  const { first } = record.end;
+  const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
+  const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(itemOf(record))}`;
+  messageTold(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
+};
+
+/** A failed announcement whose time has come is tried again once the thread rests. */
+export const announcementDue = (draft: Draft, threadId: string): boolean => {
+  const { announce, run } = threadOf(draft, threadId);
+  if (announce === null || announce.at === null || run !== null || announce.at > draft.moment.now)
+    return false;
+  announcementRetried(draft, threadId);
+  return true;
+};

@@ -1,0 +1,93 @@
+import type { Kind } from "../../session/problems.ts";
+import { problemKinds } from "../../session/problems.ts";
+import { finalText } from "../context/answer.ts";
+import { episodesOf } from "../memory/episodes.ts";
+import type { EndReason, RunState } from "../state/events.ts";
+import { usd } from "../state/records.ts";
+import type { Run, RunProblem, RunResult } from "../state/run.ts";
+import type { Session } from "../state/session.ts";
+import type { Thread } from "../state/thread.ts";
+import { utilizationOf } from "../transaction/estimate.ts";
+
+const kind = (status: number, title: string, retryable = false): Kind => ({ status, title, retryable });
+
+type Failure = Exclude<EndReason, "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back">;
+
+/** The status is what a request would have got that waited for the run and could not tell of its failure otherwise. */
+const kinds: Readonly<Record<Failure, Kind>> = {
+  max_iterations: kind(422, "Turns used up"),
+  tool_loop: kind(422, "Tool loop"),
+  no_progress: kind(422, "No progress"),
+  budget_exceeded: problemKinds.budget_exceeded,
+  deadline_exceeded: kind(504, "Deadline exceeded"),
+  refusal: kind(422, "Refused by the model"),
+  output_invalid: kind(502, "Unusable output of the model"),
+  context_window_too_small: problemKinds.context_window_too_small,
+  context_length_exceeded: kind(422, "Context window full"),
+  provider_auth: kind(502, "Refused by the provider"),
+  provider_rate_limited: kind(429, "Rate limited by the provider", true),
+  provider_overloaded: kind(503, "Provider overloaded", true),
+  provider_timeout: problemKinds.provider_timeout,
+  provider_error: problemKinds.provider_error,
+  effect_failed: kind(500, "Effect failed"),
+  config_changed: kind(409, "Config changed"),
+  storage_error: problemKinds.storage_error,
+  poisoned: kind(500, "Poisoned"),
+  internal: problemKinds.internal,
+};
+
+/** Whether a run may fail for a reason; other ends are not for effects to bring. */
+export const isFailure = (reason: string): boolean => Object.hasOwn(kinds, reason);
+
+/** The problem of a run that failed; `error` null: the reason says all that is known. */
+export const runProblem = (reason: EndReason, error: string | null): RunProblem => {
+  const known: Partial<Record<EndReason, Kind>> = kinds;
+  const { status, title, retryable } = known[reason] ?? problemKinds.internal;
+  const detail = error ?? reason;
+  return { type: `urn:limpet:problem:${reason}`, title, status, detail, code: reason, retryable };
+};
+
+/** `run_end.result` (AP-28): every field on every path, errors included (SE-44). */
+export const resultOf = (
+  session: Session,
+  thread: Thread,
+  run: Run,
+  end: {
+    readonly state: RunState;
+    readonly reason: EndReason;
+    readonly error: string | null;
+    readonly now: number;
+    readonly costExceeded: boolean;
+  },
+): RunResult => ({
+  session_id: session.id,
+  run_id: run.id,
+  provider: run.lane.provider,
+  model: run.lane.model,
+  reason: end.reason,
+  duration_ms: Math.max(0, end.now - run.startedAt),
+  turns: run.turn,
+  max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
+  loop_detected: end.reason === "tool_loop",
+  no_progress_detected: end.reason === "no_progress",
+  cost_exceeded: end.costExceeded,
+  truncated: run.counters.truncated,
+  breach_verify: "not_run",
+  tool_calls: run.counters.toolCalls,
+  files_modified: run.counters.files.modified,
+  files_created: run.counters.files.created,
+  files_deleted: run.counters.files.deleted,
+  usage: run.usage,
+  cost_usd: usd(run.counters.cost),
+  estimated: run.counters.estimated,
+  context_utilization: utilizationOf(thread, run.lane.window),
+  tool_cache_hits: run.counters.cacheHits,
+  tool_cache_misses: run.counters.cacheMisses,
+  tool_timings: run.counters.timings,
+  compactions_applied: run.counters.compactions ?? 0,
+  longest_turn_ms: run.counters.longestTurnMs,
+  // Read by a retry alone, so that a run which completed does not pay for it.
+  episode_summary: end.state === "completed" ? "" : episodesOf(thread.chat, run.id),
+  error: end.error,
+  text: finalText(thread, run),
+});

@@ -1,0 +1,322 @@
+import type { Message } from "../../chat/message.ts";
+import { textOf } from "../../chat/text.ts";
+import { headAndTail } from "../../chat/truncate.ts";
+import { askDropped } from "../asks/asks.ts";
+import { costExceeded, runBounds } from "../budgets/bounds.ts";
+import { clockStarted, deadlineOf } from "../budgets/clock.ts";
+import { leaseClosed } from "../budgets/lease.ts";
+import { noBudget } from "../budgets/limits.ts";
+import { guardsReset } from "../calls/after-guards.ts";
+import { commandsInherited, commandsStopped } from "../calls/background-commands.ts";
+import { openCallsEnded } from "../calls/start.ts";
+import { answerOf, isUnanswered } from "../context/answer.ts";
+import { takenOut } from "../context/edits.ts";
+import { completionOf } from "../context/reports.ts";
+import { laneAt } from "../definition/agent.ts";
+import { wantsOf } from "../hooks/briefing.ts";
+import { effectsReset } from "../hooks/effects.ts";
+import { announcedBy, announcementFollowed, hasTold } from "../inputs/announce.ts";
+import {
+  inputApplied,
+  inputOf,
+  inputReturned,
+  inputSaid,
+  inputsReturned,
+  isResult,
+  isTold,
+} from "../inputs/inputs.ts";
+import { inputHeard, runRemembered } from "../memory/remember.ts";
+import { noRunBudget, shownLimits } from "../state/budget.ts";
+import { standingBlob } from "../state/child.ts";
+import type { EndReason, RunState } from "../state/events.ts";
+import type { Input } from "../state/input.ts";
+import type { RunRecord } from "../state/records.ts";
+import type { Counters, Run } from "../state/run.ts";
+import { filesKept, noFiles } from "../state/run.ts";
+import type { Session } from "../state/session.ts";
+import type { Thread } from "../state/thread.ts";
+import { noUsage } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import {
+  agentOf,
+  append,
+  changeRun,
+  changeThread,
+  emit,
+  retiredBy,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
+import { turnLanes } from "../transaction/targets.ts";
+import { attemptAborted, resultsAppended, turnClosed } from "../turn/turns.ts";
+import { windowGuarded } from "../turn/window-guard.ts";
+import { preparingDropped } from "./cancel.ts";
+import { resultOf, runProblem } from "./result.ts";
+
+/** Transitions of runs: started, finished. */
+
+const longestSummary = 2_000;
+
+const noCounters: Counters = {
+  toolCalls: 0,
+  cost: 0,
+  estimated: false,
+  cacheHits: 0,
+  cacheMisses: 0,
+  longestTurnMs: 0,
+  cutCalls: 0,
+  cutText: 0,
+  empty: 0,
+  repairs: 0,
+  misfits: 0,
+  deadAttempts: 0,
+  toolRan: false,
+  truncated: false,
+  timings: {},
+  files: noFiles,
+};
+
+/** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person (AG-31). */
+export const runStarted = (draft: Draft, input: Input): void => {
+  const { light = false, output_schema: schema = null } = input;
+  runOpened(draft, input.thread, {
+    inputs: [input.id],
+    light,
+    outputSchema: schema,
+    announces: isTold(input),
+  });
+  inputApplied(draft, input, false);
+  taskNoted(draft, input.thread);
+  windowGuarded(draft, input.thread);
+};
+
+/** An announcement that failed is tried once more; what a person asked meanwhile stands in the chat (AG-41). */
+export const announcementRetried = (draft: Draft, threadId: string): void => {
+  const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
+  runOpened(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
+  for (const id of inputs) {
+    const input = inputOf(draft, id);
+    if (input !== undefined) inputHeard(draft, input);
+  }
+};
+
+/** The run of a called agent: what it is told comes before its task (AG-16). */
+export const calledRunStarted = (draft: Draft, input: Input, before: readonly string[]): void => {
+  runOpened(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
+  for (const text of before)
+    append(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
+  inputApplied(draft, input, false);
+  taskNoted(draft, input.thread);
+  windowGuarded(draft, input.thread);
+};
+
+/** A run without input compacts the chat of an idle thread, and ends (EF-27). */
+export const compactionRunStarted = (draft: Draft, threadId: string, instructions: string | null): void =>
+  runOpened(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
+
+const runOpened = (
+  draft: Draft,
+  threadId: string,
+  begin: Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>,
+): void => {
+  const { now } = draft.moment;
+  const thread = threadOf(draft, threadId);
+  const agent = agentOf(draft, thread.id);
+  const { announces = false } = begin;
+  const run: Run = {
+    id: `run_${draft.state.nextRun}`,
+    inputs: begin.inputs,
+    startedAt: now,
+    turn: 0,
+    turnStartedAt: now,
+    turnOpen: false,
+    repair: false,
+    phase: { at: "ready" },
+    deadline: deadlineOf(agent, now, announces),
+    clock: clockStarted(agent.limits.activeMs, now),
+    cancel: null,
+    stop: null,
+    ending: null,
+    lingers: null,
+    announces,
+    waitingShown: false,
+    light: begin.light,
+    revision: draft.state.revision,
+    usage: noUsage,
+    budget: noRunBudget,
+    counters: noCounters,
+    outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
+    hidden: [],
+    notes: [],
+    overflows: 0,
+    compact: begin.compact ?? null,
+    wants: wantsOf(draft, thread, agent, begin),
+    reply: null,
+    lane: laneAt(agent, turnLanes(draft, threadId).current),
+    missingSince: null,
+  };
+  draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
+  if (thread.child !== null)
+    draft.blobs.push({ id: standingBlob(run.id), text: JSON.stringify(thread.child.standing) });
+  changeThread(draft, thread.id, { run, ...(announces ? { announce: announcedBy(thread, run) } : {}) });
+  effectsReset(draft, thread.id);
+  guardsReset(draft, thread.id, "run");
+  emit(draft, thread.id, "run_start", {
+    inputs: run.inputs,
+    revision: run.revision,
+    budget: shownLimits(runBounds(draft, thread, run)),
+  });
+  emit(draft, thread.id, "agent_start", {
+    prefix: agent.prefix,
+    depth: thread.depth,
+    parent: thread.parent,
+    ...(thread.child === null ? {} : { label: thread.child.label, task: thread.child.task }),
+  });
+};
+
+/** The run's end, with everything that belongs to it, and the start of the next queued input (SE-24, C27). */
+export const runFinished = (
+  draft: Draft,
+  threadId: string,
+  end: { state: RunState; reason: EndReason; error: string | null },
+): void => {
+  commandsStopped(draft, threadId);
+  commandsInherited(draft, threadId);
+  closeOpenWork(draft, threadId);
+  const { cancel } = runOf(draft, threadId);
+  const problem = end.state === "failed" ? runProblem(end.reason, end.error) : null;
+  if (problem !== null) {
+    const { code, detail: message, retryable } = problem;
+    emit(draft, threadId, "error", { code, message, retryable });
+  }
+  turnClosed(draft, threadId, end.state !== "completed");
+  if (cancel !== null) inputsReturned(draft, threadId, cancel.returns);
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  const over = costExceeded(draft, threadId);
+  const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
+  if (end.reason === "rolled_back") rolledBack(draft, thread, run);
+  const prefix = agentOf(draft, threadId).prefix;
+  const summary = thread.child === null ? null : (completionOf(draft, thread, end)?.summary ?? null);
+  runRemembered(draft, threadId, end.state === "completed", [summary, result.text]);
+  emit(draft, threadId, "agent_end", {
+    prefix,
+    parent: thread.parent,
+    state: end.state,
+    reason: end.reason,
+    ...(summary === null ? {} : { summary: headAndTail(summary, longestSummary) }),
+    usage: run.usage,
+  });
+  emit(draft, threadId, "run_end", {
+    state: end.state,
+    reason: end.reason,
+    error: problem,
+    message: lastAnswer(thread, run),
+    result,
+  });
+  draft.runs.push({
+    ...runRecord(thread, run),
+    state: end.state,
+    reason: end.reason,
+    error: end.error,
+    ended_at: draft.moment.now,
+    result,
+  });
+  const files = filesKept(thread.files, run.counters.files);
+  const told = hasTold(run, end.state);
+  changeThread(draft, threadId, { run: null, lastRun: run.id, ...(told ? { announce: null } : {}), files });
+  if (!told) announcementFollowed(draft, threadId, run, end);
+  draft.state = { ...draft.state, updatedAt: draft.moment.now };
+  nextStarted(draft, threadId, run);
+  compactionKept(draft, threadId, run);
+  if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
+};
+
+/** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back (SE-27). */
+const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {
+  for (const input of threadOf(draft, threadId).inbox)
+    if (cancel?.returns.includes(input.id) === true) inputSaid(draft, input);
+  const { inbox, child } = threadOf(draft, threadId);
+  const [first] = inbox;
+  if (first === undefined) return;
+  if (child !== null) for (const input of inbox) inputReturned(draft, input, "cancelled");
+  else if (noBudget(draft, threadId) === null) runStarted(draft, first);
+  else
+    for (const input of inbox)
+      if (isResult(input)) inputSaid(draft, input);
+      else inputReturned(draft, input, "no_budget");
+};
+
+/** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own (EF-27). */
+const compactionKept = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
+  const { run, child, chat } = threadOf(draft, threadId);
+  if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
+  if (run === null) compactionRunStarted(draft, threadId, compact.instructions);
+  else changeRun(draft, threadId, { compact });
+};
+
+const lastAnswer = (thread: Thread, run: Run): string | null => {
+  const answer = isUnanswered(run) ? undefined : answerOf(thread.chat, run.id).at(-1);
+  return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
+};
+
+const closeOpenWork = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  if (run.phase.at === "thinking") attemptAborted(draft, threadId, "cancelled", null);
+  if (run.phase.at === "preparing") preparingDropped(draft, threadId);
+  if (run.budget.ask !== null) askDropped(draft, threadId, run.budget.ask.id);
+  if (run.phase.at !== "acting") return;
+  openCallsEnded(draft, threadId, "cancelled", "all");
+  resultsAppended(draft, threadId);
+};
+
+const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
+  // A summary stands for messages of earlier runs, too; what other agents told the person is told only once (AG-30).
+  const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
+    of === run.id &&
+    summary === undefined &&
+    (role !== "user" || origin !== "agent" || memories !== undefined);
+  const retired = thread.chat.filter(isOwn);
+  const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
+  takenOut(draft, thread.id, retired);
+  changeThread(draft, thread.id, { firstInput });
+  retiredBy(draft, thread.id, retired, { reason: "rollback" });
+  emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
+};
+
+/** An active run as the API shows it. */
+export const runRecord = (thread: Thread, run: Run): RunRecord => ({
+  id: run.id,
+  thread: thread.id,
+  agent: thread.agent,
+  inputs: run.inputs,
+  state: run.waitingShown ? "waiting" : "running",
+  reason: null,
+  error: null,
+  started_at: run.startedAt,
+  ended_at: null,
+  turns: run.turn,
+  result: null,
+});
+
+/** Derived, never stored (SE-10): a waiting session is not idle. */
+export const statusOf = (session: Session): "idle" | "running" | "waiting" => {
+  const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
+  if (runs.length === 0) return "idle";
+  return runs.every((run) => run.waitingShown) ? "waiting" : "running";
+};
+
+/** Every drive died before it stored anything: the runs end instead of being tried for ever (SE-33). */
+export const runsPoisoned = (draft: Draft, drives: number): void => {
+  const error = `${drives} drives died before anything was stored`;
+  for (const { id, run } of Object.values(draft.state.threads))
+    if (run !== null) changeRun(draft, id, { stop: { reason: "poisoned", error } });
+};
+
+/** The input or task that a run is about, which summaries quote (EF-22). */
+
+/** A run begins with the newest message of its thread. */
+const taskNoted = (draft: Draft, threadId: string): void => {
+  const task = threadOf(draft, threadId).chat.at(-1)?.id;
+  if (task !== undefined) changeRun(draft, threadId, { task });
+};

@@ -1,0 +1,44 @@
+import type { Json } from "../../chat/message.ts";
+import type { QuestionSpec } from "../../tools/define-tool.ts";
+import type { RaiseQuestion } from "./budget.ts";
+import type { Approval } from "./call.ts";
+
+export type CallOutcome = "ok" | "error" | "denied" | "cancelled" | "skipped" | "unknown";
+
+type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budget";
+
+export type Decision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
+
+/** An ask as the API shows it (AP-19). Times are milliseconds since the epoch. */
+export interface Ask {
+  readonly id: string;
+  readonly kind: AskKind;
+  readonly thread: string;
+  /** Of a called agent: who asks (AG-27). */
+  readonly agent?: string;
+  readonly label?: string;
+  readonly run: string;
+  readonly call: string;
+  readonly status: "open" | "resolved" | "expired" | "cancelled";
+  readonly opened_at: number;
+  /** Of its `ask_user`: asks are listed in this order. */
+  readonly seq: number;
+  readonly expires_at: number;
+  readonly question?: QuestionSpec;
+  readonly approval?: Approval;
+  readonly client_tool?: { readonly tool: string; readonly input: Json };
+  readonly budget?: RaiseQuestion;
+  readonly resolution?: {
+    readonly decision: Decision | "expired";
+    readonly by: string;
+    readonly body?: Json;
+  };
+}
+
+export interface WaitReason {
+  readonly kind: "ask" | "thread" | "exec" | "task" | "time" | "retry" | "budget" | "config";
+  readonly ask?: string;
+  readonly until?: number;
+  /** `config`: what the deployment lacks. */
+  readonly missing?: string;
+}

@@ -1,0 +1,64 @@
+import { own } from "../../chat/json.ts";
+import type { CheckedChange, Task, TaskStatus } from "../../tools/stores.ts";
+
+/** A task without what follows from the others. */
+export type StoredTask = Omit<Task, "blocked" | "blocked_reason">;
+
+/** By id, in the order of their creation. */
+export type Tasks = Readonly<Record<string, StoredTask>>;
+
+export type TaskChange = Extract<CheckedChange, { readonly store: "tasks" }>;
+
+/** What a failed or cancelled task does to those that depend on it (AG-45). */
+export type OnDependencyFailure = "block" | "fail" | "ignore";
+
+/** Who changes the board, and what it has to know of the session. */
+export interface BoardFacts {
+  readonly policy: OnDependencyFailure;
+  readonly thread: string;
+  readonly agent: string;
+  /** Whether a thread can be given a task. */
+  readonly canWork: (thread: string) => boolean;
+  readonly now: number;
+}
+
+/** What `update` may make of a status; `claim` and `reassign` alone lead to `in_progress` (AG-43). */
+export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
+  pending: ["cancelled"],
+  in_progress: ["completed", "failed", "cancelled", "pending"],
+  failed: ["pending", "cancelled"],
+  completed: [],
+  cancelled: [],
+};
+
+export const taskOf = (tasks: Tasks, id: string): StoredTask | null => own(tasks, id) ?? null;
+
+/** Its place in the order of creation, from 1. */
+export const taskNumber = ({ id }: StoredTask): number => Number(id.slice("task_".length));
+
+export const isBroken = (tasks: Tasks, id: string): boolean =>
+  ["failed", "cancelled"].includes(taskOf(tasks, id)?.status ?? "");
+
+/** Dependencies that keep a task from being worked on. */
+export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): readonly string[] =>
+  task.blocked_by.filter(
+    (id) => taskOf(tasks, id)?.status !== "completed" && !(policy === "ignore" && isBroken(tasks, id)),
+  );
+
+const isOver = ({ status }: StoredTask): boolean => status === "completed" || status === "cancelled";
+
+/** A task as it is shown. */
+export const taskView = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): Task => {
+  const open = isOver(task) ? [] : blockers(tasks, task, policy);
+  const failed = open.some((id) => isBroken(tasks, id));
+  return { ...task, blocked: open.length > 0, blocked_reason: failed ? "dependency_failed" : null };
+};
+
+/** Open tasks, one line each, for who must not forget them (EF-22). */
+export const openTaskLines = (tasks: Tasks): readonly string[] =>
+  Object.values(tasks)
+    .filter(({ status }) => status === "pending" || status === "in_progress")
+    .map(({ id, title, status, assignee }) => {
+      const who = assignee === null ? "" : ` by ${assignee}`;
+      return `${id} ${status}${who}: ${title.replaceAll(/\s+/g, " ")}`;
+    });

@@ -1,0 +1,259 @@
+import type { Json, Message } from "../../chat/message.ts";
+import type { FinishReason, Purpose, Usage } from "../../model/completer.ts";
+import type { FileChange } from "../../sandbox/contract.ts";
+import type { Task } from "../../tools/stores.ts";
+import type { Ask, CallOutcome, Decision, WaitReason } from "./ask.ts";
+import type { BudgetFigures } from "./budget.ts";
+import type { GraphState } from "./graph.ts";
+import type { RunProblem, RunResult } from "./run.ts";
+
+/** Durable events of a session and their data (AP-27). Names are the seeds' where a seed names the moment. */
+
+export type RunState = "completed" | "failed" | "cancelled";
+
+export type EndReason =
+  | "end_turn"
+  | "terminal_tool"
+  | "max_iterations"
+  | "tool_loop"
+  | "no_progress"
+  | "budget_exceeded"
+  | "deadline_exceeded"
+  | "refusal"
+  | "output_invalid"
+  | "context_window_too_small"
+  | "context_length_exceeded"
+  | "provider_auth"
+  | "provider_rate_limited"
+  | "provider_overloaded"
+  | "provider_timeout"
+  | "provider_error"
+  | "effect_failed"
+  | "config_changed"
+  | "storage_error"
+  | "poisoned"
+  | "internal"
+  | "cancelled"
+  | "interrupted"
+  | "rolled_back";
+
+export type OnBusy = "reject" | "queue" | "steer" | "interrupt" | "rollback";
+
+type RetiredBy = "rollback" | "clear" | "rewind" | "guardrail";
+
+interface EventData {
+  session_created: {
+    readonly agent: string;
+    readonly revision: string;
+    readonly ref: string | null;
+    readonly title: string | null;
+    readonly metadata: Readonly<Record<string, string>>;
+  };
+  session_updated: Readonly<Record<string, Json>>;
+  model_changed: {
+    readonly from: string | null;
+    readonly to: string | null;
+    readonly scope: "main" | "tree";
+  };
+  input_accepted: {
+    readonly input: string;
+    readonly content: Json;
+    readonly on_busy: OnBusy;
+    readonly sender: string | null;
+  };
+  input_applied: { readonly input: string; readonly message: string };
+  input_withdrawn: { readonly input: string };
+  input_returned: {
+    readonly input: string;
+    readonly content: Json;
+    readonly reason: "cancelled" | "cleared" | "no_budget";
+  };
+  steering_injected: { readonly input: string; readonly message: string };
+  run_start: { readonly inputs: readonly string[]; readonly revision: string; readonly budget: Json };
+  run_waiting: { readonly on: readonly WaitReason[] };
+  run_resumed: { readonly by: string };
+  run_end: {
+    readonly state: RunState;
+    readonly reason: EndReason;
+    readonly error: RunProblem | null;
+    readonly message: string | null;
+    readonly result: RunResult;
+  };
+  agent_start: {
+    readonly prefix: string;
+    readonly depth: number;
+    readonly parent: { readonly thread: string; readonly call: string } | null;
+    /** Of a called agent: its name for people, and the beginning of its task. */
+    readonly label?: string;
+    readonly task?: string;
+  };
+  agent_end: {
+    readonly prefix: string;
+    readonly parent: { readonly thread: string; readonly call: string } | null;
+    readonly state: RunState;
+    readonly reason: EndReason;
+    readonly summary?: string;
+    readonly usage: Usage;
+  };
+  turn_start: Readonly<Record<string, never>>;
+  turn_end: { readonly calls: number };
+  turn_metrics: {
+    readonly provider: string;
+    readonly model: string;
+    readonly usage: Usage;
+    readonly cost_usd: number | null;
+    readonly estimated: boolean;
+    readonly utilization: number;
+    readonly cache_hits: number;
+    readonly cache_misses: number;
+    readonly duration_ms: number;
+  };
+  llm_request_preparing: { readonly purpose: Purpose; readonly provider: string; readonly model: string };
+  llm_request_start: {
+    readonly provider: string;
+    readonly model: string;
+    readonly purpose: Purpose;
+    readonly messages: number;
+    readonly tools: number;
+    readonly estimated_tokens: number;
+    readonly bytes: number;
+  };
+  llm_reasoning: { readonly preview: string };
+  llm_text: { readonly preview: string };
+  llm_tool_prepare: { readonly call: string; readonly tool: string };
+  llm_finish: {
+    readonly finish_reason: FinishReason;
+    readonly usage: Usage;
+    readonly cost_usd: number | null;
+    readonly provider: string;
+    readonly model: string;
+    readonly request_id: string | null;
+    readonly first_byte_ms: number;
+    readonly duration_ms: number;
+  };
+  attempt_aborted: {
+    readonly items: readonly string[];
+    readonly code: string;
+    readonly retry_at: number | null;
+  };
+  provider_failover: { readonly from: string; readonly to: string; readonly code: string };
+  message_added: { readonly message: Message; readonly final: boolean };
+  messages_retired: { readonly messages: readonly string[]; readonly by: RetiredBy };
+  tool_call_start: {
+    readonly tool: string;
+    readonly toolbox: string;
+    readonly input: Json;
+    readonly safety: string;
+    readonly permission: { readonly verdict: string; readonly by: string };
+  };
+  tool_cache_hit: { readonly tool: string; readonly input: Json };
+  tool_call_parked: {
+    readonly tool: string;
+    readonly on: "ask" | "thread" | "exec" | "task" | "time";
+    /** Null: it waits for others that have deadlines of their own. */
+    readonly until: number | null;
+  };
+  tool_call_end: {
+    readonly tool: string;
+    readonly outcome: CallOutcome;
+    readonly output: Json;
+    readonly details?: Json;
+    readonly duration_ms: number;
+    readonly cached: boolean;
+    readonly truncated: boolean;
+    readonly permission?: { readonly verdict: string; readonly by: string };
+  };
+  ask_user: { readonly ask: Ask };
+  ask_resolved: {
+    readonly ask: string;
+    readonly decision: Decision;
+    readonly by: string;
+    readonly edited: boolean;
+  };
+  ask_expired: { readonly ask: string; readonly applied: Json };
+  ask_cancelled: { readonly ask: string };
+  file_change: FileChange & { readonly tool: string; readonly message: string | null };
+  context_window_warning: { readonly utilization: number; readonly tokens: number; readonly limit: number };
+  status_update: { readonly text: string };
+  effect_applied: {
+    readonly kind: string;
+    readonly phase: "before_complete" | "after_complete";
+    readonly injected: number;
+    readonly overlaid: number;
+    readonly retired: number;
+    /** Declared tools that it took out of the turn. */
+    readonly hidden: number;
+    /** It ends the run. */
+    readonly stopped: boolean;
+    /** Of the request as it stands (EF-8). */
+    readonly tokens_before: number;
+    readonly tokens_after: number;
+  };
+  compaction: {
+    /** Kind of the effect, or `api` or `overflow`. */
+    readonly effect: string;
+    readonly stage: "mask" | "trim" | "window" | "full" | "partial" | "note" | "hard_clear" | "failed";
+    readonly tokens_before: number;
+    readonly tokens_after: number;
+    readonly retired: { readonly from: string; readonly to: string; readonly count: number } | null;
+    readonly attempts: number;
+    readonly message: string | null;
+  };
+  loop_detected: {
+    readonly detector: string;
+    readonly level: "warning" | "critical";
+    readonly count: number;
+    readonly tool: string;
+    readonly message: string;
+  };
+  episode_recorded: {
+    readonly tool: string;
+    readonly args: string;
+    readonly success: boolean;
+    readonly summary: string;
+  };
+  task_changed: { readonly task: Task };
+  dispatch_progress: {
+    readonly done: number;
+    readonly total: number;
+    readonly task: { readonly id: string; readonly agent: string; readonly state: GraphState };
+  };
+  store_changed: {
+    readonly store: "state" | "notes";
+    readonly key: string;
+    readonly op: "set" | "delete";
+  };
+  budget_warning: BudgetFigures;
+  budget_reached: BudgetFigures;
+  error: { readonly code: string; readonly message: string; readonly retryable: boolean };
+}
+
+export type EventType = keyof EventData;
+
+export type DataOf<T extends EventType> = EventData[T];
+
+/** An event as a transition makes it; the commit adds `v seq id at session`. */
+export type SessionEvent = {
+  readonly [T in EventType]: {
+    readonly type: T;
+    readonly thread: string;
+    readonly agent: { readonly name: string; readonly prefix: string };
+    readonly run?: string;
+    readonly turn?: number;
+    readonly attempt?: number;
+    readonly call?: string;
+    readonly item?: string;
+    /** Task of a dispatched graph. */
+    readonly node?: string;
+    readonly data: EventData[T];
+  };
+}[EventType];
+
+/** An event as it is stored and sent: `seq` is 1, 2, 3 … per session, `at` milliseconds since the epoch. */
+export type StoredEvent = SessionEvent & {
+  readonly v: 1;
+  readonly seq: number;
+  readonly id: string;
+  readonly at: number;
+  readonly session: string;
+};

@@ -1,0 +1,21 @@
+import type { ContentPart, Json } from "../../chat/message.ts";
+import type { OnBusy } from "./events.ts";
+
+/** A message handed to a session (AP-18), as it is stored; `at` is milliseconds since the epoch. */
+export interface Input {
+  readonly id: string;
+  readonly thread: string;
+  readonly content: readonly ContentPart[];
+  readonly on_busy: OnBusy;
+  readonly sender: string | null;
+  readonly origin: "human" | "agent";
+  readonly status: "accepted" | "applied" | "withdrawn" | "returned";
+  readonly at: number;
+  readonly output_schema?: Json;
+  readonly light?: boolean;
+  readonly prior_episode_summaries?: readonly string[];
+  /** The question of a called agent that it puts (AG-28). */
+  readonly question?: string;
+  /** Changed on each edit: the `If-Match` of PATCH. */
+  readonly version: number;
+}

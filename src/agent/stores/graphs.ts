@@ -1,0 +1,65 @@
+import type { Json } from "../../chat/message.ts";
+import type { GraphState, GraphTask } from "../state/graph.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { entryOf, entryWritten } from "../transaction/entries.ts";
+
+/** A task graph at work: two rows of its own, its tasks as they were dispatched and where each of them is (AG-34). */
+
+export interface GraphNode {
+  readonly state: GraphState;
+  /** Thread that does it, or did. */
+  readonly child: string | null;
+  readonly startedAt: number;
+  /** From its start to its end. */
+  readonly ms: number;
+  /** Why it came to nothing without a thread that could say so. */
+  readonly reason: string | null;
+}
+
+export interface GraphRun {
+  readonly id: string;
+  /** Who dispatched it, and by which call. */
+  readonly thread: string;
+  readonly call: string;
+  /** Nobody waits for it: its report is a message. */
+  readonly background: boolean;
+  /** Run of `main` in whose tree its threads count. */
+  readonly root: string;
+  /** Its caller was stopped: nothing more is started. */
+  readonly stopped: boolean;
+  readonly nodes: Readonly<Record<string, GraphNode>>;
+  /** Progress that was not said yet, and when some was. */
+  readonly news: readonly string[];
+  readonly saidAt: number;
+}
+
+const tasksKey = (id: string): string => `${id}/tasks`;
+
+export const graphBegun = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[]): void => {
+  entryWritten(draft, "graph", tasksKey(run.id), tasks as unknown as Json);
+  graphSaved(draft, run);
+};
+
+export const graphSaved = (draft: Draft, run: GraphRun): void =>
+  entryWritten(draft, "graph", run.id, run as unknown as Json);
+
+export const graphForgotten = (draft: Draft, id: string): void => {
+  for (const key of [tasksKey(id), id]) entryWritten(draft, "graph", key, undefined);
+};
+
+/** The graph and its tasks; null if it is over. */
+export const graphOf = (
+  draft: Draft,
+  id: string,
+): { readonly run: GraphRun; readonly tasks: readonly GraphTask[] } | null => {
+  const run = entryOf(draft, "graph", id)?.value;
+  const tasks = entryOf(draft, "graph", tasksKey(id))?.value;
+  if (run === undefined || tasks === undefined) return null;
+  return { run: run as unknown as GraphRun, tasks: tasks as unknown as readonly GraphTask[] };
+};
+
+/** The caller of a graph is stopped: what was not started never will be. */
+export const graphStopped = (draft: Draft, id: string): void => {
+  const found = graphOf(draft, id);
+  if (found !== null && !found.run.stopped) graphSaved(draft, { ...found.run, stopped: true });
+};

@@ -1,0 +1,28 @@
+import type { Json } from "../../chat/message.ts";
+import { utf8Length } from "../../chat/tokens.ts";
+import { firstLine } from "../../tools/stores.ts";
+import type { EntryReader, EntryStore } from "../state/entries.ts";
+import type { Draft } from "./draft.ts";
+
+/** Entries of the shared stores: rows of their own beside the live state, read when they are needed. */
+
+/** An entry as this draft leaves it. */
+export const entryOf = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
+  const written = draft.entries.findLast((each) => each.store === store && each.key === key);
+  if (written === undefined) return draft.moment.entries.entry(store, key);
+  const { json, revision } = written;
+  return json === null ? null : { value: JSON.parse(json) as Json, revision };
+};
+
+/** Writes an entry without a word; undefined removes it. */
+export const entryWritten = (
+  draft: Draft,
+  store: EntryStore,
+  key: string,
+  value: Json | undefined,
+  revision = 0,
+): void => {
+  const json = value === undefined ? null : JSON.stringify(value);
+  const head = store === "notes" && typeof value === "string" ? firstLine(value) : "";
+  draft.entries.push({ store, key, revision, size: json === null ? 0 : utf8Length(json), head, json });
+};

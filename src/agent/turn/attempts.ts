@@ -1,0 +1,137 @@
+import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
+import type { AfterFailure } from "../../model/retry.ts";
+import { afterFailure } from "../../model/retry.ts";
+import type { Drawn } from "../budgets/lease.ts";
+import { ledgered } from "../budgets/spend.ts";
+import { mostOverflows, overflowMet } from "../hooks/preparing.ts";
+import type { EndReason } from "../state/events.ts";
+import type { LedgerRow } from "../state/records.ts";
+import { noUsage } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, changeCounters, changeRun, emit, runOf } from "../transaction/draft.ts";
+import { laneOf } from "../transaction/targets.ts";
+import { exceeded } from "./answers.ts";
+import { attemptAborted } from "./turns.ts";
+
+/** Transitions of attempts that brought no reply: retried by a deadline, moved to another lane, or the end (MO-26, MO-27). */
+
+const reasons: Partial<Record<ModelErrorCode, EndReason>> = {
+  rate_limited: "provider_rate_limited",
+  overloaded: "provider_overloaded",
+  auth: "provider_auth",
+  timeout: "provider_timeout",
+  context_overflow: "context_length_exceeded",
+};
+
+/** A failed attempt of the current phase; `sent`: what it saw, if it left. Answers whether its lane was given up, for the gate's health. */
+export const attemptFailed = (
+  draft: Draft,
+  threadId: string,
+  failure: ModelFailure,
+  sent: Pick<LedgerRow, "saw"> = {},
+): { readonly exhausted: boolean } => {
+  const { phase, lane } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return { exhausted: false };
+  const { now, fraction } = draft.moment;
+  const policy = laneOf(draft, threadId, lane)?.retry ?? noRetry;
+  const after = afterFailure(failure, phase.lanes, policy, now, fraction);
+  const { usage = noUsage, cost = 0, billed = false } = failure;
+  ledgered(draft, threadId, {
+    outcome: failure.code,
+    usage,
+    estimated: billed,
+    cost,
+    ...sent,
+  });
+  attemptAborted(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
+  if (failure.code === "context_overflow" && ladderBegun(draft, threadId, phase.attempt + 1))
+    return { exhausted: false };
+  if (after.kind === "fail") givenUp(draft, threadId, failure, after);
+  else again(draft, threadId, failure, phase.attempt + 1, after);
+  return { exhausted: after.exhausted };
+};
+
+/** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
+export const ladderBegun = (draft: Draft, threadId: string, attempt: number): boolean => {
+  const { overflows, cancel } = runOf(draft, threadId);
+  const count = overflows + 1;
+  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.ladder === null)
+    return false;
+  overflowMet(draft, threadId, count, attempt);
+  return true;
+};
+
+const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
+
+/** Another attempt: later in the same lane, or at once in the next. */
+const again = (
+  draft: Draft,
+  threadId: string,
+  { provider, model, code }: ModelFailure,
+  attempt: number,
+  after: Exclude<AfterFailure, { kind: "fail" }>,
+): void => {
+  const { lanes } = after;
+  const until = after.kind === "retry" ? after.at : draft.moment.now;
+  if (after.kind === "next_lane") {
+    const to = lanes.list[after.index];
+    const names = { from: `${provider}/${model}`, to: `${to?.provider}/${to?.model}` };
+    emit(draft, threadId, "provider_failover", { ...names, code });
+  }
+  changeRun(draft, threadId, {
+    phase: { at: "waiting", attempt, until, lanes, booked: false, why: "retry" },
+  });
+};
+
+const givenUp = (
+  draft: Draft,
+  threadId: string,
+  { message }: ModelFailure,
+  { code, retryAt }: Extract<AfterFailure, { kind: "fail" }>,
+): void => {
+  const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
+  const ending = { state: "failed", reason: reasons[code] ?? "provider_error", error } as const;
+  changeRun(draft, threadId, { phase: { at: "ready" }, ending });
+};
+
+/** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */
+export const attemptPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return;
+  const { attempt, lanes } = phase;
+  changeRun(draft, threadId, {
+    phase: { at: "waiting", attempt, until: startAt, lanes, booked, why: "gate" },
+  });
+};
+
+/** Failures of the team to answer in a row after which a run is given up. */
+const mostUnanswered = 10;
+
+/** How long an attempt waits for what calls of its session keep back. */
+const sharePause = 5_000;
+
+/** The tenant's day does not pay for the attempt, which has not left: it waits for others or for an answer, or its run ends (RE-4). */
+export const attemptUnpaid = (
+  draft: Draft,
+  threadId: string,
+  how: Exclude<Drawn, "covered" | "late">,
+): void => {
+  const { phase, counters } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return;
+  if (typeof how !== "string") {
+    changeRun(draft, threadId, { phase: { at: "ready" } });
+    exceeded(draft, how);
+    return;
+  }
+  const { attempt, lanes } = phase;
+  const dead = counters.deadAttempts + (how === "unreachable" ? 1 : 0);
+  const pause = how === "wait" ? sharePause : Math.min(60_000, 1_000 * 2 ** (dead - 1));
+  const until = draft.moment.now + pause;
+  changeCounters(draft, threadId, { deadAttempts: dead });
+  changeRun(draft, threadId, {
+    phase: { at: "waiting", attempt, until, lanes, booked: false, why: "retry" },
+  });
+  if (dead < mostUnanswered) return;
+  const error = "the tenant's budget could not be read";
+  changeRun(draft, threadId, { stop: { reason: "storage_error", error } });
+};

@@ -1,0 +1,123 @@
+import { textResult } from "../../chat/results.ts";
+import { callsReached } from "../budgets/bounds.ts";
+import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "../budgets/spend.ts";
+import { stopCommand } from "../calls/background-commands.ts";
+import { callClosed, findCall, inputOf } from "../calls/finish.ts";
+import type { Reached } from "../state/budget.ts";
+import type { Call } from "../state/call.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { changeCall, changeCounters, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { exceeded, judgeAtTurn, opened, outcomeOf } from "./answers.ts";
+
+/**
+ * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
+ * what a call asks of the session itself.
+ */
+export const callsStarted = (
+  draft: Draft,
+  threadId: string,
+  ids: readonly string[],
+  request: (call: Call) => void,
+): void => {
+  for (const id of ids) {
+    const call = findCall(threadOf(draft, threadId).run, id);
+    if (call?.status === "planned" && runOf(draft, threadId).stop === null)
+      startCall(draft, threadId, call, request);
+  }
+};
+
+const startCall = (draft: Draft, threadId: string, given: Call, request: (call: Call) => void): void => {
+  const call = judgeAtTurn(draft, threadId, given);
+  const { plan } = call;
+  const id = call.call.id;
+  if (plan.refusal !== undefined) {
+    const { status, text } = plan.refusal;
+    callClosed(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
+    stopCommand(draft, call);
+    return;
+  }
+  const reached = call.attempts === 0 ? callsReached(draft, threadId) : null;
+  if (reached !== null) {
+    callUnpaid(draft, threadId, call, reached);
+    return;
+  }
+  if (plan.verdict === "ask" && !call.approved) {
+    const { by: rule, reason, remember } = plan;
+    opened(draft, threadId, call, "approval", {
+      approval: {
+        tool: call.call.name,
+        input: inputOf(call),
+        rule,
+        ...(reason === undefined ? {} : { reason }),
+        ...(remember === null ? {} : { remember }),
+      },
+    });
+    return;
+  }
+  if (call.attempts === 0) emitStart(draft, threadId, call);
+  if (plan.client === true) {
+    countCall(draft, threadId);
+    opened(draft, threadId, call, "client_tool", {
+      client_tool: { tool: call.call.name, input: inputOf(call) },
+    });
+    return;
+  }
+  if (plan.session === true) {
+    countCall(draft, threadId);
+    request(call);
+    return;
+  }
+  const { now, epoch } = draft.moment;
+  changeCall(draft, threadId, id, {
+    status: "running",
+    attempts: call.attempts + 1,
+    epoch,
+    startedAt: now,
+    until: null,
+    parkedOn: null,
+  });
+  if (call.attempts === 0) countCall(draft, threadId);
+};
+
+/** Turns with refused calls after which a model that still wants more is not asked again. */
+const mostRefusals = 2;
+
+/**
+ * The budget of calls is used up, which forbids calls and not answers (EF-37): a person is asked for more while the call
+ * waits; else it is answered and not run, and the run ends when the model insists in a further turn.
+ */
+const callUnpaid = (draft: Draft, threadId: string, call: Call, reached: Reached): void => {
+  if (reached.ask) {
+    exceeded(draft, reached);
+    return;
+  }
+  reachedSaid(draft, reached);
+  const why = sentenceOf(reached);
+  const text = `limit: ${why}, so this call was not run. Answer without further calls.`;
+  callClosed(draft, threadId, textResult(call.call, "error", text));
+  const { turn, budget } = runOf(draft, threadId);
+  const refusals = [...new Set([...budget.refusals, turn])];
+  changeBudget(draft, threadId, { refusals });
+  if (refusals.length >= mostRefusals) stopped(draft, { thread: threadId, kind: reached.kind }, why);
+};
+
+const emitStart = (draft: Draft, threadId: string, call: Call): void => {
+  const { plan } = call;
+  const permission = { verdict: call.approved ? "approved" : plan.verdict, by: plan.by };
+  const data = {
+    tool: call.call.name,
+    toolbox: plan.toolbox,
+    input: inputOf(call),
+    safety: plan.safety,
+    permission,
+  };
+  emit(draft, threadId, "tool_call_start", data, { call: call.call.id, item: call.call.id });
+};
+
+const countCall = (draft: Draft, threadId: string): void => {
+  changeCounters(draft, threadId, {
+    toolCalls: runOf(draft, threadId).counters.toolCalls + 1,
+    toolRan: true,
+  });
+  spent(draft, threadId, { calls: 1 });
+};

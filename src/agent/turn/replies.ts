@@ -1,0 +1,176 @@
+import type { Mark, Part, ToolCallPart } from "../../chat/message.ts";
+import { cleanText, hasContent, preview } from "../../chat/text.ts";
+import type { Completion } from "../../model/completer.ts";
+import { inputSeemsTruncated } from "../../model/usage.ts";
+import { ledgered, spent } from "../budgets/spend.ts";
+import { afterEffects } from "../hooks/effects.ts";
+import type { Sight } from "../state/records.ts";
+import { usd } from "../state/records.ts";
+import type { Run } from "../state/run.ts";
+import { contextTokens } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import {
+  agentOf,
+  append,
+  changeCounters,
+  changeRun,
+  changeThread,
+  emit,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
+import { utilizationOf } from "../transaction/estimate.ts";
+import { follows, isCut } from "./finish.ts";
+import type { OpenedItem } from "./turns.ts";
+import { itemId, itemsOpened } from "./turns.ts";
+
+/** What a whole reply of the model becomes (SE-12). */
+
+const openItems = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
+  reply.parts.flatMap((part, index): OpenedItem[] => {
+    const id = itemId(run, attempt, index);
+    if (part.type === "text") return [{ id, kind: "text", preview: preview(part.text), call: null }];
+    if (part.type === "reasoning")
+      return [{ id, kind: "reasoning", preview: preview(part.text), call: null }];
+    if (part.type === "tool_call")
+      return [{ id, kind: "tool_input", preview: "", call: { id: part.id, name: part.name } }];
+    return [];
+  });
+
+/** Usage, cost and events that every reply has, whatever it says. */
+const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Sight): void => {
+  const run = runOf(draft, threadId);
+  const saw = { ...sight, hash: reply.requestHash ?? null };
+  const { usage, cost, estimated, provider, model } = reply;
+  const cost_usd = usd(cost);
+  const request_id = reply.requestId ?? null;
+  const timing = { first_byte_ms: reply.firstByteMs, duration_ms: reply.totalMs };
+  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
+  emit(
+    draft,
+    threadId,
+    "llm_finish",
+    { finish_reason: reply.finish, usage, cost_usd, provider, model, request_id, ...timing },
+    { attempt },
+  );
+  ledgered(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
+  const { chat, seen, lastHidden } = threadOf(draft, threadId);
+  const { hidden } = runOf(draft, threadId);
+  const newest = chat.at(-1)?.id ?? null;
+  changeThread(draft, threadId, {
+    lastUsage: usage,
+    removed: 0,
+    ...(hidden.length === 0 && lastHidden === undefined ? {} : { lastHidden: hidden }),
+    seen: Math.max(seen, chat.at(-1)?.pos ?? seen),
+    calls: threadOf(draft, threadId).calls + 1,
+    previousNewest: newest,
+  });
+  changeRun(draft, threadId, { reply: { provider, model, usage, cost, estimated } });
+  changeCounters(draft, threadId, { deadAttempts: 0 });
+  spent(draft, threadId, { time: reply.totalMs });
+};
+
+const warnOfWindow = (draft: Draft, threadId: string): void => {
+  const thread = threadOf(draft, threadId);
+  const limit = runOf(draft, threadId).lane.window;
+  const utilization = utilizationOf(thread, limit);
+  const threshold = agentOf(draft, threadId).warningThreshold;
+  const over = limit > 0 && utilization >= threshold;
+  if (over && !thread.warnedUtilization)
+    emit(draft, threadId, "context_window_warning", {
+      utilization,
+      tokens: contextTokens(thread.lastUsage),
+      limit,
+    });
+  if (over !== thread.warnedUtilization) changeThread(draft, threadId, { warnedUtilization: over });
+};
+
+/** Parts as they may be stored (SE-2); reasoning is signed and stays as it came. */
+const cleanPart = (part: Part): Part => {
+  if (part.type === "text") return { ...part, text: cleanText(part.text) };
+  return part.type === "tool_call" ? { ...part, args: part.args.toWellFormed() } : part;
+};
+
+/** Calls that may not be used are left out before anything is stored (SE-21). */
+const usableParts = (draft: Draft, threadId: string, reply: Completion): Completion["parts"] => {
+  const agent = agentOf(draft, threadId);
+  const clean = reply.parts.map(cleanPart);
+  if (!agent.toolsDisabled) return clean;
+  const parts = clean.filter((part) => part.type !== "tool_call");
+  if (parts.length < clean.length)
+    emit(draft, threadId, "error", {
+      code: "tools_disabled",
+      message: "tool_access forbids tools; the calls were dropped",
+      retryable: false,
+    });
+  return parts;
+};
+
+const sayDropped = (draft: Draft, threadId: string, { dropped = [], model }: Completion): void => {
+  const fresh = dropped
+    .map((name) => `${model}: ${name}`)
+    .filter((name) => !draft.state.dropped.includes(name));
+  if (fresh.length === 0) return;
+  const message = `left out, since the model does not take it: ${fresh.join(", ")}`;
+  emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
+  draft.state = { ...draft.state, dropped: [...draft.state.dropped, ...fresh] };
+};
+
+/** A completed attempt of the current phase; anything else was refused before. */
+export const answered = (draft: Draft, threadId: string, reply: Completion, sight: Sight): void => {
+  const run = runOf(draft, threadId);
+  const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
+  itemsOpened(draft, threadId, openItems(run, attempt, reply));
+  accounted(draft, threadId, reply, sight);
+  sayDropped(draft, threadId, reply);
+  inputDoubted(draft, threadId, reply, sight.size);
+  const parts = usableParts(draft, threadId, reply);
+  const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
+  const visible = hasContent({ parts });
+  const acts = calls.length > 0;
+  const marks: readonly Mark[] = !acts && isCut(reply.finish) ? ["truncated"] : [];
+  const said = {
+    role: "assistant",
+    origin: "agent",
+    parts,
+    ...(marks.length === 0 ? {} : { marks }),
+  } as const;
+  if (visible) append(draft, threadId, said, !acts);
+  warnOfWindow(draft, threadId);
+  changeRun(draft, threadId, { phase: { at: "ready" } });
+  resetStreaks(draft, threadId, reply, acts, visible);
+  afterEffects(draft, threadId);
+  follows[reply.finish](draft, threadId, { calls, visible, category: reply.category ?? null, attempt });
+};
+
+const resetStreaks = (
+  draft: Draft,
+  threadId: string,
+  reply: Completion,
+  acts: boolean,
+  visible: boolean,
+): void => {
+  const { counters } = runOf(draft, threadId);
+  const wasCut = isCut(reply.finish);
+  changeCounters(draft, threadId, {
+    cutCalls: wasCut && acts ? counters.cutCalls : 0,
+    cutText: wasCut && !acts ? counters.cutText : 0,
+    empty: visible ? 0 : counters.empty,
+  });
+};
+
+/** Says once per run that the server seems to have cut the input silently (MO-35). `estimate` is the size of the request as it was sent, in tokens. */
+export const inputDoubted = (
+  draft: Draft,
+  threadId: string,
+  { usage, model }: Completion,
+  estimate: number,
+): void => {
+  const run = runOf(draft, threadId);
+  if (run.counters.inputDoubted === true) return;
+  if (!inputSeemsTruncated(usage, estimate)) return;
+  const seen = usage.input + usage.cacheRead + usage.cacheWrite;
+  const message = `${model} reports ${seen} input tokens where about ${estimate} were sent; the server may have cut the input`;
+  emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
+  changeCounters(draft, threadId, { inputDoubted: true });
+};

@@ -1,0 +1,280 @@
+import type { Json, Message } from "../../chat/message.ts";
+import { estimateText } from "../../chat/tokens.ts";
+import { withLease } from "../budgets/lease.ts";
+import { roomForTurn } from "../budgets/reserve.ts";
+import { ledgered, timeLost, unpricedSaid } from "../budgets/spend.ts";
+import { notesAppended } from "../context/edits.ts";
+import { overrideFor, sightUnderWay } from "../context/request.ts";
+import { laneAt } from "../definition/agent.ts";
+import type { BoundEffect, EffectResult } from "../definition/effect.ts";
+import { briefingBegun } from "../hooks/briefing.ts";
+import { beforeEffects } from "../hooks/effects.ts";
+import {
+  answerApplied,
+  effectPending,
+  mostOverflows,
+  nothingLeft,
+  overflowMet,
+  preparingBegun,
+  preparingOf,
+} from "../hooks/preparing.ts";
+import { toldAgain } from "../inputs/announce.ts";
+import { steersJoined } from "../inputs/inputs.ts";
+import { usd } from "../state/records.ts";
+import type { Run } from "../state/run.ts";
+import { callsOfRun, purposeOf } from "../state/run.ts";
+import { noUsage } from "../state/usage.ts";
+import type { Draft } from "../transaction/draft.ts";
+import { agentOf, append, changeRun, emit, noted, runOf, threadOf } from "../transaction/draft.ts";
+import { requestTokens, utilizationOf } from "../transaction/estimate.ts";
+import type { Thinking } from "../transaction/targets.ts";
+import { attemptOf, laneOf } from "../transaction/targets.ts";
+
+/** Transitions of a turn: thinking, aborted, closed. */
+
+const turnOpened = (draft: Draft, threadId: string): void => {
+  const { turn } = runOf(draft, threadId);
+  changeRun(draft, threadId, {
+    turn: turn + 1,
+    turnOpen: true,
+    turnStartedAt: draft.moment.now,
+    reply: null,
+  });
+  emit(draft, threadId, "turn_start", {});
+};
+
+/** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit (SE-9 row 10, EF-4). */
+export const thinkingStarted = (draft: Draft, threadId: string): void => {
+  const { phase, repair, climbed, hiders } = runOf(draft, threadId);
+  if (phase.at !== "ready") {
+    attemptStarted(draft, threadId);
+    return;
+  }
+  if (briefingBegun(draft, threadId)) return;
+  if (runOf(draft, threadId).inputs.length === 0) {
+    compactionBegun(draft, threadId);
+    return;
+  }
+  notesAppended(draft, threadId);
+  steersJoined(draft, threadId);
+  if (!repair) {
+    wrapUpNoted(draft, threadId);
+    turnOpened(draft, threadId);
+  }
+  changeRun(draft, threadId, {
+    hidden: [],
+    overflows: 0,
+    ...(hiders === undefined || hiders.length === 0 ? {} : { hiders: [] }),
+    ...(climbed === true ? { climbed: false } : {}),
+  });
+  if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
+};
+
+/** Begins the compaction that the API asked for (EF-27); false if there is none to do. */
+const compactionBegun = (draft: Draft, threadId: string): boolean => {
+  const { compact } = runOf(draft, threadId);
+  if (compact === null) return false;
+  changeRun(draft, threadId, { compact: null });
+  if (agentOf(draft, threadId).effects.ladder === null) return false;
+  preparingBegun(draft, threadId, -1, { why: "api", ...compact });
+  return true;
+};
+
+/** Runs the turn's before-effects from one on; the request follows the last, unless one needs the outside or ends the run. */
+const effectsContinued = (draft: Draft, threadId: string, from: number): void => {
+  const end = beforeEffects(draft, threadId, from);
+  if (end === "done") {
+    toldAgain(draft, threadId);
+    attemptStarted(draft, threadId);
+  } else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
+  else effectPending(draft, threadId, end.pending);
+};
+
+/** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended (SE-31). */
+export const effectAnswered = (
+  draft: Draft,
+  threadId: string,
+  bound: BoundEffect,
+  view: readonly Message[],
+  result: EffectResult<Json>,
+): void => {
+  const phase = preparingOf(runOf(draft, threadId));
+  if (phase === null) return;
+  const { force, effect } = phase;
+  const before = threadOf(draft, threadId).chat;
+  const goesOn = answerApplied(draft, threadId, bound, { phase, view }, result);
+  const shrunk = threadOf(draft, threadId).chat !== before;
+  if (!goesOn) changeRun(draft, threadId, { phase: { at: "ready" } });
+  else if (force?.why !== "overflow") effectsContinued(draft, threadId, effect + 1);
+  else if (shrunk) attemptStarted(draft, threadId);
+  // The same request again would be refused again.
+  else if (force.count < mostOverflows) overflowMet(draft, threadId, mostOverflows, phase.attempt);
+  else nothingLeft(draft, threadId);
+};
+
+/** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits (EF-38). */
+const attemptStarted = (draft: Draft, threadId: string): void => {
+  const before = runOf(draft, threadId);
+  const thread = threadOf(draft, threadId);
+  const { attempt, lanes, booked } = attemptOf(draft, threadId, before);
+  const agent = agentOf(draft, threadId);
+  const lane = laneAt(agent, lanes.current);
+  const { provider, model } = lane;
+  const { now, epoch } = draft.moment;
+  const tokens = requestTokens(agent, thread, before);
+  const room = roomForTurn(draft, threadId, agent, lanes.current, tokens);
+  if (room.is !== "free") {
+    const phase = { at: "waiting", attempt, until: now, lanes, booked: false, why: "budget" } as const;
+    changeRun(draft, threadId, { phase });
+    return;
+  }
+  const hold = withLease(draft, threadId, room.hold);
+  const from = { edit: draft.state.nextEdit - 1, override: overrideFor(draft.state, thread) };
+  if (agent.lanes[lanes.current]?.cost(noUsage) === null) unpricedSaid(draft, threadId, model);
+  changeRun(draft, threadId, {
+    phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from },
+    lane,
+  });
+  const purpose = purposeOf(before);
+  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
+  const request = {
+    messages: thread.chat.length,
+    tools: agent.specs.length - before.hidden.length,
+    estimated_tokens: tokens,
+    bytes: tokens * 4,
+  };
+  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...request }, { attempt });
+};
+
+/** Items a reply opens while it streams, in their order. */
+export interface OpenedItem {
+  readonly id: string;
+  readonly kind: "text" | "reasoning" | "tool_input";
+  readonly preview: string;
+  readonly call: { readonly id: string; readonly name: string } | null;
+}
+
+/** Names an attempt within its session; a repair turn is not counted, so its number stands apart. */
+export const attemptId = ({ id, turn, repair, counters }: Run, attempt: number): string =>
+  `${id}.${turn}${repair ? `r${counters.repairs}` : ""}.${attempt}`;
+
+export const itemId = (run: Run, attempt: number, index: number): string =>
+  `${attemptId(run, attempt)}.${index}`;
+
+/** The stream shows something new of the current attempt (AP-20). */
+export const itemsOpened = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
+  const run = runOf(draft, threadId);
+  if (run.phase.at !== "thinking") return;
+  const { phase } = run;
+  const fresh = items.filter(({ id }) => !phase.items.includes(id));
+  if (fresh.length === 0) return;
+  const { attempt } = phase;
+  for (const { id, kind, preview, call } of fresh) {
+    if (kind === "text") emit(draft, threadId, "llm_text", { preview }, { attempt, item: id });
+    else if (kind === "reasoning") emit(draft, threadId, "llm_reasoning", { preview }, { attempt, item: id });
+    else
+      emit(
+        draft,
+        threadId,
+        "llm_tool_prepare",
+        { call: call?.id ?? "", tool: call?.name ?? "" },
+        { attempt, item: id, call: call?.id ?? "" },
+      );
+  }
+  changeRun(draft, threadId, { phase: { ...phase, items: [...phase.items, ...fresh.map(({ id }) => id)] } });
+};
+
+/** An attempt ended without a reply: what it showed is void. */
+export const attemptAborted = (
+  draft: Draft,
+  threadId: string,
+  code: string,
+  retryAt: number | null,
+): void => {
+  const { phase } = runOf(draft, threadId);
+  if (phase.at !== "thinking") return;
+  const place = { attempt: phase.attempt };
+  emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
+  if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
+  timeLost(draft, threadId, phase.startedAt, laneOf(draft, threadId, runOf(draft, threadId).lane));
+};
+
+/** What an attempt cost that never came to an end: its prompt and what it has shown, which is no more than it may write. */
+const lostAttempt = (
+  draft: Draft,
+  threadId: string,
+  outcome: "interrupted" | "cancelled",
+  phase: Thinking,
+): void => {
+  const [thread, run] = [threadOf(draft, threadId), runOf(draft, threadId)];
+  const saw = sightUnderWay(draft.state, agentOf(draft, threadId), thread, run, phase);
+  const lane = laneOf(draft, threadId, run.lane);
+  const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.moment.shown(id)?.text ?? ""), 0);
+  const output = Math.min(shown, saw.max_tokens + (lane?.thinking ?? 0));
+  const usage = { ...noUsage, input: saw.size, output, total: saw.size + output };
+  const cost = lane?.cost(usage) ?? null;
+  ledgered(draft, threadId, { outcome, usage, estimated: true, cost, saw });
+};
+
+/** The results of a reply, in call order, once every call is done (SE-3); a second time nothing happens. */
+export const resultsAppended = (draft: Draft, threadId: string): void => {
+  const calls = callsOfRun(runOf(draft, threadId));
+  // Notes may stand behind the results already.
+  const newest = threadOf(draft, threadId).chat.findLast(({ role }) => role !== "user")?.parts[0];
+  if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
+  const agent = agentOf(draft, threadId);
+  for (const { outcome } of calls) {
+    if (outcome === null) continue;
+    const { result } = outcome;
+    const pinned = agent.tools.get(result.name)?.tool.pinned === true && result.status === "ok";
+    const marks = pinned ? { marks: ["pinned"] as const } : {};
+    append(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
+  }
+  notesAppended(draft, threadId);
+};
+
+/** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events of its own. */
+export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): void => {
+  const thread = threadOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  if (!run.turnOpen) {
+    if (run.repair) changeRun(draft, threadId, { repair: false, phase: { at: "ready" } });
+    return;
+  }
+  const duration = Math.max(0, draft.moment.now - run.turnStartedAt);
+  const calls = callsOfRun(run);
+  if (run.reply !== null && !brokenOff) {
+    emit(draft, threadId, "turn_metrics", {
+      provider: run.reply.provider,
+      model: run.reply.model,
+      usage: run.reply.usage,
+      cost_usd: usd(run.reply.cost),
+      estimated: run.reply.estimated,
+      utilization: utilizationOf(thread, run.lane.window),
+      cache_hits: calls.filter(({ outcome }) => outcome?.cached === true).length,
+      cache_misses: calls.filter(({ outcome }) => outcome?.missed === true).length,
+      duration_ms: duration,
+    });
+  }
+  emit(draft, threadId, "turn_end", { calls: calls.length });
+  const { counters } = run;
+  changeRun(draft, threadId, {
+    turnOpen: false,
+    repair: false,
+    phase: { at: "ready" },
+    counters: { ...counters, longestTurnMs: Math.max(counters.longestTurnMs, duration) },
+  });
+};
+
+/** One note in a run that its turns run out, before the first turn from `warn_iterations` on (CF-14). */
+const wrapUpNoted = (draft: Draft, threadId: string): void => {
+  const { turn, wrapUpSaid } = runOf(draft, threadId);
+  const { warnIterations, limits, tools } = agentOf(draft, threadId);
+  if (warnIterations === 0 || turn < warnIterations || wrapUpSaid === true) return;
+  const { maxIterations } = limits;
+  const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
+  const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
+  const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
+  noted(draft, threadId, text);
+  changeRun(draft, threadId, { wrapUpSaid: true });
+};

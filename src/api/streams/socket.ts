@@ -1,0 +1,148 @@
+import { closeCodes, streamLimits } from "../../session/frames.ts";
+import type { Problem } from "../../session/problems.ts";
+import { problemBody, ProblemError, problemKinds, refuse } from "../../session/problems.ts";
+import type { Principal } from "../../session/rpc.ts";
+import { fieldsOf } from "../body.ts";
+import type { RequestContext, SessionRequest } from "../context.ts";
+import { checkTokenOrigin } from "../credentials.ts";
+import { problemOf } from "../problems.ts";
+import { connect } from "./watch.ts";
+
+/**
+ * WebSocket upgrades (AP-13, AP-22). With a credential the socket is the session's own. Without one the tenant,
+ * and so the object, is not known yet: the router holds the socket until the `auth` frame and then passes
+ * messages both ways.
+ */
+
+const protocol = "limpet.v1";
+
+/** Refuses what is no upgrade to this version; a client that names no subprotocol gets none. */
+function checkUpgrade(request: Request): void {
+  if (request.headers.get("Upgrade")?.toLowerCase() !== "websocket") {
+    refuse("invalid_request", "This address takes WebSocket upgrades only.");
+  }
+  const offered = request.headers.get("Sec-WebSocket-Protocol");
+  if (offered !== null && !offered.split(",").some((name) => name.trim() === protocol)) {
+    refuse("version_unsupported", `Offer the subprotocol ${protocol}.`, { meta: { supported: [protocol] } });
+  }
+}
+
+/** Only `limpet.v1` is echoed, never the credential beside it. */
+function switching(request: Request, webSocket: WebSocket): Response {
+  const headers = new Headers();
+  if (request.headers.has("Sec-WebSocket-Protocol")) headers.set("Sec-WebSocket-Protocol", protocol);
+  return new Response(null, { status: 101, webSocket, headers });
+}
+
+/** The session's own socket, for a request whose credential is known. */
+export async function upgradeKnown(context: SessionRequest): Promise<Response> {
+  checkUpgrade(context.request);
+  return switching(context.request, await connect(context));
+}
+
+const closeCode = (problem: Problem): number => {
+  const { status } = problemKinds[problem.code];
+  return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : 1013;
+};
+
+/** The credential in an `auth` frame; anything else before it is a bad frame. */
+function tokenIn(data: unknown): string {
+  const bad = (): never => refuse("invalid_request", 'The first frame must be {"type":"auth","token":"…"}.');
+  if (!isFrame(data)) return bad();
+  let frame: unknown;
+  try {
+    frame = JSON.parse(data);
+  } catch {
+    return bad();
+  }
+  const { type, token } = fieldsOf(frame);
+  return type === "auth" && typeof token === "string" && token.length <= 4096 ? token : bad();
+}
+
+/** Codes that may not be sent come from a connection that broke. */
+const sendable = (code: number): number => (code === 1005 || code === 1006 || code === 1015 ? 1011 : code);
+
+function pipe(from: WebSocket, to: WebSocket): void {
+  from.addEventListener("message", ({ data }) => to.send(data));
+  from.addEventListener("close", ({ code, reason }) => to.close(sendable(code), reason));
+  from.addEventListener("error", () => to.close(1011));
+}
+
+interface Late {
+  readonly context: RequestContext;
+  /** Checks that a principal may watch this session. */
+  readonly admit: (principal: Principal) => SessionRequest;
+}
+
+const crowded = new ProblemError({ code: "rate_limited", detail: "Too many frames at once." });
+
+const oversized = new ProblemError({
+  code: "invalid_request",
+  detail: `Frames are JSON text of at most ${streamLimits.frame} bytes: send less, or several.`,
+});
+
+const isFrame = (data: unknown): data is string =>
+  typeof data === "string" && data.length <= streamLimits.frame;
+
+/** Messages before the session's socket stands, in order. */
+interface Lobby {
+  readonly socket: WebSocket;
+  readonly waiting: (string | ArrayBuffer)[];
+  phase: "auth" | "connecting" | "open" | "closed";
+}
+
+function dismiss(lobby: Lobby, late: Late, thrown: unknown): void {
+  if (lobby.phase === "closed") return;
+  lobby.phase = "closed";
+  lobby.waiting.length = 0;
+  const problem = problemOf(thrown);
+  late.context.notes.code = problem.code;
+  lobby.socket.send(JSON.stringify({ type: "error", problem: problemBody(problem, late.context.requestId) }));
+  lobby.socket.close(closeCode(problem), problem.code);
+}
+
+async function admitAndConnect(lobby: Lobby, late: Late, data: unknown): Promise<void> {
+  const { context } = late;
+  const principal = await context.router.authenticate(context, tokenIn(data));
+  checkTokenOrigin(context, principal);
+  const upstream = await connect(late.admit(principal));
+  upstream.accept();
+  if (lobby.phase === "closed") {
+    upstream.close(1000);
+    return;
+  }
+  pipe(upstream, lobby.socket);
+  for (const message of lobby.waiting.splice(0)) upstream.send(message);
+  lobby.phase = "open";
+  pipe(lobby.socket, upstream);
+}
+
+function receive(lobby: Lobby, late: Late): void {
+  const timer = setTimeout(() => {
+    if (lobby.phase !== "auth") return;
+    lobby.phase = "closed";
+    lobby.socket.close(closeCodes.timeout, "auth timeout");
+  }, streamLimits.authentication);
+  lobby.socket.addEventListener("message", ({ data }) => {
+    if (lobby.phase === "connecting") lobby.waiting.push(data);
+    if (lobby.phase === "connecting" && !isFrame(data)) dismiss(lobby, late, oversized);
+    if (lobby.waiting.length > streamLimits.burst) dismiss(lobby, late, crowded);
+    if (lobby.phase !== "auth") return;
+    clearTimeout(timer);
+    lobby.phase = "connecting";
+    admitAndConnect(lobby, late, data).catch((thrown: unknown) => dismiss(lobby, late, thrown));
+  });
+  lobby.socket.addEventListener("close", () => {
+    clearTimeout(timer);
+    if (lobby.phase !== "open") lobby.phase = "closed";
+  });
+}
+
+/** A socket whose first frame must be `auth`, within 5 s. */
+export function upgradeUnknown(late: Late): Response {
+  checkUpgrade(late.context.request);
+  const { 0: client, 1: server } = new WebSocketPair();
+  server.accept();
+  receive({ socket: server, waiting: [], phase: "auth" }, late);
+  return switching(late.context.request, client);
+}

@@ -1,0 +1,135 @@
+import { answer, json } from "../answers.ts";
+import type { Fields } from "../body.ts";
+import { fieldsOf } from "../body.ts";
+import { callSession, idempotencyKey } from "../calls.ts";
+import type { SessionRequest } from "../context.ts";
+import { limits } from "../limits.ts";
+import { wrong } from "../query.ts";
+import type { Frame, Watch } from "./watch.ts";
+import { eventIn, watch } from "./watch.ts";
+
+/** Sending an input, and waiting for the end of the run that answers it (AP-18, AP-21). */
+
+interface Receipt {
+  readonly input: string;
+  /** The run it was applied to, null while it waits for one. */
+  readonly run: string | null;
+  readonly seq: number;
+}
+
+/** The receipt as sent; its `run` is merely the active one while the input is not applied. */
+function receiptOf(text: string): Receipt {
+  const { input, status, run, seq } = fieldsOf(JSON.parse(text));
+  return {
+    input: String(input),
+    run: status === "applied" && typeof run === "string" ? run : null,
+    seq: Number(seq),
+  };
+}
+
+/** Seconds to wait, and the body without them: waiting is the request's business, not the input's. */
+function splitWait(body: Fields, unasked: number): { readonly wait: number; readonly input: Fields } {
+  const { wait = unasked, ...input } = body;
+  if (typeof wait === "number" && wait >= 0 && wait <= limits.wait_seconds) {
+    return { wait, input };
+  }
+  return wrong("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
+}
+
+const watched = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
+
+/** The waiter may follow its own input even where its key may only write. */
+const reading = (context: SessionRequest): SessionRequest => ({
+  ...context,
+  principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read"] },
+});
+
+const kindOf = (reason: unknown): unknown => fieldsOf(reason)["kind"];
+
+/** Whether nothing but an ask can move the session on. */
+async function waitsForPeople(context: SessionRequest): Promise<boolean> {
+  const { json: text } = await callSession(context, { op: "get", params: {} });
+  const { status, waiting_for } = fieldsOf(JSON.parse(text));
+  if (status !== "waiting" || !Array.isArray(waiting_for)) return false;
+  const kinds = waiting_for.map(kindOf).filter((kind) => kind !== "thread");
+  return kinds.length > 0 && kinds.every((kind) => kind === "ask");
+}
+
+/** What the stream has said about an input so far. */
+interface Progress {
+  readonly run: string | null;
+  readonly live: boolean;
+  /** A wait for people was seen, or may have begun before the receipt. */
+  readonly doubtful: boolean;
+  readonly over: "ended" | "returned" | null;
+}
+
+function advanced(progress: Progress, frame: Frame, input: string): Progress {
+  if (frame.type === "live") return { ...progress, live: true };
+  const event = eventIn(frame);
+  if (event === null) return progress;
+  switch (event.type) {
+    case "input_applied":
+      return event.data["input"] === input ? { ...progress, run: event.run ?? progress.run } : progress;
+    case "input_withdrawn":
+    case "input_returned":
+      return event.data["input"] === input ? { ...progress, over: "returned" } : progress;
+    case "run_waiting":
+      return { ...progress, doubtful: true };
+    case "run_end":
+      return event.run === progress.run ? { ...progress, over: "ended" } : progress;
+    default:
+      return progress;
+  }
+}
+
+/** The run that ended with this input in it; null if the input went back, only a person can go on, or the stream broke off. */
+async function runEnd(context: SessionRequest, source: Watch, receipt: Receipt): Promise<string | null> {
+  let progress: Progress = { run: receipt.run, live: false, doubtful: receipt.run === null, over: null };
+  for await (const frame of framesOf(source)) {
+    progress = advanced(progress, frame, receipt.input);
+    if (progress.over !== null) return progress.over === "ended" ? progress.run : null;
+    if (!progress.live || !progress.doubtful) continue;
+    progress = { ...progress, doubtful: false };
+    if (await waitsForPeople(context)) return null;
+  }
+  return null;
+}
+
+async function* framesOf(source: Watch): AsyncGenerator<Frame> {
+  for await (const frames of source.batches) yield* frames;
+}
+
+/** The ended run, null when the time is over first. */
+async function waitForRun(
+  context: SessionRequest,
+  receipt: Receipt,
+  seconds: number,
+): Promise<string | null> {
+  const source = await watch(context, { after: receipt.seq, deltas: "none", types: watched });
+  const timer = setTimeout(() => source.close(), seconds * 1000);
+  const gone = (): void => source.close();
+  context.request.signal.addEventListener("abort", gone);
+  try {
+    return await runEnd(context, source, receipt);
+  } finally {
+    clearTimeout(timer);
+    context.request.signal.removeEventListener("abort", gone);
+    source.close();
+  }
+}
+
+/** Sends an input: 202 with the receipt, or 200 with the run if it ended within `wait` seconds. */
+export async function send(context: SessionRequest, body: Fields, defaultWait: number): Promise<Response> {
+  const { wait, input } = splitWait(body, defaultWait);
+  const key = idempotencyKey(context.request, body);
+  const reply = await callSession(context, { op: "send", params: input, key });
+  if (wait === 0) return answer(reply);
+  const reader = reading(context);
+  const run = await waitForRun(reader, receiptOf(reply.json), wait);
+  if (run === null) return answer(reply);
+  const ended = await callSession(reader, { op: "run", params: { run } });
+  const response = json(JSON.parse(ended.json));
+  if (reply.replayed) response.headers.set("Idempotent-Replayed", "true");
+  return response;
+}

@@ -1,0 +1,167 @@
+import { forSocket } from "../../engine/access/authenticate.ts";
+import type { Problem } from "../../session/problems.ts";
+import { ProblemError } from "../../session/problems.ts";
+import { sessionStub } from "../calls.ts";
+import type { SessionRequest } from "../context.ts";
+import { repeat } from "../platform.ts";
+import { readProblem } from "../problems.ts";
+
+/** The router's own WebSocket to a session (AP-21): SSE and `wait` read the log through it, so that the session may hibernate. */
+
+/** A server frame of AP-22. */
+export interface Frame {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export interface Hello {
+  readonly after?: number;
+  readonly deltas: "all" | "text" | "none";
+  readonly types?: readonly string[];
+  readonly threads?: readonly string[];
+}
+
+/** Batches of frames as they come, until the session or `close` ends them; a batch is acknowledged when the next is asked for. */
+export interface Watch {
+  readonly batches: AsyncGenerator<readonly Frame[]>;
+  /** Why the session ended it, once it did. */
+  readonly ending: () => Problem;
+  close(): void;
+}
+
+/** Frames and characters after which an `ack` is due (AP-22). */
+const ackFrames = 100;
+
+const ackCharacters = 256 * 1024;
+
+const upgrade = (context: SessionRequest): Request =>
+  new Request("https://session/ws", {
+    headers: {
+      Upgrade: "websocket",
+      "limpet-principal": JSON.stringify(forSocket(context.principal, context.router.now())),
+      "limpet-session": context.session,
+      traceparent: context.traceparent,
+    },
+  });
+
+/** What a close code of AP-25 says to a caller without a socket. */
+function closeProblem(code: number): Problem {
+  switch (code) {
+    case 4400:
+      return { code: "invalid_request", detail: "The session refused these stream parameters." };
+    case 4401:
+      return { code: "token_expired", detail: "The credential has expired: get a new one." };
+    case 4403:
+      return { code: "scope_missing", detail: "This credential may not watch the session." };
+    case 4404:
+    case 4410:
+      return { code: "not_found", detail: "" };
+    case 4429:
+      return { code: "too_many_connections", detail: "The session has too many watchers: close some." };
+    default:
+      return { code: "overloaded", detail: "The session closed the stream: try again.", retryAfterMs: 1000 };
+  }
+}
+
+/** A socket to the session, not yet accepted; a refused upgrade is thrown as its problem. */
+export async function connect(context: SessionRequest): Promise<WebSocket> {
+  const stub = await sessionStub(context, context.session);
+  const response = await repeat(() => stub().fetch(upgrade(context)), true);
+  if (response.webSocket !== null && response.webSocket !== undefined) return response.webSocket;
+  const body: unknown = await response.json().catch(() => null);
+  throw new ProblemError(readProblem(body));
+}
+
+const isFrame = (value: unknown): value is Frame =>
+  typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
+
+/** The frames of one message: a frame or an array of frames. */
+function framesOf(data: unknown): readonly Frame[] {
+  const value: unknown = typeof data === "string" ? JSON.parse(data) : null;
+  return (Array.isArray(value) ? value : [value]).filter(isFrame);
+}
+
+interface Inbox {
+  readonly messages: unknown[];
+  ended: boolean;
+  code: number;
+  wake: () => void;
+}
+
+function listen(socket: WebSocket): Inbox {
+  const inbox: Inbox = { messages: [], ended: false, code: 1006, wake: () => undefined };
+  const end = (): void => {
+    inbox.ended = true;
+    inbox.wake();
+  };
+  socket.addEventListener("message", ({ data }) => {
+    inbox.messages.push(data);
+    inbox.wake();
+  });
+  socket.addEventListener("close", ({ code }) => {
+    inbox.code = code;
+    end();
+  });
+  socket.addEventListener("error", end);
+  return inbox;
+}
+
+async function* batchesOf(socket: WebSocket, inbox: Inbox): AsyncGenerator<readonly Frame[]> {
+  let received = 0;
+  let acked = 0;
+  let characters = 0;
+  for (;;) {
+    const message = inbox.messages.shift();
+    if (message === undefined) {
+      if (inbox.ended) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      inbox.wake = resolve;
+      await promise;
+      continue;
+    }
+    const frames = framesOf(message);
+    yield frames;
+    received += frames.length;
+    characters += typeof message === "string" ? message.length : 0;
+    const due = received - acked >= ackFrames || characters >= ackCharacters;
+    if (due && !inbox.ended) {
+      socket.send(JSON.stringify({ type: "ack", frames: received }));
+      acked = received;
+      characters = 0;
+    }
+  }
+}
+
+/** Watches a session from `hello.after` on. */
+export async function watch(context: SessionRequest, hello: Hello): Promise<Watch> {
+  const socket = await connect(context);
+  socket.accept();
+  const inbox = listen(socket);
+  socket.send(JSON.stringify({ type: "hello", ...hello }));
+  return {
+    batches: batchesOf(socket, inbox),
+    ending: () => closeProblem(inbox.code),
+    close() {
+      inbox.ended = true;
+      inbox.messages.length = 0;
+      inbox.wake();
+      socket.close(1000);
+    },
+  };
+}
+
+/** The problem in an `error` frame. */
+export const problemIn = (frame: Frame): ProblemError =>
+  new ProblemError(readProblem("problem" in frame ? frame["problem"] : frame));
+
+/** A durable event inside an `event` frame. */
+interface EventInFrame {
+  readonly seq: number;
+  readonly type: string;
+  readonly run?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** The envelope of an `event` frame, null for any other frame. */
+export const eventIn = (frame: Frame): EventInFrame | null =>
+  frame.type === "event" ? (frame["event"] as EventInFrame) : null;

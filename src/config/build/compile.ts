@@ -1,0 +1,109 @@
+import { findUnavailable } from "../availability.ts";
+import { checkReferencesAndAddresses } from "../checks/addresses.ts";
+import { checkAnswers } from "../checks/answers.ts";
+import { checkModels } from "../checks/models.ts";
+import { checkNames } from "../checks/names.ts";
+import { checkRuleGaps } from "../checks/rule-gaps.ts";
+import { checkSettings } from "../checks/settings.ts";
+import { checkTools } from "../checks/tools.ts";
+import { checkUsage } from "../checks/usage.ts";
+import type { Diagnostic, Place } from "../document/diagnostics.ts";
+import { arrangeDiagnostics, hasErrors, pathText } from "../document/diagnostics.ts";
+import { readDocument } from "../document/document.ts";
+import type { Draft } from "../draft.ts";
+import { extensionOffset } from "../extension-agents.ts";
+import type { ExtensionModule } from "../extensions.ts";
+import { readExtensions } from "../extensions.ts";
+import type { Team } from "../team.ts";
+import { buildTeam, reachableSecrets } from "./build-team.ts";
+import { checkUnusedFiles, readContext } from "./context.ts";
+import type { FolderReport, TeamFiles } from "./files-map.ts";
+import { collector } from "./files-map.ts";
+import { readTeam } from "./read-team.ts";
+import { readScripts } from "./scripts.ts";
+import { readSkills } from "./skills.ts";
+
+/** The config loader: a pure function from the files of a team folder to a compiled team or diagnostics. */
+
+export interface CompileOptions {
+  /** Name of the team. */
+  readonly name: string;
+  /** The loaded `extensions.ts`, if there is one. */
+  readonly extensions?: ExtensionModule | undefined;
+}
+
+export interface Compiled {
+  /** Null if there are errors. */
+  readonly team: Team | null;
+  /** Sorted by place. */
+  readonly diagnostics: readonly Diagnostic[];
+  /** Reference names that an agent can reach, with the fields that use them. */
+  readonly secrets: Readonly<Record<string, readonly string[]>>;
+  /** What the checks saw, for `limpet explain`; null if nothing could be read. */
+  readonly draft: Draft | null;
+}
+
+const checkAvailability = (draft: Draft): void => {
+  for (const { path, which, message, hint } of findUnavailable(draft.written)) {
+    draft.reportWritten("not_available", path, message, { which, hint });
+  }
+};
+
+const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): Draft | null => {
+  const skills = readSkills(report, files);
+  const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1 };
+  const extensions = readExtensions(options.extensions, (code, path, message, hint) =>
+    report.add(code, inExtensions, path, message, hint),
+  );
+  const content = files.get("team.yaml");
+  if (content === undefined) {
+    report.addFile("file_missing", "team.yaml", "a team folder needs a team.yaml");
+    return null;
+  }
+  const { root, findings, place: placeInFile } = readDocument(report.label("team.yaml"), content);
+  const place = (offset: number): Place => (offset === extensionOffset ? inExtensions : placeInFile(offset));
+  for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
+  if (root === null) return null;
+  const draft = readTeam(report, root, place, { skills, extensions });
+  if (draft !== null) {
+    checkUsage(draft, (name) => {
+      const path = skills.find((skill) => skill.name === name)?.path ?? "";
+      report.addFile("unused_skill", path, `no agent knows the skill ${name}`);
+    });
+  }
+  return draft;
+};
+
+const checks = [
+  checkNames,
+  checkTools,
+  checkModels,
+  checkSettings,
+  checkReferencesAndAddresses,
+  checkAnswers,
+  checkAvailability,
+];
+
+/** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
+export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled => {
+  const { name } = options;
+  const report = collector(`config/${name}`);
+  checkUnusedFiles(report, files);
+  const draft = readDraft(files, options, report);
+  if (draft === null) {
+    return { team: null, diagnostics: arrangeDiagnostics(report.found), secrets: {}, draft };
+  }
+  const scripts = readScripts(draft, report, files);
+  const context = readContext(report, files, draft.sections.context.max_chars);
+  for (const check of checks) check(draft);
+  if (!hasErrors(report.found)) checkRuleGaps(draft);
+  const diagnostics = arrangeDiagnostics(report.found);
+  const secrets = Object.fromEntries(
+    [...reachableSecrets(draft)].map(([reference, paths]) => [
+      reference,
+      paths.map((path) => pathText([...draft.prefix, ...path])),
+    ]),
+  );
+  const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context });
+  return { team, diagnostics, secrets, draft };
+};

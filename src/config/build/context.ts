@@ -1,0 +1,52 @@
+import { characters } from "../../schema.ts";
+import { maximumBytes } from "../document/safety.ts";
+import type { FolderReport, TeamFiles } from "./files-map.ts";
+import { readText } from "./files-map.ts";
+
+/** Project context of a team folder (CF-5). */
+export interface ContextText {
+  /** `context/*.md` in name order, joined by blank lines. */
+  readonly context_text: string;
+  /** `context/HEARTBEAT.md` alone. */
+  readonly heartbeat_text: string;
+}
+
+export const readContext = (report: FolderReport, files: TeamFiles, maximum: number): ContextText => {
+  const paths = [...files.keys()].filter((path) => /^context\/[^/]+\.md$/.test(path)).toSorted();
+  const texts = paths.flatMap((path) => {
+    const text = readText(report, path, files.get(path) ?? "", maximumBytes);
+    return text === null ? [] : [{ path, text: text.trim() }];
+  });
+  const context_text = texts.map(({ text }) => text).join("\n\n");
+  const total = characters(context_text);
+  const last = texts.at(-1);
+  if (total > maximum && last !== undefined) {
+    const sizes = texts.map(({ path, text }) => `${path} ${characters(text)}`).join(", ");
+    const message = `the project context has ${total} characters, at most ${maximum} are allowed: ${sizes}`;
+    report.addFile("context_too_large", last.path, message, "shorten it, or raise context.max_chars");
+  }
+  const heartbeat = texts.find(({ path }) => path === "context/HEARTBEAT.md");
+  return { context_text, heartbeat_text: heartbeat?.text ?? "" };
+};
+
+const known = [
+  /^team\.yaml$/,
+  /^skills\/[^/]+\/.+/,
+  /^context\/[^/]+\.md$/,
+  /^scripts\/[^/]+\.yaml$/,
+  /^mcp\.lock\.json$/,
+  /^extensions\.ts$/,
+];
+
+/** Warns about files that nothing reads. */
+export const checkUnusedFiles = (report: FolderReport, files: TeamFiles): void => {
+  for (const path of files.keys()) {
+    const folder = /^skills\/[^/]+\//.exec(path)?.[0];
+    const orphan = folder !== undefined && !files.has(`${folder}SKILL.md`);
+    if (!orphan && known.some((pattern) => pattern.test(path))) continue;
+    const message = orphan
+      ? `${folder} has no SKILL.md, so this file is not used`
+      : "nothing reads this file";
+    report.addFile("unused_file", path, message);
+  }
+};

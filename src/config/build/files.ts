@@ -1,0 +1,127 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join, relative, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Diagnostic } from "../document/diagnostics.ts";
+import type { ExtensionModule } from "../extensions.ts";
+import type { TeamFiles } from "./files-map.ts";
+
+/** Team folders on disk. Everything else in this room is pure. */
+
+/** Why a folder of this name can be no team (CF-1); null if it can. */
+export const teamNameProblem = (name: string): string | null =>
+  /^[a-z][a-z0-9-]{0,30}$/.test(name)
+    ? null
+    : `"${name}" is no team name: up to 31 lower-case letters, digits and -, beginning with a letter`;
+
+export const teamFolder = (root: string, team: string): string => join(root, "config", team);
+
+const foldersOf = (root: string): string[] => {
+  const folder = join(root, "config");
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map(({ name }) => name)
+    .toSorted();
+};
+
+/** Names of the teams under `config/`, sorted. */
+export const listTeams = (root: string): string[] =>
+  foldersOf(root).filter((name) => teamNameProblem(name) === null);
+
+/** What is said of folders under `config/` that cannot be teams by their names (CF-1). */
+export const misnamedTeams = (root: string): Diagnostic[] =>
+  foldersOf(root).flatMap((name): Diagnostic[] => {
+    const message = teamNameProblem(name);
+    if (message === null) return [];
+    const hint = "rename the folder, or move it out of config/";
+    const place = { file: `config/${name}`, line: 1, column: 1 };
+    return [{ ...place, severity: "error", code: "invalid_value", path: "", message, hint }];
+  });
+
+/** All files of a team folder by their path in it, sorted; empty if there is no such folder. */
+export const readTeamFiles = (root: string, team: string): TeamFiles => {
+  const folder = teamFolder(root, team);
+  if (!existsSync(folder)) return new Map();
+  const paths = readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .toSorted();
+  return new Map(paths.map((path) => [path, readFileSync(join(folder, path))]));
+};
+
+/** Loads `extensions.ts` if the team has one; Node strips its types. */
+export const loadExtensions = async (root: string, team: string): Promise<ExtensionModule | undefined> => {
+  const path = join(teamFolder(root, team), "extensions.ts");
+  if (!existsSync(path)) return undefined;
+  try {
+    const exports = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+    return { exports: { ...exports } };
+  } catch (error) {
+    return { error: error instanceof Error ? (error.message.split("\n")[0] ?? "") : "it throws" };
+  }
+};
+
+const isSame = (folder: string, files: ReadonlyMap<string, string>): boolean =>
+  [...files].every(([name, content]) => {
+    const path = join(folder, name);
+    return existsSync(path) && readFileSync(path, "utf8") === content;
+  });
+
+/** Whether another process of this id runs. */
+const isAlive = (id: number): boolean => {
+  if (id === process.pid) return false;
+  try {
+    return process.kill(id, 0);
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+};
+
+/** Removes the folders of earlier builds of a team, also of killed ones, but not those of builds under way. */
+const sweep = (builds: string, team: string, current: string): void => {
+  const pattern = new RegExp(String.raw`^\.${team}-(\d+)-\w{6}$`);
+  for (const name of readdirSync(builds)) {
+    const [, owner] = pattern.exec(name) ?? [];
+    if (owner === undefined || name === current || isAlive(Number(owner))) continue;
+    rmSync(join(builds, name), { recursive: true, force: true });
+  }
+};
+
+/** Makes `link` point to a folder beside it: in one step, but on Windows, which replaces no link. */
+const pointTo = (link: string, folder: string): void => {
+  const next = join(folder, ".link");
+  const windows = process.platform === "win32";
+  symlinkSync(windows ? folder : basename(folder), next, "junction");
+  const isFolder = lstatSync(link, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isFolder || windows) rmSync(link, { recursive: true, force: true });
+  renameSync(next, link);
+};
+
+/**
+ * Writes a build. `.limpet/<team>` is a link to a folder that is written whole before one rename puts it in place: a
+ * kill at any moment leaves the previous build or the new one (CF-2). A build that changes nothing writes nothing.
+ */
+export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): void => {
+  const builds = join(root, ".limpet");
+  const link = join(builds, team);
+  mkdirSync(builds, { recursive: true });
+  if (!isSame(link, files)) {
+    const folder = mkdtempSync(join(builds, `.${team}-${process.pid}-`));
+    for (const [name, content] of files) writeFileSync(join(folder, name), content);
+    pointTo(link, folder);
+  }
+  const current = lstatSync(link).isSymbolicLink() ? basename(readlinkSync(link)) : "";
+  sweep(builds, team, current);
+};

@@ -1,0 +1,166 @@
+import * as z from "zod";
+import { providerKinds, providerSchema } from "../../providers/schema.ts";
+import { mcpServerSchema } from "../../tools/schema.ts";
+import type { Path } from "../document/diagnostics.ts";
+import { maximumShown, pathText } from "../document/diagnostics.ts";
+import type { Located, ReadDocument } from "../document/document.ts";
+import type { ShapeIssue } from "../document/issues.ts";
+import { child, filterKeys, itemsOf, offsetOf, textOf } from "../document/located.ts";
+import { applyDefaults, canonicalGuards, unwrap } from "../document/normalise.ts";
+import type { Removed } from "../document/removed.ts";
+import { writtenPath } from "../document/removed.ts";
+import { parseLeniently } from "../document/shape.ts";
+import { suggestion } from "../document/suggest.ts";
+import type { Draft, Listed, Report } from "../draft.ts";
+import { extensionOffset, withAgents } from "../extension-agents.ts";
+import type { ExtensionNames } from "../extensions.ts";
+import { builtInDefinitions, builtInToolboxes, coreTools } from "../known.ts";
+import type { TeamSchemas } from "../schema.ts";
+import { createTeamSchemas, plainTeamSchemas } from "../schema.ts";
+import type { Skill } from "../team.ts";
+import type { FolderReport } from "./files-map.ts";
+
+/** From the text of `team.yaml` to a draft: its shape is checked here, its meaning in `checks/`. */
+
+interface Around {
+  readonly skills: readonly Skill[];
+  readonly extensions: ExtensionNames;
+}
+
+/** The three lists; their entries are read one by one, so that one mistake hides no other. */
+const listsSchema = z.strictObject({
+  providers: z.array(z.unknown()).min(1).max(32),
+  agents: z.array(z.unknown()).min(1).max(64),
+  mcp_servers: z.array(z.unknown()).max(32).default([]),
+});
+
+const isList = (key: string): boolean => Object.hasOwn(listsSchema.shape, key);
+
+/** What stands around the body in a file of the original's templates (CF-10). */
+const wrapperSchema = z.strictObject({
+  template: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
+  embedded_skills: z.array(z.strictObject({ name: z.string() })).default([]),
+});
+
+/** Makes reports about paths of `node` point into the file; what is said of a value merged into many agents is said once. */
+const reporter = (
+  folder: FolderReport,
+  place: ReadDocument["place"],
+  node: Located,
+  prefix: Path,
+): Report => {
+  const told = new Set<string>();
+  return (code, path, message, options = {}) => {
+    const offset = offsetOf(node, path, options.which ?? "value");
+    const key = [offset, code, message, ...path.slice(2)].join("\n");
+    const mergeable = path[0] === "agents" && offset !== extensionOffset;
+    if (mergeable && told.has(key)) return;
+    if (mergeable) told.add(key);
+    folder.add(code, place(offset), pathText([...prefix, ...path]), message, options.hint);
+  };
+};
+
+const shapeReport =
+  (report: Report) =>
+  ({ code, path, message, which, hint }: ShapeIssue): void => {
+    const inScript = path[0] === "providers" && path[2] === "script" && path.length > 3;
+    report(inScript ? "script_invalid" : code, path, message, { which, hint });
+  };
+
+const checkWrapper = (root: Located, report: Report, skills: readonly Skill[]): void => {
+  const around = filterKeys(root, (key) => key !== "config");
+  parseLeniently(wrapperSchema, around, [], shapeReport(report));
+  const known = skills.map(({ name }) => name);
+  itemsOf(child(root, "embedded_skills")).forEach((item, index) => {
+    const name = textOf(child(item, "name"));
+    if (name === undefined || known.includes(name)) return;
+    report("unknown_skill", ["embedded_skills", index, "name"], `there is no skill "${name}"`, {
+      hint: suggestion(name, known) ?? `add skills/${name}/SKILL.md`,
+    });
+  });
+};
+
+const readList = <Schema extends z.ZodType>(
+  schema: Schema,
+  body: Located,
+  name: string,
+  report: (issue: ShapeIssue) => void,
+  options: { readonly schemas?: TeamSchemas; readonly removed: Removed },
+): Listed<z.output<Schema>>[] =>
+  itemsOf(child(body, name)).flatMap((_, index) => {
+    const value = parseLeniently(schema, body, [name, index], report, options);
+    return value === null ? [] : [{ index, value }];
+  });
+
+const known = (
+  extensions: ExtensionNames,
+): Pick<Draft, "toolboxes" | "tools" | "definitions" | "providerKinds"> => {
+  const toolboxes = new Map([...Object.entries(builtInToolboxes), ...extensions.toolboxes]);
+  return {
+    toolboxes,
+    definitions: new Map([
+      ...builtInDefinitions,
+      ...extensions.tools.map((tool) => [tool.name, tool] as const),
+    ]),
+    tools: new Set([...[...toolboxes.values()].flat(), ...coreTools]),
+    providerKinds: [...providerKinds, ...extensions.providerKinds],
+  };
+};
+
+/** Reads a team document; null if nothing of it can be used. */
+export const readTeam = (
+  folder: FolderReport,
+  root: Located,
+  place: ReadDocument["place"],
+  around: Around,
+): Draft | null => {
+  const { file, body, prefix } = unwrap(root);
+  const raw = withAgents(body, around.extensions.agents);
+  const onFile = reporter(folder, place, file, []);
+  if (raw.kind !== "map") {
+    onFile("wrong_type", [], "a team file is a map with providers and agents");
+    return null;
+  }
+  if (prefix.length > 0) checkWrapper(file, onFile, around.skills);
+  const written = canonicalGuards(raw, (path, offset) => {
+    const message = `both spellings of ${String(path.at(-1))} are written`;
+    folder.add("duplicate_setting", place(offset), pathText([...prefix, ...path]), message);
+  });
+  const onWritten = shapeReport(reporter(folder, place, written, prefix));
+  parseLeniently(listsSchema, filterKeys(written, isList), [], onWritten);
+  const rest = filterKeys(written, (key) => !isList(key));
+  const { effects, guards, checks } = around.extensions;
+  const plain = effects.length + guards.length === 0;
+  const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
+  const removed: Removed = new Map();
+  let wrongDefaults = 0;
+  const onSection = (issue: ShapeIssue): void => {
+    if (issue.path[0] === "defaults") wrongDefaults += 1;
+    onWritten(issue);
+  };
+  const sections = parseLeniently(schemas.sections, rest, [], onSection, { schemas, removed });
+  if (sections === null) return null;
+  // Defaults with more mistakes than are shown are not gone through again in every agent (CF-9).
+  const merged = wrongDefaults > maximumShown ? written : applyDefaults(written);
+  const report = reporter(folder, place, merged, prefix);
+  const onMerged = shapeReport(report);
+  const asWritten = (path: Path): Path => writtenPath(removed, path);
+  return {
+    root: merged,
+    written,
+    report: (code, path, ...more) => report(code, asWritten(path), ...more),
+    reportWritten: report,
+    writtenPath: asWritten,
+    prefix,
+    place,
+    sections,
+    providers: readList(providerSchema, merged, "providers", onMerged, { removed }),
+    agents: readList(schemas.agent, merged, "agents", onMerged, { schemas, removed }),
+    servers: readList(mcpServerSchema, merged, "mcp_servers", onMerged, { removed }),
+    skills: around.skills,
+    effects,
+    checks,
+    schemas,
+    ...known(around.extensions),
+  };
+};

@@ -1,0 +1,102 @@
+import type { ScriptNames } from "../../model/scripted/check.ts";
+import { checkScript } from "../../model/scripted/check.ts";
+import type { Script } from "../../model/scripted/schema.ts";
+import { scriptSchema } from "../../model/scripted/schema.ts";
+import type { Path } from "../document/diagnostics.ts";
+import { pathText } from "../document/diagnostics.ts";
+import { readDocument } from "../document/document.ts";
+import type { ShapeIssue } from "../document/issues.ts";
+import { at, offsetOf } from "../document/located.ts";
+import type { Removed } from "../document/removed.ts";
+import { writtenPath } from "../document/removed.ts";
+import { parseLeniently } from "../document/shape.ts";
+import { suggestion } from "../document/suggest.ts";
+import type { Draft, Listed, ProviderShape } from "../draft.ts";
+import type { FolderReport, TeamFiles } from "./files-map.ts";
+
+/** Scripts of scripted providers (MO-39): files of the team folder or inline. */
+
+type Problem = (path: Path, message: string, hint?: string, which?: "key" | "value" | "missing") => void;
+
+/** In a script of which a part is `misshapen`, that part may be what seems to be missing. */
+const checkMeaning = (script: Script, names: ScriptNames, problem: Problem, misshapen: boolean): void => {
+  for (const { path, message, unknown } of checkScript(script, names)) {
+    if (misshapen && (path.length === 0 || unknown?.kind === "scene")) continue;
+    problem(path, message, unknown && suggestion(unknown.name, [...unknown.known]));
+  }
+};
+
+/** Reads a script file; null, with diagnostics, if it cannot be used. */
+const readScriptFile = (
+  report: FolderReport,
+  path: string,
+  content: string | Uint8Array,
+  names: ScriptNames,
+): Script | null => {
+  const { root, findings, place } = readDocument(report.label(path), content);
+  for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
+  if (root === null) return null;
+  let usable = findings.length === 0;
+  const problem: Problem = (where, message, hint, which = "value") => {
+    usable = false;
+    report.add("script_invalid", place(offsetOf(root, where, which)), pathText(where), message, hint);
+  };
+  const removed: Removed = new Map();
+  const onShape = (issue: ShapeIssue): void => problem(issue.path, issue.message, issue.hint, issue.which);
+  const script = parseLeniently(scriptSchema, root, [], onShape, { removed });
+  if (script === null) return null;
+  checkMeaning(script, names, (where, ...more) => problem(writtenPath(removed, where), ...more), !usable);
+  return usable ? script : null;
+};
+
+const scriptOf = (
+  draft: Draft,
+  report: FolderReport,
+  files: TeamFiles,
+  { index, value }: Listed<ProviderShape>,
+  names: ScriptNames,
+): Script | null => {
+  const path: Path = ["providers", index, "script"];
+  if (value.script === undefined) {
+    if (at(draft.root, path) !== undefined) return null;
+    draft.report("missing_key", path, "a scripted provider needs a script", { which: "missing" });
+    return null;
+  }
+  if (typeof value.script !== "string") {
+    const own = pathText([...draft.prefix, ...path]);
+    checkMeaning(
+      value.script,
+      names,
+      (where, message, hint) => draft.report("script_invalid", [...path, ...where], message, { hint }),
+      report.found.some((found) => found.code === "script_invalid" && found.path.startsWith(own)),
+    );
+    return value.script;
+  }
+  const content = files.get(value.script);
+  if (content !== undefined) return readScriptFile(report, value.script, content, names);
+  const scripts = [...files.keys()].filter((file) => file.startsWith("scripts/"));
+  draft.report("file_missing", path, `the team folder has no file ${value.script}`, {
+    hint: suggestion(value.script, scripts),
+  });
+  return null;
+};
+
+/** The scripts of all scripted providers, by the provider's place in its list. */
+export const readScripts = (draft: Draft, report: FolderReport, files: TeamFiles): Map<number, Script> => {
+  const names: ScriptNames = {
+    agents: new Set(draft.agents.map(({ value }) => value.name)),
+    tools: draft.tools,
+  };
+  const scripts = new Map<number, Script>();
+  for (const provider of draft.providers) {
+    if (provider.value.kind !== "scripted") {
+      if (provider.value.script === undefined) continue;
+      const message = `only a provider of kind scripted has a script, not ${provider.value.kind}`;
+      draft.report("exclusive_keys", ["providers", provider.index, "script"], message, { which: "key" });
+      continue;
+    }
+    const script = scriptOf(draft, report, files, provider, names);
+    if (script !== null) scripts.set(provider.index, script);
+  }
+  return scripts;
+};

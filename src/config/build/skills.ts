@@ -1,0 +1,167 @@
+import { utf8Length } from "../../chat/tokens.ts";
+import { namePattern } from "../../schema.ts";
+import type { Located, ReadDocument } from "../document/document.ts";
+import { readDocument } from "../document/document.ts";
+import { child, textOf } from "../document/located.ts";
+import type { Skill } from "../team.ts";
+import type { FolderReport, TeamFiles } from "./files-map.ts";
+import { readText } from "./files-map.ts";
+
+/** Skills of a team folder (CF-4). */
+
+const maximumSkill = 65_536;
+
+const maximumFile = 262_144;
+
+const maximumTogether = 2_097_152;
+
+interface Frontmatter {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly body: string;
+}
+
+/** Splits a text into its frontmatter and the rest; null without one, or with one that is not closed. */
+const split = (text: string): { readonly head: string; readonly body: string } | "unclosed" | null => {
+  if (!/^---[ \t]*\n/.test(text)) return null;
+  const close = /\n---[ \t]*(?:\n|$)/.exec(text);
+  if (close === null) return "unclosed";
+  return {
+    head: `\n${text.slice(text.indexOf("\n") + 1, close.index + 1)}`,
+    body: text.slice(close.index + close[0].length),
+  };
+};
+
+const known = new Set(["name", "description"]);
+
+/** Reports keys that mean nothing or hold no text; false if the skill cannot be used. */
+const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["place"]): boolean => {
+  if (root.kind !== "map") {
+    report.add(
+      "skill_invalid",
+      place(root.at),
+      "",
+      "the frontmatter must be a map with name and description",
+    );
+    return false;
+  }
+  const wrong = [...root.entries].filter(([key, { node }]) => known.has(key) && textOf(node) === undefined);
+  for (const [key, { node }] of wrong) {
+    report.add("skill_invalid", place(node.at), key, `${key} must be a text`);
+  }
+  for (const [key, { keyAt }] of root.entries) {
+    if (known.has(key)) continue;
+    report.add("key_ignored", place(keyAt), key, `the frontmatter key "${key}" has no effect`);
+  }
+  return wrong.length === 0;
+};
+
+const isEmpty = (root: Located): boolean => root.kind === "scalar" && root.value === null;
+
+const readFrontmatter = (report: FolderReport, path: string, text: string): Frontmatter | null => {
+  const parts = split(text);
+  if (parts === null) return { body: text };
+  if (parts === "unclosed") {
+    const message = "the frontmatter has no closing ---; all of the file is the skill's text";
+    report.addFile("key_ignored", path, message);
+    return { body: text };
+  }
+  const { root, findings, place } = readDocument(report.label(path), parts.head, maximumSkill);
+  for (const { offset, message } of findings) report.add("skill_invalid", place(offset), "", message);
+  if (findings.length > 0 || root === null) return null;
+  if (isEmpty(root)) return { body: parts.body };
+  if (!checkKeys(report, root, place)) return null;
+  const description = textOf(child(root, "description"))?.trim();
+  return {
+    name: textOf(child(root, "name")),
+    description: description === "" ? undefined : description,
+    body: parts.body,
+  };
+};
+
+const readBeside = (
+  report: FolderReport,
+  files: TeamFiles,
+  folder: string,
+): { readonly files: Record<string, string>; readonly bytes: number } => {
+  const found = Object.create(null) as Record<string, string>;
+  let bytes = 0;
+  for (const [path, content] of files) {
+    if (!path.startsWith(folder) || path === `${folder}SKILL.md`) continue;
+    const text = readText(report, path, content, maximumFile);
+    if (text === null) continue;
+    bytes += utf8Length(text);
+    found[path.slice(folder.length)] = text;
+  }
+  return { files: found, bytes };
+};
+
+const readSkill = (
+  report: FolderReport,
+  files: TeamFiles,
+  folder: string,
+): { readonly skill: Skill; readonly bytes: number } | null => {
+  const path = `${folder}SKILL.md`;
+  const text = readText(report, path, files.get(path) ?? "", maximumSkill);
+  const frontmatter = text === null ? null : readFrontmatter(report, path, text);
+  if (frontmatter === null) return null;
+  const name = frontmatter.name ?? folder.split("/")[1] ?? "";
+  if (!namePattern.test(name)) {
+    report.addFile(
+      "skill_invalid",
+      path,
+      "a skill's name starts with a letter and has letters, digits, - and _",
+    );
+    return null;
+  }
+  const beside = readBeside(report, files, folder);
+  const skill: Skill = {
+    name,
+    description: frontmatter.description ?? null,
+    body: frontmatter.body.trim(),
+    files: beside.files,
+  };
+  return { skill, bytes: beside.bytes };
+};
+
+/** A skill with the path of its SKILL.md. */
+interface FoundSkill extends Skill {
+  readonly path: string;
+}
+
+/** In the place of a skill that is an error already, so that nobody who names it by its folder is told that it is not there. */
+const unusable = (path: string): FoundSkill => ({
+  name: path.split("/")[1] ?? "",
+  description: null,
+  body: "",
+  files: {},
+  path,
+});
+
+/** All skills by name; what cannot be used is reported. */
+export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[] => {
+  const folders = [...files.keys()].filter((path) => /^skills\/[^/]+\/SKILL\.md$/.test(path)).toSorted();
+  const skills: FoundSkill[] = [];
+  const left: FoundSkill[] = [];
+  let together = 0;
+  for (const path of folders) {
+    const read = readSkill(report, files, path.slice(0, -"SKILL.md".length));
+    if (read === null) {
+      left.push(unusable(path));
+      continue;
+    }
+    const twin = skills.find(({ name }) => name === read.skill.name);
+    if (twin !== undefined) {
+      report.addFile("duplicate_name", path, `the skill "${twin.name}" stands in ${twin.path} too`);
+      continue;
+    }
+    const before = together;
+    together += read.bytes;
+    if (together > maximumTogether && before <= maximumTogether) {
+      const message = `the files beside all skills have over ${maximumTogether} bytes up to this one`;
+      report.addFile("file_too_large", path, message);
+    }
+    skills.push({ ...read.skill, path });
+  }
+  return [...skills, ...left.filter((each) => !skills.some(({ name }) => name === each.name))];
+};

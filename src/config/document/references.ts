@@ -1,0 +1,88 @@
+import type { Path } from "./diagnostics.ts";
+
+/** `${NAME}` references to secrets and variables (CF-19, CF-20). */
+
+const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+const piece = /\$\$\{|\$\{([^}]*)(\}?)/g;
+
+interface References {
+  /** Names in order of appearance, each once. */
+  readonly names: readonly string[];
+  /** Texts that look like a reference but are none. */
+  readonly malformed: readonly string[];
+}
+
+/** Whether a name belongs to the runtime: no reference gives its value (CF-20). */
+export const isReserved = (name: string): boolean => name.startsWith("LIMPET_");
+
+/** The references in a text; `$${` is a literal `${`. */
+export const referencesIn = (text: string): References => {
+  const names = new Set<string>();
+  const malformed: string[] = [];
+  for (const [whole, name, close] of text.matchAll(piece)) {
+    if (name === undefined) continue;
+    if (close === "}" && namePattern.test(name)) names.add(name);
+    else malformed.push(whole);
+  }
+  return { names: [...names], malformed };
+};
+
+export type Resolved =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly missing: readonly string[] };
+
+/** Replaces each `${NAME}` by what `lookup` gives; unset and empty values are missing, and so are reserved names. Values are not scanned again. */
+export const resolveReferences = (
+  text: string,
+  lookup: (name: string) => string | null | undefined,
+): Resolved => {
+  const missing = new Set<string>();
+  const value = text.replaceAll(piece, (whole: string, name?: string, close?: string) => {
+    if (name === undefined) return "${";
+    if (close !== "}" || !namePattern.test(name)) return whole;
+    const found = isReserved(name) ? "" : (lookup(name) ?? "");
+    if (found === "") missing.add(name);
+    return found;
+  });
+  return missing.size === 0 ? { ok: true, value } : { ok: false, missing: [...missing] };
+};
+
+/** The text with `x` for each reference, malformed ones too: what it looks like when it is used. */
+export const withoutReferences = (text: string): string =>
+  text.replaceAll(piece, (_, name?: string) => (name === undefined ? "${" : "x"));
+
+/** The command that sets a secret of a team's Worker. */
+export const secretCommand = (name: string, team: string): string =>
+  `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
+
+/** Sentence for an unset or reserved reference of `field`, with the way out (CF-20). */
+export const missingReference = (field: string, name: string, team: string): string =>
+  isReserved(name)
+    ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
+    : `${field}: secret ${name} is not set (${secretCommand(name, team)})`;
+
+const fields = new Set([
+  "api_key",
+  "base_url",
+  "model",
+  "url",
+  "endpoint",
+  "secret",
+  "work_dir",
+  "permissions_file",
+  "binding",
+]);
+
+const opaque = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
+
+/** Whether references are expanded in the text at `path`; in all other places `${` is plain text. */
+export const isReferenceField = (path: Path): boolean => {
+  const [section, ...rest] = path;
+  if (section === "sandbox" && rest[0] === "env") return false;
+  const holder = path.findIndex((part) => part === "headers" || part === "env");
+  const keys = holder === -1 ? path : path.slice(0, holder);
+  if (keys.some((part) => opaque.has(part))) return false;
+  if (holder !== -1) return path.length > holder + 1;
+  return fields.has(String(path.at(-1)));
+};

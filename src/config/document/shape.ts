@@ -1,0 +1,103 @@
+import type * as z from "zod";
+import { meantBranch } from "../../schema.ts";
+import type { TeamSchemas } from "../schema.ts";
+import type { Path } from "./diagnostics.ts";
+import type { Located } from "./document.ts";
+import type { ShapeIssue } from "./issues.ts";
+import { shapeIssues } from "./issues.ts";
+import { at, plain } from "./located.ts";
+import type { Removed } from "./removed.ts";
+import { removeEntries, writtenPath } from "./removed.ts";
+
+interface Options {
+  readonly schemas?: TeamSchemas | undefined;
+  /** Takes up the entries that were taken out of lists; the result's paths need them (`writtenPath`). */
+  readonly removed?: Removed;
+}
+
+/**
+ * Checks a value against its schema and reports every mistake; wrong keys and entries then count as absent, so that
+ * the checks across sections still see the rest. Null if nothing usable remains.
+ */
+export const parseLeniently = <Schema extends z.ZodType>(
+  schema: Schema,
+  root: Located,
+  path: Path,
+  report: (issue: ShapeIssue) => void,
+  { schemas, removed = new Map() }: Options = {},
+): z.output<Schema> | null => {
+  const node = at(root, path);
+  const raw = node === undefined ? undefined : plain(node);
+  /** Not merely that a key is absent, here or in the map meant, which is written, but wrong and therefore removed. */
+  const isNew = ({ code, path: inner }: z.core.$ZodIssue): boolean => {
+    const written = at(root, writtenPath(removed, [...path, ...(inner as Path)]));
+    const value = valueAt(raw, inner as Path);
+    return code === "custom" && (value === undefined ? written === undefined : isWhole(value, written));
+  };
+  for (let round = 0; round < 20; round++) {
+    const result = schema.safeParse(raw);
+    if (result.success) return result.data;
+    const { issues } = result.error;
+    const reported = round === 0 ? issues : issues.filter(isNew);
+    shapeIssues(reported, path, root, schemas).forEach((issue) =>
+      report({ ...issue, path: writtenPath(removed, issue.path) }),
+    );
+    const targets = issues.flatMap((issue) => targetsOf(raw, issue));
+    if (targets.includes(null)) return null;
+    remove(
+      raw,
+      path,
+      targets.filter((target) => target !== null),
+      removed,
+    );
+  }
+  return null;
+};
+
+const step = (value: unknown, part: string | number): unknown =>
+  typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[part] : undefined;
+
+const valueAt = (raw: unknown, path: Path): unknown => path.reduce<unknown>(step, raw);
+
+/** Whether no key of a map was removed. */
+const isWhole = (value: unknown, written: Located | undefined): boolean =>
+  written?.kind !== "map" || [...written.entries.keys()].every((key) => step(value, key) !== undefined);
+
+/** Paths of the keys and entries to remove for an issue; null stands for the whole value. */
+const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
+  const path = issue.path as Path;
+  if (issue.code === "unrecognized_keys") return issue.keys.map((key) => [...path, key]);
+  const branch = issue.code === "invalid_union" ? meantBranch(issue) : undefined;
+  if (branch === undefined) return [nearest(raw, path)];
+  return branch.flatMap((inner) => targetsOf(raw, { ...inner, path: [...issue.path, ...inner.path] }));
+};
+
+/** The value at `path`, or the nearest value around it that stands in a map or a list. */
+const nearest = (raw: unknown, path: Path): Path | null => {
+  for (let length = path.length; length > 0; length--) {
+    const holder = valueAt(raw, path.slice(0, length - 1));
+    const key = path[length - 1];
+    if (typeof holder === "object" && holder !== null && key !== undefined && Object.hasOwn(holder, key)) {
+      return path.slice(0, length);
+    }
+  }
+  return null;
+};
+
+const remove = (raw: unknown, base: Path, targets: readonly Path[], removed: Removed): void => {
+  const lists = new Map<unknown[], { readonly path: Path; readonly places: Set<number> }>();
+  for (const target of targets) {
+    const path = target.slice(0, -1);
+    const holder = valueAt(raw, path);
+    const key = target.at(-1);
+    if (key === undefined || typeof holder !== "object" || holder === null) continue;
+    if (!Array.isArray(holder)) Reflect.deleteProperty(holder, key);
+    else {
+      const found = lists.get(holder) ?? { path: [...base, ...path], places: new Set() };
+      lists.set(holder, found);
+      found.places.add(Number(key));
+    }
+  }
+  const inner = [...lists].toSorted(([, a], [, b]) => b.path.length - a.path.length);
+  for (const [list, { path, places }] of inner) removeEntries(removed, list, path, places);
+};

@@ -1,0 +1,248 @@
+import { isFields } from "../../chat/json.ts";
+import { effects } from "../../effects/index.ts";
+import { providerKinds } from "../../providers/schema.ts";
+import { boundActsOf } from "../../tools/acts.ts";
+import type { Safety } from "../../tools/define-tool.ts";
+import { namesTool, verdict } from "../../tools/permission.ts";
+import { unavailableNames } from "../availability.ts";
+import { priceOfLane, windowOf } from "../checks/models.ts";
+import type { Path } from "../document/diagnostics.ts";
+import { at, offsetOf } from "../document/located.ts";
+import type { AgentShape, Draft, Listed } from "../draft.ts";
+import { lanesOf } from "../draft.ts";
+import { extensionOffset } from "../extension-agents.ts";
+import { builtInToolboxes } from "../known.ts";
+import { middlewareSchema } from "../sections/agent.ts";
+import { guardKeys } from "../sections/agents.ts";
+import type { Agent, Team } from "../team.ts";
+import { effectRows } from "./explain-effects.ts";
+
+/** What a team comes to, each value with its origin (CF-37). */
+
+/** One line: a value of the compiled team and where it came from. */
+export interface Explained {
+  readonly section: string;
+  readonly key: string;
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/** Says where a value of the compiled team came from. */
+export type OriginOf = (draft: Draft, path: Path) => string;
+
+/** Where the value at `path` of an agent was written: its line, `defaults`, or nowhere. */
+const originOf: OriginOf = (draft, path) => {
+  const own = at(draft.written, path) !== undefined;
+  const [section, , ...rest] = path;
+  const shared = section === "agents" && at(draft.written, ["defaults", ...rest]) !== undefined;
+  if (!own && !shared) return "default";
+  const offset = offsetOf(draft.root, path, "value");
+  if (offset === extensionOffset) return "extensions.ts";
+  const { line } = draft.place(offset);
+  return own ? `line ${line}` : `defaults, line ${line}`;
+};
+
+/** The leaves of a value; lists and empty maps are leaves. */
+const leaves = (value: unknown, path: Path): { readonly path: Path; readonly value: unknown }[] =>
+  isFields(value) && Object.keys(value).length > 0
+    ? Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : leaves(item, [...path, key])))
+    : [{ path, value }];
+
+const sectionRows = (draft: Draft, base: Path, section: string, value: unknown): Explained[] =>
+  leaves(value, []).map((leaf) => ({
+    section,
+    key: leaf.path.join("."),
+    value: leaf.value,
+    origin: originOf(draft, [...base, ...leaf.path]),
+  }));
+
+/** A tool as the engine's one function of effective tools gives it (CF-26, AG-19). */
+interface EffectiveTool {
+  readonly name: string;
+  readonly toolbox: string;
+  readonly safety: string;
+}
+
+/** Each tool with its class, and what decides about its calls (TB-5). */
+const toolRows = (
+  draft: Draft,
+  team: Team,
+  agent: Agent,
+  tools: readonly EffectiveTool[],
+  now: number,
+): Explained[] => {
+  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
+  const policy = { preset: agent.permissions?.preset ?? team.permissions.preset, rules, grants: [] };
+  return tools.map(({ name, toolbox, safety }) => {
+    const does = boundActsOf(draft.definitions.get(name) ?? {});
+    const acts = does.map((act) => ({ act, subject: "" }));
+    const call = { tool: name, toolbox, safety: safety as Safety, subjects: [], acts, now };
+    const { verdict: found, by } = verdict(policy, call);
+    const special = rules.filter((rule) => rule.match !== undefined && namesTool(rule, name, does));
+    const except = special.map(({ action, match }) => `; ${action} ${String(match)}`).join("");
+    return { section: "tools", key: `${toolbox}.${name}`, value: `${safety}, ${found}${except}`, origin: by };
+  });
+};
+
+const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explained[] => {
+  const base: Path = ["agents", index];
+  return lanesOf(draft, value).flatMap((lane, place) => {
+    const section = place === 0 ? "model" : `fallback ${place}`;
+    const window = windowOf(draft, value, lane);
+    const price = priceOfLane(draft, lane);
+    const own = at(draft.written, ["models", lane.model, "price"]) !== undefined;
+    const first = place === 0;
+    return [
+      {
+        section,
+        key: "provider",
+        value: `${lane.provider.value.name} (${lane.provider.value.kind})`,
+        origin: first
+          ? value.provider === undefined
+            ? "first provider"
+            : originOf(draft, [...base, "provider"])
+          : "fallbacks",
+      },
+      {
+        section,
+        key: "model",
+        value: lane.model,
+        origin: first && value.model !== undefined ? originOf(draft, [...base, "model"]) : "provider",
+      },
+      { section, key: "window", value: window.tokens, origin: window.origin },
+      {
+        section,
+        key: "price",
+        value: price === null ? null : { input: price.input, output: price.output },
+        origin:
+          price === null ? "not known" : own ? originOf(draft, ["models", lane.model, "price"]) : "catalogue",
+      },
+    ];
+  });
+};
+
+const plainKeys = [
+  "description",
+  "instructions",
+  "prefix",
+  "skills",
+  "skills_tags",
+  "capabilities",
+  "estimated_cost",
+  "middleware",
+  "max_tokens",
+  "temperature",
+  "top_p",
+  "async",
+  "max_concurrency",
+] as const;
+
+const agentSections = ["guards", "options", "delegation", "permissions", "reasoning", "memory"] as const;
+
+/** Another agent that this one may call, with the tools that it then has (AG-19). */
+interface CalledAgent {
+  readonly agent: string;
+  readonly inherit: string;
+  readonly tools: readonly string[];
+}
+
+const callRows = (calls: readonly CalledAgent[]): Explained[] =>
+  calls.map(({ agent, inherit, tools }) => ({
+    section: "calls",
+    key: agent,
+    value: tools.length === 0 ? "no tools" : tools.join(" "),
+    origin: `inherit ${inherit}`,
+  }));
+
+/** Everything about one agent. */
+export const explainAgent = (
+  draft: Draft,
+  team: Team,
+  name: string,
+  tools: readonly EffectiveTool[],
+  now: number,
+  calls: readonly CalledAgent[] = [],
+): Explained[] => {
+  const listed = draft.agents.find(({ value }) => value.name === name);
+  const agent = team.agents.find((one) => one.name === name);
+  if (listed === undefined || agent === undefined) return [];
+  const base: Path = ["agents", listed.index];
+  const plain = plainKeys.flatMap((key): Explained[] =>
+    agent[key] === undefined
+      ? []
+      : [{ section: "agent", key, value: agent[key], origin: originOf(draft, [...base, key]) }],
+  );
+  return [
+    ...modelRows(draft, listed),
+    ...plain,
+    ...toolRows(draft, team, agent, tools, now),
+    ...callRows(calls),
+    ...effectRows(draft, listed, agent, originOf),
+    ...agentSections.flatMap((key) => sectionRows(draft, [...base, key], key, agent[key] ?? {})),
+  ].filter(({ key }) => key !== "");
+};
+
+const teamSections = [
+  "permissions",
+  "egress",
+  "sandbox",
+  "sessions",
+  "limits",
+  "access",
+  "context",
+  "retention",
+  "budgets",
+  "observability",
+  "redaction",
+  "filesystem",
+  "git",
+  "http",
+  "browser",
+  "tasks",
+  "notes",
+  "reflections",
+  "debug",
+  "models",
+  "default_context_windows",
+] as const;
+
+const hidden = /^(api_key|secret)$|(^|\.)(headers|env)(\.|$)/;
+
+/** Everything that holds for the whole team; values of keys, headers and environments are not shown. */
+export const explainTeam = (draft: Draft, team: Team): Explained[] =>
+  [
+    {
+      section: "team",
+      key: "entry_agent",
+      value: team.entry_agent,
+      origin: draft.sections.entry_agent === undefined ? "first agent" : originOf(draft, ["entry_agent"]),
+    },
+    ...draft.providers.flatMap(({ index, value }) => {
+      const { script: _, name, ...provider } = value;
+      return sectionRows(draft, ["providers", index], `provider ${name}`, provider);
+    }),
+    ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section] ?? "off")),
+  ].map((row) =>
+    hidden.test(row.key) || /headers|env/.test(row.section) ? { ...row, value: "(not shown)" } : row,
+  );
+
+type Kinds = Readonly<Record<string, Readonly<Record<string, boolean | readonly string[]>>>>;
+
+const available = (names: readonly string[]): Record<string, boolean> =>
+  Object.fromEntries(names.map((name) => [name, !unavailableNames.has(name)]));
+
+/** Known kinds, and built-in toolboxes with their tools; false = not in this release. */
+export const explainKinds = (): Kinds => ({
+  providers: available(providerKinds),
+  effects: Object.fromEntries(
+    effects.map(({ kind, params }) => [kind, !unavailableNames.has(kind) && Object.keys(params.shape)]),
+  ),
+  guards: available(guardKeys),
+  middleware: available(middlewareSchema.options.map((option) => option.shape.kind.value)),
+  toolboxes: Object.fromEntries(
+    Object.entries(builtInToolboxes).map(([name, tools]) => [
+      name,
+      unavailableNames.has(name) ? false : tools,
+    ]),
+  ),
+});

@@ -1,0 +1,148 @@
+import { patterns, unavailable } from "../availability.ts";
+import type { JsonSchema } from "../json-schema.ts";
+
+/** The reference page of `team.yaml` (CF-36), made from its JSON Schema and the list of what this release lacks. */
+
+/** A map with keys of its own: one section of the page. */
+interface Section {
+  readonly path: string;
+  readonly schema: JsonSchema;
+}
+
+const wholeFile = "The file";
+
+const valueText = (value: unknown): string =>
+  `\`${typeof value === "string" && value !== "" ? value : JSON.stringify(value)}\``;
+
+const numberText = ({ type, minimum, exclusiveMinimum, maximum }: JsonSchema): string => {
+  const word = type === "integer" ? "whole number" : "number";
+  const least =
+    typeof minimum === "number"
+      ? ` from ${minimum}`
+      : typeof exclusiveMinimum === "number"
+        ? ` above ${exclusiveMinimum}`
+        : "";
+  return `${word}${least}${typeof maximum === "number" ? ` to ${maximum}` : ""}`;
+};
+
+const textText = ({ pattern, maxLength }: JsonSchema): string => {
+  if (typeof pattern === "string" && pattern.includes("(ms|s|m|h|d)")) return "duration";
+  if (typeof pattern === "string" && pattern.includes("(KiB|MiB|GiB)")) return "size";
+  return typeof maxLength === "number" ? `text (at most ${maxLength})` : "text";
+};
+
+const plainTypes: Readonly<Record<string, (schema: JsonSchema) => string>> = {
+  string: textText,
+  number: numberText,
+  integer: numberText,
+  boolean: () => "true or false",
+  null: () => "null",
+  array: ({ items = {}, maxItems }) =>
+    `list${typeof maxItems === "number" ? ` (at most ${maxItems})` : ""} of ${typeText(items)}`,
+  object: ({ additionalProperties: values, properties }) =>
+    typeof values === "object" && properties === undefined ? `map to ${typeText(values)}` : "map",
+};
+
+/** What may be written for a value, in words. */
+const typeText = (schema: JsonSchema): string => {
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices !== undefined) return [...new Set(choices.map(typeText))].join(" or ");
+  if (schema.const !== undefined) return valueText(schema.const);
+  if (schema.enum !== undefined) return schema.enum.map(valueText).join(" ");
+  return plainTypes[schema.type ?? ""]?.(schema) ?? "any value";
+};
+
+const defaultText = (schema: JsonSchema, required: boolean): string => {
+  const value = schema["default"];
+  if (value === undefined) return required ? "required" : "–";
+  return valueText(value);
+};
+
+/** What this release lacks of the key at a path of the page, a sentence each. */
+const lacks = (path: string): string => {
+  const sentences = unavailable
+    .filter((each) =>
+      patterns(each.path).some((one) => one.replaceAll(".*", "[]").replace(/\[\]$/, "") === path),
+    )
+    .map(({ cannot }) => ` This release cannot ${cannot}.`);
+  return [...new Set(sentences)].join("");
+};
+
+const cell = (text: string): string => text.replaceAll("|", String.raw`\|`).replaceAll("<", "&lt;");
+
+const rowsOf = ({ path, schema }: Section): string =>
+  [
+    ["key", "value", "default", "what it is"],
+    ["---", "---", "---", "---"],
+    ...Object.entries(schema.properties ?? {}).map(([key, value]) => [
+      `\`${key}\``,
+      typeText(value),
+      defaultText(value, schema.required?.includes(key) === true),
+      `${value.description ?? ""}${lacks(path === wholeFile ? key : `${path}.${key}`)}`,
+    ]),
+  ]
+    .map((cells) => `| ${cells.map(cell).join(" | ")} |`)
+    .join("\n");
+
+/** `effects[kind: compact]` of several maps that `effects[]` may hold; told apart by kind, else by what they need. */
+const choicePath = (path: string, { properties, required }: JsonSchema): string => {
+  const kind = properties?.["kind"]?.const;
+  const mark = typeof kind === "string" ? `kind: ${kind}` : `with ${required?.join(", ") ?? ""}`;
+  return `${path.replace(/\[\]$/, "")}[${mark}]`;
+};
+
+/** The maps that a value may be or hold, without those inside them. */
+const mapsIn = (path: string, schema: JsonSchema): readonly Section[] => {
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices !== undefined) {
+    const maps = choices.filter(({ properties: keys }) => keys !== undefined);
+    return choices.flatMap((choice) =>
+      mapsIn(maps.length > 1 && maps.includes(choice) ? choicePath(path, choice) : path, choice),
+    );
+  }
+  if (schema.items !== undefined) return mapsIn(`${path}[]`, schema.items);
+  const { properties, additionalProperties: values } = schema;
+  if (properties === undefined) return typeof values === "object" ? mapsIn(`${path}.*`, values) : [];
+  return [{ path, schema }];
+};
+
+const sectionText = (section: Section, known: string | undefined): string => {
+  const title = `## ${section.path}\n`;
+  if (known !== undefined) return `${title}\nThe same keys as [${known}](#${anchorOf(known)}).\n`;
+  const { description } = section.schema;
+  return `${title}${description === undefined ? "" : `\n${description}\n`}\n${rowsOf(section)}\n`;
+};
+
+/** The name that GitHub gives to a heading. */
+const anchorOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+
+/** Maps of the same keys are described once; others refer to the first. */
+const sectionsOf = (section: Section, described: Map<string, string>): readonly string[] => {
+  const keys = JSON.stringify(section.schema.properties);
+  const known = described.get(keys);
+  if (known !== undefined) return [sectionText(section, known)];
+  described.set(keys, section.path);
+  const inner = Object.entries(section.schema.properties ?? {}).flatMap(([key, value]) =>
+    mapsIn(`${section.path}.${key}`, value),
+  );
+  return [sectionText(section, undefined), ...inner.flatMap((each) => sectionsOf(each, described))];
+};
+
+const heading = `# Every key of team.yaml
+
+Made from the schema; \`npm run unit -- test/config/reference.test.ts -u\` writes it anew. A default of – means that the
+key may be left out. "This release cannot" marks what a build refuses as \`not_available\` when it is written, other than
+as the value that switches it off. A duration is a text like \`90s\` or \`1h30m\`; a size is bytes, or a text like \`64KiB\`.
+`;
+
+/** The page as Markdown: a section for each map, a row for each key. */
+export const referencePage = (schema: JsonSchema): string => {
+  const described = new Map<string, string>();
+  const top = Object.entries(schema.properties ?? {}).flatMap(([key, value]) => mapsIn(key, value));
+  const first = sectionText({ path: wholeFile, schema }, undefined);
+  return [heading, first, ...top.flatMap((section) => sectionsOf(section, described))].join("\n");
+};

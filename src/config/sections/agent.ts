@@ -1,0 +1,101 @@
+import * as z from "zod";
+import { count, duration, fraction, name, text } from "../../schema.ts";
+
+/** How an agent calls others (agents spec §1). */
+export const delegationSchema = z.strictObject({
+  inherit: z.enum(["own", "intersect", "union"]).default("own").describe("Which tools a called agent gets."),
+  may_call: z
+    .array(text(64, 1))
+    .max(64)
+    .default(["*"])
+    .describe("Names or globs of agents it may call; []: none."),
+  async: z.boolean().default(false).describe("It may call in the background."),
+  ad_hoc: z.boolean().default(false).describe("It may start nameless agents."),
+  model: text(200, 1).optional().describe("Model of called agents that have none."),
+  providers: z.array(name()).max(32).default([]).describe("Providers its model may pick for a called agent."),
+  max_children_per_call: count(1, 64).default(8).describe("Agents of one call."),
+  max_concurrent: count(1, 64).default(5).describe("Tasks of a graph at the same time."),
+  progress_updates: z.boolean().default(false).describe("Say each finished task of a graph in the chat."),
+  max_context_length: count(0, 200_000).default(16_000).describe("Characters of context for a called agent."),
+  max_result_length: count(0, 200_000).default(16_000).describe("Characters of its result."),
+  announce: z
+    .strictObject({
+      timeout: duration().prefault("120s").describe("Time of an announcing run."),
+      retries: count(0, 20).default(3).describe("Further tries."),
+      backoff: duration().prefault("2s").describe("First wait between tries; doubles."),
+    })
+    .prefault({})
+    .describe("How a background result is announced."),
+});
+
+export const capabilitySchema = z.strictObject({
+  name: text(64, 1).describe("What it can do, like code-review."),
+  languages: z.array(text(32, 1)).max(32).default([]).describe("Languages it can do it in."),
+  strength: fraction().default(1).describe("How well, above 0 to 1."),
+});
+
+const timeout = z.strictObject({
+  kind: z.literal("timeout").describe("Ends a run after some time."),
+  params: z
+    .strictObject({
+      duration: duration({ min: "1s" }).describe("Time of a run."),
+      count: z
+        .enum(["active", "wall"])
+        .default("active")
+        .describe("Without waits for people, or by the clock."),
+    })
+    .describe("Its parameters."),
+});
+
+const recovery = z.strictObject({
+  kind: z.literal("recovery").describe("A throwing tool is an error result; always in force."),
+  params: z.strictObject({}).prefault({}).describe("None."),
+});
+
+const logger = z.strictObject({
+  kind: z.literal("logger").describe("One log line at start, finish and error of a run."),
+  params: z
+    .strictObject({
+      level: z.enum(["error", "warn", "info", "debug"]).default("info").describe("Log level."),
+      content: z.boolean().default(false).describe("Whether texts are logged."),
+    })
+    .prefault({})
+    .describe("Its parameters."),
+});
+
+const outputGuardrail = z.strictObject({
+  kind: z.literal("output_guardrail").describe("Checks the final message before it is accepted."),
+  params: z
+    .strictObject({
+      min_length: count().optional().describe("Characters at least."),
+      max_length: count(1).optional().describe("Characters at most."),
+      must_contain: z.array(text(1_000, 1)).max(100).default([]).describe("Texts that must stand in it."),
+      must_not_contain: z.array(text(1_000, 1)).max(100).default([]).describe("Texts that must not."),
+      schema: z.record(z.string(), z.json()).optional().describe("JSON Schema of the message."),
+      check: text(64, 1).optional().describe("Name of a check in extensions.ts."),
+      on_fail: z.enum(["fail", "retry", "replace"]).default("fail").describe("What a violation leads to."),
+      max_retries: count(0, 20).default(2).describe("Retries with the reason."),
+      text: text(16_000).optional().describe("Replacement text."),
+    })
+    .describe("Its parameters."),
+});
+
+/** One entry of an agent's `middleware` (AG-37), first = outermost. */
+export const middlewareSchema = z.discriminatedUnion("kind", [timeout, recovery, logger, outputGuardrail]);
+
+/** An agent's `memory` (AG-41). */
+export const memorySchema = z.strictObject({
+  scope: z
+    .enum(["subject", "session", "tenant"])
+    .default("subject")
+    .describe("Whose it is; subject: of metadata.subject, else the session's."),
+  recent: count(0, 200).default(20).describe("Newest entries that are shown."),
+  limit: count(0, 50).default(5).describe("Entries that are recalled."),
+  threshold: fraction({ zero: true }).default(0.4).describe("How similar they must be."),
+  min_words: count(0, 100).default(3).describe("Words of an input from which recall is tried."),
+  write: z
+    .boolean()
+    .default(true)
+    .describe("Whether inputs and answers are remembered; memory_append stays."),
+  embedding: name().optional().describe("Provider whose model makes embeddings; omitted: full text only."),
+});

@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { count, duration, fraction, orOff } from "../../schema.ts";
+
+/** The one shape of every budget (EF-37): null = no bound of that kind, 0 = nothing may be spent. */
+
+interface Bounds {
+  readonly max_tokens?: number;
+  readonly max_tool_calls?: number;
+  readonly max_cost_usd?: number;
+}
+
+/** A budget whose absent keys are `bounds`, or no bound. `max_duration` is in milliseconds. */
+const budgetSchema = (bounds: Bounds = {}) =>
+  z.strictObject({
+    max_tokens: orOff(count())
+      .prefault(bounds.max_tokens ?? "off")
+      .describe("Input, cache and output tokens; off = no bound."),
+    max_cost_usd: orOff(z.number().min(0))
+      .prefault(bounds.max_cost_usd ?? "off")
+      .describe("Price of all model calls in USD; off = no bound."),
+    max_duration: orOff(duration())
+      .prefault("off")
+      .describe("Model time, without tools and waits; off = no bound."),
+    max_tool_calls: orOff(count())
+      .prefault(bounds.max_tool_calls ?? "off")
+      .describe("Dispatched calls; off = no bound."),
+    warn_at: fraction().default(0.8).describe("Share at which a warning is given."),
+    on_exceeded: z.enum(["stop", "ask"]).default("stop").describe("End the run, or ask for a raise."),
+  });
+
+/** `guards.budget` of an agent: `false` in YAML becomes no bound at all. */
+export const guardBudgetSchema = z.union([
+  z.literal(false).transform(() => budgetSchema().parse({})),
+  budgetSchema(),
+]);
+
+/** The team's `budgets` (RE-3). */
+export const budgetsSchema = z.strictObject({
+  run: budgetSchema({ max_tokens: 5_000_000, max_tool_calls: 1_000, max_cost_usd: 10 })
+    .prefault({})
+    .describe("Of every run."),
+  session: budgetSchema().prefault({}).describe("Of a session's whole life."),
+  tenant: budgetSchema({ max_cost_usd: 100 }).prefault({}).describe("Of a tenant per UTC day."),
+  unknown_price: z.enum(["warn", "refuse"]).default("warn").describe("What a model without a price means."),
+});

@@ -1,0 +1,109 @@
+import { tried } from "../agent/calls/background-commands.ts";
+import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
+import type { Delivered } from "../agent/memory/outbox.ts";
+import { firstPause, longestPause, mostEmbeddings, mostMemories, outboxOf } from "../agent/memory/outbox.ts";
+import type { Session } from "../agent/state/session.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
+import { entryWritten } from "../agent/transaction/entries.ts";
+import type { Sandbox } from "../sandbox/contract.ts";
+import { SandboxError } from "../sandbox/contract.ts";
+import type { Host } from "./host.ts";
+import type { Outside } from "./work.ts";
+
+/** Whether a command is ended; false if the sandbox could not be asked. A refusal means that there is nothing to end. */
+const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
+  try {
+    await sandbox.kill(exec);
+    return true;
+  } catch (error) {
+    if (!(error instanceof SandboxError)) return false;
+    return error.code !== "exec_transport_error" && error.code !== "capacity_exceeded";
+  }
+};
+
+/** Tells the sandbox to end what has to end; what failed is tried again later, and holds up no run. */
+export const endCommands = async ({ host, settle }: Outside): Promise<void> => {
+  const ending = host.read().commands?.ending ?? [];
+  const sandbox = host.sandbox();
+  const ended = await Promise.all(ending.map((exec) => isEnded(sandbox, exec)));
+  settle((draft) => tried(draft, new Set(ending.filter((_, index) => ended[index] === true))));
+};
+
+const delivered = (draft: Draft, { taken, whole }: Delivered): void => {
+  const { rows, memories = 0, tries } = outboxOf(draft);
+  const left = rows.filter(({ id }) => !taken.has(id));
+  const gone = draft.moment.entries.heads("outbox").filter(({ key }) => taken.has(key));
+  for (const { key } of gone) entryWritten(draft, "outbox", key, undefined);
+  const count = memories - gone.length;
+  const pause = whole ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(tries, 20));
+  const outbox = {
+    rows: left,
+    memories: count,
+    tries: whole ? 0 : tries + 1,
+    until: draft.moment.now + pause,
+  };
+  draft.state = { ...draft.state, outbox: left.length + count === 0 ? null : outbox };
+};
+
+/** Names the delivery that is due; null if there is none. */
+export const deliveryOf = ({ outbox = null }: Session, now: number): string | null =>
+  outbox === null || outbox.until > now ? null : `outbox:${outbox.tries}`;
+
+/** Rows with the vectors of their texts, as far as their agents have any; rejects if these cannot be had yet. */
+const embedded = async (
+  { host, signal }: Outside,
+  rows: readonly MemoryRow[],
+  tries: number,
+): Promise<readonly EmbeddedRow[]> => {
+  const byAgent = [...Map.groupBy(rows, ({ agent }) => agent)];
+  const done = await Promise.all(
+    byAgent.map(async ([agent, own]): Promise<readonly EmbeddedRow[]> => {
+      const embedder = tries < mostEmbeddings ? host.embedder(agent) : null;
+      const texts = own.map(({ text }) => text);
+      const vectors = (await embedder?.embed(texts, signal)) ?? [];
+      return own.map((row, at) => ({ ...row, vector: vectors[at] ?? null }));
+    }),
+  );
+  return done.flat();
+};
+
+/** Ids of what was taken; null if it was not. */
+const taken = async (
+  ids: readonly string[],
+  work: () => Promise<void>,
+): Promise<readonly string[] | null> => {
+  if (ids.length === 0) return [];
+  try {
+    await work();
+  } catch {
+    return null;
+  }
+  return ids;
+};
+
+const memoriesOf = ({ entries }: Host): readonly (readonly [string, MemoryRow])[] =>
+  entries
+    .heads("outbox")
+    .slice(0, mostMemories)
+    .flatMap(({ key }) => {
+      const value = entries.entry("outbox", key)?.value ?? null;
+      return value === null ? [] : [[key, value as unknown as MemoryRow] as const];
+    });
+
+/** Sends what is there; what failed is sent again later, and changes no run. */
+export const deliver = async (outside: Outside): Promise<void> => {
+  const { host, settle } = outside;
+  const { rows = [], memories: count = 0, tries = 0 } = host.read().outbox ?? {};
+  const ttlMs = host.briefing.reflections?.ttlMs ?? 0;
+  const memories = count === 0 ? [] : memoriesOf(host);
+  const ids = rows.map(({ id }) => id);
+  const keys = memories.map(([key]) => key);
+  const all = await Promise.all([
+    taken(ids, () => host.reflections.add(host.redactor.value(rows), ttlMs)),
+    taken(keys, async () =>
+      host.memory.add(await embedded(outside, host.redactor.value(memories.map(([, row]) => row)), tries)),
+    ),
+  ]);
+  const done = all.flatMap((each) => each ?? []);
+  settle((draft) => delivered(draft, { taken: new Set(done), whole: all.every((each) => each !== null) }));
+};

@@ -1,0 +1,362 @@
+import { outputFor, wantedOn } from "../agent/budgets/reserve.ts";
+import { holding } from "../agent/calls/judge.ts";
+import { overrideFor, requestFor, sightOf } from "../agent/context/request.ts";
+import type { Agent, Lane } from "../agent/definition/agent.ts";
+import type { Delta, DeltaKind } from "../agent/state/delta.ts";
+import type { LedgerRow, Sight } from "../agent/state/records.ts";
+import type { Phase, Run } from "../agent/state/run.ts";
+import { placeId, purposeOf } from "../agent/state/run.ts";
+import type { Session } from "../agent/state/session.ts";
+import type { Thread } from "../agent/state/thread.ts";
+import type { Draft } from "../agent/transaction/draft.ts";
+import { changeRun, emit } from "../agent/transaction/draft.ts";
+import { requestTokens } from "../agent/transaction/estimate.ts";
+import { attemptFailed, attemptPlaced, attemptUnpaid } from "../agent/turn/attempts.ts";
+import { answered } from "../agent/turn/replies.ts";
+import type { OpenedItem } from "../agent/turn/turns.ts";
+import { attemptId, itemId, itemsOpened } from "../agent/turn/turns.ts";
+import type { Part } from "../chat/message.ts";
+import { preview } from "../chat/text.ts";
+import { view } from "../chat/view.ts";
+import type { Completion, ItemDelta, ModelRequest } from "../model/completer.ts";
+import type { ModelFailure } from "../model/error.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
+import type { Host } from "./host.ts";
+import { drawn } from "./lease.ts";
+import type { ModelCall, Outcome } from "./model-call.ts";
+import { made, placeFor } from "./model-call.ts";
+import type { Outside } from "./work.ts";
+
+/** One model attempt, from the stored intent to the stored outcome. */
+
+type Thinking = Extract<Phase, { at: "thinking" }>;
+
+interface Attempt {
+  readonly thread: Thread;
+  readonly run: Run;
+  readonly phase: Thinking;
+  readonly agent: Agent;
+  readonly lane: Lane;
+}
+
+const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
+  const thread = host.read().threads[threadId];
+  if (thread?.run?.phase.at !== "thinking") return null;
+  const { run } = thread;
+  const phase = thread.run.phase;
+  const agent = host.agent(threadId);
+  const lane = agent.lanes[phase.lanes.current];
+  return lane === undefined ? null : { thread, run, phase, agent, lane };
+};
+
+/** Outcomes of another run or attempt are late: they change nothing (SE-31, SE-34). */
+const isCurrent = (session: Session, { thread, run, phase }: Attempt): boolean => {
+  const now = session.threads[thread.id]?.run;
+  if (now?.phase.at !== "thinking") return false;
+  return attemptId(now, now.phase.attempt) === attemptId(run, phase.attempt);
+};
+
+const requestOf = (
+  { host }: Outside,
+  { thread, run, phase, agent, lane }: Attempt,
+  messages: ModelRequest["messages"],
+  maxTokens: number,
+): ModelRequest =>
+  requestFor({
+    agent,
+    lane,
+    depth: thread.depth,
+    light: run.light,
+    hidden: run.hidden,
+    schema: run.outputSchema,
+    previous: thread.previousNewest,
+    messages,
+    maxTokens,
+    media: (blob) => host.media(blob),
+    context: {
+      session: host.read().id,
+      agent: agent.name,
+      thread: thread.id,
+      run: run.id,
+      turn: run.turn,
+      call: thread.calls,
+      attempt: phase.attempt,
+      purpose: purposeOf(run),
+      ...(thread.chat.length === thread.nextPos ? {} : { partial: true }),
+    },
+  });
+
+/** Whether the tenant's day pays for the attempt; if not, it waits or its run ends (RE-4). */
+const isPaid = async (outside: Outside, attempt: Attempt): Promise<boolean> => {
+  const { thread, run, agent, lane } = attempt;
+  const wanted = wantedOn(lane, requestTokens(agent, thread, run));
+  const how = await drawn(outside, thread.id, wanted, (session) => isCurrent(session, attempt));
+  if (how === "covered" || how === "late") return how === "covered";
+  outside.settle((draft) => {
+    if (isCurrent(draft.state, attempt)) attemptUnpaid(draft, thread.id, how);
+  });
+  return false;
+};
+
+/** The gate's place for the attempt; false if it has to wait for it, or gets none. */
+const hasPlace = async (outside: Outside, attempt: Attempt, call: ModelCall): Promise<boolean> => {
+  const placed = await placeFor(outside, call);
+  if (placed.is === "free" || placed.is === "late") return placed.is === "free";
+  outside.settle((draft) => {
+    if (!isCurrent(draft.state, attempt)) return;
+    if (placed.is === "failed") attemptFailed(draft, attempt.thread.id, placed.failure);
+    else attemptPlaced(draft, attempt.thread.id, placed.until, placed.booked);
+  });
+  return false;
+};
+
+type Stored = ReturnType<typeof attemptFailed>;
+
+const replyStored = ({ host, settle }: Outside, attempt: Attempt, reply: Completion, saw: Sight): void => {
+  const { thread, run, phase } = attempt;
+  settle((draft) => {
+    if (isCurrent(draft.state, attempt)) answered(draft, thread.id, reply, saw);
+    else host.late({ thread: thread.id, run: run.id, step: attemptId(run, phase.attempt), code: "ok" });
+  });
+};
+
+/** SHA-256 of the body that a failed attempt sent; a reply brings its own. null if the provider does not tell, or it could not be made. */
+const sentHash = ({ completer }: Lane, request: ModelRequest): string | null => {
+  let body: string | undefined;
+  try {
+    body = completer.body?.(request);
+  } catch {
+    return null;
+  }
+  return body === undefined ? null : sha256Hex(body);
+};
+
+/** Stores a failure; answers whether its lane was given up. */
+const failureStored = (
+  { host, settle }: Outside,
+  attempt: Attempt,
+  failure: ModelFailure,
+  saw: () => Pick<LedgerRow, "saw">,
+): Stored => {
+  let stored: Stored = { exhausted: false };
+  const seen = isCurrent(host.read(), attempt) ? saw() : {};
+  settle((draft) => {
+    if (isCurrent(draft.state, attempt)) stored = attemptFailed(draft, attempt.thread.id, failure, seen);
+  });
+  return stored;
+};
+
+const historyBroken = (draft: Draft, threadId: string): void => {
+  changeRun(draft, threadId, {
+    phase: { at: "ready" },
+    stop: { reason: "internal", error: "the history could not be made valid" },
+  });
+};
+
+/** Repairs that are named in one event. */
+const mostNamed = 20;
+
+/** The thread's messages as a provider may see them; what had to be mended is said once in each run. */
+const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"] | null => {
+  const { thread, run } = attempt;
+  const { messages, repairs } = view(thread.chat, thread.firstInput);
+  if (messages.length === 0) {
+    settle((draft) => historyBroken(draft, thread.id));
+    return null;
+  }
+  const beginsRun = run.turn === 1 && !run.repair;
+  const news = repairs.filter(({ pos }) => beginsRun || pos > thread.seen);
+  if (news.length > 0 && attempt.phase.attempt === 1) {
+    const named = news.slice(0, mostNamed).map(({ kind, message }) => `${kind} at ${message}`);
+    const what = [...named, ...(news.length > mostNamed ? [`${news.length - mostNamed} more`] : [])].join(
+      ", ",
+    );
+    settle((draft) => {
+      if (draft.state.threads[thread.id]?.run != null)
+        emit(draft, thread.id, "error", { code: "history_repaired", message: what, retryable: true });
+    });
+  }
+  return messages;
+};
+
+const leastOutput = 1_024;
+
+/** Output tokens the request may ask for: what its budget and the window leave (EF-38, MO-6); null if the window leaves too little to be useful. */
+const roomFor = (outside: Outside, { thread, run, phase, agent, lane }: Attempt): number | null => {
+  const { output } = attemptAt(outside, thread.id)?.phase.hold ?? phase.hold;
+  const room = outputFor(lane, requestTokens(agent, thread, run), Infinity);
+  return room < leastOutput ? null : Math.min(output, room);
+};
+
+const overflow = ({ lane }: Attempt): ModelFailure => ({
+  code: "context_overflow",
+  retryable: false,
+  provider: lane.provider,
+  model: lane.model,
+  message: `the history does not fit the model's context window of ${lane.window} tokens`,
+});
+
+/** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
+export const think = async (outside: Outside, threadId: string): Promise<void> => {
+  const attempt = attemptAt(outside, threadId);
+  if (attempt === null) return;
+  const { thread, run, phase, agent, lane } = attempt;
+  const session = outside.host.read();
+  const from = { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
+  const sight = sightOf(agent, thread, run, { ...from, held: phase.hold.output });
+  const call: ModelCall = {
+    id: placeId(session.id, threadId, attemptId(run, phase.attempt)),
+    lane,
+    booked: phase.booked,
+    input: requestTokens(agent, thread, run),
+    output: phase.hold.output,
+  };
+  const messages = visible(outside, attempt);
+  if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, call)))
+    return;
+  const maxTokens = roomFor(outside, attempt);
+  if (maxTokens === null) {
+    outside.settle((draft) => {
+      if (isCurrent(draft.state, attempt)) attemptFailed(draft, threadId, overflow(attempt));
+    });
+    return;
+  }
+  const stream = openStream(outside.host, threadId, run, phase.attempt);
+  const request = (): ModelRequest => requestOf(outside, attempt, messages, maxTokens);
+  const saw = { ...sight, max_tokens: maxTokens };
+  const stored = async (outcome: Outcome): Promise<Stored> => {
+    stream.close();
+    if (!outcome.ok) {
+      const { failure, known } = outcome;
+      return failureStored(outside, attempt, failure, () =>
+        known ? { saw: { ...saw, hash: sentHash(lane, request()) } } : {},
+      );
+    }
+    const { reply } = outcome;
+    await grantsLooked(outside.host, agent, thread, reply.parts);
+    replyStored(outside, attempt, reply, saw);
+    return { exhausted: false };
+  };
+  await made(outside, call, request, stored, { onDelta: stream.take });
+};
+
+/** Live text of one attempt on its way to the watchers: many provider reads become one frame per item (AP-20). */
+interface ItemStream {
+  readonly take: (deltas: readonly ItemDelta[]) => void;
+  /** Drops what was not sent: the event that follows holds the whole. */
+  readonly close: () => void;
+}
+
+interface OpenItem {
+  readonly id: string;
+  readonly kind: ItemDelta["kind"];
+  readonly call: { readonly id: string; readonly name: string } | null;
+  text: string;
+  sent: number;
+  opened: boolean;
+}
+
+/** Milliseconds between the frames of an attempt: the first piece of an item goes at once, what follows is gathered. */
+const frameMs = 16;
+
+const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
+  text: "text_delta",
+  reasoning: "reasoning_delta",
+  tool_input: "tool_input_delta",
+};
+
+/** Adds a piece to its item; true if it is the item's first. */
+const addPiece = (items: Map<number, OpenItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
+  const { index, kind, data, call } = delta;
+  const known = items.get(index);
+  if (known !== undefined) known.text += data;
+  else
+    items.set(index, {
+      id: itemId(run, attempt, index),
+      kind,
+      call: call ?? null,
+      text: data,
+      sent: 0,
+      opened: false,
+    });
+  return known === undefined;
+};
+
+const asOpened = ({ id, kind, call, text }: OpenItem): OpenedItem => ({
+  id,
+  kind,
+  call,
+  preview: kind === "tool_input" ? "" : preview(text),
+});
+
+export const openStream = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
+  const items = new Map<number, OpenItem>();
+  let timer: { cancel(): void } | null = null;
+  let shownAt = Number.NEGATIVE_INFINITY;
+  let closed = false;
+
+  const openNew = (): void => {
+    const fresh = [...items.values()].filter(({ opened }) => !opened);
+    if (fresh.length === 0) return;
+    for (const item of fresh) item.opened = true;
+    host.update((draft) => {
+      const now = draft.state.threads[threadId]?.run;
+      if (now?.phase.at !== "thinking") return;
+      if (attemptId(now, now.phase.attempt) === attemptId(run, attempt))
+        itemsOpened(draft, threadId, fresh.map(asOpened));
+    });
+  };
+
+  const unsent = (item: OpenItem): readonly Delta[] => {
+    const { id, kind, text, sent } = item;
+    if (sent === text.length) return [];
+    item.sent = text.length;
+    host.itemGrew({ id, thread: threadId, kind, attempt, text });
+    const data = text.slice(sent);
+    return [{ type: "delta", kind: deltaKinds[kind], thread: threadId, item: id, attempt, off: sent, data }];
+  };
+
+  const flush = (): void => {
+    timer = null;
+    if (closed) return;
+    shownAt = host.now();
+    openNew();
+    host.show([...items.values()].flatMap(unsent));
+  };
+
+  const showAfter = (ms: number): void => {
+    timer?.cancel();
+    timer = host.after(ms, flush);
+  };
+
+  return {
+    take: (deltas) => {
+      if (closed) return;
+      const hasNew = deltas.map((delta) => addPiece(items, run, attempt, delta)).includes(true);
+      if (hasNew) showAfter(0);
+      else if (timer === null) showAfter(Math.max(0, shownAt + frameMs - host.now()));
+    },
+    close: () => {
+      closed = true;
+      timer?.cancel();
+      host.itemsClosed([...items.values()].map(({ id }) => id));
+    },
+  };
+};
+
+/** Looks at the team's grants before a person is asked for a call, or a grant is used for it: they come and go elsewhere. */
+const grantsLooked = async (
+  host: Host,
+  agent: Agent,
+  { depth }: Thread,
+  parts: readonly Part[],
+): Promise<void> => {
+  const calls = parts.filter((part) => part.type === "tool_call");
+  if (calls.length === 0) return;
+  const grants = holding(host.read().grants, host.grants.known(), host.now());
+  const matters = calls.some((call) => {
+    const { verdict, by } = agent.judge(call, grants, depth);
+    return verdict === "ask" || by.startsWith("grant ");
+  });
+  if (matters) await host.grants.look();
+};

@@ -1,0 +1,332 @@
+import { findCall } from "../agent/calls/finish.ts";
+import type { Call } from "../agent/state/call.ts";
+import type { Session } from "../agent/state/session.ts";
+import type { Blob } from "../agent/transaction/draft.ts";
+import { changeCall } from "../agent/transaction/draft.ts";
+import type { ContentPart, ResultStatus } from "../chat/message.ts";
+import { synthesised } from "../chat/results.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import { base64Of } from "../tools/base64.ts";
+import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
+import { thrownError, toolError } from "../tools/errors.ts";
+import { parkOf } from "../tools/park-check.ts";
+import { noReach } from "../tools/reach.ts";
+import { outputProblem } from "../tools/result-check.ts";
+import type { Host } from "./host.ts";
+import { sharedNotesWritten, storesOf } from "./stores.ts";
+import type { Ending, Outside } from "./work.ts";
+import { createEnding } from "./work.ts";
+
+/** A tool at work, apart from everything else: its own signal, deadline and error boundary (SE-16). */
+
+/** What a call came to: an output, or a wait. */
+export type Outcome =
+  | {
+      readonly kind: "output";
+      readonly output: ToolOutput;
+      readonly status: ResultStatus;
+      /** What the cache said; null if it was not asked. */
+      readonly cache: "hit" | "miss" | null;
+      /** Bytes that the output shows. */
+      readonly kept?: readonly Blob[];
+    }
+  | { readonly kind: "parked"; readonly park: Parked["parked"] };
+
+/** Whether the state still says that this very start of the call is running. */
+export const isCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
+  const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
+  return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
+};
+
+export const output = (content: ToolOutput["content"], status: ResultStatus): Outcome => ({
+  kind: "output",
+  output: { content, isError: status !== "ok" },
+  status,
+  cache: null,
+});
+
+/** A thrown error as the model may read it. */
+const failure = (error: unknown): Outcome => output(thrownError(error).content, "error");
+
+/** Beyond this a timer fires at once. */
+const longestTimeout = 2_147_483_647;
+
+/** Milliseconds that a call may take, or an error if the tool threw when it was asked, or named no time. */
+const timeoutOf = (tool: Tool, args: unknown, command: ToolContext["commandTimeout"]): number | Outcome => {
+  try {
+    const ms = tool.timeout(args, command);
+    const isTime = Number.isFinite(ms) && ms > 0 && ms <= longestTimeout;
+    return isTime ? ms : notUsable("a timeout that is no number of milliseconds");
+  } catch (error) {
+    return failure(error);
+  }
+};
+
+const contextOf = (
+  { host }: Outside,
+  threadId: string,
+  call: Call,
+  time: CallTime,
+  live: { readonly signal: AbortSignal; readonly ended: boolean },
+  keeper: Keeper,
+): ToolContext => {
+  const session = host.read();
+  const thread = session.threads[threadId];
+  const agent = host.agent(threadId);
+  const writablePaths = agent.tools.get(call.call.name)?.writablePaths ?? agent.writablePaths;
+  return {
+    callId: call.call.id,
+    key: `${thread?.run?.id}/${call.call.id}`,
+    attempt: call.attempts,
+    get signal() {
+      return live.signal;
+    },
+    get deadline() {
+      return time.deadline();
+    },
+    now: () => host.now(),
+    pause: time.pause,
+    agent: agent.name,
+    thread: threadId,
+    session: session.id,
+    get sandbox() {
+      const { closed } = call.plan;
+      return closed === undefined ? host.sandbox() : host.sandbox().closing(closed);
+    },
+    ...(writablePaths === null ? {} : { writablePaths }),
+    commandTimeout: agent.commandTimeout,
+    workingDir: agent.workingDir,
+    stores: storesOf(host, agent, () => live.signal),
+    recall: (id) => host.recall(id),
+    memo: {
+      get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,
+      set: (memo) =>
+        host.update((draft) => {
+          if (isCurrent(draft.state, threadId, call, host.epoch))
+            changeCall(draft, threadId, call.call.id, { memo: host.redactor.value(memo) });
+        }),
+    },
+    sees: agent.lanes[0]?.media ?? { images: false, documents: false },
+    keep: keeper.keep,
+    show: liveOutput(host, threadId, call, live),
+    ...noReach,
+  };
+};
+
+/**
+ * Runs a tool under its own deadline. When the call is cancelled its signal is aborted and it has until the run's end to
+ * say how it ended (SE-31); a tool that heeds neither is left behind.
+ */
+export const runBounded = async (
+  outside: Outside,
+  threadId: string,
+  call: Call,
+  tool: Tool,
+  args: unknown,
+): Promise<Outcome> => {
+  const { host, stop, gone } = outside;
+  const agent = host.agent(threadId);
+  const ms = timeoutOf(tool, args, agent.commandTimeout);
+  if (typeof ms !== "number") return host.redactor.value(ms);
+  const abort = createEnding();
+  const given = Promise.withResolvers<Outcome>();
+  const end = (outcome: Outcome): void => {
+    abort.ask();
+    given.resolve(outcome);
+  };
+  const time = createCallTime(host, ms, () => end(timedOut(tool, ms)), abort);
+  stop.whenAsked(abort.ask);
+  gone.whenAsked(() => end(cancelled));
+  const live = {
+    get signal() {
+      return abort.signal();
+    },
+    ended: false,
+  };
+  const runId = host.read().threads[threadId]?.run?.id ?? "";
+  const keeper = createKeeper(`${runId}.${call.call.id}.${call.attempts}`);
+  const context = contextOf(outside, threadId, call, time, live, keeper);
+  void Promise.try(() => tool.run(args, context))
+    .then((result) => withKept(keeper, host.redactor.value(outcomeOf(result))))
+    .then((outcome) => (live.ended ? outcome : withSharedNotes(host, context, outcome)))
+    .catch((error: unknown) => host.redactor.value(failure(error)))
+    .then((outcome) => {
+      given.resolve(outcome);
+      return live.ended ? host.late(lateOutcome(threadId, runId, call, outcome)) : undefined;
+    });
+  try {
+    const outcome = await given.promise;
+    return stop.asked() && !isSuccess(outcome) ? cancelled : outcome;
+  } finally {
+    live.ended = true;
+    time.cancel();
+  }
+};
+
+/** Shared notes are written before the outcome is stored: written again after a crash, they are the same. */
+const withSharedNotes = async (
+  host: Outside["host"],
+  { agent, session, key }: ToolContext,
+  outcome: Outcome,
+): Promise<Outcome> => {
+  const notes = host.notes(agent);
+  if (notes === null || outcome.kind === "parked" || outcome.status !== "ok") return outcome;
+  const problem = await sharedNotesWritten(notes, outcome.output.stores ?? [], `${session}/${key}`);
+  return problem === null ? outcome : output(problem, "error");
+};
+
+const lateOutcome = (thread: string, run: string, { call }: Call, outcome: Outcome) => ({
+  thread,
+  run,
+  step: call.id,
+  code: outcome.kind === "parked" ? "parked" : outcome.status,
+});
+
+/** An output with the bytes that it shows. */
+const withKept = (keeper: Keeper, outcome: Outcome): Outcome => {
+  if (outcome.kind === "parked") return outcome;
+  const kept = keeper.shown(outcome.output.content);
+  if (kept === null) return notUsable("an image that it did not keep");
+  return kept.length === 0 ? outcome : { ...outcome, kept };
+};
+
+const cancelled: Outcome = output(synthesised.cancelledRunning, "cancelled");
+
+const timedOut = (tool: Tool, ms: number): Outcome =>
+  output(
+    toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content,
+    "error",
+  );
+
+const isSuccess = (outcome: Outcome): boolean => outcome.kind === "output" && outcome.status === "ok";
+
+const longestDetails = 65_536;
+
+/** Whether a value can be stored as it is; false for a cycle or a bigint. */
+const isStorable = (value: unknown): boolean => {
+  try {
+    return typeof JSON.stringify(value) === "string";
+  } catch {
+    return false;
+  }
+};
+
+/** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON (TB-1, SE-16). */
+const outcomeOf = (result: ToolOutput | Parked): Outcome => {
+  if (!isStorable(result) || Object(result) !== result) return notUsable("no JSON");
+  if ("parked" in result) {
+    const park = parkOf(result.parked);
+    return park === null ? notUsable("a wait that nobody understands") : { kind: "parked", park };
+  }
+  const problem = outputProblem(result);
+  if (problem !== null) return notUsable(problem);
+  const { details } = result;
+  if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)
+    return notUsable("details of more than 64 KiB");
+  const status = result.status ?? (result.isError === true ? "error" : "ok");
+  return { kind: "output", output: result, status, cache: null };
+};
+
+const notUsable = (what: string): Outcome =>
+  output(toolError("failed", `the tool gave back ${what}`).content, "error");
+
+/** The time that a tool call may take (SE-16); what it waits for a sandbox that is not ready yet does not count (TB-34). */
+interface CallTime {
+  /** Milliseconds since the epoch. */
+  readonly deadline: () => number;
+  /** Waits; ends early with the call. */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly cancel: () => void;
+}
+
+/** Milliseconds of pauses that do not count. */
+const mostPaused = 120_000;
+
+const createCallTime = (
+  host: Pick<Host, "now" | "after">,
+  ms: number,
+  over: () => void,
+  ending: Ending,
+): CallTime => {
+  let deadline = host.now() + ms;
+  let timer = host.after(ms, over);
+  let left = mostPaused;
+  const extend = (wait: number): void => {
+    timer.cancel();
+    deadline += Math.min(wait, left);
+    left -= Math.min(wait, left);
+    timer = host.after(deadline - host.now(), over);
+  };
+  return {
+    deadline: () => deadline,
+    cancel: () => timer.cancel(),
+    pause: (wait) => {
+      extend(wait);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const pausing = host.after(wait, resolve);
+      ending.whenAsked(() => {
+        pausing.cancel();
+        resolve();
+      });
+      return promise;
+    },
+  };
+};
+
+/** Bytes that a tool keeps: they are stored with the outcome that shows them, in its commit, or not at all. */
+
+const mostBytes = 5 * 1_048_576;
+
+const mostBytesInAll = 20 * 1_048_576;
+
+interface Keeper {
+  readonly keep: ToolContext["keep"];
+  /** What the parts of a result show of it; null if they show bytes that were not kept. */
+  readonly shown: (content: string | readonly ContentPart[]) => readonly Blob[] | null;
+}
+
+/** `start` names one start of a call within its session. */
+export const createKeeper = (start: string): Keeper => {
+  const kept = new Map<string, string>();
+  let size = 0;
+  return {
+    keep: (bytes) => {
+      size += bytes.length;
+      if (bytes.length > mostBytes) throw new Error(`more than ${mostBytes} bytes cannot be kept`);
+      if (size > mostBytesInAll) throw new Error(`a call keeps at most ${mostBytesInAll} bytes`);
+      const id = `m.${start}.${kept.size}`;
+      kept.set(id, base64Of(bytes));
+      return id;
+    },
+    shown: (content) => {
+      if (typeof content === "string") return [];
+      const ids = content.flatMap((part) => (part.type === "text" ? [] : (part.blob ?? [])));
+      const blobs = ids.map((id) => ({ id, text: kept.get(id) ?? null }));
+      return blobs.every((blob): blob is Blob => blob.text !== null) ? blobs : null;
+    },
+  };
+};
+
+/**
+ * Shows a tool's output that is still coming, until `live` says that it ended. Known secrets are taken out: a tail that
+ * may begin one waits for what follows (RE-15).
+ */
+const liveOutput = (
+  host: Host,
+  thread: string,
+  call: Call,
+  live: { readonly ended: boolean },
+): ToolContext["show"] => {
+  const told = host.redactor.stream();
+  const item = call.call.id;
+  const attempt = call.attempts;
+  let shown = "";
+  return (piece) => {
+    const data = live.ended ? "" : told(piece);
+    if (data === "") return;
+    const off = shown.length;
+    shown += data;
+    host.itemGrew({ id: item, thread, kind: "tool_output", attempt, text: shown });
+    host.show([{ type: "delta", kind: "tool_output_delta", thread, item, attempt, off, data }]);
+  };
+};

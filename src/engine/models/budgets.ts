@@ -1,0 +1,56 @@
+import type { Bound, BudgetKind, TeamBudgets } from "../../agent/state/budget.ts";
+import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import { isOf } from "../../effects/schema.ts";
+
+/** What YAML says of budgets, as bounds (EF-37, RE-3). */
+
+type Section = Team["budgets"]["run"];
+
+const nano = (usd: number | null): number | null => (usd === null ? null : Math.round(usd * 1e9));
+
+const boundsOf = (section: Section, written: boolean): readonly Bound[] => {
+  const { max_tokens, max_cost_usd, max_duration, max_tool_calls, warn_at, on_exceeded } = section;
+  const limits: readonly (readonly [BudgetKind, number | null])[] = [
+    ["tokens", max_tokens],
+    ["cost", nano(max_cost_usd)],
+    ["time", max_duration],
+    ["calls", max_tool_calls],
+  ];
+  return limits.flatMap(([kind, limit]) =>
+    limit === null ? [] : [{ kind, limit, warnAt: warn_at, ask: on_exceeded === "ask", written }],
+  );
+};
+
+/** `token_budget` and `time_budget` are limits that are written among the effects (EF-40). */
+const effectBounds = ({ effects, guards }: AgentConfig): readonly Bound[] => {
+  const ask = guards.budget.on_exceeded === "ask";
+  const tokens = effects.filter(isOf("token_budget")).map(({ params }) => ({
+    kind: "tokens" as const,
+    limit: params.max_tokens,
+    warnAt: params.warn_threshold,
+  }));
+  const time = effects.filter(isOf("time_budget")).map(({ params }) => ({
+    kind: "time" as const,
+    limit: params.max_duration,
+    warnAt: params.warn_threshold,
+  }));
+  return [...tokens, ...time].map((bound) => ({ ...bound, ask, written: true }));
+};
+
+/** All that bounds a run of an agent; of several limits of a kind the smallest rules. */
+export const runBoundsOf = (team: Team, agent: AgentConfig): readonly Bound[] => [
+  ...boundsOf(agent.guards.budget, true),
+  ...effectBounds(agent),
+  ...boundsOf(team.budgets.run, team.cost_limited),
+];
+
+/** A person may allow a run of this agent more turns (EF-37). */
+export const asksForTurns = (team: Team, agent: AgentConfig): boolean =>
+  agent.guards.budget.on_exceeded === "ask" || team.budgets.run.on_exceeded === "ask";
+
+/** What the team bounds beside its agents. */
+export const teamBudgetsOf = ({ budgets, cost_limited }: Team): TeamBudgets => ({
+  session: boundsOf(budgets.session, cost_limited),
+  tenant: boundsOf(budgets.tenant, cost_limited),
+  refuseUnpriced: budgets.unknown_price === "refuse",
+});

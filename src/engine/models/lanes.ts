@@ -1,0 +1,104 @@
+import type { Lane } from "../../agent/definition/agent.ts";
+import type { Agent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import { judgeWindow } from "../../config/window.ts";
+import { priceOf } from "../../model/catalogue.ts";
+import type { Completer } from "../../model/completer.ts";
+import { isLimited } from "../../model/gate.ts";
+import { costOf } from "../../model/prices.ts";
+import { budgetOf } from "../../protocols/reasoning.ts";
+import type { Target } from "./models.ts";
+import { entryOf, firstTarget, overrideOf, providerOf, resolveModel, windowOf } from "./models.ts";
+
+/** Which providers and models an agent's turns may go to, in order (MO-27, MO-38). */
+
+export type MakeCompleter = (target: Target) => Completer;
+
+/** The agent's own provider and model, then its fallbacks; an override stands alone. */
+const targetsOf = (team: Team, agent: AgentConfig, override: string | null): readonly Target[] => {
+  const first = firstTarget(team, agent, override);
+  if (first === null) return [];
+  if (override !== null && resolveModel(team, override, agent) !== null) return [first];
+  const fallbacks = (agent.fallbacks ?? first.provider.fallbacks).flatMap(({ provider: name, model }) => {
+    const provider = providerOf(team, name);
+    return provider === undefined ? [] : [{ provider, model: model ?? provider.model }];
+  });
+  return [first, ...fallbacks];
+};
+
+type Reasoning = NonNullable<Provider["reasoning"]>;
+
+/** The agent's own reasoning, else the provider's; `options.reasoning_effort` takes the place of its effort or budget. */
+const reasoningOf = (agent: AgentConfig, provider: Provider): Lane["sampling"]["reasoning"] => {
+  const effort = agent.options.reasoning_effort;
+  const written: Reasoning | undefined = agent.reasoning ?? provider.reasoning;
+  const summary = written?.summary ?? "auto";
+  if (effort !== undefined && agent.reasoning === undefined) return { effort, summary };
+  if (written === undefined) return undefined;
+  return {
+    ...(written.effort === undefined ? {} : { effort: written.effort }),
+    ...(written.budget_tokens === undefined ? {} : { budgetTokens: written.budget_tokens }),
+    summary,
+  };
+};
+
+const samplingOf = (agent: AgentConfig, provider: Provider): Lane["sampling"] => {
+  const reasoning = reasoningOf(agent, provider);
+  const temperature = agent.temperature ?? provider.temperature;
+  const topP = agent.top_p ?? provider.top_p;
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+};
+
+/** On which terms calls book at a provider's gate; null: it has no limits (MO-29). */
+export const termsOf = (
+  { kind, rate_limit }: Provider,
+  times: Pick<NonNullable<Lane["gate"]>, "maxWait" | "total">,
+): Lane["gate"] => {
+  const limits = { ...rate_limit, cacheReadsCount: kind !== "anthropic" };
+  return isLimited(limits) ? { limits, ...times } : null;
+};
+
+const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeCompleter): Lane => {
+  const { provider, model } = target;
+  const { max_output, capabilities } = entryOf(team, target);
+  const window = windowOf(team, target, agent);
+  const price = priceOf(provider.kind, model, overrideOf(team, model));
+  const sampling = samplingOf(agent, provider);
+  return {
+    provider: provider.name,
+    model,
+    window,
+    fit: judgeWindow(window, agent.guards.context_window),
+    maxOutput: Math.min(agent.max_tokens ?? provider.max_tokens, max_output),
+    media: { images: capabilities.images, documents: capabilities.documents },
+    completer: make(target),
+    cost: (usage, hourly = 0) => costOf(usage, hourly, price),
+    thinking: capabilities.reasoning === "budget" ? (budgetOf(sampling) ?? 0) : 0,
+    retry: {
+      maxRetries: provider.rate_limit.max_retries,
+      baseDelay: provider.rate_limit.base_delay,
+      maxWait: provider.retry.max_wait,
+    },
+    timeout: provider.timeouts.total,
+    sampling,
+    cache: provider.cache,
+    gate: termsOf(provider, { maxWait: provider.retry.max_wait, total: provider.timeouts.total }),
+  };
+};
+
+/** The lanes of an agent, each with its own window, prices and sampling. */
+export const lanesOf = (
+  team: Team,
+  agent: AgentConfig,
+  override: string | null,
+  make: MakeCompleter,
+): readonly Lane[] => targetsOf(team, agent, override).map((target) => laneOf(team, agent, target, make));
+
+/** The lane of a provider's own model, for calls that are not turns of the agent; null if there is no such provider. */
+export const laneTo = (team: Team, agent: AgentConfig, name: string, make: MakeCompleter): Lane | null => {
+  const provider = providerOf(team, name);
+  return provider === undefined ? null : laneOf(team, agent, { provider, model: provider.model }, make);
+};

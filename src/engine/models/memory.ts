@@ -1,0 +1,64 @@
+import type { Embedder, MemoryRules } from "../../agent/definition/memory.ts";
+import { packVector } from "../../agent/memory/recall.ts";
+import { missingReference, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import type { Agent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import { embeddingTimeout, fetchEmbeddings, hasEmbeddings } from "../../providers/embeddings.ts";
+import { profiles as builtInProfiles } from "../../providers/index.ts";
+import type { Profile } from "../../providers/profile.ts";
+import type { Egress } from "../../tools/egress/egress.ts";
+import type { Redactor } from "../../tools/redaction.ts";
+import type { Bindings } from "../secrets/secrets.ts";
+import { readSecrets, referencesOf } from "../secrets/secrets.ts";
+import { termsOf } from "./lanes.ts";
+import { providerOf } from "./models.ts";
+
+/** An agent's memory from its config (AG-41). */
+
+export const memoryOf = ({ memory }: AgentConfig): MemoryRules | null => {
+  if (memory === undefined) return null;
+  const { scope, recent, limit, threshold, min_words: minWords, write } = memory;
+  return { scope, recent, limit, threshold, minWords, write };
+};
+
+interface EmbedderParts {
+  readonly team: Team;
+  readonly env: Bindings;
+  readonly egress: Egress;
+  readonly redactor: Pick<Redactor, "learn">;
+  readonly profiles: readonly Profile[];
+}
+
+const embedderAt = (
+  { team, env, egress, redactor }: EmbedderParts,
+  config: Provider,
+  profile: Profile,
+): Embedder => ({
+  provider: config.name,
+  model: config.model,
+  // Nothing waits for a vector: what cannot be had now is done without, or asked for again.
+  gate: termsOf(config, { maxWait: 0, total: embeddingTimeout }),
+  embed: async (texts, signal) => {
+    const names = [...referencesOf(config), ...referencesIn(config.model).names];
+    const values = await readSecrets(env, names, redactor.learn);
+    const secret = (text: string): string => {
+      const resolved = resolveReferences(text, (name) => values.get(name));
+      if (resolved.ok) return resolved.value;
+      throw new Error(missingReference(`provider ${config.name}`, resolved.missing[0] ?? "", team.name));
+    };
+    const vectors = await fetchEmbeddings({ profile, config, secret, egress }, texts, signal);
+    const by = `${config.name}/${config.model}`;
+    return vectors.map((vector) => ({ by, bytes: packVector(vector) }));
+  },
+});
+
+/** What makes vectors for an agent's memory; null without `embedding`, or if its provider has none. */
+export const embedders = (parts: EmbedderParts): ((agent: string) => Embedder | null) => {
+  const { team, profiles } = parts;
+  return (name) => {
+    const embedding = team.agents.find((agent) => agent.name === name)?.memory?.embedding;
+    const config = embedding === undefined ? undefined : providerOf(team, embedding);
+    const profile = [...profiles, ...builtInProfiles].find(({ kind }) => kind === config?.kind);
+    if (config === undefined || profile === undefined || !hasEmbeddings(profile)) return null;
+    return embedderAt(parts, config, profile);
+  };
+};

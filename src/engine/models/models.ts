@@ -1,0 +1,120 @@
+import type { ContentPart } from "../../chat/message.ts";
+import type { Agent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import { judgeWindow, resolveWindow } from "../../config/window.ts";
+import type { ModelEntry } from "../../model/catalogue.ts";
+import { describeModel } from "../../model/catalogue.ts";
+import { describeServed } from "../../providers/entry.ts";
+import type { Problem } from "../../session/problems.ts";
+import { fieldProblem } from "../../session/problems.ts";
+import type { Bindings } from "../secrets/secrets.ts";
+import { unsetSecret } from "../secrets/secrets.ts";
+
+/** Which models a team has, and which of them a session may choose (MO-38). */
+
+export interface Target {
+  readonly provider: Provider;
+  readonly model: string;
+}
+
+export const providerOf = (team: Team, name: string): Provider | undefined =>
+  team.providers.find((each) => each.name === name);
+
+/** `models.<id>` of the team file. */
+export const overrideOf = (team: Team, model: string): Team["models"][string] | undefined =>
+  Object.hasOwn(team.models, model) ? team.models[model] : undefined;
+
+/** What is known of a provider's model, under the team's overrides (MO-7, MO-18). */
+export const entryOf = (team: Team, { provider, model }: Target): ModelEntry =>
+  describeServed(provider, model, overrideOf(team, model));
+
+/** Tokens of the context window for a provider's model (CF-22); 0 = unknown. */
+export const windowOf = (team: Team, { provider, model }: Target, agent?: AgentConfig): number =>
+  resolveWindow({
+    provider,
+    model,
+    agentWindow: agent?.options.context_window,
+    models: team.models,
+    default_context_windows: team.default_context_windows,
+  }).tokens;
+
+/** The id of a `models` key or alias; null if it is neither. */
+const listedId = (team: Team, text: string): string | null =>
+  Object.entries(team.models).find(([id, { alias }]) => id === text || alias === text)?.[0] ?? null;
+
+/** Who serves a model that no provider calls its own: the first whose catalogue knows it, the agent's own before all others. */
+const homeOf = (team: Team, model: string, agent: AgentConfig): Provider | undefined => {
+  const own = providerOf(team, agent.provider);
+  const order = own === undefined ? team.providers : [own, ...team.providers];
+  return order.find(({ kind }) => describeModel(kind, model).window !== null) ?? order[0];
+};
+
+const resolveAt = (team: Team, provider: Provider, text: string): Target | null => {
+  const listed = listedId(team, text) ?? (provider.model === text ? text : null);
+  const model = listed ?? (team.sessions.model_override === "any" ? text : null);
+  return model === null || model === "" ? null : { provider, model };
+};
+
+/** An override `provider`, `provider/model`, a model id or an alias; null if it names nothing that is allowed. */
+export const resolveModel = (team: Team, text: string, agent: AgentConfig): Target | null => {
+  const whole = providerOf(team, text);
+  if (whole !== undefined) return { provider: whole, model: whole.model };
+  const slash = text.indexOf("/");
+  const named = slash < 0 ? undefined : providerOf(team, text.slice(0, slash));
+  if (named !== undefined) return resolveAt(team, named, text.slice(slash + 1));
+  const owner = team.providers.find(({ model }) => model === text);
+  const home = owner ?? homeOf(team, listedId(team, text) ?? text, agent);
+  return home === undefined ? null : resolveAt(team, home, text);
+};
+
+const knownModels = (team: Team): string => {
+  const names = team.providers.flatMap(({ name, model }) => [name, `${name}/${model}`]);
+  const listed = Object.entries(team.models).map(([id, { alias }]) => alias ?? id);
+  return [...new Set([...names, ...listed])].slice(0, 24).join(", ");
+};
+
+/** Why a session may not use a model; null if it may. */
+export const modelProblem = (team: Team, env: Bindings, text: string, agent: AgentConfig): Problem | null => {
+  if (team.sessions.model_override === "off")
+    return fieldProblem("unknown_model", "/model", "this team does not let sessions choose a model");
+  const target = resolveModel(team, text, agent);
+  if (target === null)
+    return fieldProblem(
+      "unknown_model",
+      "/model",
+      `no model ${JSON.stringify(text)}; known: ${knownModels(team)}`,
+    );
+  const unset = unsetSecret(team, env, target);
+  if (unset !== null) return { code: "config_incomplete", detail: unset };
+  const window = windowOf(team, target, agent);
+  if (judgeWindow(window, agent.guards.context_window) !== "too_small") return null;
+  const { minimum } = agent.guards.context_window;
+  const message = `its window of ${window} tokens is below ${minimum}`;
+  return fieldProblem("context_window_too_small", "/model", message);
+};
+
+/** The provider and model that an agent's turns go to first. */
+export const firstTarget = (team: Team, agent: AgentConfig, override: string | null): Target | null => {
+  const overridden = override === null ? null : resolveModel(team, override, agent);
+  if (overridden !== null) return overridden;
+  const provider = providerOf(team, agent.provider);
+  return provider === undefined ? null : { provider, model: agent.model ?? provider.model };
+};
+
+/** Media of a new input that the model cannot take (MO-4); null if it takes all of it. */
+export const mediaProblem = (
+  team: Team,
+  agent: AgentConfig,
+  override: string | null,
+  parts: readonly ContentPart[],
+): Problem | null => {
+  const target = firstTarget(team, agent, override);
+  if (target === null) return null;
+  const { images, documents } = entryOf(team, target).capabilities;
+  const index = parts.findIndex(
+    ({ type }) => (type === "image" && !images) || (type === "document" && !documents),
+  );
+  if (index < 0) return null;
+  const what = parts[index]?.type;
+  const message = `the model ${target.model} takes no ${what}s; send text, or choose another model`;
+  return fieldProblem("unsupported_media_type", `/content/${index}`, message, { rule: "unsupported" });
+};

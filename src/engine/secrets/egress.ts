@@ -1,0 +1,22 @@
+import type { Egress } from "../../tools/egress/egress.ts";
+import { createEgress } from "../../tools/egress/egress.ts";
+import type { EngineOptions } from "../create.ts";
+import { createOwnHosts } from "./own-hosts.ts";
+import type { Bindings } from "./secrets.ts";
+import { textOf } from "./secrets.ts";
+
+/** Exact `host:port` targets that the operator opens (TB-18). */
+const privateTargets = (env: Bindings): readonly string[] =>
+  (textOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
+
+/** The one way out of a deployment (TB-18): the team's rules, and the operator's. */
+export const egressOf = ({ team, env, ownHosts, fetch: given }: EngineOptions): Egress =>
+  createEgress({
+    ...team.egress,
+    privateAllow: privateTargets(env),
+    ownHosts: ownHosts ?? createOwnHosts(team.access.hosts),
+    fetch: given ?? ((input, init) => fetch(input, init)),
+  });

@@ -1,0 +1,53 @@
+import type { Part } from "../../chat/message.ts";
+import type { Completer, Completion, ItemDelta } from "../../model/completer.ts";
+import { ModelError } from "../../model/error.ts";
+import type { Redactor } from "../../tools/redaction.ts";
+
+/** What comes from a model, without the secrets it may echo (RE-15). */
+
+interface Item {
+  readonly filter: (piece: string) => string;
+  off: number;
+}
+
+/** The deltas of one reply: a tail that may begin a secret is held back, and offsets count what was told. */
+const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) => readonly ItemDelta[]) => {
+  const items = new Map<number, Item>();
+  return (deltas) =>
+    deltas.map((delta) => {
+      const item = items.get(delta.index) ?? { filter: redactor.stream(), off: 0 };
+      items.set(delta.index, item);
+      const data = item.filter(delta.data);
+      const told = { ...delta, off: item.off, data };
+      item.off += data.length;
+      return told;
+    });
+};
+
+/** A part without secrets; what was signed as it came cannot be sent back once it has changed (MO-3). */
+const cleanPart = (part: Part, redactor: Redactor): Part => {
+  const clean = redactor.value(part);
+  if (clean === part || !("opaque" in clean)) return clean;
+  const { opaque: _, ...rest } = clean;
+  return rest;
+};
+
+const cleanReply = (reply: Completion, redactor: Redactor): Completion => ({
+  ...redactor.value({ ...reply, parts: [] }),
+  parts: reply.parts.map((part) => cleanPart(part, redactor)),
+});
+
+/** The same completer, whose replies, deltas and failures hold no known secret. */
+export const withoutSecrets = (completer: Completer, redactor: Redactor): Completer => ({
+  ...completer,
+  complete: async (request, { signal, onDelta }) => {
+    const told = createDeltaFilter(redactor);
+    const options =
+      onDelta === undefined ? {} : { onDelta: (deltas: readonly ItemDelta[]) => onDelta(told(deltas)) };
+    try {
+      return cleanReply(await completer.complete(request, { signal, ...options }), redactor);
+    } catch (error) {
+      throw error instanceof ModelError ? new ModelError(redactor.value(error.failure)) : error;
+    }
+  },
+});

@@ -1,0 +1,170 @@
+import type { Resolved } from "../../config/document/references.ts";
+import {
+  isReserved,
+  missingReference,
+  referencesIn,
+  resolveReferences,
+} from "../../config/document/references.ts";
+import type { Provider, Team } from "../../config/team.ts";
+import type { Completer } from "../../model/completer.ts";
+import { modelError } from "../../model/failure.ts";
+import type { SecretReader } from "../../providers/secrets.ts";
+
+/** Values of `${NAME}` references (CF-20): read at use from text bindings and Secrets Store bindings. */
+
+/** Bindings and variables of the Worker, by name. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
+interface StoredSecret {
+  get(): Promise<string>;
+}
+
+const isStored = (value: unknown): value is StoredSecret =>
+  typeof value === "object" && value !== null && typeof (value as { get?: unknown }).get === "function";
+
+/** A text binding; unset, empty and other bindings are null. */
+export const textOf = (env: Bindings, name: string): string | null => {
+  const value = Object.hasOwn(env, name) ? env[name] : undefined;
+  return typeof value === "string" && value !== "" ? value : null;
+};
+
+/** Whether a name is bound to a text, or to a secret of the Secrets Store. */
+export const isSet = (env: Bindings, name: string): boolean =>
+  !isReserved(name) && (textOf(env, name) !== null || isStored(env[name]));
+
+/** The first reference of a text that nothing is bound to; null if there is none. */
+const unsetIn = (env: Bindings, text: string): string | null =>
+  referencesIn(text).names.find((name) => !isSet(env, name)) ?? null;
+
+/** Texts of a provider that its requests need, by their key below the provider. */
+const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [string, string])[] => [
+  ...(api_key === undefined ? [] : [["api_key", api_key] as const]),
+  ...(base_url === undefined ? [] : [["base_url", base_url] as const]),
+  ...Object.entries(headers).map(([name, value]) => [`headers.${name}`, value] as const),
+];
+
+/** Names that requests to a provider refer to, its model's apart. */
+export const referencesOf = (provider: Provider): readonly string[] =>
+  textsOf(provider).flatMap(([, text]) => referencesIn(text).names);
+
+/** The sentence about a secret that calls of a provider's model need and that is not set; null if all are. */
+export const unsetSecret = (
+  team: Team,
+  env: Bindings,
+  { provider, model }: { readonly provider: Provider; readonly model: string },
+): string | null => {
+  const field = `providers[${team.providers.indexOf(provider)}]`;
+  for (const [key, text] of [...textsOf(provider), ["model", model] as const]) {
+    const name = unsetIn(env, text);
+    if (name !== null) return missingReference(`${field}.${key}`, name, team.name);
+  }
+  return null;
+};
+
+const expanded = (env: Bindings, text: string): string => {
+  const resolved = resolveReferences(text, (name) => textOf(env, name));
+  return resolved.ok ? resolved.value : text;
+};
+
+/** The team with its model ids resolved: they choose windows, prices and capabilities. One that names an unset variable stays as written. */
+export const withModels = (team: Team, env: Bindings): Team => {
+  const model = (given: string): string => expanded(env, given);
+  const lane = <L extends { readonly model?: string | undefined }>(given: L): L =>
+    given.model === undefined ? given : { ...given, model: model(given.model) };
+  return {
+    ...team,
+    providers: team.providers.map((each) => ({ ...lane(each), fallbacks: each.fallbacks.map(lane) })),
+    agents: team.agents.map((each) => ({
+      ...lane(each),
+      delegation: lane(each.delegation),
+      ...(each.fallbacks === undefined ? {} : { fallbacks: each.fallbacks.map(lane) }),
+    })),
+  };
+};
+
+/** Reads values of the Secrets Store; one that cannot be read is left out, and so counts as unset. */
+const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map<string, string>> => {
+  const values = new Map<string, string>();
+  await Promise.all(
+    names.map(async (name) => {
+      const stored = env[name];
+      const value = isStored(stored) ? await stored.get().catch(() => "") : "";
+      if (value !== "") values.set(name, value);
+    }),
+  );
+  return values;
+};
+
+/** Values of the named secrets, of which `learn` is told; what is not set, or cannot be read, is left out. */
+export const readSecrets = async (
+  env: Bindings,
+  names: readonly string[],
+  learn: (name: string, value: string) => void,
+): Promise<ReadonlyMap<string, string>> => {
+  const values = await fetchStored(env, names);
+  for (const name of names) {
+    const value = textOf(env, name);
+    if (value !== null) values.set(name, value);
+  }
+  for (const [name, value] of values) learn(name, value);
+  return values;
+};
+
+interface Remembered {
+  readonly names: readonly string[];
+  readonly values: readonly (string | undefined)[];
+  readonly resolved: Resolved;
+}
+
+/** Resolves texts, each anew only when a value that it refers to has changed. */
+const rememberingReader = (valueOf: (name: string) => string | undefined): ((text: string) => Resolved) => {
+  const known = new Map<string, Remembered>();
+  return (text) => {
+    const last = known.get(text);
+    const names = last?.names ?? referencesIn(text).names;
+    const values = names.map(valueOf);
+    if (last !== undefined && values.every((value, at) => value === last.values[at])) return last.resolved;
+    const resolved = resolveReferences(text, valueOf);
+    known.set(text, { names, values, resolved });
+    return resolved;
+  };
+};
+
+/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too (CF-32). `learn` is told of each that is opened. */
+export const withSecrets = (
+  team: Team,
+  env: Bindings,
+  target: { readonly provider: Provider; readonly model: string },
+  create: (secret: SecretReader) => Completer,
+  learn: (name: string, value: string) => void,
+): Completer => {
+  const { provider, model } = target;
+  const names = referencesOf(provider);
+  let stored: ReadonlyMap<string, string> = new Map();
+  const told = new Map<string, string>();
+  const valueOf = (name: string): string | undefined => {
+    const value = textOf(env, name) ?? stored.get(name);
+    if (value === undefined || told.get(name) === value) return value;
+    told.set(name, value);
+    learn(name, value);
+    return value;
+  };
+  const read = rememberingReader(valueOf);
+  const completer = create((text, field) => {
+    const resolved = read(text);
+    if (resolved.ok) return resolved.value;
+    throw new Error(missingReference(field, resolved.missing[0] ?? "", team.name));
+  });
+  const modelNames = referencesIn(model).names;
+  return {
+    ...completer,
+    complete: async (request, options) => {
+      if (modelNames.some((name) => !isSet(env, name))) {
+        const origin = { provider: provider.name, model };
+        throw modelError("auth", origin, unsetSecret(team, env, target) ?? "its model is not set");
+      }
+      if (names.some((name) => isStored(env[name]))) stored = await fetchStored(env, names);
+      return completer.complete(request, options);
+    },
+  };
+};

@@ -1,0 +1,87 @@
+import type { Agent, BoundTool, RunLimits } from "../../agent/definition/agent.ts";
+import type { AgentCard, Delegation } from "../../agent/definition/delegation.ts";
+import type { Standing } from "../../agent/state/child.ts";
+import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import { pathsWithin } from "../../sandbox/writable.ts";
+import { providerOf, resolveModel } from "../models/models.ts";
+import { callableBy, mayDelegate } from "./callable.ts";
+import type { Cast } from "./effective-tools.ts";
+
+/** What calling makes of an agent: its model, its bounds, whom it may call in turn. */
+
+const cardOf = (agent: AgentConfig): AgentCard => ({
+  name: agent.name,
+  description: agent.description,
+  capabilities: agent.capabilities,
+  skills_tags: agent.skills_tags,
+  estimated_cost: agent.estimated_cost ?? null,
+  async: agent.async,
+});
+
+/** Whom an agent may call where it stands, and on which terms. */
+export const delegationOf = (team: Team, cast: Cast, tools: ReadonlyMap<string, unknown>): Delegation => {
+  const { delegation, options } = cast.agent;
+  return {
+    allowed: mayDelegate(team, cast),
+    callable: callableBy(team, cast.agent).map(cardOf),
+    names: team.agents.map(({ name }) => name),
+    async: delegation.async,
+    providers: delegation.providers,
+    interactive: options.interaction_mode !== "blocking",
+    manages: tools.has("answer_child"),
+    maxChildrenPerCall: delegation.max_children_per_call,
+    maxThreads: team.limits.threads.per_run,
+    maxConcurrent: delegation.max_concurrent,
+    maxContextLength: delegation.max_context_length,
+    maxResultLength: delegation.max_result_length,
+    maxHandoffs: options.max_handoffs,
+    progressUpdates: delegation.progress_updates,
+    announce: delegation.announce,
+  };
+};
+
+/** The agent with the model that its caller gives it: the provider of the task, or a model where it has none of its own. */
+export const withCallersModel = (
+  team: Team,
+  { agent, standing }: Cast,
+  override: string | null,
+): AgentConfig => {
+  if (standing === null) return agent;
+  const chosen = standing.provider === null ? undefined : providerOf(team, standing.provider);
+  if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model, fallbacks: [] };
+  // A nameless agent has its caller's model, which may be that caller's caller's choice (AG-14).
+  const callers = standing.chain.slice(standing.adHoc === null ? -1 : -2).toReversed();
+  const model = callers
+    .map((each) => team.agents.find(({ name }) => name === each)?.delegation.model)
+    .find((each) => each !== undefined);
+  if (override !== null || model === undefined || agent.model !== undefined) return agent;
+  const target = resolveModel(team, model, agent);
+  return target === null
+    ? { ...agent, model }
+    : { ...agent, provider: target.provider.name, model: target.model };
+};
+
+/** Globs that bound an agent's writes: its own, narrowed by its caller (AG-13). */
+export const writablePathsOf = ({ agent, standing }: Cast): Agent["writablePaths"] =>
+  pathsWithin(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
+
+/** The tools of an agent; those that were lent write only where their lenders may, too (AG-13, AG-19). */
+export const withLendersPaths = (team: Team, cast: Cast, tools: Agent["tools"]): Agent["tools"] => {
+  const own = writablePathsOf(cast);
+  const boundBy = ({ lenders = [] }: BoundTool): Pick<BoundTool, "writablePaths"> => {
+    if (lenders.length === 0) return {};
+    const writablePaths = team.agents
+      .filter(({ name }) => lenders.includes(name))
+      .map(({ options }) => options.writable_paths ?? null)
+      .reduce(pathsWithin, own);
+    return writablePaths === null ? {} : { writablePaths };
+  };
+  return new Map([...tools].map(([name, bound]) => [name, { ...bound, ...boundBy(bound) }]));
+};
+
+/** A nameless agent has the turns that its caller gave it (AG-14). */
+export const narrowedLimits = (limits: RunLimits, standing: Standing | null): RunLimits => {
+  const turns = standing?.adHoc?.maxTurns ?? 0;
+  const { maxIterations: own } = limits;
+  return turns === 0 ? limits : { ...limits, maxIterations: own === 0 ? turns : Math.min(own, turns) };
+};

@@ -1,0 +1,68 @@
+import type { BoundTool } from "../../agent/definition/agent.ts";
+import type { ClientTool, Session } from "../../agent/state/session.ts";
+import type { Team } from "../../config/team.ts";
+import type { Problem } from "../../session/problems.ts";
+import { fieldProblem } from "../../session/problems.ts";
+import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
+import type { Cast } from "./effective-tools.ts";
+import { hasNone, withinCeiling } from "./effective-tools.ts";
+
+/** Tools that the caller of a session brings along (TB-38). */
+
+interface FieldProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+const problemOf = (tool: ClientTool, taken: readonly string[]): FieldProblem | null => {
+  if (taken.includes(tool.name))
+    return { field: "name", message: `there is a tool ${tool.name} already; choose another name` };
+  const message = schemaProblem(tool.params);
+  if (message !== null) return { field: "params", message };
+  const { type } = tool.params as { readonly type?: unknown };
+  if (type === "object") return null;
+  return { field: "params/type", message: "arguments are an object: write type: object" };
+};
+
+/** Why the client tools of a create cannot be taken: a name clashes, or a schema cannot be used; null if they can. */
+export const clientToolProblem = (
+  given: readonly ClientTool[],
+  tools: ReadonlyMap<string, BoundTool>,
+): Problem | null => {
+  for (const [index, tool] of given.entries()) {
+    const before = given.slice(0, index).map(({ name }) => name);
+    const problem = problemOf(tool, [...tools.keys(), ...before]);
+    if (problem === null) continue;
+    const pointer = `/client_tools/${index}/${problem.field}`;
+    return fieldProblem("invalid_request", pointer, problem.message, { rule: "client_tool" });
+  }
+  return null;
+};
+
+export interface LentClientTools {
+  readonly tools: readonly ClientTool[];
+  /** Agents above, whose rules their calls obey, too. */
+  readonly lenders: readonly string[];
+}
+
+/**
+ * The session's own tools that an agent has where it stands: they are `main`'s, and go below it only where every caller
+ * lends its tools; under the ceiling, and after its own tools of the same name (AG-19).
+ */
+export const clientToolsOf = (
+  team: Team,
+  { agent, standing }: Cast,
+  own: ReadonlyMap<string, BoundTool>,
+  { clientTools, tools: ceiling }: Pick<Session, "clientTools" | "tools">,
+): LentClientTools => {
+  const lenders = standing?.chain ?? [];
+  // A nameless agent is its caller: it has what that one has.
+  const edges = standing?.adHoc == null ? lenders : lenders.slice(0, -1);
+  const callers = team.agents.filter(({ name }) => edges.includes(name));
+  const lent = callers.every(({ delegation }) => delegation.inherit === "union");
+  const tools =
+    lent && !hasNone(agent)
+      ? clientTools.filter(({ name }) => !own.has(name) && withinCeiling(name, ceiling))
+      : [];
+  return { tools, lenders };
+};

@@ -1,0 +1,201 @@
+import type { BoundTool } from "../../agent/definition/agent.ts";
+import type { Standing } from "../../agent/state/child.ts";
+import { builtInToolboxes, coreTools } from "../../config/known.ts";
+import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import { globMatch } from "../../sandbox/glob.ts";
+import type { Problem } from "../../session/problems.ts";
+import { fieldProblem } from "../../session/problems.ts";
+import { createAgentsToolbox, judgedByAgent } from "../../toolboxes/agents/index.ts";
+import { handoff } from "../../toolboxes/core/handoff.ts";
+import { requestInput } from "../../toolboxes/core/request-input.ts";
+import { taskComplete } from "../../toolboxes/core/task-complete.ts";
+import { createCoreToolbox } from "../../toolboxes/index.ts";
+import type { Toolbox } from "../../tools/define-tool.ts";
+import { nearest } from "../../tools/suggest.ts";
+import type { ToolboxEntry } from "../../tools/toolbox.ts";
+import { selectTools } from "../../tools/toolbox.ts";
+import { callableBy, mayDelegate, nameOf } from "./callable.ts";
+
+/** The one function of what a thread's agent may use (AG-19): what is declared, and what dispatch checks. */
+
+export interface ToolParts {
+  readonly team: Team;
+  readonly toolboxes: readonly Toolbox[];
+}
+
+/** An agent where it stands: in `main` (null), or called by others. */
+export interface Cast {
+  readonly agent: AgentConfig;
+  readonly standing: Standing | null;
+}
+
+type Tools = ReadonlyMap<string, BoundTool>;
+
+/** Tools under their own names: what a model and the API are shown. */
+export const declared = (tools: Tools): readonly BoundTool[] =>
+  [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined);
+
+/** Whether a session's ceiling leaves a tool. */
+export const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
+  ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
+
+/** Names of the tools that an agent may have in a deployment, its callers' own apart. */
+export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] => [
+  ...toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
+  ...coreTools,
+  ...(builtInToolboxes["agents"] ?? []),
+];
+
+/** Why a ceiling cannot be meant: an entry that leaves no tool of this deployment or of the caller; null if each does (AP-16). */
+export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
+  const index = ceiling.findIndex(
+    (entry) => !entry.includes("__") && !known.some((name) => withinCeiling(name, [entry])),
+  );
+  const entry = ceiling[index];
+  if (entry === undefined) return null;
+  const near = nearest(entry, known);
+  const way = near === null ? "name tools that some agent here has" : `did you mean "${near}"?`;
+  const message = `there is no tool "${entry}" here; ${way}`;
+  return fieldProblem("invalid_request", `/tools/${index}`, message, { rule: "unknown_tool" });
+};
+
+const isNameless = (standing: Standing | null): boolean => standing !== null && standing.adHoc !== null;
+
+/** Whether `tool_access` takes all tools from an agent. */
+export const hasNone = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
+
+/** `delegate` and `spawn_agents` are one tool: a whitelist that names one has both. */
+const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
+  if (name !== "agents" || tools === undefined) return tools === undefined ? { name } : { name, tools };
+  const both = ["spawn_agents", "delegate"];
+  return { name, tools: tools.some((tool) => both.includes(tool)) ? [...tools, ...both] : tools };
+};
+
+const select = (agent: AgentConfig, available: readonly Toolbox[], implicit: readonly string[]): Tools => {
+  const entries = agent.toolboxes.filter(({ name }) => available.some((box) => box.name === name));
+  const { tools } = selectTools(entries.map(withAlias), available, implicit);
+  return new Map(tools.map((bound) => [bound.tool.name, bound]));
+};
+
+/** Its toolboxes after whitelists, without what follows from where it stands. */
+const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): Tools => {
+  const skills = team.skills.filter(
+    ({ name, description }) => description !== null && agent.skills.includes(name),
+  );
+  const inWorkspace = agent.toolboxes.some(({ name }) => name === "exec");
+  const core = createCoreToolbox({ skills, inWorkspace, remembers: agent.memory !== undefined });
+  return select(agent, [...toolboxes, core], ["ask", "core"]);
+};
+
+/** Tools that work on what is an agent's own: lent, they would have nothing to work on. */
+const personal: ReadonlySet<string> = new Set(["load_skill", "memory_search", "memory_append"]);
+
+const inherited = (own: Tools, lent: Tools, caller: AgentConfig): Tools => {
+  if (caller.delegation.inherit === "own") return own;
+  if (caller.delegation.inherit === "intersect") return new Map([...own].filter(([name]) => lent.has(name)));
+  const more = [...lent]
+    .filter(([name]) => !own.has(name) && !personal.has(name))
+    .map(([name, bound]) => [name, { ...bound, lenders: [caller.name, ...(bound.lenders ?? [])] }] as const);
+  return new Map([...own, ...more]);
+};
+
+/** The tools of the last agent of a chain of calls, orchestration apart. */
+const chainTools = (
+  parts: ToolParts,
+  chain: readonly AgentConfig[],
+  ceiling: readonly string[] | null,
+): Tools => {
+  const agent = chain.at(-1);
+  if (agent === undefined || hasNone(agent)) return new Map();
+  const own = ownTools(parts, agent);
+  const caller = chain.at(-2);
+  const all =
+    caller === undefined ? own : inherited(own, chainTools(parts, chain.slice(0, -1), ceiling), caller);
+  return new Map([...all].filter(([name]) => withinCeiling(name, ceiling)));
+};
+
+/** Calling others, ending a task, handing it over, asking the caller: by depth and config, never by inheritance. */
+const orchestration = (
+  { team }: ToolParts,
+  cast: Cast,
+  ceiling: readonly string[] | null,
+  mayCall = mayDelegate(team, cast),
+): Tools => {
+  const { agent, standing } = cast;
+  if (hasNone(agent)) return new Map();
+  const nameless = isNameless(standing);
+  const callable = callableBy(team, agent);
+  const resolve = nameOf(callable);
+  const agents = createAgentsToolbox({
+    calls: callable.length > 0,
+    adHoc: agent.delegation.ad_hoc,
+    manages: managesChildren(agent, callable),
+    nameOf: resolve,
+  });
+  const handsOver = !nameless && agent.options.max_handoffs > 0 && callable.length > 0;
+  const core: Toolbox = {
+    name: "core",
+    description: "What a called agent has.",
+    tools: [
+      taskComplete,
+      ...(handsOver ? [judgedByAgent(handoff, resolve)] : []),
+      ...(standing?.interactive === true ? [requestInput] : []),
+    ],
+  };
+  const delegates = !nameless && mayCall;
+  const available = [...(standing === null ? [] : [core]), ...(delegates ? [agents] : [])];
+  const names = available.map(({ name }) => name);
+  const found = select(agent, available, names);
+  return new Map([...found].filter(([name, { tool }]) => withinCeiling(tool.aliasOf ?? name, ceiling)));
+};
+
+/** Whether an agent may have children that it does not wait for, or that ask it. */
+const managesChildren = (agent: AgentConfig, callable: readonly Pick<AgentConfig, "async">[]): boolean =>
+  agent.delegation.async ||
+  agent.options.interaction_mode !== "blocking" ||
+  callable.some(({ async }) => async);
+
+/** The effective tools of an agent where it stands, below the session's ceiling. */
+export const effectiveTools = (parts: ToolParts, cast: Cast, ceiling: readonly string[] | null): Tools => {
+  const { agent, standing } = cast;
+  const above = (standing?.chain ?? []).flatMap(
+    (name) => parts.team.agents.find((each) => each.name === name) ?? [],
+  );
+  const nameless = isNameless(standing);
+  const tools = chainTools(parts, nameless ? above : [...above, agent], ceiling);
+  return new Map([...tools, ...orchestration(parts, cast, ceiling)]);
+};
+
+/** What an agent would have if it did not stand at its depth limit (AG-8, AG-20). */
+export const beyondDepth = (
+  parts: ToolParts,
+  cast: Cast,
+  ceiling: readonly string[] | null,
+): ReadonlySet<string> =>
+  new Set(mayDelegate(parts.team, cast) ? [] : orchestration(parts, cast, ceiling, true).keys());
+
+/** An agent that another may call from `main`, and the tools that it then has. */
+export interface CallEdge {
+  readonly agent: string;
+  readonly inherit: "own" | "intersect" | "union";
+  readonly tools: readonly string[];
+}
+
+/** Every edge from an agent in `main` to those it may call, with what the called one may use (AG-19). */
+export const callsOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
+  const { inherit } = caller.delegation;
+  const main = { agent: caller, standing: null };
+  if (!mayDelegate(parts.team, main)) return [];
+  const answers = effectiveTools(parts, main, null).has("answer_child");
+  return callableBy(parts.team, caller).map((agent) => {
+    const standing = {
+      chain: [caller.name],
+      interactive: answers && caller.options.interaction_mode !== "blocking",
+      provider: null,
+      writablePaths: null,
+      adHoc: null,
+    };
+    const tools = declared(effectiveTools(parts, { agent, standing }, null)).map(({ tool }) => tool.name);
+    return { agent: agent.name, inherit, tools };
+  });
+};

@@ -1,0 +1,222 @@
+import type { BoundTool, Agent as RunningAgent } from "../../agent/definition/agent.ts";
+import { depthReached } from "../../agent/definition/delegation.ts";
+import type { CallPlan } from "../../agent/state/call.ts";
+import type { ClientTool, Grant } from "../../agent/state/session.ts";
+import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import { isCallAct } from "../../tools/acts.ts";
+import { parseArguments, parseForeignArguments } from "../../tools/arguments.ts";
+import type { Tool } from "../../tools/define-tool.ts";
+import { errorText, thrownText } from "../../tools/errors.ts";
+import type { PermissionCall, Policy } from "../../tools/permission.ts";
+import { closedPaths, rememberable, strictest, verdict } from "../../tools/permission.ts";
+import { unknownTool } from "../../tools/toolbox.ts";
+import type { Ceiling } from "./ceiling.ts";
+import { rulesOver } from "./ceiling.ts";
+import type { LentClientTools } from "./client-tools.ts";
+
+/** The one function of what a call may do (TB-6, SE-15): asked when a reply is stored and again when an approval comes in. */
+
+type Judged = Parameters<RunningAgent["judge"]>[0];
+
+const refusal = (text: string, status: "error" | "denied", by: string): CallPlan => ({
+  toolbox: "",
+  safety: "unsafe",
+  workspace: "none",
+  terminal: false,
+  verdict: status === "denied" ? "deny" : "allow",
+  by,
+  remember: null,
+  refusal: { status, text },
+});
+
+const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Policy => ({
+  preset: agent.permissions?.preset ?? team.permissions.preset,
+  rules: rulesOver(team, agent),
+  grants: grants.filter(({ scope, agent: owner }) => scope === "session" || owner === agent.name),
+});
+
+const textOf = (output: { readonly content: unknown }): string =>
+  typeof output.content === "string" ? output.content : "invalid_arguments";
+
+interface JudgeParts {
+  readonly team: Team;
+  readonly agent: AgentConfig;
+  readonly ceiling: Ceiling | null;
+  readonly tools: ReadonlyMap<string, BoundTool>;
+  readonly client: LentClientTools;
+  /** Names of every tool that exists, whoever may use it. */
+  readonly known: ReadonlySet<string>;
+  /** Tools that only its depth takes from it. */
+  readonly beyondDepth: ReadonlySet<string>;
+  /** Toolboxes that this deployment cannot serve, and why. */
+  readonly unavailable: ReadonlyMap<string, string>;
+  readonly now: () => number;
+}
+
+/** The policies of everyone whose rules a call has to obey, its agent's first. */
+type Policies = readonly Policy[];
+
+const policiesIn = (
+  { team, agent }: Pick<JudgeParts, "team" | "agent">,
+  lenders: readonly string[],
+  grants: readonly Grant[],
+): Policies => {
+  const others = team.agents.filter(({ name }) => lenders.includes(name));
+  return [policyOf(team, agent, grants), ...others.map((each) => policyOf(team, each, grants))];
+};
+
+const policiesOf = (parts: JudgeParts, lenders: readonly string[], grants: readonly Grant[]): Policies => [
+  ...policiesIn(parts, lenders, grants),
+  ...(parts.ceiling === null ? [] : policiesIn(parts.ceiling, lenders, grants)),
+];
+
+const decided = (
+  policies: Policies,
+  call: PermissionCall,
+  plan: Omit<CallPlan, "verdict" | "by" | "remember">,
+  aliasOf: string = call.tool,
+): CallPlan => {
+  const names = aliasOf === call.tool ? [call] : [call, { ...call, tool: aliasOf }];
+  const judgedAs = names.flatMap((named) => policies.map((each) => [each, named] as const));
+  const found = strictest(judgedAs.map((each) => verdict(...each)));
+  const closed = judgedAs.map((each) => closedPaths(...each)).filter((each) => each !== null);
+  const decision = {
+    ...plan,
+    ...(closed.length === 0
+      ? {}
+      : { closed: [...new Map(closed.flat().map((path) => [JSON.stringify(path), path])).values()] }),
+    verdict: found.verdict,
+    by: found.by,
+    ...(found.reason === undefined ? {} : { reason: found.reason }),
+    remember: rememberable(call),
+  };
+  if (found.verdict !== "deny") return decision;
+  const why = found.reason === undefined ? "" : `: ${found.reason}`;
+  return {
+    ...decision,
+    refusal: { status: "denied", text: `denied: a rule forbids this call (${found.by})${why}` },
+  };
+};
+
+/** A client tool is judged like any custom tool, its arguments by its own schema (TB-38). */
+const judgeClient = (policies: Policies, client: ClientTool, args: string, now: number): CallPlan => {
+  const { name, params, safety } = client;
+  const parsed = parseForeignArguments(name, params, args);
+  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
+  const call = { tool: name, toolbox: "client", subjects: [name], safety, now };
+  return decided(policies, call, {
+    toolbox: "client",
+    safety,
+    workspace: "none",
+    terminal: false,
+    client: true,
+  });
+};
+
+const invalidText = {
+  truncated: "truncated: the reply ended before this call was complete. Send it again.",
+  too_many: "limit: a reply may hold 64 calls; this one was not run. Send it in the next reply.",
+};
+
+type Told = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
+
+/** What a tool itself says of a call; a tool that cannot say it makes the call an error (AG-37). */
+const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } => {
+  let told: Told;
+  try {
+    const acts = tool.acts?.(args);
+    told = {
+      safety: tool.safety(args),
+      subjects: tool.subject(args),
+      ...(acts === undefined ? {} : { acts }),
+      subtree: tool.subtree(args),
+    };
+  } catch (error) {
+    return { failed: thrownText(error) };
+  }
+  const { subjects, acts = [] } = told;
+  const isList = Array.isArray(subjects) && subjects.every((each) => typeof each === "string");
+  if (!isList) return { failed: "subject gives back no list of texts" };
+  const areActs = Array.isArray(acts) && acts.every(isCallAct);
+  return areActs ? told : { failed: "acts gives back no list of {act, subject}" };
+};
+
+const judgeBound = (
+  policies: Policies,
+  { tool, toolbox }: BoundTool,
+  args: string,
+  { unavailable, now }: JudgeParts,
+): CallPlan => {
+  const lack = unavailable.get(toolbox);
+  if (lack !== undefined) return refusal(`unavailable: ${lack}`, "error", "deployment");
+  const parsed = parseArguments(tool, args);
+  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
+  const told = toldBy(tool, parsed.args);
+  if ("failed" in told) return refusal(errorText("failed", told.failed), "error", "tool");
+  const { safety } = told;
+  const permission = { tool: tool.name, toolbox, ...told, now: now() };
+  const plan = {
+    toolbox,
+    safety,
+    workspace: tool.workspace ?? "none",
+    terminal: tool.terminal === true,
+    ...(tool.request === null ? {} : { session: true }),
+  };
+  return decided(policies, permission, plan, tool.aliasOf);
+};
+
+/** A tool that the agent does not have where it stands. */
+const judgeMissing = (
+  { agent, tools, known, beyondDepth }: JudgeParts,
+  name: string,
+  depth: number,
+): CallPlan => {
+  if (beyondDepth.has(name))
+    return refusal(errorText("depth_exceeded", depthReached(depth)), "denied", "depth");
+  return known.has(name)
+    ? refusal(`not_permitted: ${agent.name} may not use ${name}`, "denied", "toolboxes")
+    : refusal(`unknown_tool: ${unknownTool(name, [...tools.keys()])}`, "error", "toolboxes");
+};
+
+/** Whether the agent has a tool that the deployed team does not give it any more. */
+const isWithdrawn = ({ ceiling, tools, client }: JudgeParts, name: string): boolean =>
+  ceiling !== null &&
+  !ceiling.tools.has(name) &&
+  (tools.has(name) || client.tools.some((tool) => tool.name === name));
+
+const planOf = (parts: JudgeParts, call: Judged, grants: readonly Grant[], depth: number): CallPlan => {
+  const { name } = call;
+  if (call.invalid === "truncated" || call.invalid === "too_many")
+    return refusal(invalidText[call.invalid], "error", "reply");
+  if (isWithdrawn(parts, name)) {
+    const text = `not_permitted: ${parts.agent.name} may not use ${name} any more`;
+    return refusal(text, "denied", "deployed toolboxes");
+  }
+  const client = parts.client.tools.find((tool) => tool.name === name);
+  const bound = parts.tools.get(name);
+  const lenders = client === undefined ? (bound?.lenders ?? []) : parts.client.lenders;
+  const policies = policiesOf(parts, lenders, grants);
+  if (client !== undefined) return judgeClient(policies, client, call.args, parts.now());
+  if (bound === undefined) return judgeMissing(parts, name, depth);
+  return judgeBound(policies, bound, call.args, parts);
+};
+
+interface Planned {
+  readonly grants: readonly Grant[];
+  readonly depth: number;
+  readonly at: number;
+  readonly plan: CallPlan;
+}
+
+/** Gives the plan of a call: its class, its verdict, or why it is refused. A call is judged again in the moment of its first judgement, when its reply is stored: that costs nothing. */
+export const createJudge = (parts: JudgeParts): RunningAgent["judge"] => {
+  const known = new WeakMap<Judged, Planned>();
+  return (call, grants, depth) => {
+    const at = parts.now();
+    const last = known.get(call);
+    if (last?.at === at && last.grants === grants && last.depth === depth) return last.plan;
+    const plan = planOf(parts, call, grants, depth);
+    known.set(call, { grants, depth, at, plan });
+    return plan;
+  };
+};

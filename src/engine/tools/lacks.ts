@@ -1,0 +1,61 @@
+import type { Effect } from "../../agent/definition/effect.ts";
+import type { Guard } from "../../agent/definition/guard.ts";
+import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import { isOf } from "../../effects/schema.ts";
+import type { Toolbox } from "../../tools/define-tool.ts";
+import { unknownEffects } from "../effects.ts";
+import { guardKindsOf } from "../guards.ts";
+import { providerOf } from "../models/models.ts";
+
+/** What a definition needs and this deployment lacks (CF-34). */
+
+export interface Deployment {
+  /** With its model ids resolved. */
+  readonly team: Team;
+  readonly toolboxes: readonly Toolbox[];
+  /** The built-in guards and those of the team's extensions. */
+  readonly guards: readonly Guard[];
+  /** Effects of the team's extensions. */
+  readonly effects: readonly Effect[];
+  /** Provider kinds that can be spoken to. */
+  readonly kinds: readonly string[];
+}
+
+const lackedProvider = ({ team, kinds }: Deployment, name: string): readonly string[] => {
+  const provider = providerOf(team, name);
+  if (provider === undefined) return [`provider ${name}`];
+  return kinds.includes(provider.kind) ? [] : [`provider kind ${provider.kind}`];
+};
+
+const lackedTools = (
+  { toolboxes }: Deployment,
+  { name, tools = [] }: AgentConfig["toolboxes"][number],
+): readonly string[] => {
+  const box = toolboxes.find((each) => each.name === name);
+  if (box === undefined) return ["core", "agents"].includes(name) ? [] : [`toolbox ${name}`];
+  return tools
+    .filter((tool) => !box.tools.some((each) => each.name === tool))
+    .map((tool) => `tool ${tool} of toolbox ${name}`);
+};
+
+const lackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly string[] =>
+  guardKindsOf(agent)
+    .filter((kind) => !guards.some((guard) => guard.kind === kind))
+    .map((kind) => `guard ${kind}`);
+
+const summaryProviders = ({ effects }: AgentConfig): readonly string[] =>
+  effects.filter(isOf("compact")).flatMap(({ params }) => params.summary_provider ?? []);
+
+/** Providers, fallbacks, toolboxes, tools, guards and effects of an agent that are not there, each once. */
+export const lacksOf = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
+  const provider = providerOf(deployment.team, agent.provider);
+  const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
+  const providers = [agent.provider, ...fallbacks.map((each) => each.provider), ...summaryProviders(agent)];
+  const found = [
+    ...providers.flatMap((name) => lackedProvider(deployment, name)),
+    ...agent.toolboxes.flatMap((entry) => lackedTools(deployment, entry)),
+    ...lackedGuards(deployment, agent),
+    ...unknownEffects(deployment.effects, agent).map((kind) => `effect ${kind}`),
+  ];
+  return [...new Set(found)];
+};

@@ -1,0 +1,99 @@
+import type { Json } from "../../chat/message.ts";
+import type { Script } from "./schema.ts";
+import { unknownPlaceholders } from "./template.ts";
+
+/** A fault of a script that its schema cannot see (`script_invalid`), with the way to it in the document. */
+interface ScriptProblem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** Of a name that is not known. */
+  readonly unknown?: {
+    readonly kind: "agent" | "scene" | "tool";
+    readonly name: string;
+    readonly known: ReadonlySet<string>;
+  };
+}
+
+type Scene = Script["scenes"][number];
+
+type Reply = Script["replies"][number];
+
+type Path = readonly (string | number)[];
+
+/** Names that a script may use. */
+export interface ScriptNames {
+  readonly agents: ReadonlySet<string>;
+  readonly tools: ReadonlySet<string>;
+}
+
+const unknown = (
+  path: Path,
+  kind: "agent" | "scene" | "tool",
+  name: string,
+  known: ReadonlySet<string>,
+): ScriptProblem[] =>
+  known.has(name) ? [] : [{ path, message: `unknown ${kind} ${name}`, unknown: { kind, name, known } }];
+
+const checkTemplates = (path: Path, value: Json): ScriptProblem[] => {
+  if (typeof value === "string") {
+    return unknownPlaceholders(value).map((placeholder) => ({
+      path,
+      message: `unknown placeholder ${placeholder}; use input, agent, turn, last or results.<tool>`,
+    }));
+  }
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) =>
+    checkTemplates([...path, Array.isArray(value) ? Number(key) : key], item),
+  );
+};
+
+const checkReply = (path: Path, reply: Reply, names: ScriptNames): ScriptProblem[] => [
+  ...reply.reply.flatMap((piece, index) => {
+    const at = [...path, "reply", index];
+    const calls = "call" in piece ? unknown([...at, "call"], "tool", piece.call, names.tools) : [];
+    const { raw_args: _, ...filled } = { raw_args: undefined, ...piece };
+    return [...calls, ...checkTemplates(at, filled as Json)];
+  }),
+  ...(["tools", "not_tools"] as const).flatMap((key) =>
+    (reply.expect?.[key] ?? []).flatMap((tool, index) =>
+      unknown([...path, "expect", key, index], "tool", tool, names.tools),
+    ),
+  ),
+];
+
+const checkScene = (
+  scene: Scene,
+  index: number,
+  scenes: ReadonlySet<string>,
+  names: ScriptNames,
+): ScriptProblem[] => {
+  const path = ["scenes", index];
+  const { agent, after, last } = scene.when;
+  const when = [...path, "when"];
+  return [
+    ...(agent === undefined ? [] : unknown([...when, "agent"], "agent", agent, names.agents)),
+    ...(after === undefined ? [] : unknown([...when, "after"], "scene", after, scenes)),
+    ...(last?.tool === undefined ? [] : unknown([...when, "last", "tool"], "tool", last.tool, names.tools)),
+    ...checkReply(path, scene, names),
+  ];
+};
+
+const repeatedNames = ({ scenes }: Script): ScriptProblem[] =>
+  scenes.flatMap(({ name }, index) =>
+    scenes.findIndex((other) => other.name === name) === index
+      ? []
+      : [{ path: ["scenes", index, "name"], message: `the scene ${name} stands in the script twice` }],
+  );
+
+/** Checks what a script names: scenes, agents, tools and placeholders (MO-39). */
+export const checkScript = (script: Script, names: ScriptNames): ScriptProblem[] => {
+  const scenes = new Set(script.scenes.map(({ name }) => name));
+  const forms = [script.replies.length, scenes.size].filter((count) => count > 0).length;
+  return [
+    ...(forms === 1 ? [] : [{ path: [], message: "a script needs either replies or scenes, and not both" }]),
+    ...(script.start === undefined ? [] : unknown(["start"], "scene", script.start, scenes)),
+    ...repeatedNames(script),
+    ...script.replies.flatMap((reply, index) => checkReply(["replies", index], reply, names)),
+    ...script.scenes.flatMap((scene, index) => checkScene(scene, index, scenes, names)),
+  ];
+};

@@ -1,0 +1,237 @@
+import type { Json } from "../../chat/message.ts";
+import { estimateRequest, utf8Length } from "../../chat/tokens.ts";
+import { sha256Hex } from "../../sandbox/sha256.ts";
+import { classify } from "../classify.ts";
+import { collect } from "../collect.ts";
+import type { Completer, ModelEvent, ModelRequest } from "../completer.ts";
+import { ModelError } from "../error.ts";
+import type { Origin } from "../failure.ts";
+import { modelError } from "../failure.ts";
+import type { Price } from "../schema.ts";
+import type { Choice, ScriptReply } from "./match.ts";
+import { chooseReply, mismatch } from "./match.ts";
+import type { Script } from "./schema.ts";
+import type { ScriptFacts } from "./template.ts";
+import { factsOf, fillJson, fillTemplate } from "./template.ts";
+
+export interface ScriptedOptions {
+  readonly provider: string;
+  readonly model: string;
+  /** Absent: a scripted call costs nothing. */
+  readonly price?: (answered: string) => Price | null;
+  readonly now?: () => number;
+  /** Waits; rejects or returns early once the signal is aborted. Absent: a timer. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+type Piece = ScriptReply["reply"][number];
+
+type Fail = ScriptReply["fail"][number];
+
+/** One attempt at a scripted reply. */
+interface Play extends Choice {
+  readonly facts: ScriptFacts;
+  readonly origin: Origin;
+  readonly chunk: number;
+  readonly fail: Fail | undefined;
+}
+
+const timer = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(handle);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const handle = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+
+/** The failure of this attempt: the list names them in order, each `times` long. Attempts count from 1. */
+const failOf = (fails: readonly Fail[], attempt: number): Fail | undefined => {
+  let left = attempt;
+  for (const fail of fails) {
+    left -= fail.times;
+    if (left <= 0) return fail;
+  }
+  return undefined;
+};
+
+/** Throws what the wire would: a status as an HTTP answer, the rest as the transport tells it. */
+const failNow = (fail: Fail, origin: Origin): never => {
+  if ("error" in fail) throw modelError(fail.error, origin, `The script says ${fail.error}.`);
+  const { status, retry_after: seconds } = fail;
+  const headers = {
+    get: (name: string) => (name === "retry-after" && seconds !== undefined ? String(seconds) : null),
+  };
+  throw new ModelError(classify({ status, headers, body: "" }, origin, 0));
+};
+
+/** Cuts a text into chunks of so many code points. */
+function* chunksOf(text: string, size: number): Generator<string> {
+  let from = 0;
+  let count = 0;
+  for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
+    if (count === size) {
+      yield text.slice(from, at);
+      from = at;
+      count = 0;
+    }
+    count++;
+  }
+  if (from < text.length) yield text.slice(from);
+}
+
+const block = 65_536;
+
+/** The chunks of a text, or of a repeated one, of which only a block exists at a time. */
+function* piecesOf(
+  source: string | { repeat: string; times: number },
+  facts: ScriptFacts,
+  size: number,
+): Generator<string> {
+  if (typeof source === "string") return yield* chunksOf(fillTemplate(source, facts), size);
+  const once = fillTemplate(source.repeat, facts);
+  const perBlock = Math.max(1, Math.floor(block / Math.max(1, once.length)));
+  for (let left = source.times; left > 0; left -= perBlock) {
+    yield* chunksOf(once.repeat(Math.min(perBlock, left)), size);
+  }
+}
+
+/** The events of one piece, a chunk each. */
+function* eventsOf(piece: Piece, item: number, { facts, chunk }: Play): Generator<ModelEvent> {
+  if ("reasoning" in piece) {
+    for (const text of piecesOf(piece.reasoning, facts, chunk)) yield { type: "reasoning", item, text };
+  } else if ("text" in piece) {
+    for (const text of piecesOf(piece.text, facts, chunk)) yield { type: "text", item, text };
+  } else if ("refusal" in piece) {
+    for (const text of piecesOf(piece.refusal, facts, chunk)) yield { type: "refusal", item, text };
+  } else {
+    yield { type: "call", item, name: piece.call };
+    const args = piece.raw_args ?? JSON.stringify(fillJson(piece.args ?? {}, facts));
+    for (const json of chunksOf(args, chunk)) yield { type: "call_input", item, json };
+  }
+}
+
+const writtenIn = (event: ModelEvent): string =>
+  "text" in event ? event.text : "json" in event ? event.json : "name" in event ? event.name : "";
+
+/** Default usage: the estimate, with everything that an earlier call already sent read from the cache. */
+const estimated = (request: ModelRequest, output: number): Json => {
+  const whole = estimateRequest(request);
+  const previous = request.messages.findLastIndex(({ role }) => role === "assistant");
+  if (request.context.call === 0 || previous < 0) return { input: whole, output };
+  const fresh = request.messages.slice(previous).reduce((sum, { tokens }) => sum + tokens, 0);
+  return { input: fresh, output, cacheRead: whole - fresh };
+};
+
+const closing = ({ reply, facts }: Play, bytes: number): ModelEvent[] => {
+  const calls = reply.reply.some((piece) => "call" in piece);
+  const reason = reply.finish ?? (calls ? "tool_calls" : "stop");
+  const finish: ModelEvent = { type: "finish", reason, raw: reason };
+  if (reply.usage === null) return [finish];
+  const usage = reply.usage ?? estimated(facts.request, Math.ceil(bytes / 4));
+  return [{ type: "usage", raw: usage as Json }, finish];
+};
+
+/** The reply as single events. Its position in the script rides on the first content as opaque data. */
+function* perform(play: Play): Generator<readonly ModelEvent[]> {
+  const { reply, position, fail, origin } = play;
+  if (fail !== undefined && failsAtOnce(fail)) failNow(fail, origin);
+  yield [{ type: "start", model: origin.model }];
+  let placed = position === undefined;
+  let bytes = 0;
+  let characters = 0;
+  for (const [item, piece] of reply.reply.entries()) {
+    for (const event of eventsOf(piece, item, play)) {
+      if (fail !== undefined && characters >= afterChars(fail)) return end(fail, origin);
+      const written = writtenIn(event);
+      bytes += utf8Length(written);
+      characters += written.length;
+      yield placed ? [event] : [event, { type: "opaque", item, data: position as unknown as Json }];
+      placed = true;
+    }
+    yield [{ type: "item_end", item }];
+  }
+  if (fail !== undefined) return end(fail, origin);
+  yield closing(play, bytes);
+}
+
+const afterChars = (fail: Fail): number => ("after_chars" in fail ? (fail.after_chars ?? 0) : 0);
+
+/** True if the attempt fails before its first byte. A cut or malformed reply needs one, as does `after_chars`. */
+const failsAtOnce = (fail: Fail): boolean => {
+  if ("after_chars" in fail && fail.after_chars !== undefined) return false;
+  return "status" in fail || fail.error === "network" || fail.error === "timeout";
+};
+
+/** A cut stream ends cleanly: it is the collector that must notice. */
+const end = (fail: Fail, origin: Origin): void => {
+  if (!("error" in fail) || fail.error !== "truncated_stream") failNow(fail, origin);
+};
+
+const isDelta = ([event]: readonly ModelEvent[]): boolean =>
+  event !== undefined && ("text" in event || "json" in event);
+
+const prepare = (script: Script, request: ModelRequest, provider: string): Play => {
+  const facts = factsOf(request);
+  const origin = { provider, model: request.model };
+  const choice = chooseReply(script, facts);
+  if (choice === undefined) {
+    const { agent, turn, call } = request.context;
+    const where = `agent ${agent}, turn ${turn}, call ${call}`;
+    throw modelError(
+      "invalid_request",
+      origin,
+      `script_exhausted: no reply for ${where}; add a scene or start.`,
+    );
+  }
+  const difference = mismatch(choice.reply, facts);
+  if (difference !== null) {
+    throw modelError("invalid_request", origin, `script_mismatch: ${difference}.`);
+  }
+  const fail = failOf(choice.reply.fail, request.context.attempt);
+  return { ...choice, facts, origin, chunk: script.pace.chunk, fail };
+};
+
+/** What a wire would be sent: everything of the request but where it comes from. */
+const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRequest): string =>
+  JSON.stringify({ ...rest, messages: messages.map(({ role, parts }) => ({ role, parts })) });
+
+/**
+ * The scripted provider (MO-39): no clock, no randomness, no network. The reply is a pure function of the script and the
+ * request, sent through the collector of the wires.
+ */
+export const createScriptedCompleter = (script: Script, options: ScriptedOptions): Completer => {
+  const { provider, model, price = () => ({ input: 0, output: 0 }) } = options;
+  const { now = () => Date.now(), wait = timer } = options;
+  const { delay_ms: delay } = script.pace;
+  return {
+    provider,
+    model,
+    complete: async (request, { signal, onDelta }) => {
+      const startedAt = now();
+      const play = prepare(script, request, provider);
+      const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
+        if (play.reply.stall_ms > 0) await wait(play.reply.stall_ms, signal);
+        let deltas = 0;
+        for (const batch of perform(play)) {
+          if (delay > 0 && isDelta(batch) && deltas++ > 0) await wait(delay, signal);
+          if (signal.aborted) return;
+          yield batch;
+        }
+      };
+      const completion = await collect(stream(), {
+        request,
+        provider,
+        price,
+        startedAt,
+        now,
+        signal,
+        ...(onDelta !== undefined && { onDelta }),
+      });
+      return { ...completion, requestHash: sha256Hex(bodyOf(request)) };
+    },
+    body: bodyOf,
+  };
+};

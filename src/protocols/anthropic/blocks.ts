@@ -1,0 +1,158 @@
+import type { Anthropic } from "@anthropic-ai/sdk";
+import { fieldsOf } from "../../chat/json.ts";
+import type {
+  ContentPart,
+  Message,
+  Part,
+  ReasoningPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../chat/message.ts";
+import type { ModelRequest } from "../../model/completer.ts";
+import { isVisible, quote, replayArguments, serialise } from "../json-text.ts";
+import type { Media } from "../media.ts";
+import { mediaOf } from "../media.ts";
+import type { Target } from "../protocol.ts";
+import { wireId, wireName } from "../tool-names.ts";
+
+type Block = Anthropic.Messages.ContentBlockParam;
+
+type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"], string | undefined>[number];
+
+/** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
+export interface Fragment {
+  readonly target: string;
+  /** `{"role":…,"content":[…]}` as one flat string; empty if the message has nothing to say. */
+  readonly alone: string;
+  /** Content blocks as JSON texts, joined by commas: tool results, which must lead, and the others. */
+  readonly results: string;
+  readonly others: string;
+  /** Whether the last block may carry a cache breakpoint (MO-12). */
+  readonly markable: boolean;
+}
+
+/** Longer fragments are built anew each time: the memory would cost more than the time. */
+const longestKept = 256 * 1024;
+
+/** One serialisation for each message object; it is replaced when the message goes to another target. */
+const kept = new WeakMap<Message, Fragment>();
+
+const text = (value: string): string => `{"type":"text","text":${quote(value)}}`;
+
+const mediaBlock = ({ kind, type, name, source }: Exclude<Media, { kind: "omitted" }>): ResultContent => {
+  const title = kind === "document" ? { title: name } : {};
+  if ("url" in source) return { type: kind, source: { type: "url", url: source.url }, ...title };
+  if ("text" in source) {
+    const plain = { type: "text", media_type: "text/plain", data: source.text } as const;
+    return { type: "document", source: plain, ...title };
+  }
+  if (kind === "document") {
+    const pdf = { type: "base64", media_type: "application/pdf", data: source.base64 } as const;
+    return { type: "document", source: pdf, ...title };
+  }
+  const media_type = type as Anthropic.Messages.Base64ImageSource["media_type"];
+  return { type: "image", source: { type: "base64", media_type, data: source.base64 } };
+};
+
+const contentBlock = (part: ContentPart, request: ModelRequest, target: Target): string | null => {
+  if (part.type === "text") return isVisible(part.text) ? text(part.text) : null;
+  const media = mediaOf(part, target.capabilities, request.media);
+  if (media.kind === "omitted") return text(media.text);
+  return serialise(mediaBlock(media));
+};
+
+/** A failed result may hold text only. */
+const errorPart = (part: ContentPart): ContentPart =>
+  part.type === "text" ? part : { type: "text", text: `[${part.type} omitted: the tool failed]` };
+
+const resultBlock = (part: ToolResultPart, request: ModelRequest, target: Target): string => {
+  const failed = part.status !== "ok";
+  const parts = failed ? part.content.map(errorPart) : part.content;
+  const blocks = parts.map((each) => contentBlock(each, request, target)).filter((block) => block !== null);
+  const head = {
+    type: "tool_result",
+    tool_use_id: wireId(part.call),
+  } satisfies Anthropic.Messages.ToolResultBlockParam;
+  const content = blocks.length === 0 ? "" : `,"content":[${blocks.join(",")}]`;
+  return `${JSON.stringify(head).slice(0, -1)}${content}${failed ? ',"is_error":true' : ""}}`;
+};
+
+const callBlock = ({ id, name, args }: ToolCallPart): string => {
+  const head = { type: "tool_use", id: wireId(id), name: wireName(name) } satisfies Omit<
+    Anthropic.Messages.ToolUseBlockParam,
+    "input"
+  >;
+  return `${JSON.stringify(head).slice(0, -1)},"input":${replayArguments(args)}}`;
+};
+
+const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+/** A reasoning part as the block it came from, null unless this provider and model signed it (MO-3, MO-10). */
+const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: Target): string | null => {
+  const { opaque } = part;
+  if (opaque?.provider !== target.provider || opaque.model !== request.model) return null;
+  const { signature, redacted } = fieldsOf(opaque.data);
+  if (isFilled(redacted)) return serialise({ type: "redacted_thinking", data: redacted } satisfies Block);
+  if (!isFilled(signature)) return null;
+  return serialise({ type: "thinking", thinking: part.text, signature } satisfies Block);
+};
+
+const otherBlock = (
+  part: Exclude<Part, ToolResultPart>,
+  request: ModelRequest,
+  target: Target,
+): string | null => {
+  if (part.type === "tool_call") return callBlock(part);
+  if (part.type === "reasoning") return thinkingBlock(part, request, target);
+  return contentBlock(part, request, target);
+};
+
+/** What a message's wire form depends on beside the message. */
+const targetKey = (request: ModelRequest, { provider, capabilities }: Target): string =>
+  `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
+
+const build = (message: Message, key: string, request: ModelRequest, target: Target): Fragment => {
+  const results: string[] = [];
+  const others: string[] = [];
+  let thinking = 0;
+  let lastIsThinking = false;
+  for (const part of message.parts) {
+    if (part.type === "tool_result") {
+      results.push(resultBlock(part, request, target));
+      continue;
+    }
+    const block = otherBlock(part, request, target);
+    if (block === null) continue;
+    others.push(block);
+    lastIsThinking = part.type === "reasoning";
+    if (lastIsThinking) thinking += 1;
+  }
+  // Reasoning alone is no message.
+  if (others.length === thinking) others.length = 0;
+  const markable = others.length === 0 ? results.length > 0 : !lastIsThinking;
+  return { target: key, ...assemble(message.role, results, others), markable };
+};
+
+/** One flat turn, and slices of it that share its memory: a body is then a join of few flat strings. */
+const assemble = (role: Message["role"], results: readonly string[], others: readonly string[]) => {
+  const blocks = [...results, ...others].join(",");
+  if (blocks === "") return { alone: "", results: "", others: "" };
+  const head = `{"role":"${role === "assistant" ? "assistant" : "user"}","content":[`;
+  const alone = [head, blocks, "]}"].join("");
+  const led = results.join(",").length;
+  const from = head.length;
+  const rest = led === 0 || others.length === 0 ? from + led : from + led + 1;
+  return { alone, results: alone.slice(from, from + led), others: alone.slice(rest, -2) };
+};
+
+/** The serialiser of one request's messages: each message object is serialised once per target and kept. */
+export const fragments = (request: ModelRequest, target: Target): ((message: Message) => Fragment) => {
+  const key = targetKey(request, target);
+  return (message) => {
+    const known = kept.get(message);
+    if (known?.target === key) return known;
+    const fragment = build(message, key, request, target);
+    if (fragment.alone.length <= longestKept) kept.set(message, fragment);
+    return fragment;
+  };
+};

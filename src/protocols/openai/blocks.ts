@@ -1,0 +1,158 @@
+import type { OpenAI } from "openai";
+import { fieldsOf, isFields, isShallow } from "../../chat/json.ts";
+import type {
+  ContentPart,
+  Message,
+  Part,
+  ReasoningPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../chat/message.ts";
+import type { ModelRequest } from "../../model/completer.ts";
+import { isVisible, quote, replayArguments, serialise } from "../json-text.ts";
+import { mediaOf } from "../media.ts";
+import type { Target } from "../protocol.ts";
+import { wireId, wireName } from "../tool-names.ts";
+
+type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
+
+/** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its block of results. */
+interface Fragment {
+  readonly target: string;
+  readonly messages: string;
+  /** Content parts with the images and documents of tool results, joined by commas (MO-14). */
+  readonly media: string;
+}
+
+/** Longer fragments are built anew each time: the memory would cost more than the time. */
+const longestKept = 256 * 1024;
+
+/** One serialisation for each message object; it is replaced when the message goes to another target. */
+const kept = new WeakMap<Message, Fragment>();
+
+/** Google's word for a call that has no signature of its own (MO-16). */
+const noSignature = "skip_thought_signature_validator";
+
+const textPart = (text: string): ContentPartParam => ({ type: "text", text });
+
+const contentPart = (part: ContentPart, request: ModelRequest, target: Target): ContentPartParam => {
+  if (part.type === "text") return textPart(part.text);
+  const media = mediaOf(part, target.capabilities, request.media);
+  if (media.kind === "omitted") return textPart(media.text);
+  const { source, type, name } = media;
+  if ("text" in source) return textPart(`${name}:\n${source.text}`);
+  const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;
+  if (media.kind === "image") return { type: "image_url", image_url: { url } };
+  if ("url" in source) return textPart(`[document omitted: this API takes no addresses of documents]`);
+  return { type: "file", file: { filename: name, file_data: url } };
+};
+
+const isText = (part: ContentPartParam): part is Extract<ContentPartParam, { type: "text" }> =>
+  part.type === "text";
+
+const partsText = (parts: readonly ContentPartParam[]): string =>
+  parts
+    .filter(isText)
+    .map(({ text }) => text)
+    .join("\n\n");
+
+const userMessage = (parts: readonly Part[], request: ModelRequest, target: Target): string => {
+  const content = parts
+    .filter((part) => part.type === "text" || part.type === "image" || part.type === "document")
+    .filter((part) => part.type !== "text" || isVisible(part.text))
+    .map((part) => contentPart(part, request, target));
+  if (content.length === 0) return "";
+  return `{"role":"user","content":${content.every(isText) ? quote(partsText(content)) : serialise(content)}}`;
+};
+
+/** Google's signature of a call, sent back only to the provider and model that gave it. */
+const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: Target): string => {
+  if (opaque?.provider !== target.provider || opaque.model !== request.model) return noSignature;
+  const { thought_signature: signature } = fieldsOf(opaque.data);
+  return typeof signature === "string" ? signature : noSignature;
+};
+
+const callText = (part: ToolCallPart, request: ModelRequest, target: Target): string => {
+  const call = {
+    id: wireId(part.id),
+    type: "function",
+    function: { name: wireName(part.name), arguments: replayArguments(part.args) },
+  } satisfies OpenAI.Chat.Completions.ChatCompletionMessageFunctionToolCall;
+  if (!target.traits.thoughtSignatures) return serialise(call);
+  const google = { thought_signature: signatureOf(part, request, target) };
+  return serialise({ ...call, extra_content: { google } });
+};
+
+/** Reasoning in the field in which a compatible server wants it back (MO-18), within MO-3's border. */
+const reasoningFields = (parts: readonly ReasoningPart[], request: ModelRequest, target: Target): string => {
+  const { reasoningReplay } = target.traits;
+  const own = parts.filter(({ model }) => model === `${target.provider}/${request.model}`);
+  if (reasoningReplay === "none" || own.length === 0) return "";
+  if (reasoningReplay === "reasoning_content")
+    return `,"reasoning_content":${quote(own.map(({ text }) => text).join("\n"))}`;
+  const details = own.flatMap(({ opaque }) => {
+    const { details: list } = fieldsOf(opaque?.data);
+    return Array.isArray(list) ? list.filter((each) => isFields(each) && isShallow(each)) : [];
+  });
+  return details.length === 0 ? "" : `,"reasoning_details":${serialise(details)}`;
+};
+
+const assistantMessage = (parts: readonly Part[], request: ModelRequest, target: Target): string => {
+  const content = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+  const calls = parts.filter((part) => part.type === "tool_call");
+  if (calls.length === 0 && !isVisible(content)) return "";
+  const reasoning = reasoningFields(
+    parts.filter((part) => part.type === "reasoning"),
+    request,
+    target,
+  );
+  const list = calls.map((part) => callText(part, request, target)).join(",");
+  const tools = list === "" ? "" : `,"tool_calls":[${list}]`;
+  return `{"role":"assistant","content":${isVisible(content) ? quote(content) : "null"}${reasoning}${tools}}`;
+};
+
+const resultText = (part: ToolResultPart): string => {
+  const text = part.content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n\n");
+  const content = part.status === "ok" ? text : `[tool error] ${text}`;
+  return `{"role":"tool","tool_call_id":${quote(wireId(part.call))},"content":${quote(content)}}`;
+};
+
+const resultMedia = (part: ToolResultPart, request: ModelRequest, target: Target): string[] =>
+  part.content
+    .filter((each) => each.type !== "text")
+    .flatMap((each) => [textPart(`[${each.type} from ${part.name}]`), contentPart(each, request, target)])
+    .map(serialise);
+
+const build = (message: Message, key: string, request: ModelRequest, target: Target): Fragment => {
+  if (message.role === "assistant")
+    return { target: key, messages: assistantMessage(message.parts, request, target), media: "" };
+  const results = message.parts.filter((part) => part.type === "tool_result");
+  const media = results.flatMap((part) => resultMedia(part, request, target));
+  const user = userMessage(message.parts, request, target);
+  const messages = [...results.map(resultText), user].filter((text) => text !== "");
+  return { target: key, messages: messages.join(","), media: media.join(",") };
+};
+
+/** What a message's wire form depends on beside the message. */
+const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Target): string =>
+  [
+    `${provider}/${request.model}`,
+    capabilities.images,
+    capabilities.documents,
+    traits.reasoningReplay,
+    traits.thoughtSignatures,
+  ].join();
+
+/** The serialiser of one request's messages: each message object is serialised once per target and kept. */
+export const fragments = (request: ModelRequest, target: Target): ((message: Message) => Fragment) => {
+  const key = targetKey(request, target);
+  return (message) => {
+    const known = kept.get(message);
+    if (known?.target === key) return known;
+    const built = build(message, key, request, target);
+    // Joined, so that each is one flat string and a body a join of few.
+    const fragment = { ...built, messages: [built.messages, ""].join("") };
+    if (fragment.messages.length + fragment.media.length <= longestKept) kept.set(message, fragment);
+    return fragment;
+  };
+};

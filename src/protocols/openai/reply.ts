@@ -1,0 +1,177 @@
+import type { Fields } from "../../chat/json.ts";
+import { fieldsOf } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import type { FinishReason, ModelEvent, ModelRequest } from "../../model/completer.ts";
+import type { Decoder, Faults, Target } from "../protocol.ts";
+import { parseFrame } from "../protocol.ts";
+import type { ReasoningDetails } from "../reasoning-details.ts";
+import { createReasoningDetails } from "../reasoning-details.ts";
+import type { Frame } from "../sse.ts";
+import type { ThinkTags } from "../think-tags.ts";
+import { createThinkTags } from "../think-tags.ts";
+import { namesBack } from "../tool-names.ts";
+import type { CallPiece, CallSlots } from "./calls.ts";
+import { createCallSlots } from "./calls.ts";
+
+/** What chat servers put into a delta; any field may be missing, null or of another type. */
+interface Delta {
+  readonly content?: unknown;
+  readonly refusal?: unknown;
+  readonly reasoning_content?: unknown;
+  readonly reasoning?: unknown;
+  readonly reasoning_details?: unknown;
+  readonly tool_calls?: unknown;
+}
+
+interface Choice {
+  readonly index?: number;
+  readonly delta?: Delta | null;
+  readonly finish_reason?: string | null;
+  readonly error?: Json;
+}
+
+const reasons: Readonly<Record<string, FinishReason>> = {
+  stop: "stop",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  length: "length",
+  content_filter: "filtered",
+};
+
+type Spoken = "text" | "reasoning" | "refusal";
+
+interface State {
+  readonly faults: Faults;
+  readonly requestId: string | undefined;
+  readonly calls: CallSlots;
+  readonly details: ReasoningDetails;
+  readonly think: ThinkTags | undefined;
+  readonly nextItem: () => number;
+  started: boolean;
+  /** The item that text goes to now. */
+  open: { readonly type: Spoken; readonly item: number } | undefined;
+  /** Items of reasoning, for the details that belong to them. */
+  reasoning: number | undefined;
+  state: "open" | "finished" | "done";
+}
+
+const close = (state: State, events: ModelEvent[]): void => {
+  if (state.open !== undefined) events.push({ type: "item_end", item: state.open.item });
+  state.open = undefined;
+};
+
+const say = (state: State, type: Spoken, text: unknown, events: ModelEvent[]): void => {
+  if (typeof text !== "string" || text === "") return;
+  if (state.open?.type !== type) {
+    close(state, events);
+    state.open = { type, item: state.nextItem() };
+    if (type === "reasoning") state.reasoning ??= state.open.item;
+  }
+  events.push({ type, item: state.open.item, text });
+};
+
+const sayContent = (state: State, content: unknown, events: ModelEvent[]): void => {
+  if (state.think === undefined) return say(state, "text", content, events);
+  if (typeof content !== "string") return;
+  for (const { type, text } of state.think.feed(content)) say(state, type, text, events);
+};
+
+/** Reasoning stands in one of three fields; servers that fill two repeat themselves (MO-15). */
+const sayReasoning = (state: State, delta: Delta, events: ModelEvent[]): void => {
+  const told = state.details.take(delta.reasoning_details);
+  const text = [delta.reasoning_content, delta.reasoning, told].find(
+    (each) => typeof each === "string" && each !== "",
+  );
+  say(state, "reasoning", text, events);
+};
+
+const takeDelta = (state: State, delta: Delta, events: ModelEvent[]): void => {
+  sayReasoning(state, delta, events);
+  sayContent(state, delta.content, events);
+  say(state, "refusal", delta.refusal, events);
+  if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return;
+  close(state, events);
+  for (const piece of delta.tool_calls as readonly (CallPiece | null)[])
+    if (piece !== null) state.calls.take(piece, events);
+};
+
+/** A `finish_reason` ends the reply (MO-15); an unknown one is a plain stop (MO-24). */
+const finish = (state: State, raw: string, events: ModelEvent[]): void => {
+  for (const { type, text } of state.think?.end() ?? []) say(state, type, text, events);
+  close(state, events);
+  const details = state.details.all();
+  if (details.length > 0) {
+    const item = state.reasoning ?? state.nextItem();
+    events.push({ type: "opaque", item, data: { details } });
+  }
+  state.calls.end(events);
+  state.state = "finished";
+  events.push({ type: "finish", reason: reasons[raw] ?? "stop", raw });
+};
+
+const start = (state: State, model: Json | undefined, events: ModelEvent[]): void => {
+  if (state.started) return;
+  state.started = true;
+  const requestId = state.requestId === undefined ? {} : { requestId: state.requestId };
+  events.push({ type: "start", model: typeof model === "string" ? model : "", ...requestId });
+};
+
+/** The HTTP status that an error inside a stream names, as Google and OpenRouter do. */
+const statusOf = (error: Json | undefined): number | undefined => {
+  const { code } = fieldsOf(error);
+  return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
+};
+
+/** Error frames are `{error}`, the same in an array (Gemini), an event named error, or an error in a choice. */
+const checkError = (faults: Faults, event: string, parsed: Fields): void => {
+  const body = Array.isArray(parsed) ? (parsed[0] as Fields | undefined) : parsed;
+  const error = body?.["error"] ?? (body?.["choices"] as readonly Choice[] | undefined)?.[0]?.error;
+  if (error !== undefined && error !== null) throw faults.inBand({ error }, statusOf(error));
+  if (event === "error") throw faults.inBand(parsed, statusOf(parsed));
+};
+
+const takeChunk = (state: State, chunk: Fields, events: ModelEvent[]): void => {
+  start(state, chunk["model"], events);
+  const choice = (chunk["choices"] as readonly Choice[] | null | undefined)?.[0];
+  if (choice?.delta) takeDelta(state, choice.delta, events);
+  if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "" && state.state === "open")
+    finish(state, choice.finish_reason, events);
+  const { usage } = chunk;
+  if (typeof usage !== "object" || usage === null) return;
+  events.push({ type: "usage", raw: usage });
+  if (state.state === "finished") state.state = "done";
+};
+
+/** Reads a stream of the chat completions API in the dialects of MO-15 to MO-18. */
+export const openAiDecoder = (
+  request: ModelRequest,
+  { traits }: Target,
+  faults: Faults,
+  requestId: string | undefined,
+): Decoder => {
+  let items = 0;
+  const nextItem = (): number => items++;
+  const names = namesBack(request.tools);
+  const state: State = {
+    faults,
+    requestId,
+    calls: createCallSlots(nextItem, (name) => names.get(name) ?? name),
+    details: createReasoningDetails(traits.reasoningReplay === "reasoning_details"),
+    think: traits.thinkTags ? createThinkTags() : undefined,
+    nextItem,
+    started: false,
+    open: undefined,
+    reasoning: undefined,
+    state: "open",
+  };
+  const frame = ({ event, data }: Frame, events: ModelEvent[]): void => {
+    if (data === "[DONE]") {
+      if (state.state === "finished") state.state = "done";
+      return;
+    }
+    const parsed = parseFrame(data, faults);
+    checkError(faults, event, parsed);
+    takeChunk(state, parsed, events);
+  };
+  return { frame, state: () => state.state };
+};

@@ -1,0 +1,77 @@
+import { fail } from "../errors.ts";
+
+/** Line numbers (from 1) at which `needle` begins in `text`; overlapping places count each. */
+function places(text: string, needle: string): number[] {
+  const found: number[] = [];
+  let line = 1;
+  let counted = 0;
+  for (let at = text.indexOf(needle); at >= 0 && found.length < 1000; at = text.indexOf(needle, at + 1)) {
+    for (; counted < at; counted++) if (text[counted] === "\n") line++;
+    found.push(line);
+  }
+  return found;
+}
+
+/** How much of two lines is alike: the share of `wanted`'s characters in common prefix and suffix. */
+function likeness(line: string, wanted: string): number {
+  let head = 0;
+  while (head < line.length && head < wanted.length && line[head] === wanted[head]) head++;
+  let tail = 0;
+  const room = Math.min(line.length, wanted.length) - head;
+  while (tail < room && line[line.length - 1 - tail] === wanted[wanted.length - 1 - tail]) tail++;
+  return (head + tail) / Math.max(line.length, wanted.length, 1);
+}
+
+/** What the file says where the text was expected: five lines around the closest line, or the first twenty. */
+function surroundings(text: string, oldText: string): string {
+  const lines = text.split(/\r?\n/);
+  const wanted =
+    oldText
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .find((line) => line !== "") ?? "";
+  let best = { at: -1, score: 0.5 };
+  lines.forEach((line, at) => {
+    const score = likeness(line.trim(), wanted);
+    if (score > best.score) best = { at, score };
+  });
+  const start = best.at < 0 ? 0 : Math.max(best.at - 5, 0);
+  const shown = best.at < 0 ? lines.slice(0, 20) : lines.slice(start, best.at + 6);
+  const numbered = shown.map((line, index) => `${start + index + 1}: ${line.slice(0, 200)}`);
+  const title = best.at < 0 ? "The file begins" : `The closest line is ${best.at + 1}`;
+  return `${title}:\n${numbered.join("\n")}`;
+}
+
+/** Whether every line of a text ends with CRLF. */
+export const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.test(text);
+
+const withLineEnds = (text: string, crlf: boolean): string =>
+  crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
+
+/** Replaces the one place where `oldText` stands; line ends of the file are kept (TB-13). */
+export function editText(path: string, text: string, oldText: string, newText: string): string {
+  const crlf = isCrlf(text);
+  const wanted = withLineEnds(oldText, crlf);
+  const found = places(text, wanted);
+  if (found.length === 0) {
+    return fail("no_match", `old_text does not occur in ${path}. ${surroundings(text, oldText)}`);
+  }
+  if (found.length > 1) {
+    const listed = found.slice(0, 20).join(", ");
+    return fail(
+      "not_unique",
+      `old_text occurs ${found.length} times in ${path}, at lines ${listed}; add lines around it`,
+    );
+  }
+  const at = text.indexOf(wanted);
+  return text.slice(0, at) + withLineEnds(newText, crlf) + text.slice(at + wanted.length);
+}
+
+/** A file's content as text; bytes that are not UTF-8 are refused, so that no edit can damage them. */
+export function textOf(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return fail("invalid_request", `${path} is not UTF-8 text; it can only be written whole`);
+  }
+}

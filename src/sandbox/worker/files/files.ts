@@ -1,0 +1,236 @@
+import type { FileAct, SandboxLimits } from "../../contract.ts";
+import { sha256Hex } from "../../sha256.ts";
+import { fail } from "../errors.ts";
+import { concatenated } from "./bytes.ts";
+import type { Database } from "./database.ts";
+import { blob } from "./database.ts";
+import type { Place } from "./locate.ts";
+
+/** Bytes of one row of content. */
+const chunkSize = 256 * 1024;
+
+/** What the functions of this room share. `limits` may change while the workspace lives. */
+export interface Disk {
+  readonly database: Database;
+  readonly limits: () => SandboxLimits;
+  readonly now: () => number;
+  /** Bytes that all files take; null until they are counted. */
+  readonly usage: { bytes: number | null };
+  /** Set for a request that certain paths are closed to; it goes through no link, either (TB-7). */
+  readonly isClosed?: (path: string, act: FileAct) => boolean;
+}
+
+type EntryType = "file" | "directory" | "symlink";
+
+export interface Entry {
+  readonly parent: number;
+  readonly name: string;
+  readonly id: number;
+  readonly type: EntryType;
+  readonly mode: number;
+  readonly mtime: number;
+  readonly size: number;
+  readonly sha256: string | null;
+  readonly target: string | null;
+  readonly version: number;
+  readonly writer: string;
+}
+
+export const root: Entry = {
+  parent: -1,
+  name: "",
+  id: 0,
+  type: "directory",
+  mode: 0o755,
+  mtime: 0,
+  size: 0,
+  sha256: null,
+  target: null,
+  version: 0,
+  writer: "",
+};
+
+/** A number that no other entry or version of this workspace has. */
+export function freshId(): number {
+  const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return (high & 0xfffff) * 2 ** 32 + low + 1;
+}
+
+export const joined = (...segments: readonly string[]): string =>
+  segments.filter((segment) => segment !== "" && segment !== ".").join("/") || ".";
+
+export function child(disk: Disk, folder: number, name: string): Entry | null {
+  const [entry] = disk.database.all<Entry>(
+    "SELECT * FROM entries WHERE parent = ? AND name = ?",
+    folder,
+    name,
+  );
+  return entry ?? null;
+}
+
+/** Entries of a folder, by name. */
+export const children = (disk: Disk, folder: number): Entry[] =>
+  disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
+
+/** A file's bytes, or the part of them from `offset`. */
+export function contentOf(disk: Disk, file: Entry, offset = 0, length = file.size): Uint8Array<ArrayBuffer> {
+  const end = Math.min(offset + length, file.size);
+  const bytes = new Uint8Array(Math.max(end - offset, 0));
+  const first = Math.floor(offset / chunkSize);
+  const rows = disk.database.all<{ n: number; data: ArrayBuffer }>(
+    "SELECT n, data FROM chunks WHERE id = ? AND n >= ? AND n <= ? ORDER BY n",
+    file.id,
+    first,
+    Math.floor(Math.max(end - 1, 0) / chunkSize),
+  );
+  for (const row of rows) {
+    const start = row.n * chunkSize;
+    const data = blob(row.data);
+    bytes.set(data.subarray(Math.max(offset - start, 0), end - start), Math.max(start - offset, 0));
+  }
+  return bytes;
+}
+
+function putChunks(disk: Disk, id: number, bytes: Uint8Array, first = 0): void {
+  for (let n = 0; n * chunkSize < bytes.length; n++) {
+    const data = Uint8Array.from(bytes.subarray(n * chunkSize, (n + 1) * chunkSize));
+    disk.database.all("INSERT OR REPLACE INTO chunks (id, n, data) VALUES (?, ?, ?)", id, first + n, data);
+  }
+}
+
+/** Bytes that all files take. */
+function usedBytes(disk: Disk): number {
+  if (disk.usage.bytes === null) {
+    const [row] = disk.database.all<{ used: number | null }>("SELECT SUM(size) AS used FROM entries");
+    disk.usage.bytes = row?.used ?? 0;
+  }
+  return disk.usage.bytes;
+}
+
+/** Notes that files grew or shrank, if their size is counted already. */
+export function grow(disk: Disk, bytes: number): void {
+  if (disk.usage.bytes !== null) disk.usage.bytes += bytes;
+}
+
+/** Runs a change of the tree as one transaction: all of it or nothing. */
+export function atomically<Result>(disk: Disk, change: () => Result): Result {
+  try {
+    return disk.database.transaction(change);
+  } catch (error) {
+    disk.usage.bytes = null;
+    throw error;
+  }
+}
+
+/** Refuses a file that grows over its limit, or over what the disk has left (TB-33). */
+function checkSpace(disk: Disk, path: string, size: number, before: number): void {
+  const { file, disk: total } = disk.limits();
+  if (size > file) fail("payload_too_large", `${path} would have ${size} bytes; a file may have ${file}`);
+  if (size > before && usedBytes(disk) - before + size > total) {
+    fail("limit", `the disk is full: ${path} needs ${size} bytes and the workspace may have ${total}`);
+  }
+}
+
+export function putEntry(disk: Disk, entry: Entry): void {
+  disk.database.all(
+    `INSERT OR REPLACE INTO entries (parent, name, id, type, mode, mtime, size, sha256, target, version, writer)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    entry.parent,
+    entry.name,
+    entry.id,
+    entry.type,
+    entry.mode,
+    entry.mtime,
+    entry.size,
+    entry.sha256,
+    entry.target,
+    entry.version,
+    entry.writer,
+  );
+}
+
+/** Makes an entry in an existing folder. */
+export function addEntry(
+  disk: Disk,
+  folder: number,
+  name: string,
+  fields: Pick<Entry, "type" | "mode" | "writer"> & Partial<Entry>,
+): Entry {
+  const made = { parent: folder, name, id: freshId(), size: 0, sha256: null, target: null };
+  const entry = { ...made, mtime: disk.now(), version: freshId(), ...fields };
+  putEntry(disk, entry);
+  return entry;
+}
+
+/** Refuses an act on a physical path that is closed to this request. */
+export function checkClosed(disk: Disk, path: string, act: FileAct): void {
+  if (disk.isClosed?.(path, act) !== true) return;
+  const why = `a permission rule holds for ${path}, which this call would act on as well`;
+  fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
+}
+
+/** Makes the folders that a place misses above its last name; the id of the lowest. */
+export function makeParents(disk: Disk, { path, folder, missing }: Place, writer: string): number {
+  const segments = path.split("/");
+  return missing.slice(0, -1).reduce((parent, name, index) => {
+    checkClosed(disk, joined(...segments.slice(0, segments.length - missing.length + index + 1)), "write");
+    return addEntry(disk, parent, name, { type: "directory", mode: 0o755, writer }).id;
+  }, folder);
+}
+
+function replaceContent(disk: Disk, before: Entry, bytes: Uint8Array, changed: Partial<Entry>): Entry {
+  const count = Math.ceil(bytes.length / chunkSize);
+  disk.database.all("DELETE FROM chunks WHERE id = ? AND n >= ?", before.id, count);
+  const entry = { ...before, ...changed, mtime: disk.now(), version: freshId() };
+  putEntry(disk, entry);
+  return entry;
+}
+
+/** Writes a whole file at a place that `locate` gave, with missing parents. The mode stays; a new file gets 0644. */
+export function putFile(
+  disk: Disk,
+  place: Place,
+  bytes: Uint8Array,
+  writer: string,
+  sha256: string | null,
+): Entry {
+  const before = place.entry;
+  if (before !== null && before.type !== "file") {
+    return fail("conflict", `${place.path} is a folder; a file cannot replace it`);
+  }
+  const sizeBefore = before?.size ?? 0;
+  checkSpace(disk, place.path, bytes.length, sizeBefore);
+  const changed = { size: bytes.length, sha256, writer };
+  const add = (): Entry => {
+    const folder = makeParents(disk, place, writer);
+    return addEntry(disk, folder, place.missing.at(-1) ?? "", { type: "file", mode: 0o644, ...changed });
+  };
+  const entry = before === null ? add() : replaceContent(disk, before, bytes, changed);
+  putChunks(disk, entry.id, bytes);
+  grow(disk, bytes.length - sizeBefore);
+  return entry;
+}
+
+/** Adds bytes at the end of an existing file, rewriting only its last piece. */
+export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8Array, writer: string): void {
+  const size = entry.size + bytes.length;
+  checkSpace(disk, path, size, entry.size);
+  const first = Math.floor(entry.size / chunkSize);
+  const tail = contentOf(disk, entry, first * chunkSize);
+  putChunks(disk, entry.id, concatenated([tail, bytes]), first);
+  grow(disk, bytes.length);
+  putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: freshId(), writer });
+}
+
+/** The hash of a file's content; computed once where a command wrote the file. */
+export function hashOf(disk: Disk, file: Entry): string {
+  if (file.sha256 !== null) return file.sha256;
+  const hash = sha256Hex(contentOf(disk, file));
+  disk.database.all(
+    "UPDATE entries SET sha256 = ? WHERE parent = ? AND name = ?",
+    hash,
+    file.parent,
+    file.name,
+  );
+  return hash;
+}

@@ -1,0 +1,104 @@
+import { workspaceRoot } from "../../paths.ts";
+import { fail, notFound } from "../errors.ts";
+import type { Disk, Entry } from "./files.ts";
+import { child, joined, root } from "./files.ts";
+
+const maxLinks = 40;
+
+/** Where a path leads: the last existing folder, the entry in it, and the segments that are missing. `path` is physical. */
+export interface Place {
+  readonly path: string;
+  readonly folder: number;
+  readonly entry: Entry | null;
+  readonly missing: readonly string[];
+}
+
+/** A place where something is. */
+export type Existing = Place & { readonly entry: Entry };
+
+function linkSegments(path: string, target: string): { fromRoot: boolean; segments: string[] } {
+  const mounted = target === workspaceRoot || target.startsWith(`${workspaceRoot}/`);
+  if (target.startsWith("/") && !mounted) {
+    return fail("path_outside", `${path} is a link that leads out of the workspace`);
+  }
+  const segments = (mounted ? target.slice(workspaceRoot.length) : target).split("/");
+  return { fromRoot: mounted, segments: segments.filter((segment) => segment !== "" && segment !== ".") };
+}
+
+/** A walk through the tree: the folders it stands in, the segments before it, and the links it went through. */
+interface Walk {
+  readonly path: string;
+  readonly follow: boolean;
+  trail: Entry[];
+  pending: string[];
+  links: number;
+}
+
+const standing = (walk: Walk): Entry => walk.trail.at(-1) ?? root;
+
+const physical = (walk: Walk): string => joined(...walk.trail.map((entry) => entry.name));
+
+function goUp(walk: Walk): void {
+  if (walk.trail.length === 1) fail("path_outside", `${walk.path} leads out of the workspace`);
+  walk.trail.pop();
+}
+
+function goThrough(disk: Disk, walk: Walk, link: Entry): void {
+  if (disk.isClosed !== undefined) {
+    const at = joined(physical(walk), link.name);
+    const why = `${walk.path} goes through the link ${at} to ${link.target}`;
+    fail(
+      "path_outside",
+      `${why}, and permission rules look at paths as they are written; name the path that it leads to`,
+    );
+  }
+  walk.links += 1;
+  if (walk.links > maxLinks) fail("conflict", `${walk.path} goes through too many links`);
+  const { fromRoot, segments } = linkSegments(joined(physical(walk), link.name), link.target ?? "");
+  if (fromRoot) walk.trail = [root];
+  walk.pending = [...segments, ...walk.pending];
+}
+
+/** Takes one segment; gives the place if something is missing there. */
+function step(disk: Disk, walk: Walk, segment: string): Place | null {
+  const folder = standing(walk);
+  if (folder.type !== "directory") fail("conflict", `${physical(walk)} is a file, not a folder`);
+  const entry = child(disk, folder.id, segment);
+  if (entry === null) {
+    const missing = [segment, ...walk.pending];
+    if (missing.includes("..")) notFound(walk.path);
+    return { path: joined(physical(walk), ...missing), folder: folder.id, entry: null, missing };
+  }
+  if (entry.type === "symlink" && (walk.follow || walk.pending.length > 0)) goThrough(disk, walk, entry);
+  else walk.trail.push(entry);
+  return null;
+}
+
+/**
+ * Walks a normalised path from the root, links included, never leaving it (TB-30). `follow` resolves a link at the
+ * end too. What is missing at the end is named, not an error; a file used as a folder is.
+ */
+export function locate(disk: Disk, path: string, follow = true): Place {
+  const walk: Walk = { path, follow, trail: [root], pending: path === "." ? [] : path.split("/"), links: 0 };
+  for (let segment = walk.pending.shift(); segment !== undefined; segment = walk.pending.shift()) {
+    if (segment === "..") goUp(walk);
+    else {
+      const place = step(disk, walk, segment);
+      if (place !== null) return place;
+    }
+  }
+  const entry = standing(walk);
+  return { path: physical(walk), folder: entry.parent, entry, missing: [] };
+}
+
+/** The entry at a path, or `workspace_read_not_found`. */
+export function existing(disk: Disk, path: string, follow = true): Existing {
+  const place = locate(disk, path, follow);
+  return place.entry === null ? notFound(path) : { ...place, entry: place.entry };
+}
+
+/** The file at a path; a folder is a `conflict`. */
+export function existingFile(disk: Disk, path: string): Existing {
+  const place = existing(disk, path);
+  return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);
+}

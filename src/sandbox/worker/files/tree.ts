@@ -1,0 +1,219 @@
+import { nameOf } from "../../paths.ts";
+import { isProtected, mayWrite } from "../../writable.ts";
+import { fail } from "../errors.ts";
+import type { Disk, Entry } from "./files.ts";
+import {
+  addEntry,
+  checkClosed,
+  children,
+  contentOf,
+  freshId,
+  grow,
+  joined,
+  makeParents,
+  putEntry,
+  putFile,
+  root,
+} from "./files.ts";
+import type { Existing, Place } from "./locate.ts";
+import { existing, locate } from "./locate.ts";
+import { checkUnseen, saw } from "./seen.ts";
+
+/** Who changes the tree, and where that is allowed. */
+export interface Writer {
+  /** Shown to whoever finds the change, as in "thread main". */
+  readonly name: string;
+  /** The thread whose view of the files counts for `conflict` (TB-12); undefined for commands. */
+  readonly actor?: string | undefined;
+  readonly writablePaths: readonly string[] | undefined;
+  /** Whether the paths that no file tool may touch are closed to this writer. */
+  readonly guarded: boolean;
+  /** It puts the team's skills in their folder, which is closed to all others. */
+  readonly placesSkills?: boolean;
+}
+
+/** Refuses a physical path that this writer may not change. */
+export function checkWritable(writer: Writer, path: string): void {
+  const ofSkills = path === ".skills" || path.startsWith(".skills/");
+  const closed = writer.guarded ? isProtected(path) : ofSkills && writer.placesSkills !== true;
+  if (closed) fail("path_not_writable", `${path} is protected and cannot be written`);
+  if (!mayWrite(writer.writablePaths, path)) {
+    fail(
+      "path_not_writable",
+      `${path} is not writable here; writable: ${writer.writablePaths?.join(", ") || "nothing"}`,
+    );
+  }
+}
+
+export interface Found {
+  readonly path: string;
+  readonly entry: Entry;
+}
+
+/** An entry and all below it, parents before their children; links are not followed. */
+export function* walk(disk: Disk, path: string, entry: Entry): Generator<Found> {
+  const open: Found[] = [{ path, entry }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    yield next;
+    if (next.entry.type !== "directory") continue;
+    const inside = children(disk, next.entry.id).reverse();
+    for (const entry of inside) open.push({ path: joined(next.path, entry.name), entry });
+  }
+}
+
+function dropRow(disk: Disk, entry: Entry): void {
+  disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
+}
+
+/** Refuses what this writer may not take away, and what others changed unseen. */
+function checkRemoval(disk: Disk, writer: Writer, { path, entry }: Found): void {
+  checkClosed(disk, path, "delete");
+  checkWritable(writer, path);
+  checkUnseen(disk, writer.actor, path, entry);
+}
+
+/** Removes an entry and all below it, after checking each path. */
+export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entry): void {
+  if (entry.id === root.id) fail("invalid_request", "the workspace itself cannot be removed or replaced");
+  const found = [...walk(disk, path, entry)];
+  for (const item of found) checkRemoval(disk, writer, item);
+  for (const item of found) {
+    dropRow(disk, item.entry);
+    if (item.entry.type !== "file") continue;
+    disk.database.all("DELETE FROM chunks WHERE id = ?", item.entry.id);
+    grow(disk, -item.entry.size);
+  }
+}
+
+/** Makes a folder with its parents; one that exists already is fine, a file there is not. */
+export function makeFolder(disk: Disk, writer: Writer, path: string): void {
+  const place = locate(disk, path);
+  if (place.entry !== null) {
+    if (place.entry.type !== "directory") fail("exists", `${path} exists already and is a file`);
+    return;
+  }
+  checkWritable(writer, place.path);
+  const folder = makeParents(disk, place, writer.name);
+  addEntry(disk, folder, nameOf(place.path), { type: "directory", mode: 0o755, writer: writer.name });
+}
+
+/** The place of a copy's or move's end: nothing is there, or it may be replaced. Parents that are missing are made. */
+function clearTarget(disk: Disk, writer: Writer, path: string, overwrite: boolean): Place {
+  const place = locate(disk, path, false);
+  if (place.entry === null) return place;
+  if (!overwrite) fail("exists", `${path} exists already; pass overwrite: true to replace it`);
+  removeTree(disk, writer, place.path, place.entry);
+  return locate(disk, path, false);
+}
+
+interface Transfer {
+  readonly source: string;
+  readonly destination: string;
+  readonly overwrite: boolean;
+}
+
+function checkedTransfer(disk: Disk, { source, destination }: Transfer): Existing {
+  const from = existing(disk, source, false);
+  if (from.entry.id === root.id) fail("invalid_request", "the workspace itself cannot be moved or copied");
+  const to = locate(disk, destination, false);
+  if (to.path === from.path) fail("invalid_request", `${source} and ${destination} are the same`);
+  if (to.path.startsWith(`${from.path}/`)) fail("invalid_request", `${destination} lies inside ${source}`);
+  if (from.path.startsWith(`${to.path}/`) || to.path === ".") {
+    fail("invalid_request", `${destination} contains ${source}`);
+  }
+  return from;
+}
+
+/** Moves a file, folder or link; every path of the tree must be writable at both ends. The physical new path. */
+export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from: string; to: string } {
+  const from = checkedTransfer(disk, transfer);
+  const end = locate(disk, transfer.destination, false).path;
+  for (const item of walk(disk, from.path, from.entry)) {
+    const path = `${end}${item.path.slice(from.path.length)}`;
+    checkClosed(disk, item.path, "read");
+    checkRemoval(disk, writer, item);
+    checkClosed(disk, path, "write");
+    checkWritable(writer, path);
+  }
+  const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
+  const folder = makeParents(disk, to, writer.name);
+  dropRow(disk, from.entry);
+  const changed = { version: freshId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
+  const moved = { ...from.entry, ...changed };
+  putEntry(disk, moved);
+  for (const { path, entry } of walk(disk, to.path, moved)) saw(disk, writer.actor, path, entry);
+  return { from: from.path, to: to.path };
+}
+
+/** Whether the link at a path stays inside the workspace, whoever may go through it. */
+export function staysInside(disk: Disk, path: string): boolean {
+  const { isClosed: _, ...open } = disk;
+  try {
+    locate(open, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Copies one entry to a physical path; what is there already must be a file, if the entry is one. */
+export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
+  checkClosed(disk, path, "write");
+  checkWritable(writer, path);
+  const place = locate(disk, path, false);
+  if (item.entry.type === "file") {
+    const written = putFile(disk, place, contentOf(disk, item.entry), writer.name, item.entry.sha256);
+    putEntry(disk, { ...written, mode: item.entry.mode });
+    saw(disk, writer.actor, path, written);
+    return;
+  }
+  const folder = makeParents(disk, place, writer.name);
+  const { type, mode, target } = item.entry;
+  addEntry(disk, folder, nameOf(path), { type, mode, target, writer: writer.name });
+}
+
+/** Copies a file, folder or link. Links that lead out of the workspace are left out and returned. */
+export function copyTree(
+  disk: Disk,
+  writer: Writer,
+  transfer: Transfer,
+): { readonly to: string; readonly skipped: readonly string[] } {
+  const from = checkedTransfer(disk, transfer);
+  const found = [...walk(disk, from.path, from.entry)];
+  for (const item of found) checkClosed(disk, item.path, "read");
+  const to = clearTarget(disk, writer, transfer.destination, transfer.overwrite);
+  const skipped: string[] = [];
+  for (const item of found) {
+    if (item.entry.type === "symlink" && !staysInside(disk, item.path)) skipped.push(item.path);
+    else copyOne(disk, writer, item, `${to.path}${item.path.slice(from.path.length)}`);
+  }
+  return { to: to.path, skipped };
+}
+
+/** Writes a file after checking its physical path. */
+export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8Array): void {
+  const place = locate(disk, path);
+  checkWritable(writer, place.path);
+  putFile(disk, place, bytes, writer.name, null);
+}
+
+/** Makes a link; what it points to is checked whenever it is followed. */
+export function makeLink(disk: Disk, writer: Writer, path: string, target: string): void {
+  const place = locate(disk, path, false);
+  if (place.entry !== null) fail("exists", `${path} exists already`);
+  checkWritable(writer, place.path);
+  const folder = makeParents(disk, place, writer.name);
+  addEntry(disk, folder, nameOf(place.path), { type: "symlink", mode: 0o777, target, writer: writer.name });
+}
+
+/** Changes the bits or the time of an entry. */
+export function touchEntry(
+  disk: Disk,
+  writer: Writer,
+  path: string,
+  fields: { readonly mode?: number; readonly mtime?: number },
+): void {
+  const place = existing(disk, path);
+  checkWritable(writer, place.path);
+  if (place.entry.id !== root.id) putEntry(disk, { ...place.entry, ...fields });
+}

@@ -1,0 +1,50 @@
+import { globMatcher } from "../../glob.ts";
+
+/** One line of an ignore file, as a test of paths relative to the folder that the file stands in. */
+interface IgnoreRule {
+  readonly negated: boolean;
+  readonly foldersOnly: boolean;
+  readonly matches: (path: string) => boolean;
+}
+
+/** The rules of one ignore file, and the folder they hold in. */
+export interface IgnoreFile {
+  readonly folder: string;
+  readonly rules: readonly IgnoreRule[];
+}
+
+export const ignoreFileNames = [".gitignore", ".ignore"];
+
+const alwaysIgnored = new Set([".git", "node_modules"]);
+
+function parseRule(line: string): IgnoreRule | null {
+  const text = line.replace(/\r$/, "").replace(/(?<!\\)\s+$/, "");
+  if (text === "" || text.startsWith("#")) return null;
+  const negated = text.startsWith("!");
+  const body = negated ? text.slice(1) : text;
+  const foldersOnly = body.endsWith("/");
+  const pattern = foldersOnly ? body.slice(0, -1) : body;
+  const anchored = pattern.includes("/");
+  const glob = pattern.replace(/^\//, "");
+  return { negated, foldersOnly, matches: globMatcher(anchored ? glob : `**/${glob}`) };
+}
+
+/** Reads a `.gitignore` or `.ignore`. */
+export const parseIgnoreFile = (folder: string, text: string): IgnoreFile => ({
+  folder,
+  rules: text.split("\n").flatMap((line) => parseRule(line) ?? []),
+});
+
+/** Whether a path is left out of a search: by the last rule that matches it, nearer files over farther ones. */
+export function isIgnored(files: readonly IgnoreFile[], path: string, isFolder: boolean): boolean {
+  if (alwaysIgnored.has(path.slice(path.lastIndexOf("/") + 1))) return true;
+  let ignored = false;
+  for (const { folder, rules } of files) {
+    const relative = folder === "." ? path : path.slice(folder.length + 1);
+    for (const rule of rules) {
+      if (rule.foldersOnly && !isFolder) continue;
+      if (rule.matches(relative)) ignored = !rule.negated;
+    }
+  }
+  return ignored;
+}

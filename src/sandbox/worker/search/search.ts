@@ -1,0 +1,190 @@
+import type { ContentHits, SearchMatch } from "../../contract.ts";
+import { globMatcher } from "../../glob.ts";
+import { folderOf, workspacePath } from "../../paths.ts";
+import type { Disk, Entry } from "../files/files.ts";
+import { children, contentOf, joined } from "../files/files.ts";
+import { existing } from "../files/locate.ts";
+import type { Found } from "../files/tree.ts";
+import type { ContentSearch, FileSearch } from "../requests.ts";
+import type { IgnoreFile } from "./ignore.ts";
+import { ignoreFileNames, isIgnored, parseIgnoreFile } from "./ignore.ts";
+import type { LineTest } from "./line-test.ts";
+import { lineTest } from "./line-test.ts";
+import { lineAt, shownContext, shownLine } from "./text-lines.ts";
+
+/** Bounds of one search: milliseconds, bytes read, characters shown. */
+const maxTime = 10_000;
+
+const maxBytes = 64 * 1024 * 1024;
+
+const maxShown = 4 * 1024 * 1024;
+
+const maxFileBytes = 8 * 1024 * 1024;
+
+/** What a line costs besides its text, in characters. */
+const roundCost = 10;
+
+/** Characters, and steps of the pattern, after which a search gives way to other work. */
+const stretch = { characters: 64 * 1024, steps: 1_000_000 };
+
+function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): IgnoreFile[] {
+  return entries
+    .filter(
+      (entry) => entry.type === "file" && ignoreFileNames.includes(entry.name) && entry.size <= 64 * 1024,
+    )
+    .map((entry) => parseIgnoreFile(path, new TextDecoder().decode(contentOf(disk, entry))));
+}
+
+function* filesBelow(
+  disk: Disk,
+  path: string,
+  folder: Entry,
+  inherited: readonly IgnoreFile[],
+): Generator<Found> {
+  const entries = children(disk, folder.id);
+  const rules = [...inherited, ...ignoreFilesIn(disk, path, entries)];
+  for (const entry of entries) {
+    const at = joined(path, entry.name);
+    if (isIgnored(rules, at, entry.type === "directory")) continue;
+    if (entry.type === "file" && disk.isClosed?.(at, "read") !== true) yield { path: at, entry };
+    if (entry.type === "directory") yield* filesBelow(disk, at, entry, rules);
+  }
+}
+
+/** Rules of the folders above a search's start. */
+function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
+  if (path === ".") return [];
+  const segments = path.split("/");
+  return segments.flatMap((_, index) => {
+    const folder = joined(...segments.slice(0, index));
+    return ignoreFilesIn(disk, folder, children(disk, existing(disk, folder).entry.id));
+  });
+}
+
+/** Files below a folder that no ignore file leaves out; a file gives itself. */
+function* searched(disk: Disk, { path, entry }: Found): Generator<Found> {
+  if (entry.type === "file") yield { path, entry };
+  else yield* filesBelow(disk, path, entry, rulesAbove(disk, path));
+}
+
+/** A file's text if it is text: whole characters, whatever the script; null for binary content. */
+function textIn(disk: Disk, entry: Entry): string | null {
+  const bytes = contentOf(disk, entry);
+  if (bytes.subarray(0, 8192).includes(0)) return null;
+  return new TextDecoder().decode(bytes);
+}
+
+/** A search as far as it has come. */
+interface Progress {
+  readonly until: number;
+  readonly matches: SearchMatch[];
+  /** Matching lines, in `matches` or not. */
+  total: number;
+  /** Bytes read. */
+  bytes: number;
+  /** Characters in `matches`. */
+  shown: number;
+  /** Work since other work was let in: characters of text, steps of the pattern. */
+  characters: number;
+  steps: number;
+}
+
+/** Counts work; every so often it lets other work in, so that the clock moves. False once the time is up. */
+function work(disk: Disk, progress: Progress, characters: number, steps: number): true | Promise<boolean> {
+  progress.characters += characters;
+  progress.steps += steps;
+  if (progress.characters < stretch.characters && progress.steps < stretch.steps) return true;
+  progress.characters = 0;
+  progress.steps = 0;
+  return new Promise((resolve) => setTimeout(() => resolve(disk.now() < progress.until), 0));
+}
+
+/** Counts a matching line, and builds the match while more are asked for; how much text was looked at for it. */
+function addMatch(
+  progress: Progress,
+  query: ContentSearch,
+  text: string,
+  { path, line, start }: { path: string; line: number; start: number },
+): number {
+  progress.total += 1;
+  if (progress.matches.length >= query.max_results || progress.shown >= maxShown) return 0;
+  const match = { path, line, content: shownLine(text, start) };
+  const { lines, span } = shownContext(text, start, query.context_lines);
+  progress.shown += lines.reduce((sum, shown) => sum + shown.length, match.content.length);
+  progress.matches.push(query.context_lines === 0 ? match : { ...match, context: lines });
+  return span;
+}
+
+/** Adds the lines of a text that match; false once the time is up. */
+async function searchText(
+  disk: Disk,
+  progress: Progress,
+  query: ContentSearch,
+  test: LineTest,
+  { path, text }: { path: string; text: string },
+): Promise<boolean> {
+  for (let start = 0, line = 1; start < text.length; line += 1) {
+    const { end, next } = lineAt(text, start);
+    const looked = Math.min(end - start, test.reach);
+    const span = test.matches(text.slice(start, end))
+      ? addMatch(progress, query, text, { path, line, start })
+      : 0;
+    const going = work(disk, progress, looked + span + roundCost, looked * test.steps);
+    if (going !== true && !(await going)) return false;
+    start = next;
+  }
+  return true;
+}
+
+/** Adds what matches in a file; false once a bound of the search is met. */
+async function searchFile(
+  disk: Disk,
+  progress: Progress,
+  query: ContentSearch,
+  test: LineTest,
+  { path, entry }: Found,
+): Promise<boolean> {
+  progress.bytes += entry.size;
+  if (progress.bytes > maxBytes || !(await work(disk, progress, path.length, 0))) return false;
+  const text = textIn(disk, entry);
+  return text === null || searchText(disk, progress, query, test, { path, text });
+}
+
+/**
+ * Lines that match a pattern, of each line its first 16 KiB at most. `total` counts all that were found before a bound;
+ * `truncated` says that one was met.
+ */
+export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
+  const test = lineTest(query);
+  const start = existing(disk, workspacePath(query.directory));
+  const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
+  const matches: SearchMatch[] = [];
+  const until = disk.now() + maxTime;
+  const progress: Progress = { until, matches, total: 0, bytes: 0, shown: 0, characters: 0, steps: 0 };
+  for (const found of searched(disk, start)) {
+    if (found.entry.size > maxFileBytes || (wanted !== null && !wanted(found.path))) continue;
+    if (!(await searchFile(disk, progress, query, test, found)))
+      return { matches, total: progress.total, truncated: true };
+  }
+  return { matches, total: progress.total, truncated: progress.total > matches.length };
+}
+
+/** A glob without a slash names files at any depth; one with a slash is relative to the folder searched, or of the file. */
+function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
+  const folder = entry.type === "file" ? folderOf(start) : start;
+  const anchored = glob.includes("/");
+  const matches = globMatcher(anchored ? glob.replace(/^\.?\//, "") : `**/${glob}`);
+  return (path) => matches(folder === "." ? path : path.slice(folder.length + 1));
+}
+
+/** Paths of files that match a glob, newest first. */
+export async function searchFiles(
+  disk: Disk,
+  { pattern, directory, max_results }: FileSearch,
+): Promise<readonly string[]> {
+  const start = existing(disk, workspacePath(directory));
+  const wanted = fileTest(pattern, start);
+  const found = [...searched(disk, start)].filter(({ path }) => wanted(path));
+  const newest = found.sort((a, b) => b.entry.mtime - a.entry.mtime || (a.path < b.path ? -1 : 1));
+  return newest.slice(0, max_results).map(({ path }) => path);
+}

@@ -1,0 +1,217 @@
+import type { BufferEncoding, FileContent, FsStat, IFileSystem } from "just-bash/browser";
+import { SandboxError } from "../../contract.ts";
+import { workspacePath, workspaceRoot } from "../../paths.ts";
+import { hexOf } from "../../sha256.ts";
+import { fail, posixName } from "../errors.ts";
+import type { Disk, Entry } from "../files/files.ts";
+import { atomically, children, contentOf, extendFile } from "../files/files.ts";
+import { existing, existingFile, locate } from "../files/locate.ts";
+import type { Found, Writer } from "../files/tree.ts";
+import { checkWritable, makeFolder, makeLink, removeTree, touchEntry, writeFile } from "../files/tree.ts";
+import { meter } from "../meter.ts";
+import { copyInto, moveOver } from "./copy.ts";
+
+type Encoding = BufferEncoding | { readonly encoding?: BufferEncoding | null } | undefined;
+
+const encodingOf = (options: Encoding): BufferEncoding =>
+  (typeof options === "string" ? options : options?.encoding) ?? "utf8";
+
+const fromLatin1 = (text: string): Uint8Array =>
+  Uint8Array.from(text, (character) => character.charCodeAt(0));
+
+/** The bytes that a command means by `content`. */
+export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
+  if (typeof content !== "string") return content;
+  const encoding = encodingOf(options);
+  if (encoding === "base64") return fromLatin1(atob(content));
+  if (encoding === "hex") {
+    return Uint8Array.from(content.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+  }
+  return encoding === "utf8" || encoding === "utf-8"
+    ? new TextEncoder().encode(content)
+    : fromLatin1(content);
+}
+
+/** One character for each byte; in pieces, since a call takes only so many arguments. */
+function latin1From(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192)
+    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return text;
+}
+
+function textFrom(bytes: Uint8Array, options: Encoding): string {
+  const encoding = encodingOf(options);
+  if (encoding === "utf8" || encoding === "utf-8")
+    return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
+  const latin1 = latin1From(bytes);
+  if (encoding === "base64") return btoa(latin1);
+  return encoding === "hex" ? hexOf(bytes) : latin1;
+}
+
+const statOf = (entry: Entry): FsStat => ({
+  isFile: entry.type === "file",
+  isDirectory: entry.type === "directory",
+  isSymbolicLink: entry.type === "symlink",
+  mode: entry.mode,
+  size: entry.type === "symlink" ? (entry.target ?? "").length : entry.size,
+  mtime: new Date(entry.mtime),
+  dev: 1,
+  ino: entry.id,
+  identity: `workspace:${entry.id}`,
+});
+
+/** Operations between two turns of the event loop, so that timers and requests get their turn beside a busy command. */
+const operationsPerTurn = 100;
+
+/** Counts operations; every so often it waits for one turn of the event loop. */
+export function createTurns(): () => Promise<void> {
+  let operations = 0;
+  return async () => {
+    operations += 1;
+    if (operations % operationsPerTurn === 0) await meter.giveWay();
+  };
+}
+
+/** A path below the mount as the workspace has it. */
+const within = (path: string): string => workspacePath(`${workspaceRoot}/${path}`);
+
+type Operator = <Result>(path: string, name: string, operation: (path: string) => Result) => Promise<Result>;
+
+/** Wraps each operation: refusals become the errors that commands know, and the event loop gets its turns. */
+const operator =
+  (disk: Disk, turn: () => Promise<void>): Operator =>
+  async (path, name, operation) => {
+    await turn();
+    try {
+      return atomically(disk, () => operation(within(path)));
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error;
+      throw new Error(`${posixName(error)}, ${name} '${workspaceRoot}${path}'`, { cause: error });
+    }
+  };
+
+function names(disk: Disk, path: string): Entry[] {
+  const { entry } = existing(disk, path);
+  return entry.type === "directory" ? children(disk, entry.id) : fail("conflict", `${path} is not a folder`);
+}
+
+/** A bit that `[ -w ]` and `ls` can show: files that this command may not change look read-only. */
+function shown(writer: Writer, { path, entry }: Found): FsStat {
+  try {
+    if (entry.type === "file") checkWritable(writer, path);
+    return statOf(entry);
+  } catch {
+    return { ...statOf(entry), mode: entry.mode & 0o555 };
+  }
+}
+
+function readers(disk: Disk, writer: Writer, run: Operator) {
+  return {
+    readFile: (path: string, options?: Encoding) =>
+      run(path, "open", (file) => textFrom(contentOf(disk, existingFile(disk, file).entry), options)),
+    readFileBuffer: (path: string) =>
+      run<Uint8Array>(path, "open", (file) => contentOf(disk, existingFile(disk, file).entry)),
+    exists: (path: string) =>
+      run(path, "access", (file) => locate(disk, file).entry !== null).catch(() => false),
+    stat: (path: string) => run(path, "stat", (file) => shown(writer, existing(disk, file))),
+    lstat: (path: string) => run(path, "lstat", (file) => shown(writer, existing(disk, file, false))),
+    readdir: (path: string) =>
+      run(path, "scandir", (folder) => names(disk, folder).map((entry) => entry.name)),
+    readdirWithFileTypes: (path: string) =>
+      run(path, "scandir", (folder) =>
+        names(disk, folder).map((entry) => ({ name: entry.name, ...statOf(entry) })),
+      ),
+    readlink: (path: string) =>
+      run(path, "readlink", (file) => {
+        const { entry } = existing(disk, file, false);
+        return entry.target ?? fail("invalid_request", `${file} is not a link`);
+      }),
+    realpath: (path: string) =>
+      run(path, "realpath", (file) => {
+        const physical = existing(disk, file).path;
+        return physical === "." ? "/" : `/${physical}`;
+      }),
+  };
+}
+
+function append(disk: Disk, writer: Writer, path: string, bytes: Uint8Array): void {
+  const place = locate(disk, path);
+  checkWritable(writer, place.path);
+  if (place.entry?.type === "file") extendFile(disk, place.path, place.entry, bytes, writer.name);
+  else writeFile(disk, writer, path, bytes);
+}
+
+function removeAt(
+  disk: Disk,
+  writer: Writer,
+  path: string,
+  options: { recursive?: boolean; force?: boolean },
+): void {
+  const place = locate(disk, path, false);
+  if (place.entry === null) {
+    if (options.force !== true) fail("workspace_read_not_found", path);
+    return;
+  }
+  const filled = place.entry.type === "directory" && children(disk, place.entry.id).length > 0;
+  if (filled && options.recursive !== true) fail("conflict", "ENOTEMPTY: directory not empty");
+  removeTree(disk, writer, place.path, place.entry);
+}
+
+function writers(disk: Disk, writer: Writer, run: Operator) {
+  const linked = (existingPath: string, newPath: string): void => {
+    if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
+    writeFile(disk, writer, newPath, contentOf(disk, existingFile(disk, existingPath).entry));
+  };
+  return {
+    writeFile: (path: string, content: FileContent, options?: Encoding) =>
+      run(path, "open", (file) => writeFile(disk, writer, file, bytesOf(content, options))),
+    appendFile: (path: string, content: FileContent, options?: Encoding) =>
+      run(path, "open", (file) => append(disk, writer, file, bytesOf(content, options))),
+    mkdir: (path: string, options: { recursive?: boolean } = {}) =>
+      run(path, "mkdir", (folder) => {
+        const place = locate(disk, folder);
+        if (options.recursive !== true && place.entry !== null) fail("exists", folder);
+        if (options.recursive !== true && place.missing.length > 1) fail("workspace_read_not_found", folder);
+        makeFolder(disk, writer, folder);
+      }),
+    rm: (path: string, options: { recursive?: boolean; force?: boolean } = {}) =>
+      run(path, "rm", (file) => removeAt(disk, writer, file, options)),
+    cp: (source: string, destination: string, options: { recursive?: boolean } = {}) =>
+      run(source, "cp", (from) => {
+        const { recursive = false } = options;
+        copyInto(disk, writer, { source: from, destination: within(destination), recursive });
+      }),
+    mv: (source: string, destination: string) =>
+      run(source, "mv", (from) => moveOver(disk, writer, from, within(destination))),
+    chmod: (path: string, mode: number) =>
+      run(path, "chmod", (file) => touchEntry(disk, writer, file, { mode })),
+    utimes: (path: string, _accessed: Date, modified: Date) =>
+      run(path, "utimes", (file) => touchEntry(disk, writer, file, { mtime: modified.getTime() })),
+    symlink: (target: string, path: string) =>
+      run(path, "symlink", (link) => makeLink(disk, writer, link, target)),
+    link: (existingPath: string, newPath: string) =>
+      run(newPath, "link", (path) => linked(within(existingPath), path)),
+  };
+}
+
+/** An absolute path without `.`, `..` and doubled slashes. */
+function absolute(path: string): string {
+  const kept: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "..") kept.pop();
+    else if (segment !== "" && segment !== ".") kept.push(segment);
+  }
+  return `/${kept.join("/")}`;
+}
+
+/** The workspace as commands see it under `/workspace`. Hard links are copies, so that no name reaches into another's bounds. */
+export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
+  const run = operator(disk, turn);
+  return {
+    ...readers(disk, writer, run),
+    ...writers(disk, writer, run),
+    resolvePath: (base, path) => absolute(path.startsWith("/") ? path : `${base}/${path}`),
+    getAllPaths: () => [],
+  };
+}

@@ -1,0 +1,128 @@
+import type { FileContent } from "#shell";
+import { Bash, InMemoryFs, MountableFs } from "#shell";
+import { workspaceRoot } from "../../paths.ts";
+import type { Disk } from "../files/files.ts";
+import type { Writer } from "../files/tree.ts";
+import { meter, WorkLimit } from "../meter.ts";
+import { bytesOf, createTurns, shellFiles } from "./files.ts";
+import { outputPaths, printAsYouGo } from "./statements.ts";
+
+export type Stream = "stdout" | "stderr";
+
+export interface ShellRun {
+  readonly argv: readonly string[];
+  /** Workspace path of an existing folder. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: string;
+  readonly writer: Writer;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly emit: (stream: Stream, bytes: Uint8Array) => void;
+}
+
+interface ShellOutcome {
+  readonly exitCode: number;
+  /** Set when one of the interpreter's limits ended the command. */
+  readonly limited: boolean;
+}
+
+/** Bytes that files outside the workspace (`/tmp`) may take; they live as long as the command. */
+const scratchBytes = 16 * 1024 * 1024;
+
+/** Everything outside the workspace, with the two files that carry a script's output away. */
+class ScratchFiles extends InMemoryFs {
+  readonly #emit: ShellRun["emit"];
+  readonly #turn: () => Promise<void>;
+
+  constructor(emit: ShellRun["emit"], turn: () => Promise<void>) {
+    super({}, { maxTotalBytes: scratchBytes });
+    this.#emit = emit;
+    this.#turn = turn;
+  }
+
+  override async exists(path: string): Promise<boolean> {
+    await this.#turn();
+    return super.exists(path);
+  }
+
+  #collect(path: string, content: FileContent, options: Parameters<InMemoryFs["appendFile"]>[2]): boolean {
+    const stream = path === outputPaths.stdout ? "stdout" : path === outputPaths.stderr ? "stderr" : null;
+    if (stream === null) return false;
+    const bytes = bytesOf(content, options);
+    if (bytes.length > 0) this.#emit(stream, bytes);
+    return true;
+  }
+
+  override async appendFile(...args: Parameters<InMemoryFs["appendFile"]>): Promise<void> {
+    if (!this.#collect(...args)) await super.appendFile(...args);
+  }
+
+  override async writeFile(...args: Parameters<InMemoryFs["writeFile"]>): Promise<void> {
+    if (!this.#collect(...args)) await super.writeFile(...args);
+  }
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** The script of a command: `sh -c` runs as it is, so that its statements print as they end. */
+function scriptOf(argv: readonly string[]): string {
+  const [program, flag, script, ...rest] = argv;
+  const isShell = program === "sh" || program === "bash";
+  if (isShell && flag === "-c" && script !== undefined && rest.length === 0) return script;
+  return argv.map(quoted).join(" ");
+}
+
+/** Exit code of a command that a limit ended. */
+const limitCode = 126;
+
+const noise = /^bash: execution aborted\n/;
+
+const limitMessage = /^bash: .*(executionLimits|limit exceeded|exceeded)/m;
+
+function emitRest(
+  run: ShellRun,
+  result: { stdout: string; stderr: string; stdoutKind?: "text" | "bytes" },
+): void {
+  const stderr = run.signal.aborted ? result.stderr.replace(noise, "") : result.stderr;
+  const stdout = bytesOf(result.stdout, result.stdoutKind === "bytes" ? "latin1" : "utf8");
+  if (stdout.length > 0) run.emit("stdout", stdout);
+  if (stderr !== "") run.emit("stderr", new TextEncoder().encode(stderr));
+}
+
+/** Runs one command over the workspace; ends early when its signal is aborted. It never rejects. */
+export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome> {
+  await meter.giveWay();
+  const turn = createTurns();
+  const scratch = new ScratchFiles(run.emit, turn);
+  await scratch.mkdir("/tmp");
+  const mounts = [{ mountPoint: workspaceRoot, filesystem: shellFiles(disk, run.writer, turn) }];
+  const cwd = run.cwd === "." ? workspaceRoot : `${workspaceRoot}/${run.cwd}`;
+  const bash = new Bash({
+    fs: new MountableFs({ base: scratch, mounts }),
+    cwd,
+    env: { PATH: "/usr/bin:/bin", HOME: workspaceRoot, LANG: "C.UTF-8", TZ: "UTC", ...run.env },
+    executionLimitProfile: "hardened",
+    executionLimits: {
+      maxExecutionTimeMs: run.timeoutMs + 60_000,
+      maxCommandCount: 100_000,
+      maxLoopIterations: 100_000,
+      maxWorkUnits: 1_000_000,
+    },
+  });
+  bash.registerTransformPlugin(printAsYouGo());
+  const options = { rawScript: true, stdin: run.stdin, signal: run.signal };
+  try {
+    const result = await bash.exec(scriptOf(run.argv), options);
+    emitRest(run, result);
+    return {
+      exitCode: result.exitCode,
+      limited: result.exitCode === limitCode && limitMessage.test(result.stderr),
+    };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "failed";
+    run.emit("stderr", new TextEncoder().encode(`bash: ${message}\n`));
+    const limited = error instanceof WorkLimit;
+    return { exitCode: limited ? limitCode : 1, limited };
+  }
+}

@@ -1,0 +1,111 @@
+import type { Bash } from "just-bash/browser";
+
+type Script = ReturnType<Bash["transform"]>["ast"];
+
+type Statement = Script["statements"][number];
+
+type Command = Statement["pipelines"][number]["commands"][number];
+
+type SimpleCommand = Extract<Command, { type: "SimpleCommand" }>;
+
+type Redirection = SimpleCommand["redirections"][number];
+
+type ScriptTransform = Parameters<Bash["registerTransformPlugin"]>[0];
+
+/** The files that collect what a script prints while it runs. */
+export const outputPaths = { stdout: "/dev/out", stderr: "/dev/err" } as const;
+
+const into = (fd: number, path: string): Redirection => ({
+  type: "Redirection",
+  fd,
+  operator: ">>",
+  target: { type: "Word", parts: [{ type: "Literal", value: path }] },
+});
+
+const outputs: readonly Redirection[] = [into(1, outputPaths.stdout), into(2, outputPaths.stderr)];
+
+const nameOfCommand = (command: SimpleCommand): string | null => {
+  const [part] = command.name?.parts ?? [];
+  return part?.type === "Literal" ? part.value : null;
+};
+
+/** Redirections in front, so that the command's own, which come later, win. */
+const collected = <C extends Exclude<Command, { type: "FunctionDef" }>>(command: C): C => ({
+  ...command,
+  redirections: [...outputs, ...command.redirections],
+});
+
+type Compound = Exclude<Command, { type: "FunctionDef" | "SimpleCommand" }>;
+
+function ofCompound(command: Compound): Command {
+  switch (command.type) {
+    case "If":
+      return {
+        ...command,
+        clauses: command.clauses.map((clause) => ({
+          condition: ofStatements(clause.condition),
+          body: ofStatements(clause.body),
+        })),
+        elseBody: command.elseBody && ofStatements(command.elseBody),
+      };
+    case "While":
+    case "Until":
+      return { ...command, condition: ofStatements(command.condition), body: ofStatements(command.body) };
+    case "For":
+    case "CStyleFor":
+    case "Subshell":
+    case "Group":
+      return { ...command, body: ofStatements(command.body) };
+    case "Case":
+      return {
+        ...command,
+        items: command.items.map((item) => ({ ...item, body: ofStatements(item.body) })),
+      };
+    case "ArithmeticCommand":
+    case "ConditionalCommand":
+      return command;
+  }
+}
+
+function ofCommand(command: Command): Command {
+  if (command.type === "FunctionDef") return command;
+  if (command.type === "SimpleCommand") return command.name === null ? command : collected(command);
+  return command.redirections.length > 0 ? collected(command) : ofCompound(command);
+}
+
+/** Only the last command of a pipeline prints; bodies of functions and substitutions stay as they are. */
+const ofStatements = (statements: readonly Statement[]): Statement[] =>
+  statements.map((statement) => ({
+    ...statement,
+    pipelines: statement.pipelines.map((pipeline) => ({
+      ...pipeline,
+      commands: pipeline.commands.map((command, index) =>
+        index === pipeline.commands.length - 1 ? ofCommand(command) : command,
+      ),
+    })),
+  }));
+
+const changesOutput = (value: unknown): boolean => {
+  if (typeof value !== "object" || value === null) return false;
+  if (!("type" in value) || value.type !== "SimpleCommand") return Object.values(value).some(changesOutput);
+  const command = value as SimpleCommand;
+  return nameOfCommand(command) === "exec" && command.redirections.length > 0;
+};
+
+/**
+ * Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec` is left
+ * alone. A script that another one runs is left alone, too: its output belongs to whoever runs it, who may capture it.
+ */
+export const printAsYouGo = (): ScriptTransform => {
+  let isFirst = true;
+  return {
+    name: "print-as-you-go",
+    transform: ({ ast }) => {
+      const isOuter = isFirst;
+      isFirst = false;
+      return {
+        ast: !isOuter || changesOutput(ast) ? ast : { ...ast, statements: ofStatements(ast.statements) },
+      };
+    },
+  };
+};

@@ -1,0 +1,55 @@
+import type * as z from "zod";
+import { meantBranch } from "../schema.ts";
+import type { Problem } from "./problems.ts";
+
+/** What a schema found in a request, field by field (AP-2, AP-10). */
+
+type FieldProblem = NonNullable<Problem["errors"]>[number];
+
+type Issue = z.core.$ZodIssue;
+
+const pointerOf = (path: readonly PropertyKey[]): string =>
+  path.map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+
+/** What the branches of a union take, unless the union says it itself. */
+const takenBy = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string => {
+  const taken = message === "Invalid input" ? errors.flat().map((issue) => issue.message) : [];
+  return [...new Set(taken)].join("; or ") || message;
+};
+
+/** The problems of an issue: of a union, those of the branch that was meant. */
+const problemsOf = (issue: Issue, base: readonly PropertyKey[]): readonly FieldProblem[] => {
+  const path = [...base, ...issue.path];
+  const pointer = pointerOf(path);
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => ({
+      pointer: pointerOf([...path, key]),
+      code: "unknown_field",
+      message: `${key} is not a field here`,
+    }));
+  if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: issue.message }];
+  const meant = meantBranch(issue);
+  return meant === undefined
+    ? [{ pointer, code: issue.code, message: takenBy(issue) }]
+    : meant.flatMap((inner) => problemsOf(inner, path));
+};
+
+/** Each field that does not fit, by its pointer; of many the first. */
+export const fieldProblems = ({ issues }: z.ZodError): readonly FieldProblem[] =>
+  issues.slice(0, 20).flatMap((issue) => problemsOf(issue, []));
+
+const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** The name that a schema of any names would leave out without a word (RE-T15), wherever it stands; null if nowhere. */
+export const unspeakableField = (params: unknown): FieldProblem | null => {
+  const open: { readonly value: unknown; readonly path: string }[] = [{ value: params, path: "" }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (!isContainer(next.value)) continue;
+    const { value, path } = next;
+    if (Object.hasOwn(value, "__proto__"))
+      return { pointer: `${path}/__proto__`, code: "reserved_key", message: "no field may have this name" };
+    for (const [key, each] of Object.entries(value))
+      if (isContainer(each)) open.push({ value: each, path: `${path}${pointerOf([key])}` });
+  }
+  return null;
+};

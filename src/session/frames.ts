@@ -1,0 +1,105 @@
+import * as z from "zod";
+
+/** Frames of the session's WebSocket (AP-22). A message is one frame or an array of them. */
+
+const names = z.array(z.string().max(64)).max(64);
+
+const deltas = z.enum(["all", "text", "none"]);
+
+const commandId = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters");
+
+const body = z.record(z.string(), z.unknown());
+
+export const clientFrame = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("auth"), token: z.string().max(4_096) }),
+  z.strictObject({
+    type: z.literal("hello"),
+    after: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER - 1)
+      .optional(),
+    deltas: deltas.default("all"),
+    types: names.optional(),
+    threads: names.optional(),
+  }),
+  z.strictObject({ type: z.literal("send"), id: commandId, input: body }),
+  z.strictObject({ type: z.literal("withdraw"), id: commandId, input: z.string() }),
+  z.strictObject({ type: z.literal("answer"), id: commandId, ask: z.string(), answer: body }),
+  z.strictObject({ type: z.literal("cancel"), id: commandId, cancel: body.default({}) }),
+  z.strictObject({ type: z.literal("ack"), frames: z.int().min(0) }),
+  z.strictObject({
+    type: z.literal("set"),
+    deltas: deltas.optional(),
+    types: names.nullable().optional(),
+    threads: names.nullable().optional(),
+  }),
+  z.strictObject({ type: z.literal("ping") }),
+]);
+
+export type ClientFrame = z.output<typeof clientFrame>;
+
+/** Why a socket is closed (AP-25). */
+export const closeCodes = {
+  overload: 1013,
+  bad_frame: 4400,
+  unauthenticated: 4401,
+  forbidden: 4403,
+  not_found: 4404,
+  timeout: 4408,
+  deleted: 4410,
+  slow: 4413,
+  version: 4426,
+  rate: 4429,
+} as const;
+
+export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
+
+export const streamLimits = {
+  /** Bytes of a frame that comes in. */
+  frame: 262_144,
+  /** Frames per second, and at once; acknowledgements and pings are not counted. */
+  rate: 30,
+  burst: 60,
+  sockets: 32,
+  /** Bytes sent and not acknowledged: above, deltas are shed and events come from the log. */
+  unacked: 1_048_576,
+  /** Milliseconds without an acknowledgement before a lagging reader is closed. */
+  patience: 30_000,
+  /** Events that a reader who is behind gets at a time. */
+  page: 200,
+  /** Milliseconds for the first `auth` where it is needed, and for `hello`. */
+  authentication: 5_000,
+  hello: 10_000,
+  heartbeat: 15_000,
+} as const;
+
+/** What a socket wants to see. */
+export interface Filter {
+  readonly deltas: "all" | "text" | "none";
+  readonly types: readonly string[] | null;
+  readonly threads: readonly string[] | null;
+}
+
+/** Serialised frames of one WebSocket message; undefined if there is nothing to send. */
+export const messageOf = (frames: readonly string[]): string | undefined =>
+  frames.length === 0 ? undefined : frames.length === 1 ? frames[0] : `[${frames.join(",")}]`;
+
+/** The frame of a stored event line. */
+export const eventFrame = (line: string): string => `{"type":"event","event":${line}}`;
+
+/** The frames of some event lines as one message, joined at once: every event of every session passes here. */
+export const eventsMessage = (lines: readonly string[]): string =>
+  lines.length === 1
+    ? eventFrame(lines[0] ?? "")
+    : `[{"type":"event","event":${lines.join('},{"type":"event","event":')}}]`;
+
+const typeOf =
+  /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
+
+/** Whether a line passes a socket's filter; cursors stay valid, since the line keeps its `seq`. */
+export const passes = (line: string, { types, threads }: Filter): boolean => {
+  if (types === null && threads === null) return true;
+  const [, type = "", thread = ""] = typeOf.exec(line) ?? [];
+  return (types === null || types.includes(type)) && (threads === null || threads.includes(thread));
+};

@@ -1,0 +1,129 @@
+import type { RunLogger } from "../agent/definition/agent.ts";
+import type { SessionEvent } from "../agent/state/events.ts";
+import type { Session } from "../agent/state/session.ts";
+import { textOf } from "../chat/text.ts";
+import type { LogLevel } from "../tools/log-line.ts";
+import { isLogged } from "../tools/log-line.ts";
+
+/** A line of a run's log, and its level. */
+export interface RunLine {
+  readonly level: RunLogger["level"];
+  readonly msg: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const startLine = (events: readonly SessionEvent[], { run, thread }: SessionEvent, content: boolean) => ({
+  msg: "run_start",
+  fields: {
+    run,
+    thread,
+    ...(content
+      ? {
+          text: events
+            .flatMap((event) =>
+              event.type === "message_added" && event.run === run && event.data.message.role === "user"
+                ? [textOf(event.data.message.parts)]
+                : [],
+            )
+            .join("\n"),
+        }
+      : {}),
+  },
+});
+
+const endLine = ({ run, thread, data }: Extract<SessionEvent, { type: "run_end" }>, content: boolean) => {
+  const { turns, duration_ms, cost_usd, text } = data.result;
+  const { state, reason, error } = data;
+  return {
+    msg: "run_end",
+    fields: {
+      run,
+      thread,
+      state,
+      reason,
+      turns,
+      duration_ms,
+      cost_usd,
+      ...(content ? { error: error?.detail ?? null, text } : {}),
+    },
+  };
+};
+
+/**
+ * What the loggers of a thread's agent say of a commit: the outer one begins first and ends last. The text of an error
+ * may quote an answer, so it stands only where texts are logged (MO-41).
+ */
+export const runLines = (
+  events: readonly SessionEvent[],
+  loggersOf: (thread: string) => readonly RunLogger[],
+): readonly RunLine[] =>
+  events.flatMap((event): readonly RunLine[] => {
+    if (event.type !== "run_start" && event.type !== "run_end" && event.type !== "error") return [];
+    const loggers = loggersOf(event.thread);
+    const ordered = event.type === "run_start" ? loggers : loggers.toReversed();
+    return ordered.map(({ level, content }): RunLine => {
+      if (event.type === "run_start") return { level, ...startLine(events, event, content) };
+      if (event.type === "run_end") return { level, ...endLine(event, content) };
+      const { code, message } = event.data;
+      return {
+        level: "error",
+        msg: "run_error",
+        fields: { run: event.run, thread: event.thread, code, ...(content ? { message } : {}) },
+      };
+    });
+  });
+
+/** The log of finished steps (RE-12): a model attempt, a tool call, an effect that acted. Nothing that anybody wrote. */
+
+interface Ended {
+  readonly level: LogLevel;
+  readonly code: string;
+  readonly step?: string | undefined;
+  readonly duration_ms?: number;
+}
+
+const attemptOf = ({ run, turn, attempt }: SessionEvent): string => `${run}.${turn}.${attempt}`;
+
+/** Since when a thread's attempt is under way. */
+const startedAt = (before: Session, thread: string, now: number): number => {
+  const phase = before.threads[thread]?.run?.phase;
+  return phase?.at === "thinking" ? phase.startedAt : now;
+};
+
+/** The step that an event ends; an attempt that failed passes, an error that nobody repeats needs somebody. */
+const endedBy = (event: SessionEvent, before: Session, now: number): Ended | null => {
+  const { type, data } = event;
+  if (type === "llm_finish")
+    return {
+      level: "debug",
+      step: attemptOf(event),
+      code: data.finish_reason,
+      duration_ms: data.duration_ms,
+    };
+  if (type === "tool_call_end")
+    return { level: "debug", step: event.call, code: data.outcome, duration_ms: data.duration_ms };
+  if (type === "effect_applied")
+    return { level: "debug", step: data.kind, code: data.stopped ? "stopped" : "applied" };
+  if (type === "attempt_aborted") {
+    const level = data.code === "cancelled" ? "debug" : "warn";
+    const duration_ms = now - startedAt(before, event.thread, now);
+    return { level, step: attemptOf(event), code: data.code, duration_ms };
+  }
+  return type === "error" ? { level: data.retryable ? "warn" : "error", code: data.code } : null;
+};
+
+/** Lines of at least a level about the steps that a commit ended; `before` is the state that it found. */
+export const stepLines = (
+  events: readonly SessionEvent[],
+  before: Session,
+  now: number,
+  least: LogLevel,
+): readonly RunLine[] =>
+  events.flatMap((event): readonly RunLine[] => {
+    const ended = endedBy(event, before, now);
+    if (ended === null || !isLogged(ended.level, least)) return [];
+    const { level, step, code, duration_ms } = ended;
+    const { run, thread, turn, attempt } = event;
+    const fields = { run, thread, turn, step, attempt, code, duration_ms };
+    return [{ level, msg: event.type === "error" ? "error" : "step", fields }];
+  });

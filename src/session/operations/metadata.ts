@@ -1,0 +1,37 @@
+import * as z from "zod";
+import { subjectOf } from "../../agent/memory/recall.ts";
+import type { Session } from "../../agent/state/session.ts";
+import { wellFormed } from "../command.ts";
+import { refuseField } from "../problems.ts";
+
+/** A session's metadata: pairs of texts that its owner gives it. `subject` names the person whose memory its agents have. */
+
+type Metadata = Session["metadata"];
+
+const mostPairs = 16;
+
+const isFull = (pairs: object): boolean => Object.keys(pairs).length > mostPairs;
+
+export const metadataSchema = z
+  .record(wellFormed(64).min(1), wellFormed(512))
+  .refine((pairs) => !isFull(pairs), `at most ${mostPairs} pairs`);
+
+/** The metadata after a change of all of it but `subject`, which is whose session it was when it was created. */
+export const changeMetadata = (before: Metadata, given: Metadata): Metadata => {
+  const subject = subjectOf(before);
+  const wanted = subjectOf(given) ?? subject;
+  if (wanted !== subject)
+    return refuseField(
+      "invalid_request",
+      "/metadata/subject",
+      "it is set when a session is created and stays; leave it out, or create another session for this subject",
+    );
+  const after = subject === null ? given : { ...given, subject };
+  if (isFull(after))
+    return refuseField(
+      "invalid_request",
+      "/metadata",
+      `at most ${mostPairs} pairs, and the subject, which stays, is one of them; leave one out`,
+    );
+  return after;
+};

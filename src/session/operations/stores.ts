@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { taskNumber, taskView } from "../../agent/state/board.ts";
+import type { Command, ReadContext } from "../command.ts";
+import { read, rows } from "../command.ts";
+import { refuse } from "../problems.ts";
+import { paged, pageSchema } from "./lists.ts";
+
+/** Reads of what the threads share; a store that no agent uses is not there (agents spec §11). */
+
+const listed = ({ rules }: ReadContext, toolbox: string): void => {
+  if (!rules.stores.listed.has(toolbox))
+    refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
+};
+
+export const state: Command = read(z.strictObject({}), (context) => {
+  listed(context, "state");
+  return rows(
+    context.archive
+      .entries("state")
+      .map(
+        ({ key, revision, json }) => `{"key":${JSON.stringify(key)},"revision":${revision},"value":${json}}`,
+      ),
+  );
+});
+
+export const tasks: Command = read(pageSchema, (context, query) => {
+  listed(context, "tasks");
+  const { tasks: board } = context.state;
+  const { onDependencyFailure } = context.rules.stores;
+  const live = Object.values(board).map((task) => ({
+    at: taskNumber(task),
+    id: task.id,
+    json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
+  }));
+  return paged(context, { of: "tasks", live, stored: () => [], descending: false }, query);
+});
+
+/** Notes of the session; where they are shared, whose: the router then asks the team for them. */
+export const notes: Command = read(z.strictObject({}), (context) => {
+  listed(context, "notes");
+  const { notes: scope } = context.rules.stores;
+  if (scope !== "session")
+    return { status: 200, value: { agents: scope === "agent" ? [...context.rules.agentNames] : null } };
+  return rows(
+    context.archive
+      .entries("notes")
+      .map(({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`),
+  );
+});

@@ -1,0 +1,163 @@
+import * as z from "zod";
+import { utf8Length } from "../chat/tokens.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
+import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
+import { refuse } from "./problems.ts";
+
+/** What a list takes of its query (AP-7). */
+export const pageQuery = {
+  limit: z.int().min(1).max(200).default(50),
+  cursor: z.string().max(1024).optional(),
+};
+
+/** Keyset pages (AP-7): a cursor names the row it stands at and is bound to the query that made it. */
+
+type Value = string | number | null;
+
+type Row = Readonly<Record<string, Value>>;
+
+interface Position {
+  readonly at: Value;
+  readonly id: string;
+  readonly direction: "next" | "prev";
+}
+
+export interface Page<T> {
+  readonly data: readonly T[];
+  readonly next_cursor: string | null;
+  readonly prev_cursor: string | null;
+}
+
+/** A row with its place in a list; `json` reads what is shown of it. */
+export interface PagedRow {
+  readonly at: number;
+  readonly id: string;
+  readonly json: () => string;
+}
+
+/** Bytes of a page: what does not fit is for the next one, but a longer value is a page of its own. */
+const pageBytes = 4 * 2 ** 20;
+
+/** The first texts, read one by one, that a page takes. */
+export const fitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {
+  const taken: string[] = [];
+  let bytes = 0;
+  for (const text of texts) {
+    bytes += utf8Length(text);
+    if (taken.length > 0 && bytes > most) break;
+    taken.push(text);
+  }
+  return taken;
+};
+
+/** Rows beyond a position, in the direction it was asked for; `limit` of them at most. */
+export interface From {
+  readonly position: Position | null;
+  readonly limit: number;
+}
+
+/** Whether a page is read against the order of its list, and whether places fall on the way. */
+const isFalling = (position: Position | null, descending: boolean): boolean =>
+  (position?.direction === "prev") !== descending;
+
+/** The same as `pageClause` asks of stored rows, of rows at hand; `from.limit` of both together. */
+export const pageRows = (
+  rows: readonly PagedRow[],
+  { position, limit }: From,
+  descending: boolean,
+): readonly PagedRow[] => {
+  const sign = isFalling(position, descending) ? -1 : 1;
+  const compare = (one: PagedRow, { at, id }: Pick<PagedRow, "at" | "id">): number =>
+    sign * (one.at - at || (one.id < id ? -1 : Number(one.id > id)));
+  const beyond =
+    position === null
+      ? rows
+      : rows.filter((row) => compare(row, { at: Number(position.at), id: position.id }) > 0);
+  return beyond.toSorted(compare).slice(0, limit);
+};
+
+/** Digest of the filters and the order a cursor belongs to. */
+export const bindingOf = (query: unknown): string =>
+  sha256Hex(JSON.stringify(["cursor", query])).slice(0, 16);
+
+const write = (position: Position, binding: string): string =>
+  jsonToBase64Url([binding, position.direction, position.at, position.id]);
+
+/** The place a cursor names; 400 `invalid_cursor` for a foreign or damaged one. */
+export function readCursor(cursor: string | undefined, binding: string): Position | null {
+  if (cursor === undefined) return null;
+  const value = jsonFromBase64Url(cursor);
+  const [bound, direction, at, id]: unknown[] = Array.isArray(value) ? value : [];
+  const placed = (typeof at === "number" || typeof at === "string") && typeof id === "string";
+  if (bound !== binding || !placed || (direction !== "next" && direction !== "prev")) {
+    return refuse("invalid_cursor", "The cursor is damaged or belongs to other filters or another order.", {
+      errors: [
+        {
+          pointer: "/cursor",
+          code: "invalid_cursor",
+          message: "Pass a cursor of the same query, or leave it out.",
+        },
+      ],
+    });
+  }
+  return { at, id, direction };
+}
+
+/** How to ask for a page: rows beyond `position`, in reading order or reversed, one more than fits. */
+export function pageClause(
+  position: Position | null,
+  column: string,
+  descending: boolean,
+  limit: number,
+): { where: string; values: readonly Value[]; tail: string } {
+  const down = isFalling(position, descending);
+  const order = down ? "DESC" : "ASC";
+  const tail = `ORDER BY ${column} ${order}, id ${order} LIMIT ${limit + 1}`;
+  if (position === null) return { where: "", values: [], tail };
+  return {
+    where: `AND (${column}, id) ${down ? "<" : ">"} (?, ?)`,
+    values: [position.at, position.id],
+    tail,
+  };
+}
+
+/** A page out of the rows that `pageClause` asked for. */
+export function pageOf<T>(
+  rows: readonly Row[],
+  query: { position: Position | null; column: string; limit: number; binding: string },
+  show: (row: Row) => T,
+): Page<T> {
+  const { position, column, limit, binding } = query;
+  const backwards = position?.direction === "prev";
+  const more = rows.length > limit;
+  const cut = rows.slice(0, limit);
+  const shown = backwards ? cut.reverse() : cut;
+  const place = (row: Row | undefined, direction: Position["direction"]): string | null =>
+    row === undefined ? null : write({ at: row[column] ?? null, id: String(row["id"]), direction }, binding);
+  return {
+    data: shown.map(show),
+    next_cursor: more || backwards ? place(shown.at(-1), "next") : null,
+    prev_cursor: (backwards ? more : position !== null) ? place(shown[0], "prev") : null,
+  };
+}
+
+/** A page of a list that is held whole; `list` names it, so that its cursors fit no other. */
+export function pageOfList<T>(
+  items: readonly T[],
+  list: unknown,
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+): Page<T> {
+  const { limit, cursor } = query;
+  const binding = bindingOf({ list });
+  const position = readCursor(cursor, binding);
+  const at = position === null ? -1 : Number(position.at);
+  const rows = items.map((_, place): Row => ({ place, id: String(place) }));
+  const beyond =
+    position?.direction === "prev" ? rows.slice(0, Math.max(0, at)).reverse() : rows.slice(at + 1);
+  const shown = beyond.slice(0, limit + 1);
+  return pageOf(
+    shown,
+    { position, column: "place", limit, binding },
+    (row) => items[Number(row["place"])] as T,
+  );
+}

@@ -1,0 +1,84 @@
+/** The 128 bits of an IPv6 address as a parsed URL spells it (hex groups, at most one `::`), null if it is none. */
+const parseIpv6 = (text: string): bigint | null => {
+  const [head = "", tail, ...more] = text.split("::");
+  if (more.length > 0) return null;
+  const groups = (part: string): string[] => (part === "" ? [] : part.split(":"));
+  const front = groups(head);
+  const back = tail === undefined ? [] : groups(tail);
+  const gap = 8 - front.length - back.length;
+  if (tail === undefined ? gap !== 0 : gap < 1) return null;
+  const all = [...front, ...Array.from({ length: gap }, () => "0"), ...back];
+  if (!all.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return null;
+  return BigInt(`0x${all.map((group) => group.padStart(4, "0")).join("")}`);
+};
+
+/** The 32 bits of a dotted IPv4 address, null if the text is none. A parsed URL has no other spelling (TB-18). */
+const parseIpv4 = (text: string): bigint | null => {
+  const parts = text.split(".");
+  if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255))
+    return null;
+  return BigInt(parts.reduce((sum, part) => sum * 256 + Number(part), 0));
+};
+
+interface Block {
+  readonly bits: bigint;
+  /** Bits behind the prefix. */
+  readonly rest: bigint;
+}
+
+const block4 = (text: string): Block => {
+  const [address = "", length] = text.split("/");
+  return { bits: parseIpv4(address) ?? 0n, rest: BigInt(32 - Number(length)) };
+};
+
+const block6 = (text: string): Block => {
+  const [address = "", length] = text.split("/");
+  return { bits: parseIpv6(address) ?? 0n, rest: BigInt(128 - Number(length)) };
+};
+
+const within = (address: bigint, { bits, rest }: Block): boolean => address >> rest === bits >> rest;
+
+/** Special-purpose IPv4 blocks of IANA's registry; 168.63.129.16 is a cloud's metadata service. */
+const closed4 = (
+  "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 " +
+  "192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3"
+)
+  .split(" ")
+  .map(block4);
+
+/** Global unicast, and the protocol and documentation blocks inside it. */
+const global6 = block6("2000::/3");
+
+const closed6 = ["2001::/23", "2001:db8::/32", "3fff::/20"].map(block6);
+
+/** Forms of IPv6 that carry an IPv4 address, and how many bits stand behind it. */
+const carriers = [
+  { name: "compatible", block: block6("::/96"), behind: 0n },
+  { name: "mapped", block: block6("::ffff:0:0/96"), behind: 0n },
+  { name: "siit", block: block6("::ffff:0:0:0/96"), behind: 0n },
+  { name: "nat64", block: block6("64:ff9b::/96"), behind: 0n },
+  { name: "6to4", block: block6("2002::/16"), behind: 80n },
+] as const;
+
+/** ISATAP: interface id 0000:5efe or 0200:5efe before the IPv4 address, under any prefix. */
+const isIsatap = (address: bigint): boolean => ((address >> 32n) & 0xfdffffffn) === 0x5efen;
+
+const isPublic4 = (address: bigint): boolean => !closed4.some((block) => within(address, block));
+
+const isPublic6 = (address: bigint): boolean => {
+  if (isIsatap(address) && !isPublic4(address & 0xffffffffn)) return false;
+  const carrier = carriers.find(({ block }) => within(address, block));
+  if (carrier !== undefined) return isPublic4((address >> carrier.behind) & 0xffffffffn);
+  return within(address, global6) && !closed6.some((block) => within(address, block));
+};
+
+/** Whether a URL's host is an IP address, and if so a public one (TB-18). IPv6 stands in brackets. */
+export const addressKind = (host: string): "name" | "public" | "closed" => {
+  if (host.startsWith("[")) {
+    const address = parseIpv6(host.slice(1, -1));
+    return address !== null && isPublic6(address) ? "public" : "closed";
+  }
+  const address = parseIpv4(host);
+  if (address === null) return "name";
+  return isPublic4(address) ? "public" : "closed";
+};

@@ -1,0 +1,143 @@
+import { capBody } from "./body.ts";
+import type { EgressRules } from "./url.ts";
+import { checkUrl } from "./url.ts";
+
+export type EgressCode = "egress_denied" | "too_many_redirects" | "too_large" | "timeout";
+
+/** Why a request did not leave, or its answer was not read. The message holds no query, header or body. */
+export class EgressError extends Error {
+  readonly code: EgressCode;
+  constructor(code: EgressCode, message: string) {
+    super(`${code}: ${message}`);
+    this.name = "EgressError";
+    this.code = code;
+  }
+}
+
+interface EgressInit {
+  readonly method?: string;
+  /** A `Headers` object is taken over, not copied. */
+  readonly headers?: HeadersInit;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly signal?: AbortSignal;
+  /** `follow`: at most five, each checked; `refuse`: the 3xx answer is given back as it is (MO-19). */
+  readonly redirects: "follow" | "refuse";
+  /** Greatest body after inflation; null for a caller that counts itself. */
+  readonly maxBytes: number | null;
+  /** Milliseconds from connect to the end of the body; absent for a caller with deadlines of its own. */
+  readonly timeout?: number;
+  /** Values of configured secrets in this request: they stay at the first origin. */
+  readonly secrets?: readonly string[];
+  /** True: only hosts of `egress.allow`. */
+  readonly allowList?: boolean;
+  /** Only these origins, at every hop; absent: any that the rules let through. */
+  readonly origins?: readonly string[];
+}
+
+/** The one door for outgoing requests (TB-18). Rejects with `EgressError`, an abort's reason or the network's error. */
+export type Egress = (address: string | URL, init: EgressInit) => Promise<Response>;
+
+export interface EgressOptions extends EgressRules {
+  readonly fetch?: typeof fetch;
+}
+
+const maxRedirects = 5;
+
+const alwaysDropped = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+
+const bodyHeaders = ["content-type", "content-length", "content-encoding", "content-language"];
+
+interface Hop {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: string | Uint8Array<ArrayBuffer> | undefined;
+}
+
+const denied = (reason: string): EgressError => new EgressError("egress_denied", `${reason}.`);
+
+const holdsSecret = (value: unknown, secrets: readonly string[]): boolean =>
+  typeof value === "string" && secrets.some((secret) => secret !== "" && value.includes(secret));
+
+/** What may be carried to another origin: no credentials, and no configured secret in any header. */
+const withoutSecrets = (headers: Headers, secrets: readonly string[]): Headers => {
+  const kept = new Headers(headers);
+  for (const name of alwaysDropped) kept.delete(name);
+  for (const [name, value] of headers) if (holdsSecret(value, secrets)) kept.delete(name);
+  return kept;
+};
+
+/** Whether a redirect turns the request into a GET without body: 303, and 301 or 302 after POST. */
+const becomesGet = (status: number, method: string): boolean =>
+  (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
+
+const withinOrigins = ({ origin, host }: URL, { origins }: EgressInit): void => {
+  if (origins?.includes(origin) === false) throw denied(`${host} is not among the hosts of this tool`);
+};
+
+const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit): Hop => {
+  const target = URL.parse(response.headers.get("location") ?? "", hop.url.href);
+  if (target === null) throw denied("the redirect's address is not a valid URL");
+  if (hop.url.protocol === "https:" && target.protocol === "http:")
+    throw denied("a redirect from https to http was refused");
+  const sameOrigin = target.origin === hop.url.origin;
+  const check = checkUrl(target, rules, { allowList: init.allowList === true, noPrivate: !sameOrigin });
+  if (!check.ok) throw denied(`a redirect was refused: ${check.reason}`);
+  withinOrigins(check.url, init);
+  const secrets = init.secrets ?? [];
+  if (!sameOrigin && holdsSecret(hop.body, secrets))
+    throw denied("a redirect would carry a secret in the body to another origin");
+  const headers = sameOrigin ? new Headers(hop.headers) : withoutSecrets(hop.headers, secrets);
+  if (!becomesGet(response.status, hop.method)) return { ...hop, url: check.url, headers };
+  for (const name of bodyHeaders) headers.delete(name);
+  return { url: check.url, method: "GET", headers, body: undefined };
+};
+
+const isRedirect = (response: Response): boolean =>
+  [301, 302, 303, 307, 308].includes(response.status) && response.headers.has("location");
+
+const signalOf = (init: EgressInit): AbortSignal | undefined => {
+  if (init.timeout === undefined) return init.signal;
+  const deadline = AbortSignal.timeout(init.timeout);
+  return init.signal === undefined ? deadline : AbortSignal.any([init.signal, deadline]);
+};
+
+/** The answer with its body capped, when it has one and a cap was asked for. */
+const capped = (response: Response, maxBytes: number | null): Response => {
+  if (maxBytes === null || response.body === null) return response;
+  const { status, statusText, headers } = response;
+  const tooLarge = () => new EgressError("too_large", `the answer is longer than ${maxBytes} bytes.`);
+  return new Response(capBody(response.body, maxBytes, tooLarge), { status, statusText, headers });
+};
+
+/** Builds the door: `rules` from the team's config and the operator's variables, `fetch` the platform's. */
+export const createEgress = (options: EgressOptions): Egress => {
+  const send = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
+  const request = async (hop: Hop, signal: AbortSignal | undefined): Promise<Response> => {
+    const { method, headers, body } = hop;
+    return send(hop.url.href, {
+      method,
+      headers,
+      redirect: "manual",
+      ...(body !== undefined && { body }),
+      ...(signal !== undefined && { signal }),
+    });
+  };
+  return async (address, init) => {
+    const check = checkUrl(address, options, { allowList: init.allowList === true });
+    if (!check.ok) throw denied(check.reason);
+    withinOrigins(check.url, init);
+    const headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
+    headers.set("x-limpet-hop", "1");
+    const signal = signalOf(init);
+    let hop: Hop = { url: check.url, method: init.method ?? "GET", headers, body: init.body };
+    for (let followed = 0; ; followed++) {
+      const response = await request(hop, signal);
+      if (init.redirects === "refuse" || !isRedirect(response)) return capped(response, init.maxBytes);
+      await response.body?.cancel();
+      if (followed === maxRedirects)
+        throw new EgressError("too_many_redirects", `more than ${maxRedirects} redirects.`);
+      hop = nextHop(hop, response, options, init);
+    }
+  };
+};

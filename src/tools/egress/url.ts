@@ -1,0 +1,92 @@
+import { addressKind } from "./address.ts";
+
+/** What may be reached (TB-18). Hosts in `allow` and `deny` are exact, or `*.example.org` for every subdomain. */
+export interface EgressRules {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly ports: readonly number[];
+  readonly allow_http: boolean;
+  /** Exact `host:port` of the operator's variable LIMPET_PRIVATE_EGRESS; exempt from scheme, port and address rules. */
+  readonly privateAllow: readonly string[];
+  /** Hosts of this deployment: never called. */
+  readonly ownHosts?: { readonly has: (host: string) => boolean };
+}
+
+type UrlCheck = { readonly ok: true; readonly url: URL } | { readonly ok: false; readonly reason: string };
+
+const closedNames = new Set(["localhost", "local", "internal", "home.arpa"]);
+
+const closedSuffixes = [...closedNames].map((name) => `.${name}`);
+
+const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/** Whether a host matches a list of exact names and `*.` patterns. */
+const matchesHost = (patterns: readonly string[], host: string): boolean =>
+  patterns.some((pattern) => {
+    const wanted = pattern.toLowerCase().replace(/\.$/, "");
+    return wanted.startsWith("*.") ? host.endsWith(wanted.slice(1)) : host === wanted;
+  });
+
+const refuse = (reason: string): UrlCheck => ({ ok: false, reason });
+
+const checkHost = (host: string): string | null => {
+  const kind = addressKind(host);
+  if (kind === "closed") return `${host} is not a public address`;
+  if (kind === "public") return null;
+  const labels = host.split(".");
+  if (host.length > 253 || !labels.every((part) => label.test(part))) return "the host is not a valid name";
+  if (labels.length < 2 || closedNames.has(host) || closedSuffixes.some((suffix) => host.endsWith(suffix)))
+    return `${host} is not a public host`;
+  return null;
+};
+
+const defaultPort = (protocol: string): string => (protocol === "https:" ? "443" : "80");
+
+/** What is wrong with the form of a URL, whoever may be called. */
+const checkForm = (url: URL): string | null => {
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    return `the scheme ${url.protocol.slice(0, 20)} is not https`;
+  return url.username === "" && url.password === "" ? null : "the URL holds a user name or password";
+};
+
+const checkPublic = (url: URL, host: string, port: string, rules: EgressRules): string | null => {
+  const problem = checkHost(host);
+  if (problem !== null)
+    return `${problem}; only the operator can permit it (LIMPET_PRIVATE_EGRESS, exact host:port)`;
+  if (url.protocol === "http:" && !rules.allow_http)
+    return "plain http is off (egress.allow_http: true permits it)";
+  if (!rules.ports.includes(Number(port))) return `port ${port} is not in egress.ports`;
+  if (rules.ownHosts?.has(host) === true) return `${host} is this deployment itself`;
+  return null;
+};
+
+interface CheckOptions {
+  /** Only hosts of `egress.allow`. */
+  readonly allowList?: boolean;
+  /** Leaves the operator's private targets out. */
+  readonly noPrivate?: boolean;
+}
+
+const checkLists = (host: string, rules: EgressRules, options: CheckOptions): string | null => {
+  if (matchesHost(rules.deny, host)) return `${host} is in egress.deny`;
+  const outside = options.allowList === true && !matchesHost(rules.allow, host);
+  return outside ? `${host} is not in egress.allow` : null;
+};
+
+/**
+ * Checks one address before a request leaves (TB-18) and gives the URL to call: host lower-cased, IDNA, without
+ * trailing dot. `reason` names what is wrong and never quotes the query or userinfo.
+ */
+export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {
+  const url = URL.parse(String(address));
+  if (url === null) return refuse("the address is not a valid URL");
+  const host = url.hostname.replace(/\.$/, "");
+  if (host !== url.hostname) url.hostname = host;
+  const port = url.port === "" ? defaultPort(url.protocol) : url.port;
+  const isPrivate = options.noPrivate !== true && rules.privateAllow.includes(`${host}:${port}`);
+  const problem =
+    checkForm(url) ??
+    (isPrivate ? null : checkPublic(url, host, port, rules)) ??
+    checkLists(host, rules, options);
+  return problem === null ? { ok: true, url } : refuse(problem);
+};

@@ -1,0 +1,42 @@
+import type { Fields } from "../../chat/json.ts";
+import { isFields } from "../../chat/json.ts";
+import type { Json } from "../../chat/message.ts";
+import { isList } from "./json-schema.ts";
+
+const strictKeys = new Set(
+  "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs default pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
+    " ",
+  ),
+);
+
+/** The schemas directly inside a schema, where strict mode allows them. */
+const innerSchemas = ({
+  items,
+  anyOf,
+  properties,
+  $defs,
+}: Readonly<Record<string, Json | undefined>>): Json[] => [
+  ...(items === undefined ? [] : [items]),
+  ...(isList(anyOf) ? anyOf : []),
+  ...(isFields(properties) ? Object.values(properties) : []),
+  ...(isFields($defs) ? Object.values($defs) : []),
+];
+
+/** An object is closed, and requires every property that it has. */
+const isClosed = (schema: Fields): boolean => {
+  const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
+  if (type !== "object" && properties === undefined) return true;
+  const names = isFields(properties) ? Object.keys(properties) : [];
+  const wanted = isList(required) ? required : [];
+  return additionalProperties === false && names.every((name) => wanted.includes(name));
+};
+
+const fits = (schema: Json): boolean =>
+  isFields(schema) &&
+  Object.keys(schema).every((key) => strictKeys.has(key)) &&
+  isClosed(schema) &&
+  innerSchemas(schema).every(fits);
+
+/** Whether strict modes take the schema of an answer (MO-14): objects closed, every property required, known keywords only. */
+export const fitsStrict = (schema: Json): boolean =>
+  isFields(schema) && schema["type"] === "object" && fits(schema);

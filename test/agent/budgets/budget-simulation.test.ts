@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { budgetStageOf, playSchedule } from "../../session/schedule.ts";
+
+const stages = 20;
+
+test("RE-8 EF-38 RE-4: 500 random schedules on budgets keep every invariant, and their books add up", async () => {
+  const seen = new Map<string, number>();
+  for (let stage = 0; stage < stages; stage++) {
+    const set = await budgetStageOf(stage);
+    for (let round = 0; round < 500 / stages; round++) {
+      const bench = await playSchedule(set, stage * 1_000 + round, 10);
+      for (const type of bench.types()) seen.set(type, (seen.get(type) ?? 0) + 1);
+      const ledger = bench
+        .rows("usage")
+        .map(({ json }) => JSON.parse(String(json)) as { usage: { total: number }; cost: number | null });
+      const { spent, tenant } = bench.state().funds;
+      expect(spent.tokens).toBe(ledger.reduce((sum, { usage }) => sum + usage.total, 0));
+      expect(spent.cost).toBe(ledger.reduce((sum, { cost }) => sum + (cost ?? 0), 0));
+      expect(tenant.lease?.closed ?? true, "at rest no lease is held").toBe(true);
+    }
+  }
+  // A schedule that never comes to a budget proves nothing.
+  for (const type of ["budget_warning", "budget_reached", "ask_user", "ask_resolved", "ask_expired"])
+    expect(seen.get(type) ?? 0, `${type} happened`).toBeGreaterThan(10);
+});

@@ -1,0 +1,164 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { PowerCut } from "../../support/bench.ts";
+import type { Crew } from "../../support/crew.ts";
+import { crew, delegate, eventsAs, replies, said, spawn, task, toRest } from "../../support/crew.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+
+/** Random teams whose agents call each other in every way, while people and crashes interfere: all ends, once, and in order. */
+
+type Piece = readonly [string, object];
+
+const names = ["lead", "coder", "writer", "ghost"];
+
+const agentName = fc.constantFrom(...names, "auto");
+
+const taskArgs = fc.record(
+  {
+    agent: agentName,
+    async: fc.boolean(),
+    persistent: fc.boolean(),
+    mode: fc.constantFrom("blocking", "interactive"),
+    timeout_seconds: fc.constantFrom(5, 60),
+  },
+  { requiredKeys: ["agent"] },
+);
+
+const child = fc.constantFrom(
+  "{{results.check_children.0.child}}",
+  "{{results.spawn_agents.0.child}}",
+  "t_none",
+);
+
+const piece: fc.Arbitrary<Piece> = fc.oneof(
+  fc.record({ name: fc.constantFrom("a", "b") }).map((args): Piece => ["look", args]),
+  fc.constant<Piece>(["put", { name: "p" }]),
+  fc.constant<Piece>(["fire", { name: "f" }]),
+  fc.constant<Piece>(["ask_user", { question: "Go on?" }]),
+  fc.constant<Piece>(["check_children", {}]),
+  fc.constant<Piece>(["request_input", { question: "How?" }]),
+  fc.constant<Piece>(["task_complete", { status: "completed", summary: "All of it." }]),
+  fc.constant<Piece>(["spawn_agent", { task: "Help", max_turns: 2 }]),
+  agentName.map((agent): Piece => ["handoff", { agent, reason: "r", context: "c" }]),
+  taskArgs.map(({ agent, ...more }) => delegate(agent, more)),
+  fc
+    .tuple(fc.array(taskArgs, { maxLength: 3 }), fc.constantFrom("cancel", "collect"))
+    .map(([tasks, on_error]) =>
+      spawn(
+        tasks.map(({ agent, ...more }) => task(agent, more)),
+        { on_error },
+      ),
+    ),
+  child.map((id): Piece => ["cancel_child", { child: id }]),
+  child.map((id): Piece => ["steer_child", { child: id, message: "Hurry" }]),
+  child.map((id): Piece => [
+    "answer_child",
+    { child: id, question: "{{results.check_children.0.question.id}}", answer: "So." },
+  ]),
+);
+
+const reply = fc
+  .tuple(fc.boolean(), fc.array(piece, { maxLength: 3 }))
+  .map(([speaks, pieces]) => (pieces.length === 0 || speaks ? said("Well.", ...pieces) : said(...pieces)));
+
+const script = fc
+  .array(reply, { minLength: 1, maxLength: 4 })
+  .map((each) => replies(...each, said("End."), said("End.")));
+
+const yaml = fc
+  .record({
+    inherit: fc.constantFrom("own", "intersect", "union"),
+    async: fc.boolean(),
+    mode: fc.constantFrom("blocking", "interactive"),
+    depth: fc.constantFrom(0, 2, 3),
+    concurrency: fc.constantFrom(0, 1),
+  })
+  .map(({ inherit, async, mode, depth, concurrency }) =>
+    [
+      `delegation: { inherit: ${inherit}, async: ${async}, ad_hoc: true, announce: { timeout: 60s, retries: 1 } }`,
+      `options: { interaction_mode: ${mode}, max_delegation_depth: ${depth}, max_handoffs: 2, max_iterations: 6, question_timeout: 10m }`,
+      `max_concurrency: ${concurrency}`,
+      "capabilities: [{ name: work }]",
+    ].join("\n"),
+  );
+
+const team = fc.tuple(
+  ...["lead", "coder", "writer"].map((name) => fc.record({ name: fc.constant(name), script, yaml })),
+);
+
+type Move = "step" | "crash" | "cut" | "cancel" | "cancel child" | "steer child" | "send" | "answer" | "time";
+
+const moves = fc.array(
+  fc.constantFrom<Move>(
+    "step",
+    "step",
+    "crash",
+    "cut",
+    "cancel",
+    "cancel child",
+    "steer child",
+    "send",
+    "answer",
+    "time",
+  ),
+  { maxLength: 12 },
+);
+
+const attempt = (act: () => void): void => {
+  try {
+    act();
+  } catch (error) {
+    if (!(error instanceof PowerCut)) throw error;
+  }
+};
+
+const interfere = async ({ bench }: Crew, move: Move): Promise<void> => {
+  const running = Object.values(bench.state().threads).find(({ id, run }) => id !== "main" && run !== null);
+  const [ask] = Object.keys(bench.state().asks);
+  if (move === "crash") bench.crash();
+  if (move === "cut") bench.cutAt(5);
+  if (move === "cancel") attempt(() => bench.perform("cancel", {}));
+  if (move === "cancel child" && running !== undefined)
+    attempt(() => bench.perform("cancel", { thread: running.id }));
+  if (move === "steer child" && running !== undefined)
+    attempt(() => bench.perform("send", { content: "Now", thread: running.id, on_busy: "steer" }));
+  if (move === "send") attempt(() => bench.perform("send", { content: "More", on_busy: "queue" }));
+  if (move === "answer" && ask !== undefined)
+    attempt(() => bench.perform("answer", { ask, decision: "answer", text: "Yes" }));
+  if (move === "time") await bench.tick(20_000);
+  await bench.steps();
+};
+
+const checkTree = (made: Crew): void => {
+  const { bench } = made;
+  checkInvariants(bench, [], made.probe);
+  const state = bench.state();
+  for (const { id, run, child: own } of Object.values(state.threads)) {
+    expect(run, `${id} has no run`).toBeNull();
+    expect(id === "main" || own?.idle, `${id} is main, or kept for its next task`).toBe(true);
+  }
+  expect(state.queue).toEqual([]);
+  expect(state.trees).toEqual({});
+  expect(state.asks).toEqual({});
+  const ends = eventsAs(made, "agent_end").map(({ thread, run }) => `${thread} ${run}`);
+  const starts = eventsAs(made, "agent_start").map(({ thread, run }) => `${thread} ${run}`);
+  expect(ends.toSorted()).toEqual(starts.toSorted());
+  const rows = bench.rows("children").length;
+  expect(rows).toBe(new Set(eventsAs(made, "agent_start").map(({ thread }) => thread)).size - 1);
+};
+
+test("AG-7 to AG-32: random teams, people and crashes: every thread ends once, every call has one result", async () => {
+  await fc.assert(
+    fc.asyncProperty(team, moves, async (members, played) => {
+      const made = await crew(members, {
+        team: "sessions: { max_running_threads: 2 }",
+      });
+      attempt(() => made.bench.perform("send", { content: "Go" }));
+      for (const move of played) await interfere(made, move);
+      made.bench.cutAt(null);
+      await toRest(made);
+      checkTree(made);
+    }),
+    { numRuns: 100, seed: 2026 },
+  );
+});

@@ -1,0 +1,480 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Facts } from "../../../src/agent/loop/next.ts";
+import { next } from "../../../src/agent/loop/next.ts";
+import type { Reached } from "../../../src/agent/state/budget.ts";
+import { noRunBudget } from "../../../src/agent/state/budget.ts";
+import type { Call } from "../../../src/agent/state/call.ts";
+import type { Phase, Run } from "../../../src/agent/state/run.ts";
+import { noFiles } from "../../../src/agent/state/run.ts";
+import type { Thread } from "../../../src/agent/state/thread.ts";
+
+/** SE-9: `next` as a table. Values are built here and not reached, so that impossible ones are tried too. */
+
+const now = 1_000;
+
+const epoch = 3;
+
+const lanes = { current: 0, list: [], committed: false };
+
+const reached: Reached = {
+  scope: "run",
+  thread: "main",
+  kind: "tokens",
+  limit: 5,
+  spent: 5,
+  least: 6,
+  ask: false,
+};
+
+const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+
+const callOf = (
+  id: string,
+  more: Partial<Call> & { readonly workspace?: "none" | "read" | "write"; readonly refused?: boolean } = {},
+): Call => {
+  const { workspace = "read", refused = false, ...rest } = more;
+  return {
+    call: { type: "tool_call", id, name: "look", args: "{}" },
+    plan: {
+      toolbox: "probe",
+      safety: "read",
+      workspace,
+      terminal: false,
+      verdict: "allow",
+      by: "preset",
+      remember: null,
+      ...(refused ? { refusal: { status: "error", text: "no" } } : {}),
+    },
+    status: "planned",
+    attempts: 0,
+    reruns: 0,
+    epoch,
+    startedAt: null,
+    until: null,
+    parkedOn: null,
+    ask: null,
+    edited: null,
+    approved: false,
+    memo: null,
+    outcome: null,
+    ...rest,
+  };
+};
+
+const runOf = (phase: Phase, more: Partial<Run> = {}): Run => ({
+  id: "run_1",
+  inputs: ["in_1"],
+  startedAt: 0,
+  turn: 1,
+  turnStartedAt: 0,
+  turnOpen: true,
+  repair: false,
+  phase,
+  deadline: null,
+  clock: null,
+  cancel: null,
+  stop: null,
+  ending: null,
+  lingers: null,
+  announces: false,
+  waitingShown: false,
+  light: false,
+  missingSince: null,
+  revision: "r",
+  usage,
+  budget: noRunBudget,
+  counters: {
+    toolCalls: 0,
+    cost: 0,
+    estimated: false,
+    cacheHits: 0,
+    cacheMisses: 0,
+    longestTurnMs: 0,
+    cutCalls: 0,
+    cutText: 0,
+    empty: 0,
+    repairs: 0,
+    misfits: 0,
+    deadAttempts: 0,
+    toolRan: false,
+    truncated: false,
+    timings: {},
+    files: { modified: [], created: [], deleted: [] },
+  },
+  outputSchema: null,
+  hidden: [],
+  notes: [],
+  overflows: 0,
+  compact: null,
+  reply: null,
+  lane: { provider: "p", model: "m", window: 0 },
+  ...more,
+});
+
+const threadOf = (run: Run | null): Thread => ({
+  id: "main",
+  agent: "a",
+  chat: [],
+  tokens: 0,
+  removed: 0,
+  seen: -1,
+  nextPos: 0,
+  inbox: [],
+  run,
+  calls: 0,
+  lastUsage: null,
+  previousNewest: null,
+  firstInput: null,
+  warnedUtilization: false,
+  effects: {},
+  history: [],
+  recordMarks: { next: 1, input: 1, compaction: null },
+  guards: {},
+  files: noFiles,
+  parent: null,
+  child: null,
+  announce: null,
+  depth: 0,
+  lastRun: null,
+});
+
+const facts = (more: Partial<Facts> = {}): Facts => ({
+  now,
+  epoch,
+  slot: true,
+  children: "none",
+  held: null,
+  limit: () => null,
+  ...more,
+});
+
+const step = (run: Run | null, more: Partial<Facts> = {}) => next(threadOf(run), facts(more));
+
+const thinking = (at = epoch): Phase => ({
+  at: "thinking",
+  attempt: 1,
+  epoch: at,
+  startedAt: 0,
+  from: { edit: 1, override: null },
+  lanes,
+  booked: false,
+  items: [],
+  hold: { tokens: 0, cost: 0, output: 0, leased: true },
+});
+
+const waiting = (until: number, why: "retry" | "budget" = "retry"): Phase => ({
+  at: "waiting",
+  attempt: 2,
+  until,
+  lanes,
+  booked: false,
+  why,
+});
+
+const preparing = (until: number): Phase => ({
+  at: "preparing",
+  effect: 0,
+  force: null,
+  attempt: 1,
+  epoch,
+  round: 1,
+  startedAt: 0,
+  until,
+  why: "budget",
+  ask: null,
+  calling: null,
+  memo: {},
+});
+
+const acting = (...calls: Call[]): Phase => ({ at: "acting", calls });
+
+const running = (id: string, at = epoch): Call => callOf(id, { status: "running", epoch: at, attempts: 1 });
+
+const parked = (id: string, until: number): Call => callOf(id, { status: "parked", parkedOn: "ask", until });
+
+const cancel = (mode: "now" | "after_turn", until = now + 5_000): Pick<Run, "cancel"> => ({
+  cancel: { mode, until, reason: "cancelled", returns: [] },
+});
+
+const stop: Pick<Run, "stop"> = { stop: { reason: "internal", error: "x" } };
+
+describe("SE-9: row by row", () => {
+  test.each<[string, Run | null, Partial<Facts>, object]>([
+    ["1: no run", null, {}, { do: "rest" }],
+    [
+      "2: cancelled, nothing live",
+      runOf({ at: "ready" }, cancel("now")),
+      {},
+      { do: "finish", state: "cancelled", reason: "cancelled" },
+    ],
+    [
+      "2: cancelled, a call still has its grace",
+      runOf(acting(running("a")), cancel("now")),
+      {},
+      { do: "rest" },
+    ],
+    [
+      "2: cancelled, the grace is over",
+      runOf(acting(running("a")), cancel("now", now)),
+      {},
+      { do: "finish", state: "cancelled" },
+    ],
+    [
+      "2: after_turn waits however long",
+      runOf(acting(running("a")), cancel("after_turn", now)),
+      {},
+      { do: "rest" },
+    ],
+    [
+      "2: after_turn, the call of a dead isolate",
+      runOf(acting(running("a", 2)), cancel("after_turn")),
+      {},
+      { do: "finish", state: "cancelled" },
+    ],
+    [
+      "2: after_turn, a call that was begun waits for its command",
+      runOf(
+        acting(callOf("a", { status: "parked", parkedOn: "exec", until: 2_000, attempts: 1 })),
+        cancel("after_turn"),
+      ),
+      {},
+      { do: "wait", until: 2_000 },
+    ],
+    [
+      "2: after_turn, it is woken; beside it one that was not begun, and one of a dead isolate",
+      runOf(acting(callOf("a", { attempts: 1 }), callOf("b"), running("c", 2)), cancel("after_turn")),
+      { held: { until: null } },
+      { do: "act", calls: ["a"] },
+    ],
+    [
+      "2: after_turn, only a person could go on",
+      runOf(acting(parked("a", 2_000)), cancel("after_turn")),
+      {},
+      { do: "finish", state: "cancelled" },
+    ],
+    [
+      "2: stopped, nothing live",
+      runOf(acting(callOf("a")), stop),
+      {},
+      { do: "finish", state: "failed", reason: "internal" },
+    ],
+    [
+      "2: stopped, a call is live: nothing else starts",
+      runOf(acting(running("a"), callOf("b")), stop),
+      {},
+      { do: "rest" },
+    ],
+    [
+      "2 before 3",
+      runOf({ at: "ready" }, { ...cancel("now"), deadline: now }),
+      {},
+      { do: "finish", state: "cancelled" },
+    ],
+    [
+      "3: the deadline has passed",
+      runOf(thinking(), { deadline: now }),
+      {},
+      { do: "finish", reason: "deadline_exceeded" },
+    ],
+    [
+      "3: the deadline has passed, but it is stopped by an interrupt",
+      runOf(thinking(), { ...cancel("now"), deadline: now }),
+      {},
+      { do: "rest" },
+    ],
+    ["3: not yet", runOf(thinking(), { deadline: now + 1 }), {}, { do: "rest" }],
+    ["4: an attempt of an older epoch", runOf(thinking(2)), {}, { do: "recover" }],
+    ["4: a call of an older epoch", runOf(acting(running("a", 2), callOf("b"))), {}, { do: "recover" }],
+    ["5: planned calls start", runOf(acting(callOf("a"), callOf("b"))), {}, { do: "act", calls: ["a", "b"] }],
+    ["6: an attempt of this epoch", runOf(thinking()), {}, { do: "rest" }],
+    ["6: a call of this epoch", runOf(acting(running("a"))), {}, { do: "rest" }],
+    ["7: waiting, not due", runOf(waiting(now + 1)), {}, { do: "wait", until: now + 1 }],
+    [
+      "8: all parked: the earliest deadline",
+      runOf(acting(parked("a", 9_000), parked("b", 5_000))),
+      {},
+      { do: "wait", until: 5_000 },
+    ],
+    [
+      "8: held back by a parked writer",
+      runOf(acting({ ...parked("a", 9_000), plan: callOf("x", { workspace: "write" }).plan }, callOf("b"))),
+      {},
+      { do: "wait", until: 9_000 },
+    ],
+    [
+      "9: a limit is reached",
+      runOf({ at: "ready" }),
+      { limit: () => reached },
+      { do: "limit", reached: { kind: "tokens" } },
+    ],
+    ["9: for an attempt that waited, too", runOf(waiting(now)), { limit: () => reached }, { do: "limit" }],
+    [
+      "9: calls under way keep back what is left",
+      runOf({ at: "ready" }),
+      { limit: () => "wait" },
+      { do: "queue" },
+    ],
+    [
+      "9: room is looked for at once, whatever the wait",
+      runOf(waiting(now + 9, "budget")),
+      {},
+      { do: "think" },
+    ],
+    [
+      "9: a person is asked",
+      runOf({ at: "ready" }),
+      { held: { until: 7_000 }, limit: () => reached },
+      { do: "wait", until: 7_000 },
+    ],
+    [
+      "9: a person is asked, calls wait",
+      runOf(acting(callOf("a"))),
+      { held: { until: 7_000 } },
+      { do: "wait", until: 7_000 },
+    ],
+    [
+      "9: a person is asked, a call runs",
+      runOf(acting(running("a"), callOf("b"))),
+      { held: { until: 7_000 } },
+      { do: "rest" },
+    ],
+    [
+      "9: a person is asked, a turn is over",
+      runOf(acting(callOf("a", { status: "done" }))),
+      { held: { until: 7_000 } },
+      { do: "close" },
+    ],
+    [
+      "9: a person is asked, an effect's wait is over",
+      runOf(preparing(now)),
+      { held: { until: 7_000 } },
+      { do: "wait", until: 7_000 },
+    ],
+    [
+      "9: the run above ends, an effect waits",
+      runOf(preparing(now)),
+      { held: { until: null } },
+      { do: "rest" },
+    ],
+    ["10: an effect's wait is over", runOf(preparing(now)), {}, { do: "prepare" }],
+    ["10: ready", runOf({ at: "ready" }), {}, { do: "think" }],
+    ["10: waiting and due", runOf(waiting(now)), {}, { do: "think" }],
+    ["10: no free slot", runOf({ at: "ready" }), { slot: false }, { do: "rest" }],
+    ["11: acting, nothing open", runOf(acting(callOf("a", { status: "done" }))), {}, { do: "close" }],
+  ])("SE-9 row %s", (_, run, more, expected) => {
+    expect(step(run, more)).toMatchObject(expected);
+  });
+});
+
+describe("SE-9: every combination", () => {
+  const statuses = ["planned", "running", "parked", "done"] as const;
+  const callArbitrary = (id: string): fc.Arbitrary<Call> =>
+    fc
+      .record({
+        status: fc.constantFrom(...statuses),
+        epoch: fc.constantFrom(2, 3),
+        workspace: fc.constantFrom("none" as const, "read" as const, "write" as const),
+        refused: fc.boolean(),
+        until: fc.constantFrom(null, 500, 2_000),
+        parkedOn: fc.constantFrom(null, "ask" as const, "exec" as const, "thread" as const),
+        attempts: fc.nat(4),
+      })
+      .map((more) => callOf(id, more));
+  const phases: fc.Arbitrary<Phase> = fc.oneof(
+    fc.constantFrom<Phase>(
+      { at: "ready" },
+      thinking(2),
+      thinking(3),
+      waiting(2_000, "budget"),
+      waiting(500),
+      waiting(1_000),
+      waiting(2_000),
+    ),
+    fc.tuple(...["a", "b", "c", "d"].map(callArbitrary)).map((calls) => acting(...calls)),
+  );
+  const runs = fc.record({
+    phase: phases,
+    cancel: fc.constantFrom(
+      null,
+      cancel("now").cancel,
+      cancel("now", now).cancel,
+      cancel("after_turn").cancel,
+    ),
+    stop: fc.constantFrom(null, stop.stop),
+    deadline: fc.constantFrom(null, 500, 1_000, 5_000),
+    repair: fc.boolean(),
+    turn: fc.nat(3),
+  });
+  const given = fc.record({
+    slot: fc.boolean(),
+    held: fc.constantFrom(null, { until: 1_500 }, { until: null }),
+    limit: fc.constantFrom<Facts["limit"]>(
+      () => null,
+      () => "wait",
+      () => reached,
+    ),
+  });
+
+  test("SE-9: a step for each, never an exception, the same state the same step, nothing changed", () => {
+    fc.assert(
+      fc.property(runs, given, ({ phase, ...more }, extra) => {
+        const thread = threadOf(runOf(phase, more));
+        const before = JSON.stringify(thread);
+        const first = next(thread, facts(extra));
+        expect(next(structuredClone(thread), facts(extra))).toEqual(first);
+        expect(JSON.stringify(thread)).toBe(before);
+      }),
+      { numRuns: 20_000, seed: 3 },
+    );
+  });
+
+  test("SE-9 SE-31: once an end is on record nothing starts, and a finished run leaves no live attempt unheard", () => {
+    fc.assert(
+      fc.property(runs, given, ({ phase, ...more }, extra) => {
+        const taken = next(threadOf(runOf(phase, more)), facts(extra));
+        const { do: what } = taken;
+        const isGraceful = more.cancel?.mode === "after_turn" && more.stop === null;
+        if (more.cancel !== null || more.stop !== null)
+          expect(["rest", "finish", ...(isGraceful ? ["act", "wait"] : [])]).toContain(what);
+        if (isGraceful && taken.do === "act" && phase.at === "acting")
+          expect(
+            phase.calls.every(({ call, attempts }) => attempts > 0 || !taken.calls.includes(call.id)),
+          ).toBe(true);
+        if (what === "think") expect(["ready", "waiting"]).toContain(phase.at);
+        if (what === "close")
+          expect(phase.at === "acting" && phase.calls.every(({ status }) => status === "done")).toBe(true);
+      }),
+      { numRuns: 20_000, seed: 4 },
+    );
+  });
+
+  test("SE-17: what may start is planned, at most eight run, and no writer has company", () => {
+    const many = fc
+      .array(fc.nat(), { minLength: 1, maxLength: 20 })
+      .chain((list) =>
+        fc.tuple(...list.map((_, index) => callArbitrary(`c${index}`).map((call) => ({ ...call, epoch })))),
+      );
+    fc.assert(
+      fc.property(many, (calls) => {
+        const taken = step(runOf(acting(...calls)));
+        const starts = new Set(taken.do === "act" ? taken.calls : []);
+        const runs = calls.filter(({ call, plan }) => starts.has(call.id) && plan.refusal === undefined);
+        expect(
+          calls.filter(({ call }) => starts.has(call.id)).every(({ status }) => status === "planned"),
+        ).toBe(true);
+        const live = calls.filter(({ status }) => status === "running");
+        if (runs.length > 0) expect(live.length + runs.length).toBeLessThanOrEqual(8);
+        for (const [index, call] of calls.entries()) {
+          if (!runs.includes(call)) continue;
+          const earlier = calls
+            .slice(0, index)
+            .filter(({ status, plan }) => status !== "done" && plan.refusal === undefined);
+          if (call.plan.workspace === "write") expect(earlier).toEqual([]);
+          expect(earlier.some(({ plan }) => plan.workspace === "write")).toBe(false);
+        }
+      }),
+      { numRuns: 5_000, seed: 5 },
+    );
+  });
+});

@@ -1,0 +1,226 @@
+import { expect, test } from "vitest";
+import type { Bench } from "../../support/bench.ts";
+import { openBench, PowerCut } from "../../support/bench.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import type { Probe } from "../../support/probe.ts";
+import { createProbe } from "../../support/probe.ts";
+import { scripted } from "../../support/scripts.ts";
+import { engineOf } from "../../support/teams.ts";
+
+/** A client that repeats a command under its key until it is answered. */
+const command = (
+  bench: Bench,
+  op: Parameters<Bench["perform"]>[0],
+  params: object,
+  key: string,
+): Record<string, never> => {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    try {
+      return bench.ok(op, params, key);
+    } catch (error) {
+      if (!(error instanceof PowerCut)) throw error;
+    }
+  }
+  throw new Error("never answered");
+};
+
+/** Lets the session run, and the clock when it waits for a retry. */
+const settle = async (bench: Bench): Promise<void> => {
+  for (let round = 0; round < 20; round++) {
+    await bench.idle();
+    const at = bench.alarm();
+    if (at === null || at - bench.now() > 120_000) return;
+    await bench.pass(Math.max(1, at - bench.now()));
+  }
+};
+
+interface Scenario {
+  readonly name: string;
+  readonly replies: string;
+  readonly play: (bench: Bench, probe: Probe) => Promise<void>;
+  readonly inputs: readonly string[];
+  readonly instant?: boolean;
+}
+
+const lastEnd = (bench: Bench): string => {
+  const end = bench.events().findLast(({ type }) => type === "run_end");
+  return end?.type === "run_end" ? `${end.data.state}:${end.data.reason}` : "none";
+};
+
+const scenarios: readonly Scenario[] = [
+  {
+    name: "text",
+    inputs: ["i1"],
+    replies: "replies: [{ reply: [{ reasoning: Hm. }, { text: Hello there. }] }]",
+    play: async (bench) => {
+      command(bench, "send", { id: "i1", content: "Hi" }, "i1");
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      expect(bench.chat().map(({ role }) => role)).toEqual(["user", "assistant"]);
+    },
+  },
+  {
+    name: "three parallel tools of every class",
+    inputs: ["i1"],
+    replies: `
+replies:
+  - reply:
+      - { call: look, args: { name: a } }
+      - { call: fire, args: { name: b } }
+      - { call: put, args: { name: c } }
+  - reply: [{ text: Done. }]`,
+    play: async (bench, probe) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      expect(bench.chat().map(({ role }) => role)).toEqual([
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "tool",
+        "assistant",
+      ]);
+      const puts = probe.calls.filter(({ tool }) => tool === "put");
+      expect(puts.length).toBeGreaterThanOrEqual(1);
+      expect(new Set(puts.map(({ key }) => key)).size).toBe(1);
+    },
+  },
+  {
+    name: "an ask, answered",
+    inputs: ["i1"],
+    replies: `
+replies:
+  - reply: [{ call: ask_user, args: { question: "Which colour?" } }]
+  - reply: [{ text: Thanks. }]`,
+    play: async (bench) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settle(bench);
+      const [ask] = Object.keys(bench.state().asks);
+      if (ask === undefined) throw new Error("no ask is open");
+      command(bench, "answer", { ask, decision: "answer", text: "blue" }, "a1");
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      expect(bench.requests.at(-1)?.messages.at(-1)?.parts[0]).toMatchObject({ content: [{ text: "blue" }] });
+    },
+  },
+  {
+    name: "a steer while tools run",
+    inputs: ["i1", "i2"],
+    instant: false,
+    replies: `
+replies:
+  - reply: [{ call: put, args: { name: a } }, { call: put, args: { name: b } }]
+  - reply: [{ text: Heard you. }]`,
+    play: async (bench, probe) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await bench.steps();
+      command(bench, "send", { id: "i2", content: "Stop that", on_busy: "steer" }, "i2");
+      probe.instant = true;
+      for (const call of probe.calls) call.finish();
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      const texts = JSON.stringify(bench.requests.at(-1)?.messages);
+      expect(texts).toContain("[STEERING] Stop that");
+    },
+  },
+  {
+    name: "a steer in the tick of the final text",
+    inputs: ["i1", "i2"],
+    replies: "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]",
+    play: async (bench) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      command(bench, "send", { id: "i2", content: "More", on_busy: "steer" }, "i2");
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+      expect(bench.types().filter((type) => type === "input_applied")).toHaveLength(2);
+      expect(bench.types().filter((type) => type === "run_end")).toHaveLength(1);
+    },
+  },
+  {
+    name: "a cancel while a tool runs",
+    inputs: ["i1"],
+    instant: false,
+    replies: `
+replies:
+  - reply: [{ call: fire, args: { name: a } }, { call: put, args: { name: b } }]
+  - reply: [{ text: Never said. }]`,
+    play: async (bench, probe) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await bench.steps();
+      const state = bench.state().threads["main"];
+      command(bench, "cancel", {}, "c1");
+      probe.instant = true;
+      for (const call of probe.calls) call.finish();
+      await settle(bench);
+      expect(lastEnd(bench)).toBe(state?.run === null ? "completed:end_turn" : "cancelled:cancelled");
+    },
+  },
+  {
+    name: "a queue of two",
+    inputs: ["i1", "i2"],
+    replies: "replies: [{ reply: [{ text: One. }] }, { reply: [{ text: Two. }] }]",
+    play: async (bench) => {
+      command(bench, "send", { id: "i1", content: "First" }, "i1");
+      command(bench, "send", { id: "i2", content: "Second", on_busy: "queue" }, "i2");
+      await settle(bench);
+      expect(bench.types().filter((type) => type === "run_end")).toHaveLength(2);
+    },
+  },
+  {
+    name: "an overloaded provider",
+    inputs: ["i1"],
+    replies: "replies: [{ fail: [{ status: 529, retry_after: 1, times: 2 }], reply: [{ text: Finally. }] }]",
+    play: async (bench) => {
+      command(bench, "send", { id: "i1", content: "Go" }, "i1");
+      await settle(bench);
+      expect(lastEnd(bench)).toBe("completed:end_turn");
+    },
+  },
+];
+
+const open = async (scenario: Scenario): Promise<{ bench: Bench; probe: Probe }> => {
+  const probe = createProbe(scenario.instant ?? true);
+  return {
+    probe,
+    bench: openBench({ engine: await engineOf(scripted(scenario.replies), { toolboxes: [probe.toolbox] }) }),
+  };
+};
+
+const writesOf = async (scenario: Scenario): Promise<number> => {
+  const { bench, probe } = await open(scenario);
+  command(bench, "create", {}, "create");
+  await scenario.play(bench, probe);
+  checkInvariants(bench, scenario.inputs, probe);
+  return bench.writes();
+};
+
+test.each(scenarios)(
+  "RE-P2 RE-P4 SE-33: $name survives a power cut at every single write",
+  async (scenario) => {
+    const total = await writesOf(scenario);
+    expect(total).toBeGreaterThan(10);
+    for (let cut = 1; cut <= total; cut++) {
+      const { bench, probe } = await open(scenario);
+      bench.cutAt(cut);
+      command(bench, "create", {}, "create");
+      await scenario.play(bench, probe);
+      checkInvariants(bench, scenario.inputs, probe);
+    }
+  },
+);
+
+test.each(scenarios)(
+  "RE-C39 RE-C40: $name survives two cuts in a row at every pair of neighbouring writes",
+  async (scenario) => {
+    const total = await writesOf(scenario);
+    for (let cut = 1; cut <= total; cut++) {
+      const { bench, probe } = await open(scenario);
+      bench.cutAt(cut);
+      command(bench, "create", {}, "create");
+      bench.cutAt(3);
+      await scenario.play(bench, probe);
+      checkInvariants(bench, scenario.inputs, probe);
+    }
+  },
+);

@@ -1,0 +1,192 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import type { Tool } from "../../../src/tools/define-tool.ts";
+import { defineTool, parked } from "../../../src/tools/define-tool.ts";
+import { crewOf, delegate, member, said } from "../../support/crew.ts";
+import { scripted } from "../../support/scripts.ts";
+import type { Play } from "../loop/play.ts";
+import { ends, openAsks, play, refused, results } from "../loop/play.ts";
+
+/** A tool that looks every five seconds whether its work is over, which takes twenty. */
+const poll = (on: "exec" | "time"): Tool =>
+  defineTool({
+    name: `poll_${on}`,
+    description: "Waits.",
+    params: z.strictObject({}),
+    safety: "read",
+    workspace: "none",
+    run: (_, { memo, now }) => {
+      const end = (memo.get() as number | null) ?? now() + 20_000;
+      memo.set(end);
+      return now() < end ? parked({ on, until: now() + 5_000 }) : { content: `${on} is over` };
+    },
+  });
+
+const tools = [poll("exec"), poll("time")];
+
+const watch = "{ call: shared_tasks_create, args: { title: T } }";
+
+const script = (...calls: string[]): string =>
+  `replies: [{ reply: [${calls.join(", ")}] }, { reply: [{ text: Done. }] }, { reply: [{ text: Done. }] }]`;
+
+const begun = async (replies: string, agent = ""): Promise<Play> => {
+  const yaml = scripted(replies, agent).replace("toolboxes: [probe]", "toolboxes: [probe, tasks]");
+  const played = await play("", { yaml, tools, instant: false });
+  played.bench.send("Go");
+  await played.bench.steps();
+  return played;
+};
+
+const cancelledNow = "cancelled: cancelled: It was running; it may have taken effect.";
+
+test.each(["exec", "time"])(
+  "SE-31: after_turn lets a call go on that is parked until its work (%s) is over; nothing else starts",
+  async (on) => {
+    const { bench, probe } = await begun(
+      script(`{ call: poll_${on} }`, "{ call: fire, args: { name: a } }", "{ call: put, args: { name: b } }"),
+    );
+    expect(probe.names()).toEqual(["fire(a)"]);
+    bench.ok("cancel", { mode: "after_turn" });
+    probe.calls[0]?.finish();
+    await bench.steps();
+    expect(ends(bench)).toEqual([]);
+    for (let second = 0; second < 20; second += 5) {
+      expect(ends(bench)).toEqual([]);
+      await bench.pass(5_000);
+    }
+    expect(results(bench)).toEqual([
+      `ok: ${on} is over`,
+      "ok: fire(a) done",
+      "cancelled: cancelled: It did not run.",
+    ]);
+    expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+    expect(bench.requests).toHaveLength(1);
+    expect(bench.alarm()).toBeNull();
+  },
+);
+
+test("SE-31 SE-33: so it does over a crash, before and after the cancel, with its original deadline", async () => {
+  const { bench } = await begun(script("{ call: poll_exec }"));
+  bench.crash();
+  bench.ok("cancel", { mode: "after_turn" });
+  bench.crash();
+  await bench.pass(10_000);
+  bench.crash();
+  expect(ends(bench)).toEqual([]);
+  await bench.pass(10_000);
+  expect(results(bench)).toEqual(["ok: exec is over"]);
+  expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+  expect(bench.requests).toHaveLength(1);
+});
+
+test("SE-31 SE-33: a crash after after_turn cuts off what ran, and not what was parked", async () => {
+  const { bench, probe } = await begun(script("{ call: fire, args: { name: a } }", "{ call: poll_exec }"));
+  bench.ok("cancel", { mode: "after_turn" });
+  bench.crash();
+  await bench.pass(20_000);
+  expect(probe.names()).toEqual(["fire(a)"]);
+  expect(results(bench)).toEqual([cancelledNow, "ok: exec is over"]);
+  expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+});
+
+test("SE-31: a call that is running when the cancel comes may park afterwards", async () => {
+  const given = Promise.withResolvers<null>();
+  const slow = defineTool({
+    name: "slow",
+    description: "Waits.",
+    params: z.strictObject({}),
+    run: async (_, { attempt, now }) => {
+      if (attempt === 1) await given.promise;
+      return attempt === 1 ? parked({ on: "exec", until: now() + 5_000 }) : { content: "over" };
+    },
+  });
+  const { bench } = await play(script("{ call: slow }"), { tools: [slow] });
+  bench.send("Go");
+  await bench.steps();
+  bench.ok("cancel", { mode: "after_turn" });
+  given.resolve(null);
+  await bench.idle();
+  expect(ends(bench)).toEqual([]);
+  await bench.pass(5_000);
+  expect(results(bench)).toEqual(["ok: over"]);
+  expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+});
+
+test("SE-31 AG-46: a watch of a task goes on after after_turn, to its own time-out", async () => {
+  const replies = `replies: [{ reply: [${watch}] }, { reply: [{ call: shared_tasks_claim, args: { id: task_1 } }, { call: shared_tasks_watch, args: { id: task_1, timeout_seconds: 60 } }] }, { reply: [{ text: Done. }] }]`;
+  const { bench } = await begun(replies);
+  bench.ok("cancel", { mode: "after_turn" });
+  await bench.idle();
+  expect(ends(bench)).toEqual([]);
+  await bench.pass(60_000);
+  expect(results(bench).at(-1)).toMatch(/^error: timeout: task_1 is still in_progress/);
+  expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+});
+
+test("SE-31: now ends parked calls at once, also after after_turn", async () => {
+  for (const first of ["now", "after_turn"]) {
+    const { bench } = await begun(script("{ call: poll_exec }"));
+    bench.ok("cancel", { mode: first });
+    if (first === "after_turn") bench.ok("cancel", { mode: "now" });
+    await bench.idle();
+    expect(results(bench)).toEqual([cancelledNow]);
+    expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+    await bench.pass(60_000);
+    expect(bench.alarm()).toBeNull();
+  }
+});
+
+test("SE-31: what waits for a person is cancelled by after_turn, and takes no answer", async () => {
+  for (const [call, agent] of [
+    ["{ call: ask_user, args: { question: q } }", ""],
+    ["{ call: fire }", "permissions: { preset: open, rules: [{ tool: fire, action: ask }] }"],
+  ] as const) {
+    const yaml = (text: string): string =>
+      agent === "" ? text : text.replace("    permissions: { preset: open }\n", "");
+    const { bench } = await play("", {
+      yaml: yaml(scripted(script(call, "{ call: poll_time }"), agent)),
+      tools,
+    });
+    bench.send("Go");
+    await bench.steps();
+    const [ask] = openAsks(bench);
+    bench.ok("cancel", { mode: "after_turn" });
+    expect(refused(bench, "answer", { ask, decision: "deny" })).toBe("ask_already_resolved");
+    await bench.pass(20_000);
+    expect(results(bench)).toEqual(["cancelled: cancelled: It did not run.", "ok: time is over"]);
+    expect(ends(bench)).toEqual(["cancelled:cancelled"]);
+  }
+});
+
+test("SE-31: the run's own deadline holds for a call that goes on after after_turn", async () => {
+  const { bench } = await begun(
+    script("{ call: poll_exec }"),
+    "middleware: [{ kind: timeout, params: { duration: 8s, count: wall } }]",
+  );
+  bench.ok("cancel", { mode: "after_turn" });
+  await bench.pass(8_000);
+  expect(ends(bench)).toEqual(["failed:deadline_exceeded"]);
+  expect(results(bench)).toEqual([cancelledNow]);
+});
+
+test("SE-31 AG-18: a called agent's parked call goes on after after_turn, and its caller waits for it", async () => {
+  const open = await crewOf(
+    [
+      member("lead", [said(delegate("coder")), said("Done.")]),
+      member("coder", [said(["poll_exec", {}]), said("Coded.")]),
+    ],
+    { tools },
+  );
+  const { bench } = open();
+  bench.send("Go");
+  await bench.steps();
+  bench.ok("cancel", { mode: "after_turn" });
+  await bench.pass(15_000);
+  bench.crash();
+  expect(ends(bench)).toEqual([]);
+  await bench.pass(5_000);
+  expect(ends(bench)).toEqual(["cancelled:cancelled", "cancelled:cancelled"]);
+  expect(bench.requests).toHaveLength(2);
+  const outputs = bench.events().filter(({ type }) => type === "tool_call_end");
+  expect(outputs[0]?.data).toMatchObject({ tool: "poll_exec", outcome: "ok" });
+});

@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import { createGates } from "../../../durable-objects/gates.ts";
+import type { GateState } from "../../../src/model/gate.ts";
+import { emptyGate, look, release, report, reserve, settle } from "../../../src/model/gate.ts";
+import type { Bench } from "../../support/bench.ts";
+import { openBench } from "../../support/bench.ts";
+import { createProbe } from "../../support/probe.ts";
+import { engineOf } from "../../support/teams.ts";
+import { dataOf, ends } from "../loop/play.ts";
+import { compacted, talked } from "./gate-play.ts";
+
+/** What a session knows of its providers' health while a run goes on (MO-27, MO-28). */
+
+const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A gate of each provider, a hop away. */
+const gatesAt = (now: () => number) => {
+  const states = new Map<string, GateState>();
+  const read = (name: string): GateState => states.get(name) ?? emptyGate;
+  const stub = (name: string) => ({
+    reserve: async (request: Parameters<typeof reserve>[1]) => {
+      await hop();
+      const { state, answer } = reserve(read(name), request, now());
+      states.set(name, state);
+      return answer;
+    },
+    settle: async (id: string, settlement: Parameters<typeof settle>[2]) => {
+      await hop();
+      states.set(name, settle(read(name), id, settlement, now()));
+      return look(read(name), name, null, now()).rows;
+    },
+    release: async (id: string) => {
+      await hop();
+      states.set(name, release(read(name), id));
+    },
+    report: async (model: string, code: Parameters<typeof report>[2], exhausted: boolean) => {
+      await hop();
+      states.set(name, report(read(name), model, code, exhausted, now()));
+      return look(read(name), name, null, now()).rows;
+    },
+    health: async (claim: string | null) => {
+      await hop();
+      const { state, rows } = look(read(name), name, claim, now());
+      states.set(name, state);
+      return rows;
+    },
+  });
+  return createGates((name) => stub(name) as never, now);
+};
+
+const lanes = [
+  { provider: "script", model: "play" },
+  { provider: "back", model: "back" },
+];
+
+const yaml = (fail: string, limits: string): string => `
+providers:
+  - name: script
+    kind: scripted
+    model: play
+    context_window: 128000
+    fallbacks: [back]
+    rate_limit: ${limits}
+    script: { script: 1, scenes: [{ name: fails, fail: [{ ${fail}, times: 99 }], reply: [{ text: No. }] }] }
+  - name: back
+    kind: scripted
+    model: back
+    context_window: 128000
+    script:
+      script: 1
+      pace: { chunk: 400, delay_ms: 5 }
+      replies:
+        - { reply: [{ text: Looking now. }, { call: look, args: { name: a } }] }
+        - { reply: [{ text: Looking now. }, { call: look, args: { name: b } }] }
+        - { reply: [{ text: Done. }] }
+agents:
+  - { name: tester, toolboxes: [probe], permissions: { preset: open }, effects: [] }
+`;
+
+/** As the session's shell does: what is known is read again whenever the session moves from outside. */
+const played = async (fail: string, limits = "{ max_retries: 1 }"): Promise<Bench> => {
+  let bench: Bench | null = null;
+  const gates = gatesAt(() => bench?.now() ?? 0);
+  const engine = await engineOf(yaml(fail, limits), { toolboxes: [createProbe(true).toolbox] });
+  bench = openBench({ engine, gates });
+  bench.ok("create");
+  bench.send("Go");
+  gates.refresh(lanes);
+  await bench.idle();
+  for (
+    let at = bench.alarm();
+    at !== null && bench.state().threads["main"]?.run != null;
+    at = bench.alarm()
+  ) {
+    gates.refresh(lanes);
+    await bench.pass(Math.max(1, at - bench.now()));
+  }
+  return bench;
+};
+
+test.each([
+  ["quota", "status: 402", "{ max_retries: 1 }", 1],
+  ["an overload", "status: 529", "{ max_retries: 1 }", 2],
+  ["an overload under a rate limit", "status: 529", "{ max_retries: 1, rpm: 100 }", 2],
+])(
+  "MO-27 MO-28: after %s the run's next turns start at the lane that does not cool",
+  async (_, fail, limits, tries) => {
+    const bench = await played(fail, limits);
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(bench.requests.map(({ model }) => model)).toEqual([
+      ...Array.from({ length: tries }, () => "play"),
+      "back",
+      "back",
+      "back",
+    ]);
+  },
+);
+
+test("MO-27: while the first lane cools, the next run's summary goes to the fallback", async () => {
+  const stage = await talked({
+    limits: {},
+    provider: "fallbacks: [spare]",
+    others: `  - name: spare
+    kind: scripted
+    model: spare
+    script: { script: 1, pace: { chunk: 4000, delay_ms: 0 }, scenes: [{ name: any, reply: [{ text: Spare. }] }] }`,
+    summary: "fail: [{ status: 429, retry_after: 3600 }], reply: [{ text: No. }]",
+  });
+  await compacted(stage);
+  expect(stage.bench.requests.at(-1)?.model).toBe("play");
+  await compacted(stage);
+  expect(stage.bench.requests.at(-1)).toMatchObject({ model: "spare", context: { purpose: "compaction" } });
+  expect(dataOf(stage.bench, "compaction").map(({ stage: rung }) => rung === "failed")).toEqual([
+    true,
+    false,
+  ]);
+});

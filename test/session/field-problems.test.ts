@@ -1,0 +1,150 @@
+import { expect, test } from "vitest";
+import type { Problem } from "../../src/session/problems.ts";
+import { problemBody } from "../../src/session/problems.ts";
+import type { Operation } from "../../src/session/rpc.ts";
+import { play } from "../agent/loop/play.ts";
+import { openBench } from "../support/bench.ts";
+import { createProbe } from "../support/probe.ts";
+import { scripted } from "../support/scripts.ts";
+import { engineOf } from "../support/teams.ts";
+
+/** What a refused command says of its fields (AP-2, AP-10). */
+
+const once = "replies: [{ reply: [{ text: Done. }] }]";
+
+test("AP-10: a field that takes several shapes is refused at the place that is wrong, with what it takes", async () => {
+  const { bench } = await play(once);
+  const head = bench.state().head;
+  const errorsOf = (op: Operation, params: object): Problem["errors"] => {
+    const reply = bench.perform(op, params);
+    return reply.ok ? [] : reply.problem.errors;
+  };
+  const shapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
+  const cases: readonly [Operation, object, string, string][] = [
+    ["send", {}, "/content", shapes],
+    ["send", { content: 5 }, "/content", shapes],
+    ["send", { content: [] }, "/content", "Too small: expected array to have >=1 items"],
+    ["send", { content: [{ type: "text" }] }, "/content/0/text", "expected string"],
+    ["send", { content: [{ type: "file", file: "f" }] }, "/content/0/type", "Expected 'text' | 'image'"],
+    ["send", { content: "x", prior_episode_summaries: ["a", 5] }, "/prior_episode_summaries/1", "string"],
+    ["send", { content: "x", prior_episode_summaries: 5 }, "/prior_episode_summaries", "array"],
+    ["create", { input: { content: " " } }, "/input/content", "must not be blank"],
+    ["create", { input: { text: "x" } }, "/input/content", shapes],
+    ["create", { input: 5 }, "/input", "object"],
+    ["patch", { budget: { max_duration: "30 minutes" } }, "/budget/max_duration", '"10m"'],
+    ["patch", { budget: { max_duration: -1 } }, "/budget/max_duration", ">=0"],
+    ["patch", { budget: { max_duration: true } }, "/budget/max_duration", "number"],
+  ];
+  for (const [op, params, pointer, message] of cases) {
+    const errors = errorsOf(op, params);
+    expect(errors, JSON.stringify(params)).toContainEqual(
+      expect.objectContaining({ pointer, message: expect.stringContaining(message) }),
+    );
+  }
+  expect(bench.state().head).toBe(head);
+});
+
+test("AP-2: creating a session that is there refuses an unknown field all the same", async () => {
+  const { bench } = await play(once);
+  expect(bench.perform("create", { title: "T" })).toMatchObject({ ok: true, status: 200 });
+  expect(bench.perform("create", { titel: "T" })).toMatchObject({
+    problem: { code: "invalid_request", errors: [{ pointer: "/titel", code: "unknown_field" }] },
+  });
+});
+
+test("AP-10: every refusal of a field points at it, also what no schema finds", async () => {
+  const { bench } = await play(once);
+  const bodyOf = (op: Operation, params: object): object => {
+    const reply = bench.perform(op, params);
+    return reply.ok ? {} : problemBody(reply.problem);
+  };
+  const image = { type: "image", media_type: "image/png", data: "%" };
+  const cases: readonly [Operation, object, string, string][] = [
+    ["send", { content: "x", thread: "nobody" }, "not_found", "/thread"],
+    ["cancel", { thread: "nobody" }, "not_found", "/thread"],
+    ["cancel", { run: "run_9" }, "run_not_active", "/run"],
+    ["messages", { thread: "nobody" }, "not_found", "/thread"],
+    ["compact", { thread: "nobody" }, "not_found", "/thread"],
+    ["pin", { message: "nothing", pinned: true }, "not_found", "/message"],
+    ["send", { content: "x", output_schema: { type: 5 } }, "output_schema_invalid", "/output_schema"],
+    ["send", { content: [image] }, "invalid_request", "/content/0/data"],
+    [
+      "send",
+      { content: [{ type: "image", data: "data:image/x;base64,AAAA" }] },
+      "unsupported_media_type",
+      "/content/0/media_type",
+    ],
+    ["patch", { model: "nobody/none" }, "unknown_model", "/model"],
+  ];
+  for (const [op, params, code, pointer] of cases)
+    expect([op, params, bodyOf(op, params)]).toEqual([
+      op,
+      params,
+      expect.objectContaining({
+        code,
+        detail: expect.stringMatching(new RegExp(`^${pointer}: `)),
+        errors: [expect.objectContaining({ pointer })],
+      }),
+    ]);
+});
+
+test("AP-10: what is wrong with the input of a create stands below its input", async () => {
+  const toolboxes = [createProbe().toolbox];
+  const bench = openBench({ engine: await engineOf(scripted(once), { toolboxes }) });
+  const image = { type: "image", media_type: "image/png", data: "%" };
+  const cases: readonly [unknown, string, string][] = [
+    [" ", "/input", "must not be blank"],
+    [{ content: [image] }, "/input/content/0/data", "not base64"],
+    [{ content: "x", output_schema: { type: 5 } }, "/input/output_schema", ""],
+  ];
+  for (const [input, pointer, message] of cases)
+    expect([input, bench.perform("create", { input })]).toEqual([
+      input,
+      expect.objectContaining({
+        problem: expect.objectContaining({
+          detail: expect.stringContaining(`${pointer}: ${message}`),
+          errors: [expect.objectContaining({ pointer })],
+        }),
+      }),
+    ]);
+  expect(bench.perform("get")).toMatchObject({ ok: false });
+});
+
+test("AP-10 RE-T5: what an address names stays unknown without a word more", async () => {
+  const { bench } = await play(once);
+  for (const [op, params] of [
+    ["run", { run: "run_9" }],
+    ["input", { input: "in_9" }],
+  ] as const) {
+    const reply = bench.perform(op, params);
+    expect(reply.ok ? {} : problemBody(reply.problem)).toEqual({
+      type: "urn:limpet:problem:not_found",
+      title: "Not found",
+      status: 404,
+      code: "not_found",
+      detail: "There is nothing under this address for this credential.",
+      retryable: false,
+    });
+  }
+});
+
+test("RE-T15: a name that would be lost on the way is refused, wherever it stands", async () => {
+  const { bench } = await play(once);
+  const cases: readonly [Operation, string, string][] = [
+    ["patch", '{"metadata":{"__proto__":"x","a":"b"}}', "/metadata/__proto__"],
+    [
+      "send",
+      '{"content":"x","output_schema":{"properties":{"a/b":{"__proto__":{}}}}}',
+      "/output_schema/properties/a~1b/__proto__",
+    ],
+    ["cancel", '{"__proto__":{"mode":"now"}}', "/__proto__"],
+  ];
+  for (const [op, params, pointer] of cases)
+    expect(bench.perform(op, JSON.parse(params) as object)).toMatchObject({
+      problem: { code: "invalid_request", errors: [{ pointer }] },
+    });
+  const metadata = { constructor: "x", toString: "y" };
+  expect(bench.ok("patch", { metadata })["metadata"]).toEqual(metadata);
+  const deep = "[".repeat(20_000) + "]".repeat(20_000);
+  expect(bench.perform("patch", { metadata: JSON.parse(deep) as object })).toMatchObject({ ok: false });
+});

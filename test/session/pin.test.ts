@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { shownTokens } from "../../src/chat/message.ts";
+import { shownParts } from "../../src/chat/render.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import { dataOf, play, textsOf } from "../agent/loop/play.ts";
+import type { Bench } from "../support/bench.ts";
+import { checkInvariants } from "../support/invariants.ts";
+import { scripted } from "../support/scripts.ts";
+
+/** Pins by API: a pinned message is never shortened, with its whole block (EF-2). */
+
+const text = "so much to say ".repeat(20);
+
+const big = defineTool({
+  name: "big",
+  description: "Says much.",
+  params: z.strictObject({}),
+  safety: "read",
+  run: () => ({ content: text }),
+});
+
+/** A session whose two results of one reply were trimmed. */
+const trimmed = async (): Promise<Bench> => {
+  const replies = "replies: [{ reply: [{ call: big }, { call: big }] }, { reply: [{ text: Done. }] }]";
+  const effects = "[{ kind: trim_tool_results, params: { max_result_length: 10, preserve_recent: 0 } }]";
+  const { bench } = await play("", {
+    tools: [big],
+    yaml: scripted(replies).replace("effects: []", `effects: ${effects}`),
+  });
+  bench.send("Go");
+  await bench.idle();
+  return bench;
+};
+
+const results = (bench: Bench): readonly string[] =>
+  bench
+    .chat()
+    .filter(({ role }) => role === "tool")
+    .map((message) => textsOf({ parts: shownParts(message) }));
+
+for (const [name, at] of [
+  ["the reply", 1],
+  ["one result", 3],
+] as const) {
+  test(`EF-2: ${name} pinned: the whole block is shown whole again, and stays so`, async () => {
+    const bench = await trimmed();
+    expect(results(bench)).toEqual(["so much to… [trimmed]", "so much to… [trimmed]"]);
+    bench.ok("pin", { message: bench.chat()[at]?.id, pinned: true });
+    expect(results(bench)).toEqual([text, text]);
+    const { tokens, chat } = bench.state().threads["main"] ?? { tokens: 0, chat: [] };
+    expect(tokens).toBe(chat.reduce((sum, message) => sum + shownTokens(message), 0));
+    expect(bench.chat().filter(({ marks }) => marks?.includes("pinned"))).toHaveLength(1);
+    bench.crash();
+    bench.send("Again");
+    await bench.idle();
+    expect(results(bench)).toEqual([text, text]);
+    expect(dataOf(bench, "session_updated")).toMatchObject([{ pinned: true }]);
+    checkInvariants(bench, []);
+  });
+}

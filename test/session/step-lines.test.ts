@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import type { Play } from "../agent/loop/play.ts";
+import { dataOf, run } from "../agent/loop/play.ts";
+import { scripted } from "../support/scripts.ts";
+
+/** A line of the log for each finished step (RE-12). */
+
+const replies = `
+start: rest
+scenes:
+  - name: first
+    when: { call: 0 }
+    fail: [{ status: 529, times: 1 }]
+    reply: [{ text: canary-reply }, { call: look, args: { name: canary-args } }, { call: put, args: { fail: true } }]
+  - { name: rest, reply: [{ text: canary-answer }] }
+`;
+
+const played = async (level: string): Promise<Play> => {
+  const observed = level === "" ? "" : `observability: { log_level: ${level} }`;
+  const started = await run("", { yaml: scripted(replies, "", observed) });
+  await started.bench.pass(60_000);
+  return started;
+};
+
+test("RE-12 RE-14: at level debug each finished step is a line: which, how it ended, how long it took, and no content", async () => {
+  const { bench } = await played("debug");
+  const calls = bench.events().flatMap((event) => (event.type === "tool_call_end" ? [event.call] : []));
+  const common = { msg: "step", session: bench.id, run: "run_1", thread: "main" };
+  const tenant = expect.stringMatching(/^[0-9a-f]{16}$/) as string;
+  const line = (level: string, turn: number, step: unknown, code: string, attempt?: number) => ({
+    ...common,
+    level,
+    tenant,
+    turn,
+    step,
+    code,
+    duration_ms: expect.any(Number) as number,
+    ...(attempt === undefined ? {} : { attempt }),
+  });
+  expect(bench.logs).toEqual([
+    line("warn", 1, "run_1.1.1", "overloaded", 1),
+    line("debug", 1, "run_1.1.2", "tool_calls", 2),
+    line("debug", 1, calls[0], "ok"),
+    line("debug", 1, calls[1], "error"),
+    line("debug", 2, "run_1.2.1", "stop", 1),
+  ]);
+  expect(JSON.stringify(bench.logs)).not.toMatch(/canary|told to fail|"t1"/);
+});
+
+test("RE-12: by default only what went wrong is a line, at level error not even what passes", async () => {
+  expect((await played("")).bench.logs.map(({ level, code }) => [level, code])).toEqual([
+    ["warn", "overloaded"],
+  ]);
+  expect((await played("error")).bench.logs).toEqual([]);
+});
+
+test("RE-16: an error event is a line, too, with its code alone", async () => {
+  const refused = "replies: [{ fail: [{ status: 401 }], reply: [{ text: x }] }]";
+  const { bench } = await run(refused, {});
+  const [error] = dataOf(bench, "error");
+  expect(bench.logs.map(({ level, msg, code }) => [level, msg, code])).toEqual([
+    ["warn", "step", "auth"],
+    ["error", "error", error?.code],
+  ]);
+});

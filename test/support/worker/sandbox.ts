@@ -1,0 +1,24 @@
+import { env } from "cloudflare:test";
+import { sandboxId } from "../../../src/sandbox/id.ts";
+import type { Session } from "./session.ts";
+
+/** The sandboxes of the test Worker's sessions, past the sessions themselves. */
+
+const { SANDBOX } = env as unknown as { readonly SANDBOX: Fetcher };
+
+const idOf = ({ id }: Session): string => sandboxId("test", "default", id);
+
+/** Breaks or mends the line to a session's sandbox, or asks how often it was used. */
+export const line = async (what: "down" | "up" | "asked", session: Session): Promise<number> => {
+  const answer = await SANDBOX.fetch(`http://sandbox/${what}/${idOf(session)}`);
+  return (await answer.json<{ asked: number }>()).asked;
+};
+
+/** Resolves when so many commands run in a session's sandbox. */
+export const untilRunning = async (session: Session, count: number): Promise<void> => {
+  for (;;) {
+    const answer = await SANDBOX.fetch(`http://sandbox/running/${idOf(session)}`);
+    if ((await answer.json<{ running: number }>()).running === count) return;
+    await scheduler.wait(15);
+  }
+};
