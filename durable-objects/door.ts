@@ -27,7 +27,7 @@ const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
     return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
   });
 
-/** The draft's events as texts; the last net for secrets that some part let through (RE-15). */
+/** The draft's events as texts; the last net for secrets that some part let through. */
 const tellable = ({ events }: Draft, { redactor }: Engine): Told => {
   const told = toldOf(events);
   return told.texts.some(redactor.holds) ? { ...told, texts: toldOf(redactor.value(events)).texts } : told;

@@ -4,11 +4,11 @@ import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { within } from "./within.ts";
 
-/** The session's side of the gates: one object per provider; an answer that takes over 2 s counts as none (MO-30). */
+/** The session's side of the gates: one object per provider; an answer that takes over 2 s counts as none. */
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: Moment["health"];
-  /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called, also if it is the only one (MO-28). */
+  /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called, also if it is the only one. */
   readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 

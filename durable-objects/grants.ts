@@ -5,7 +5,7 @@ import type { Grant, Session } from "../src/agent/state/session.ts";
 import type { Live } from "./live.ts";
 import { within } from "./within.ts";
 
-/** What a session in memory knows of its team's grants (TB-8); an answer that takes over 2 s counts as none. */
+/** What a session in memory knows of its team's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
   readonly known: () => readonly Grant[];
   /** Tells the session's own grants and learns the others, at most every 30 s; gives ids that were revoked. */

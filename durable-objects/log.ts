@@ -1,13 +1,13 @@
 import { faultOf, isLogged } from "../src/tools/log-line.ts";
 import type { LogLevel, LogLine } from "../src/tools/log-line.ts";
 
-/** Says what happened in one line of the log, if its level is logged (RE-12). */
+/** Says what happened in one line of the log, if its level is logged. */
 export const logTo =
   (line: LogLine, least: LogLevel) =>
   (msg: string, fields: Readonly<Record<string, unknown>>, level: LogLevel = "info"): void => {
     if (isLogged(level, least)) console.log(line({ at: new Date().toISOString(), level, msg, ...fields }));
   };
 
-/** Says what failed in one line of the log (RE-12): where and with which code, without content. */
+/** Says what failed in one line of the log: where and with which code, without content. */
 export const logFailure = (line: LogLine, msg: string, error: unknown): void =>
   console.error(line({ at: new Date().toISOString(), level: "error", msg, ...faultOf(error) }));

@@ -6,7 +6,7 @@ import type { HealthRow } from "../src/model/health.ts";
 
 const key = "gate";
 
-/** One per provider name: rate limits over all sessions, and the health of its models. Its state is one row (MO-29). */
+/** One per provider name: rate limits over all sessions, and the health of its models. Its state is one row. */
 export class ProviderGate extends DurableObject {
   #state: GateState | undefined;
 

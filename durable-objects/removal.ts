@@ -11,7 +11,7 @@ import { within } from "./within.ts";
 
 const firstPause = 2_000;
 
-/** The end of a session: its rows go at once, its place in the team's index and its sandbox as soon as those answer (RE-P14, RE-C32). */
+/** The end of a session: its rows go at once, its place in the team's index and its sandbox as soon as those answer. */
 export interface Removal {
   /** Removes all that is stored, or throws; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
@@ -19,7 +19,7 @@ export interface Removal {
   readonly over: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly vacant: () => void;
-  /** Whether an earlier session of this name was deleted under the key of this call (AP-6): its row says so until the team knows; null if that does not answer. */
+  /** Whether an earlier session of this name was deleted under the key of this call: its row says so until the team knows; null if that does not answer. */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 

@@ -34,7 +34,7 @@ export const engineOf = async ({ engines, team }: TeamParts, session: Session | 
   return engines().pinned(session.revision, definition ?? "");
 };
 
-/** The definition that new sessions pin is with the team before one of them exists (CF-33). */
+/** The definition that new sessions pin is with the team before one of them exists. */
 export const definitionKept = async ({ engines, team }: TeamParts): Promise<void> => {
   const { deployed, isKept, kept } = engines();
   if (isKept(Date.now())) return;

@@ -28,12 +28,12 @@ import { drawLease } from "../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
 import { createTogether } from "./together.ts";
 
-/** The secret that is the first admin key (AP-12). */
+/** The secret that is the first admin key. */
 export interface TeamEnv {
   readonly LIMPET_ADMIN_KEY?: string;
 }
 
-/** How long a session's report waits for others: the index may be seconds behind (AP-5). */
+/** How long a session's report waits for others: the index may be seconds behind. */
 const reportsMs = 25;
 
 const databaseOf = (storage: DurableObjectStorage): Database => ({

@@ -27,9 +27,9 @@ export interface Waking {
   readonly wake: () => Promise<Live | null>;
   readonly door: (call: SessionCall, remove: Door["remove"]) => Promise<Door>;
   readonly drop: () => void;
-  /** Whether a drive ended with what it began with: then it is no dead one, though it had nothing to store (SE-33). */
+  /** Whether a drive ended with what it began with: then it is no dead one, though it had nothing to store. */
   readonly survived: (live: Live) => boolean;
-  /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up (RE-C37). */
+  /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up. */
   readonly failed: (error: unknown) => void;
 }
 

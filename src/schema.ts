@@ -9,7 +9,7 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 const durationText = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/;
 const durationHelp = 'write a duration with its unit, like "30s", "10m" or "1h30m"';
 
-/** Milliseconds of a duration text (CF-16), null if it is none. */
+/** Milliseconds of a duration text, null if it is none. */
 export const parseDuration = (text: string): number | null => {
   if (text.length > 64 || !durationText.test(text)) return null;
   const pieces = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g);
@@ -99,7 +99,7 @@ export const orOff = <T extends z.ZodType>(schema: T) =>
 const withoutPrototype = <T>(map: Record<string, T>): Record<string, T> =>
   Object.assign(Object.create(null) as Record<string, T>, map);
 
-/** A map with free keys; it becomes an object without prototype, so that a lookup finds only what was written (CF-9). */
+/** A map with free keys; it becomes an object without prototype, so that a lookup finds only what was written. */
 export const mapOf = <T extends z.ZodType>(value: T) =>
   z.record(z.string(), value).transform((map) => withoutPrototype<z.output<T>>(map));
 
@@ -112,7 +112,7 @@ export type DeepReadonly<T> = T extends readonly (infer Item)[]
 
 const braces = /[{}]/;
 
-/** Why an entry of `writable_paths` is no glob of SE-22 (plain, or with one `**` as a whole segment); null if it is one. */
+/** Why an entry of `writable_paths` is no glob of this kind (plain, or with one `**` as a whole segment); null if it is one. */
 export const globProblem = (glob: string): string | null => {
   if (glob.trim() === "") return "an empty entry allows nothing; remove it";
   if (glob.startsWith("/") || glob.startsWith("~")) return "write a path relative to the workspace";

@@ -1,6 +1,6 @@
 import { createTimers, createWake } from "./timers.ts";
 
-/** The object's one alarm (SE-34). While a drive lives inside `alarm()`, a crash makes the platform run that alarm again at once, so nothing may move it then. */
+/** The object's one alarm. While a drive lives inside `alarm()`, a crash makes the platform run that alarm again at once, so nothing may move it then. */
 export interface Clock {
   /** Live work now, and the earliest deadline: outside a drive the alarm is set in the running commit. */
   readonly rest: (live: boolean, at: number | null) => void;

@@ -1,13 +1,13 @@
 import { ProblemError } from "../../src/session/problems.ts";
 import { migrate } from "../rows/tables.ts";
 
-/** Drives that died before any commit, counted in a row, so that nothing is tried for ever (SE-33). */
+/** Drives that died before any commit, counted in a row, so that nothing is tried for ever. */
 export interface Strikes {
   /** A drive begins; `isFresh` = in a new isolate. Answers how many died in a row, this one included if it dies. */
   readonly begin: (isFresh: boolean) => number;
   /** Something was committed. */
   readonly clear: () => void;
-  /** The platform refused what a drive begins with: it is no dead one, and begins again later (RE-2). Throws what else went wrong. */
+  /** The platform refused what a drive begins with: it is no dead one, and begins again later. Throws what else went wrong. */
   readonly spared: (error: unknown) => null;
 }
 

@@ -141,7 +141,7 @@ export const noArchive: Archive = {
 
 const measuredFor = 1_000;
 
-/** Bytes that a session holds, as they were at most a second ago: asking costs more than an input's other checks (RE-3). */
+/** Bytes that a session holds, as they were at most a second ago: asking costs more than an input's other checks. */
 export const createMeter = (sql: Sql, now: () => number): (() => number) => {
   let bytes = 0;
   let until = 0;

@@ -5,7 +5,7 @@ import type { Archive } from "../../src/session/command.ts";
 import type { ChatThen } from "../../src/session/context-view.ts";
 import { jsonOf, messageJson, overlayJson } from "./encode.ts";
 
-/** Rows of the past: what a model call saw (EF-42). */
+/** Rows of the past: what a model call saw. */
 
 /** Calls of a turn that left, in order. */
 export const seen = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
@@ -67,7 +67,7 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
   };
 };
 
-/** A message as it was written, with what became of it since (EF-43). */
+/** A message as it was written, with what became of it since. */
 export const original = (sql: SqlStorage, thread: string, pos: number): string => {
   const row = sql
     .exec<{ pos: number; retired: number; json: string; by: string | null; reason: string | null }>(

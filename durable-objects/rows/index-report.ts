@@ -6,7 +6,7 @@ import type { SessionSummary, TeamRpc } from "../../src/session/rpc.ts";
 import type { Clock } from "../alarms/clock.ts";
 import { logFailure } from "../log.ts";
 
-/** Keeps the team's index of sessions at most a few seconds behind (AP-5): one call for many commits. */
+/** Keeps the team's index of sessions at most a few seconds behind: one call for many commits. */
 export interface IndexReport {
   /** Something was committed. */
   readonly touched: () => void;

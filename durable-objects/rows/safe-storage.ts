@@ -11,7 +11,7 @@ const problem = {
   retryAfterMs: 1_000,
 } as const;
 
-/** Storage whose failed transaction is a problem: a caller may repeat it, a run is taken up by the next alarm (RE-C37). */
+/** Storage whose failed transaction is a problem: a caller may repeat it, a run is taken up by the next alarm. */
 export const safeStorage = (storage: DurableObjectStorage, line: LogLine): Storage => ({
   sql: storage.sql,
   transactionSync: (work) => {

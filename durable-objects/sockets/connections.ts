@@ -20,7 +20,7 @@ export interface Connections {
   readonly send: (socket: WebSocket, frames: readonly string[]) => void;
   /** Sends a message that is serialised already and holds so many frames. */
   readonly post: (socket: WebSocket, message: string, frames: number) => void;
-  /** Whether more is unacknowledged than a reader may hold; one that stays so is told, and after a while closed (AP-26). */
+  /** Whether more is unacknowledged than a reader may hold; one that stays so is told, and after a while closed. */
   readonly isFull: (socket: WebSocket) => boolean;
   /** Answers whether the reader has room again. */
   readonly acknowledged: (socket: WebSocket, frames: number) => boolean;

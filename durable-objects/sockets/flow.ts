@@ -1,4 +1,4 @@
-/** What went to one socket in this isolate and was not acknowledged yet; `bufferedAmount` tells nothing on hibernating sockets (AP-26). */
+/** What went to one socket in this isolate and was not acknowledged yet; `bufferedAmount` tells nothing on hibernating sockets. */
 export interface Flow {
   readonly sent: (characters: number, frames: number) => void;
   /** The reader has received so many frames of its connection. */

@@ -14,7 +14,7 @@ import type { Hellos } from "./hellos.ts";
 import type { Items } from "./items.ts";
 import type { Watchers } from "./watchers.ts";
 
-/** What the frames of a session's sockets do (AP-22, AP-23). */
+/** What the frames of a session's sockets do. */
 
 export interface FrameParts {
   readonly connections: Connections;
@@ -104,7 +104,7 @@ const command = async (parts: FrameParts, socket: WebSocket, frame: Command): Pr
   connections.send(socket, [`{"type":"result","id":${JSON.stringify(frame.id)},${result}}`]);
 };
 
-/** A new token for the same tenant and session keeps the socket (AP-13). */
+/** A new token for the same tenant and session keeps the socket. */
 const renew = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
   const { connections } = parts;
   const found = await parts.authenticate(token);

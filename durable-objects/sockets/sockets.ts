@@ -10,7 +10,7 @@ import type { Principal } from "../../src/session/rpc.ts";
 import type { FrameParts } from "./frames.ts";
 import { handleFrame, rejectFrame } from "./frames.ts";
 
-/** Where a session's sockets are opened, and their messages checked (AP-22, AP-25). */
+/** Where a session's sockets are opened, and their messages checked. */
 interface SocketDesk {
   readonly open: (ctx: DurableObjectState, session: Session | null, principal: Principal | null) => Response;
   readonly receive: (socket: WebSocket, data: string | ArrayBuffer) => Promise<void>;

@@ -5,9 +5,9 @@ import { fitting } from "../../src/session/paging.ts";
 import type { Connections } from "./connections.ts";
 import type { Items } from "./items.ts";
 
-/** Feeds the hibernating sockets of a session from committed rows (AP-20 to AP-26). */
+/** Feeds the hibernating sockets of a session from committed rows. */
 export interface Watchers {
-  /** Sends `first`, then the log after `after`, open items and `live`, at the reader's pace (AP-23). */
+  /** Sends `first`, then the log after `after`, open items and `live`, at the reader's pace. */
   readonly start: (socket: WebSocket, filter: Filter, after: number, first: readonly string[]) => void;
   /** Another filter from now on; open items are shown anew, since their beginning may have been left out. */
   readonly filter: (socket: WebSocket, change: Partial<Filter>) => void;

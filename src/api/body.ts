@@ -1,7 +1,7 @@
 import { parseInput, refuseJson } from "../session/json-text.ts";
 import { refuse } from "../session/problems.ts";
 
-/** Request bodies (AP-8): counted while they are read, bounded in depth, well-formed, one JSON object. */
+/** Request bodies: counted while they are read, bounded in depth, well-formed, one JSON object. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -13,7 +13,7 @@ import { repeat } from "./platform.ts";
 
 const printable = /^[\x20-\x7e]{1,128}$/;
 
-/** `Idempotency-Key`, else the body's `id` (AP-6). */
+/** `Idempotency-Key`, else the body's `id`. */
 export function idempotencyKey(request: Request, body: Fields): string | undefined {
   const header = request.headers.get("Idempotency-Key");
   if (header !== null && !printable.test(header)) {
@@ -23,7 +23,7 @@ export function idempotencyKey(request: Request, body: Fields): string | undefin
   return header ?? (typeof id === "string" && printable.test(id) ? id : undefined);
 }
 
-/** The bare value of a PATCH's `If-Match` (AP-9): `"12"` is 12; `*` asks only that the session is there. */
+/** The bare value of a PATCH's `If-Match`: `"12"` is 12; `*` asks only that the session is there. */
 function ifMatch(request: Request): string | undefined {
   const sent = request.method === "PATCH" ? request.headers.get("If-Match")?.trim() : undefined;
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");

@@ -3,7 +3,7 @@ import { script } from "../console/script.ts";
 import { style } from "../console/style.ts";
 import type { Route } from "./route.ts";
 
-/** The web page of `/console` (RE-T31): static, without secrets, so it is open. */
+/** The web page of `/console`: static, without secrets, so it is open. */
 
 const policy = [
   "default-src 'none'",

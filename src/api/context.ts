@@ -8,7 +8,7 @@ import type { CountRequest } from "./rate-limit.ts";
 
 /** What the router is made of, and what stands around one request. */
 
-/** Secrets and variables of the Worker; `LIMPET_DEV` and `LIMPET_FRONT` are passed by `npm start` alone (AP-14). */
+/** Secrets and variables of the Worker; `LIMPET_DEV` and `LIMPET_FRONT` are passed by `npm start` alone. */
 export interface RouterEnv {
   readonly LIMPET_ADMIN_KEY?: string;
   readonly LIMPET_DEV?: string;
@@ -17,11 +17,11 @@ export interface RouterEnv {
   readonly [name: string]: unknown;
 }
 
-/** A session's object as the router reaches it: one RPC, and the WebSocket of AP-22. */
+/** A session's object as the router reaches it: one RPC, and a WebSocket. */
 export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
-/** What the router asks of a provider's gate (MO-28): the models that failed lately. */
+/** What the router asks of a provider's gate: the models that failed lately. */
 interface HealthDesk {
   health(claim: null): Promise<
     readonly {
@@ -49,7 +49,7 @@ export interface RouterContext {
 export interface RouterDependencies extends Pick<Engine, "team" | "toolsOf" | "callsOf" | "windowOf"> {
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Takes one JSON line (RE-12). */
+  /** Takes one JSON line. */
   readonly log?: (line: string) => void;
   /** Makes such a line: it masks what has no place in logs. */
   readonly logLine?: LogLine;

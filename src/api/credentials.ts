@@ -8,7 +8,7 @@ import { teamObjectName } from "../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
 import { repeat } from "./platform.ts";
 
-/** Who asks (AP-12 to AP-14): API key, or browser token. */
+/** Who asks: API key, or browser token. */
 
 /** The principal behind a credential. What the team answers is remembered for at most 30 s, a refusal too. */
 export type Authenticate = (context: RequestContext, credential: string) => Promise<Principal>;
@@ -85,7 +85,7 @@ export function presentedCredential(request: Request): string | null {
 export const isConfigured = (env: RouterEnv): boolean =>
   env.LIMPET_DEV === "1" || adminKeyUsable(env.LIMPET_ADMIN_KEY);
 
-/** Without an admin key every answer is 503 (AP-12). */
+/** Without an admin key every answer is 503. */
 export function requireConfigured({ env, router }: RequestContext): void {
   if (isConfigured(env)) return;
   refuse(

@@ -9,7 +9,7 @@ import { repeat } from "./platform.ts";
 const modelOf = (router: Router, { provider, model }: Pick<Agent, "provider" | "model">): string =>
   model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
 
-/** An agent with its effective tools (CF-26). */
+/** An agent with its effective tools. */
 export function describeAgent(router: Router, agent: Agent): Readonly<Record<string, unknown>> {
   const model = modelOf(router, agent);
   return {
@@ -40,7 +40,7 @@ function lanesOf(router: Router): readonly { readonly provider: string; readonly
   return [...new Map(lanes.map((lane) => [`${lane.provider}/${lane.model}`, lane])).values()];
 }
 
-/** Every model that turns may go to, with its window and the health that its provider's gate knows (MO-28). */
+/** Every model that turns may go to, with its window and the health that its provider's gate knows. */
 export async function describeModels({
   router,
   objects,
@@ -74,6 +74,6 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
   subprotocol: "limpet.v1",
 });
 
-/** Secrets that the team's config names and this environment lacks (CF-20): neither a text nor a Secrets Store binding. */
+/** Secrets that the team's config names and this environment lacks: neither a text nor a Secrets Store binding. */
 export const missingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
   router.team.secrets.filter((name) => !isSet(env, name));

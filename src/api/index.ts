@@ -40,7 +40,7 @@ async function principalOf(context: RequestContext): Promise<Principal | null> {
   return principal;
 }
 
-/** Counts a request against its key's rate (AP-15); keyless ones of a development machine are not counted. */
+/** Counts a request against its key's rate; keyless ones of a development machine are not counted. */
 function countRequest({ router, headers }: RequestContext, principal: Principal): void {
   if (principal.by === "dev") return;
   const limit = router.team.access.rate_limit.rpm;
@@ -63,7 +63,7 @@ function authorize(
   return authorized;
 }
 
-/** A session's request: an id out of pattern is as unknown as any other (RE-T5, RE-T33). */
+/** A session's request: an id out of pattern is as unknown as any other. */
 function onSession(context: Authorized): SessionRequest {
   const session = context.path["session"] ?? "";
   const { principal } = context;
@@ -122,7 +122,7 @@ async function answerOf(app: ReturnType<typeof createApp>, context: RequestConte
   return app.fetch(context.request, context);
 }
 
-/** An answer with the headers that every answer has (AP-9, AP-15). */
+/** An answer with the headers that every answer has. */
 function finish(context: RequestContext, response: Response): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of context.headers) headers.set(name, value);

@@ -1,7 +1,7 @@
 import { refuse } from "../session/problems.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Who may call from where. Browsers (AP-15): an Origin is our own or a configured one; only the latter get CORS headers. */
+/** Who may call from where. Browsers: an Origin is our own or a configured one; only the latter get CORS headers. */
 
 const exposed = "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
 
@@ -18,7 +18,7 @@ export function checkOrigin(context: RequestContext): void {
   headers.set("Access-Control-Expose-Headers", exposed);
 }
 
-/** Refuses what an agent of some deployment sent: agents do not call agents over the API, or they could for ever (TB-18). */
+/** Refuses what an agent of some deployment sent: agents do not call agents over the API, or they could for ever. */
 export function checkHop({ request }: RequestContext): void {
   if (!request.headers.has("X-Limpet-Hop")) return;
   refuse(

@@ -1,7 +1,7 @@
 import { refuse } from "../session/problems.ts";
 import { fieldsOf } from "./body.ts";
 
-/** Calls to Durable Objects: what the platform throws is no fault of the callee's (RE-2). */
+/** Calls to Durable Objects: what the platform throws is no fault of the callee's. */
 
 const busy = (detail: string): never => refuse("overloaded", detail, { retryAfterMs: 1000 });
 

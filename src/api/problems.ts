@@ -2,9 +2,9 @@ import { ProblemError, problemBody, problemKinds } from "../session/problems.ts"
 import type { Problem, ProblemCode } from "../session/problems.ts";
 import { fieldsOf } from "./body.ts";
 
-/** Refusals as `application/problem+json` (AP-10). */
+/** Refusals as `application/problem+json`. */
 
-/** The answer to a refused request; 429 and 503 say when to come back (AP-9). */
+/** The answer to a refused request; 429 and 503 say when to come back. */
 export function problemResponse(problem: Problem, requestId: string): Response {
   const { status } = problemKinds[problem.code];
   const headers = new Headers({ "Content-Type": "application/problem+json" });

@@ -50,7 +50,7 @@ export function readQuery(query: URLSearchParams, kinds: QueryKinds): Fields {
   return Object.fromEntries(fields);
 }
 
-/** Commands take their parameters in the body: any query parameter is unknown (AP-2). */
+/** Commands take their parameters in the body: any query parameter is unknown. */
 export function refuseQuery(query: URLSearchParams): void {
   const [name] = query.keys();
   if (name !== undefined) wrong(name, "is no parameter of this route: commands take JSON bodies");
@@ -58,7 +58,7 @@ export function refuseQuery(query: URLSearchParams): void {
 
 const secretNames = /^(access_?token|api_?key|auth|authorization|bearer|key|token)$/i;
 
-/** A credential in a URL ends up in logs and histories: refused, whatever it would open (AP-13). */
+/** A credential in a URL ends up in logs and histories: refused, whatever it would open. */
 export function refuseUrlCredentials(query: URLSearchParams): void {
   for (const [name, value] of query) {
     if (secretNames.test(name) || /^l[kt]_/.test(value)) {

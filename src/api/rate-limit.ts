@@ -1,4 +1,4 @@
-/** Requests per minute and key (AP-15), counted per isolate: a bound on abuse, not an account. */
+/** Requests per minute and key, counted per isolate: a bound on abuse, not an account. */
 
 /** Counts one request; `resetMs` is the time to the next window. */
 export type CountRequest = (key: string) => {

@@ -6,7 +6,7 @@ import type { LogLevel } from "../tools/log-line.ts";
 import { problemKinds } from "../session/problems.ts";
 import type { ProblemCode } from "../session/problems.ts";
 
-/** One JSON line per request (RE-12), without content: no query, no texts, the tenant as a hash (RE-14). */
+/** One JSON line per request, without content: no query, no texts, the tenant as a hash. */
 
 export const newRequestId = (): string => `req_${randomBits()}`;
 

@@ -12,7 +12,7 @@ import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
 import type { QueryKinds } from "./query.ts";
 
-/** A route is data: it cannot be written down without saying who may use it (AP-11). */
+/** A route is data: it cannot be written down without saying who may use it. */
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 type Answer = Response | Promise<Response>;
@@ -21,7 +21,7 @@ interface Address {
   readonly method: Method;
   /** With `:name` for path parameters; `:session` is checked before the handler sees it. */
   readonly path: string;
-  /** Answers without `/v1` too (AP-1). */
+  /** Answers without `/v1` too. */
   readonly alias?: true;
 }
 
@@ -81,7 +81,7 @@ const parametersOf = (context: RequestContext, options: OperationOptions): Promi
 
 const tagged = new Set<Operation>(["create", "get", "patch"]);
 
-/** A session's reply as an answer; on the session itself with its `ETag` (AP-9). */
+/** A session's reply as an answer; on the session itself with its `ETag`. */
 export async function performed(context: SessionRequest, op: Operation, fields: Fields): Promise<Response> {
   const { session: _session, ...path } = context.path;
   const key = isRead(context) ? undefined : idempotencyKey(context.request, fields);

@@ -13,9 +13,9 @@ import { teamOperation } from "./route.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 
-/** Every route there is (AP-11); `test/api/access.test.ts` walks this table. */
+/** Every route there is; `test/api/access.test.ts` walks this table. */
 
-/** Whether the team's secrets are there; names them only to who has a key (CF-20, AP-11). */
+/** Whether the team's secrets are there; names them only to who has a key. */
 async function ready(context: RequestContext): Promise<Response> {
   const { router, request, env } = context;
   const missing = [...(isConfigured(env) ? [] : ["LIMPET_ADMIN_KEY"]), ...missingSecrets(router, env)];

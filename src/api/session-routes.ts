@@ -13,7 +13,7 @@ import { streamEvents, wantsStream } from "./streams/sse.ts";
 import { upgradeKnown, upgradeUnknown } from "./streams/socket.ts";
 import { send } from "./streams/wait.ts";
 
-/** Routes of sessions (API spec §3). */
+/** Routes of sessions. */
 
 const S = "/v1/sessions/:session";
 const message = { body: { limit: limits.message_body_bytes } } as const;
@@ -21,7 +21,7 @@ const bodyless = { body: { isOptional: true } } as const;
 const asks = { scope: ["asks:answer", "approvals:decide"] } as const;
 const page = { limit: "integer" } as const;
 
-/** The id of a session to create (AP-3): from its `ref`, from the idempotency key, or random. */
+/** The id of a session to create: from its `ref`, from the idempotency key, or random. */
 async function newSessionId({ request, principal }: Authorized, body: Fields): Promise<string> {
   const { ref } = body;
   if (typeof ref === "string" && ref.length > 0 && ref.length <= 128) {
@@ -88,7 +88,7 @@ async function mint(context: SessionRequest): Promise<Response> {
   return answer(await callTeam(context, "mint_token", { ttl, ...merged(body, { session, made }) }, key));
 }
 
-/** Notes of a session. Those that sessions share live with the team, and the session says whose it sees (AG-47). */
+/** Notes of a session. Those that sessions share live with the team, and the session says whose it sees. */
 async function notes(context: SessionRequest): Promise<Response> {
   const params = readQuery(context.url.searchParams, {});
   const reply = await callSession(context, { op: "notes", params });

@@ -16,7 +16,7 @@ export const blockEnd = (chat: readonly Message[], at: number): number => {
   return end;
 };
 
-/** Whether a message, and with it its block, must stay in the view as it is (EF-2). */
+/** Whether a message, and with it its block, must stay in the view as it is. */
 const isPinned = ({ marks }: Message): boolean => marks?.includes("pinned") === true;
 
 /** Whether the block that holds `at` is pinned. */

@@ -1,7 +1,7 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Deepest nesting of a JSON text, found without building anything (AP-8). */
+/** Deepest nesting of a JSON text, found without building anything. */
 export const depthOf = (text: string): number => {
   let depth = 0;
   let deepest = 0;

@@ -70,7 +70,7 @@ export type Part = TextPart | ReasoningPart | ImagePart | DocumentPart | ToolCal
 /** `note`: runtime advice, rendered in a tag; `steering`: an input that joined a run; `partial`: kept from a cancelled reply; `pinned`: never shortened. */
 export type Mark = "note" | "steering" | "partial" | "pinned" | "truncated";
 
-/** Who took messages out of the view, and why (EF-42). */
+/** Who took messages out of the view, and why. */
 export interface Cause {
   readonly run: string | null;
   readonly turn: number | null;
@@ -79,7 +79,7 @@ export interface Cause {
   readonly reason: string;
 }
 
-/** What a model sees of a message instead of some of its parts, made by an effect from the original (EF-2). */
+/** What a model sees of a message instead of some of its parts, made by an effect from the original. */
 export interface Overlay {
   /** Number of the edit that made it. */
   readonly edit: number;
@@ -97,7 +97,7 @@ export interface Overlay {
   readonly tokens: number;
 }
 
-/** A range of messages that one summary stands for (EF-22). */
+/** A range of messages that one summary stands for. */
 export interface Summary {
   /** Number of the edit that made it. */
   readonly edit: number;
@@ -125,7 +125,7 @@ export interface Message {
   /** Why an effect wrote the note. */
   readonly reason?: string;
   readonly marks?: readonly Mark[];
-  /** Numbers of the remembered texts that it tells (AG-41). */
+  /** Numbers of the remembered texts that it tells. */
   readonly memories?: readonly number[];
   /** Run and turn that wrote it. */
   readonly run?: string;

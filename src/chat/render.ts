@@ -1,7 +1,7 @@
 import { shownTokens } from "./message.ts";
 import type { ContentPart, Message, Part } from "./message.ts";
 
-/** Tags that only the runtime may write: inside human, tool and MCP text they are escaped when rendered (SE-5). */
+/** Tags that only the runtime may write: inside human, tool and MCP text they are escaped when rendered. */
 const ownTags =
   /<(?=\/?(?:note|identity|instructions|notes_protocol|project_context|skills|available_skills|available_agents|completion_protocol|delegation_context|handoff_context|prior_reflections|memory)\b)/gi;
 
@@ -42,7 +42,7 @@ const overlaidPart = (part: Part, text: string, media: boolean): Part => {
   return { ...part, content: [{ type: "text", text }, ...kept] };
 };
 
-/** The parts of a message as a model sees them: what an effect overlaid is replaced (EF-2). */
+/** The parts of a message as a model sees them: what an effect overlaid is replaced. */
 export const shownParts = ({ parts, overlay }: Pick<Message, "parts" | "overlay">): readonly Part[] =>
   overlay === undefined
     ? parts
@@ -61,7 +61,7 @@ const renderParts = (message: Message): readonly Part[] => {
   return message.marks?.includes("steering") ? prefixSteering(parts) : parts;
 };
 
-/** A message as a model sees it (SE-5). The same message always gives the same object, so that its wire form can be kept. */
+/** A message as a model sees it. The same message always gives the same object, so that its wire form can be kept. */
 export const render = (message: Message): Message => {
   const known = rendered.get(message);
   if (known !== undefined) return known;

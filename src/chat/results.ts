@@ -1,6 +1,6 @@
 import type { ResultStatus, ToolCallPart, ToolResultPart } from "./message.ts";
 
-/** What the model is told of a call that has no outcome of its own (SE-8). */
+/** What the model is told of a call that has no outcome of its own. */
 export const synthesised = {
   skipped: "skipped: Not started: a new message arrived first.",
   cancelled: "cancelled: It did not run.",

@@ -2,7 +2,7 @@ import { isDeeper } from "./json.ts";
 import { deepestInput } from "./json-depth.ts";
 import type { Message, Part } from "./message.ts";
 
-/** What no wire can carry, whoever wrote it, and what is shown instead (SE-7): half characters, arguments without end. */
+/** What no wire can carry, whoever wrote it, and what is shown instead: half characters, arguments without end. */
 
 export type Defect = "text_mended" | "arguments_too_deep";
 
@@ -26,7 +26,7 @@ export const withWholeEscapes = (json: string): string =>
 
 const longestInvalid = 2_000;
 
-/** Arguments that cannot be parsed, as an object that tells them (MO-8). */
+/** Arguments that cannot be parsed, as an object that tells them. */
 export const unparsable = (args: string): string =>
   JSON.stringify({ _invalid: args.slice(0, longestInvalid).toWellFormed() });
 

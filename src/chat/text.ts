@@ -1,6 +1,6 @@
 import type { ContentPart, Message, Part } from "./message.ts";
 
-/** Text as it may be stored (SE-2): lone surrogates become U+FFFD, NUL is dropped. */
+/** Text as it may be stored: lone surrogates become U+FFFD, NUL is dropped. */
 export const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "");
 
 /** The text of some parts, joined without separator; reasoning is no part of it. */
@@ -37,6 +37,6 @@ export const preview = (text: string, count = 120): string =>
     count,
   );
 
-/** Whether a message says anything a model can see: text that is not blank, a call, a result or media (SE-6d). */
+/** Whether a message says anything a model can see: text that is not blank, a call, a result or media. */
 export const hasContent = (message: Pick<Message, "parts">): boolean =>
   message.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || /\S/.test(part.text)));

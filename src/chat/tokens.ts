@@ -1,7 +1,7 @@
 import { imageSize } from "./image-size.ts";
 import type { DocumentPart, ImagePart, Json, Part, ToolResultPart } from "./message.ts";
 
-/** Who counts images how (MO-34): the wire family of the provider. */
+/** Who counts images how: the wire family of the provider. */
 export type TokenFamily = "anthropic" | "openai-chat" | "gemini";
 
 /** How a message is estimated: the family for media, and the base64 of stored bytes. */
@@ -73,7 +73,7 @@ const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): 
 };
 
 /**
- * Tokens of one message (MO-34), computed once and stored as `Message.tokens`. Reasoning counts only if it can be sent
+ * Tokens of one message, computed once and stored as `Message.tokens`. Reasoning counts only if it can be sent
  * back, that is with opaque data.
  */
 export const estimateTokens = (parts: readonly Part[], options: EstimateOptions): number =>

@@ -1,9 +1,9 @@
-/** Head and tail of a text; lengths are code points, and no cut splits one (agents spec). */
+/** Head and tail of a text; lengths are code points, and no cut splits one. */
 
 const marker = (shown: number, total: number, recall: string | null): string =>
   ` … [${shown} of ${total} characters shown${recall === null ? "" : `; recall("${recall}") has the full text`}] … `;
 
-/** An id as wide as room is kept for: what is shown of equal texts does not depend on how long theirs are (EF-31). */
+/** An id as wide as room is kept for: what is shown of equal texts does not depend on how long theirs are. */
 export const widestId = (recall: string | null): string | null => recall?.padEnd(6) ?? null;
 
 /** Whether a text has more than `most` characters. */

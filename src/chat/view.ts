@@ -5,7 +5,7 @@ import { makeSendable } from "./sendable.ts";
 import type { Defect } from "./sendable.ts";
 import { hasContent } from "./text.ts";
 
-/** The one rule of what a provider may be sent (SE-6), and the repairs that make any stored chat obey it (SE-7). */
+/** The one rule of what a provider may be sent, and the repairs that make any stored chat obey it. */
 
 export type RepairKind =
   | "result_missing"
@@ -95,7 +95,7 @@ const isInOrder = (chat: readonly Message[], from: number, ids: Set<string>): bo
 const isBounded = (chat: readonly Message[]): boolean =>
   chat[0]?.role === "user" && chat.at(-1)?.role !== "assistant";
 
-/** Whether a chat may be sent as it stands (SE-6). */
+/** Whether a chat may be sent as it stands. */
 export const isValid = (chat: readonly Message[]): boolean =>
   isBounded(chat) && isInOrder(chat, 0, new Set());
 
@@ -169,7 +169,7 @@ const continueNote = (near: Message): Message =>
     parts: [{ type: "text", text: "Continue." }],
   });
 
-/** Without parts that its role cannot have, and with call ids that no earlier message has: a second use is renamed (SE-6c). */
+/** Without parts that its role cannot have, and with call ids that no earlier message has: a second use is renamed. */
 const mended = (message: Message, ids: Set<string>): Message => {
   let renamed = false;
   const parts = message.parts

@@ -8,8 +8,8 @@ import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /**
- * `limpet build`: checks teams and writes `.limpet/<team>/` (CF-2), and the shell that all of them share. A team with errors keeps its last build; under
- * `wrangler dev` that one goes on serving (CF-3).
+ * `limpet build`: checks teams and writes `.limpet/<team>/`, and the shell that all of them share. A team with errors keeps its last build; under
+ * `wrangler dev` that one goes on serving.
  */
 export const build = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;

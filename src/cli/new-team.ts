@@ -8,7 +8,7 @@ import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { Arguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** `limpet new-team`: a folder under `config/` and an environment in `wrangler.toml` (CF-37). */
+/** `limpet new-team`: a folder under `config/` and an environment in `wrangler.toml`. */
 
 const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema.json\n";
 

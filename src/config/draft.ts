@@ -40,7 +40,7 @@ export interface Draft {
   readonly reportWritten: Report;
   /** The path in `root` of a path of the values below. */
   readonly writtenPath: (path: Path) => Path;
-  /** Path of the team's keys in the file: `["config"]` inside the wrapper of CF-10. */
+  /** Path of the team's keys in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
   /** Line and column of an offset of the team file. */
   readonly place: (offset: number) => Place;
@@ -81,7 +81,7 @@ const findProvider = (draft: Draft, name: string | undefined): Listed<ProviderSh
     ? draft.providers.find(({ index }) => index === 0)
     : draft.providers.find(({ value }) => value.name === name);
 
-/** The lanes of an agent, in the order in which they are tried (MO-27). */
+/** The lanes of an agent, in the order in which they are tried. */
 export const lanesOf = (draft: Draft, agent: AgentShape): Lane[] => {
   const first = findProvider(draft, agent.provider);
   if (first === undefined) return [];

@@ -1,7 +1,7 @@
 import type { Entry, Located } from "./document/document.ts";
 import { withEntries } from "./document/located.ts";
 
-/** Agents of a team's extensions (AG-1): they join those of the team file and are checked like them. */
+/** Agents of a team's extensions: they join those of the team file and are checked like them. */
 
 /** Offset of everything that stands in `extensions.ts`: no place of the team file. */
 export const extensionOffset = -1;

@@ -15,7 +15,7 @@ import { guardKeys } from "./sections/agents.ts";
 import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
 
-/** What a team's `extensions.ts` exports, loaded by whoever builds (CF-6, TB-37). */
+/** What a team's `extensions.ts` exports, loaded by whoever builds. */
 
 /** The loaded module, or why it could not be loaded. */
 export type ExtensionModule =
@@ -218,7 +218,7 @@ const readKinds = <Kind extends Effect | Guard>(
   });
 };
 
-/** Names of the checks that guardrails may use (AG-37). */
+/** Names of the checks that guardrails may use. */
 const readChecks = (value: readonly unknown[], problem: Problem): string[] => {
   const names = value.flatMap((each, index) => {
     const name = textOf(field(each, "name"));

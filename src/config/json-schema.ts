@@ -5,7 +5,7 @@ import type { Path } from "./document/diagnostics.ts";
 import { plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 
-/** JSON Schema of `team.yaml` for editors (CF-36), made from the zod schema and nothing else. */
+/** JSON Schema of `team.yaml` for editors, made from the zod schema and nothing else. */
 
 export interface JsonSchema {
   readonly type?: string;

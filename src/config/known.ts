@@ -5,7 +5,7 @@ import type { Tool } from "../tools/define-tool.ts";
 
 export type { Toolbox } from "../tools/define-tool.ts";
 
-/** Names that a team file may use: built-in toolboxes and their tools (toolboxes spec §3). */
+/** Names that a team file may use: built-in toolboxes and their tools. */
 
 /** The toolboxes of this release as they are defined. */
 export const builtInToolboxDefinitions = toolboxes;

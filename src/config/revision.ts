@@ -3,7 +3,7 @@ import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Provider, Team } from "./team.ts";
 
-/** What a session pins, and its name (CF-31). */
+/** What a session pins, and its name. */
 
 const connectionKeys = ["base_url", "api_key", "headers", "rate_limit", "retry", "timeouts"] as const;
 
@@ -89,8 +89,8 @@ export const unreadable = (revision: string): Pinned => ({
 });
 
 /**
- * A pinned definition with the connections of the deployed team (CF-32, CF-34). Its digest says that it is, to the
- * letter, what a build of this format made and checked (CF-33).
+ * A pinned definition with the connections of the deployed team. Its digest says that it is, to the
+ * letter, what a build of this format made and checked.
  */
 export const withDefinition = (deployed: Team, revision: string, definition: Json): Pinned => {
   const pinned = definition as unknown as Definable;

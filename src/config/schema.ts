@@ -69,7 +69,7 @@ export interface OwnKinds {
   readonly guards: readonly Guard[];
 }
 
-/** The schemas of `team.yaml` (CF-10): of an agent, of the keys beside the three lists, and of the whole. */
+/** The schemas of `team.yaml`: of an agent, of the keys beside the three lists, and of the whole. */
 export const createTeamSchemas = ({ effects, guards }: OwnKinds) => {
   const kinds = { effect: effectSchemaOf(effects), guards };
   const agent = agentSchemaOf(kinds);

@@ -10,7 +10,7 @@ import type { TeamSchemas } from "./schema.ts";
  * are bytes, `off` is null; `${NAME}` references stay texts and are resolved at use.
  */
 
-/** A skill (CF-4). Without `description` its body stands in the system prompt; with one it is loaded on demand. */
+/** A skill. Without `description` its body stands in the system prompt; with one it is loaded on demand. */
 export interface Skill {
   readonly name: string;
   readonly description: string | null;
@@ -29,7 +29,7 @@ export type Agent = DeepReadonly<
     provider: string;
     /** Names of the skills it knows. */
     skills: string[];
-    /** Written ones, or the generated ones of CF-24. */
+    /** Written ones, or those generated from `options`. */
     effects: EffectConfig[];
     options: Omit<OptionsShape, "response_schema"> & { response_schema?: Json };
   }
@@ -41,11 +41,11 @@ type McpServer = DeepReadonly<TeamShape["mcp_servers"][number]>;
 type Sections = Omit<TeamShape, "providers" | "agents" | "mcp_servers" | "defaults" | "entry_agent">;
 
 export interface Team extends DeepReadonly<Sections> {
-  /** Format of this object; a stored revision of an older format is upgraded when it is read (CF-33). */
+  /** Format of this object; a stored revision of an older format is upgraded when it is read. */
   readonly format: 1;
   /** Name of the team folder. */
   readonly name: string;
-  /** `r_` and 20 hex digits over the definition (CF-31). */
+  /** `r_` and 20 hex digits over the definition. */
   readonly revision: string;
   readonly entry_agent: string;
   /** The first provider is the default of agents that name none. */
@@ -55,9 +55,9 @@ export interface Team extends DeepReadonly<Sections> {
   readonly cost_limited: boolean;
   readonly mcp_servers: readonly McpServer[];
   readonly skills: readonly Skill[];
-  /** `context/*.md` in name order, joined by blank lines (CF-5). */
+  /** `context/*.md` in name order, joined by blank lines. */
   readonly context_text: string;
-  /** `context/HEARTBEAT.md`, for light inputs (AG-5). */
+  /** `context/HEARTBEAT.md`, for light inputs. */
   readonly heartbeat_text: string;
   /** Reference names that an agent can reach, sorted. */
   readonly secrets: readonly string[];

@@ -1,6 +1,6 @@
 import { describeModel } from "../model/catalogue.ts";
 
-/** Which context window holds for a provider and model (CF-22). */
+/** Which context window holds for a provider and model. */
 
 /** Built-in windows of the kinds whose vendors have one. */
 const kindWindows: Readonly<Record<string, number>> = {
@@ -62,7 +62,7 @@ export const resolveWindow = (question: WindowQuestion): Window => {
     : { tokens: question.agentWindow, origin: "agent" };
 };
 
-/** What the window guard says of a window (CF-23, EF-30): 0 always passes. */
+/** What the window guard says of a window: 0 always passes. */
 export const judgeWindow = (
   tokens: number,
   guard: { readonly minimum: number; readonly warning: number },

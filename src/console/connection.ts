@@ -1,6 +1,6 @@
 /**
- * The page's connection: a WebSocket that resumes after the last event it applied (AP-23), acknowledges what it
- * got (AP-22), and sends unanswered commands again under their ids (AP-6).
+ * The page's connection: a WebSocket that resumes after the last event it applied, acknowledges what it
+ * got, and sends unanswered commands again under their ids.
  */
 export const connectionScript = String.raw`
 const firstDelay = 250;

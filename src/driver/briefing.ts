@@ -13,7 +13,7 @@ import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import type { Outside } from "./work.ts";
 
-/** Fetches what a run is told before its first turn (AG-39 to AG-41). */
+/** Fetches what a run is told before its first turn. */
 
 /** Milliseconds that each may take; with all its repetitions after crashes, `longest`. */
 const patience: Readonly<Record<Want, number>> = { context: 10_000, reflections: 2_000, memory: 2_000 };
@@ -140,7 +140,7 @@ export const brief = async (outside: Outside, threadId: string): Promise<void> =
   });
 };
 
-/** Project context that a workspace brings along (AG-40). */
+/** Project context that a workspace brings along. */
 
 const named = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
 

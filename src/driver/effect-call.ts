@@ -34,7 +34,7 @@ import type { ModelCall } from "./model-call.ts";
 import { made, placeFor } from "./model-call.ts";
 import type { Outside } from "./work.ts";
 
-/** The model calls of an effect: what has its reply is stored, and never asked again (EF-20). */
+/** The model calls of an effect: what has its reply is stored, and never asked again. */
 
 const tries = 3;
 
@@ -161,7 +161,7 @@ const modelFailed = (outside: Outside, each: Try, failure: ModelFailure, ms: num
   return tryFailed(outside, each, { ...failure, error }, (draft) => booked(draft, each, row));
 };
 
-/** A reply that its effect refuses is a failed try; the gate hears of a good one (EF-23). */
+/** A reply that its effect refuses is a failed try; the gate hears of a good one. */
 const replied = (outside: Outside, each: Try, reply: Completion): Tried => {
   const { work, key, call, attempt } = each;
   const threadId = work.thread.id;
@@ -187,7 +187,7 @@ const triesOf = (memo: EffectMemo | undefined): number => (typeof memo === "numb
 /** How long a call waits for others of the tree before it looks for room again. */
 const roomPause = 5_000;
 
-/** A call without room is not made now: it waits for others of the tree, or its run asks for more or ends (EF-38). */
+/** A call without room is not made now: it waits for others of the tree, or its run asks for more or ends. */
 const callUnpaid = (draft: Draft, threadId: string, why: "wait" | Reached): void => {
   preparingPaused(draft, threadId, draft.moment.now + (why === "wait" ? roomPause : 0), "budget");
   if (why !== "wait") exceeded(draft, why);
@@ -275,7 +275,7 @@ export const called = async (outside: Outside, work: Work, call: EffectCall): Pr
   return tryFailed(outside, each, { retryable: true, error }, () => {}).reply;
 };
 
-/** An effect that needs the outside: whether it is still at work, and what it was told already (EF-20). */
+/** An effect that needs the outside: whether it is still at work, and what it was told already. */
 
 /** An effect at work, as the state had it when it began. */
 export interface Work {

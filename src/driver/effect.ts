@@ -14,7 +14,7 @@ import type { Outside } from "./work.ts";
 
 /** One effect that needs a model or a person, from the stored `preparing` to its stored edits. */
 
-/** Milliseconds an effect may take beside its calls and questions (EF-6). */
+/** Milliseconds an effect may take beside its calls and questions. */
 const ownTime = 5_000;
 
 const workAt = ({ host }: Outside, threadId: string): Work | null => {
@@ -110,7 +110,7 @@ const runEffect = async (outside: Outside, work: Work): Promise<End> => {
 
 /**
  * Runs the effect, or fetches the briefing, that the state says is at work, and stores what it gives back unless it came
- * too late. A call that it did not wait for is broken off (EF-39).
+ * too late. A call that it did not wait for is broken off.
  */
 export const prepare = async (outside: Outside, threadId: string): Promise<void> => {
   if (preparingOf(outside.host.read().threads[threadId]?.run ?? null)?.effect === briefing)

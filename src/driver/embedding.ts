@@ -4,7 +4,7 @@ import type { ModelErrorCode } from "../model/error.ts";
 import { asModelError } from "../model/failure.ts";
 import type { Host } from "./host.ts";
 
-/** Requests for vectors at their provider's gate: a place that is free now is taken, nothing waits for another (MO-29). */
+/** Requests for vectors at their provider's gate: a place that is free now is taken, nothing waits for another. */
 
 const embedded = async (
   { provider, model, gate: terms, embed }: Embedder,

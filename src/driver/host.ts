@@ -16,7 +16,7 @@ import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
-/** Rate limits and health of one provider (MO-29). */
+/** Rate limits and health of one provider. */
 export interface Gate {
   reserve(request: ReserveRequest): Promise<ReserveAnswer>;
   /** Tells how an attempt ended; nothing waits for it. `booked` = it had a place. */
@@ -25,7 +25,7 @@ export interface Gate {
   release(id: string): void;
 }
 
-/** What a session asks of its tenant's day (RE-4). */
+/** What a session asks of its tenant's day. */
 export interface TenantDay {
   readonly bounds: readonly Bound[];
   /** A share of the day; throws if nobody answers. */
@@ -60,20 +60,20 @@ export interface Host {
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
-  /** Lessons that the tenant's sessions share (AG-39). */
+  /** Lessons that the tenant's sessions share. */
   readonly reflections: SharedReflections;
-  /** What the tenant's sessions remember (AG-41). */
+  /** What the tenant's sessions remember. */
   readonly memory: SharedMemory;
   /** What makes vectors for an agent's memory; null: it has none. */
   embedder(agent: string): Embedder | null;
-  /** Notes that sessions share, as this agent sees them; null: each session has its own (AG-47). */
+  /** Notes that sessions share, as this agent sees them; null: each session has its own. */
   notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;
   gate(provider: string): Gate;
   readonly tenant: TenantDay;
-  /** Takes known secrets out of what tools give back (RE-15). */
+  /** Takes known secrets out of what tools give back. */
   readonly redactor: Redactor;
-  /** Grants of the tenant's agents (TB-8). */
+  /** Grants of the tenant's agents. */
   readonly grants: {
     known(): readonly Grant[];
     /** Asks the team again if that was long ago; what it cannot say stays as it was known. */
@@ -81,7 +81,7 @@ export interface Host {
   };
   /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */
   rest(live: boolean, at: number | null): void;
-  /** An outcome came after nobody waited for it any more: it is logged and changes nothing (SE-31). */
+  /** An outcome came after nobody waited for it any more: it is logged and changes nothing. */
   late(outcome: {
     readonly thread: string;
     readonly run: string;

@@ -8,7 +8,7 @@ import type { Outside } from "./work.ts";
 /** Rounds until two threads that draw at once have each a lease that covers them. */
 const mostRounds = 8;
 
-/** Sees to it that the call which a thread is about to make is covered by a lease: no hop if there is one (RE-4). */
+/** Sees to it that the call which a thread is about to make is covered by a lease: no hop if there is one. */
 export const drawn = async (
   { host, settle }: Outside,
   threadId: string,

@@ -12,7 +12,7 @@ import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts
 import type { Host } from "./host.ts";
 import type { Outside } from "./work.ts";
 
-/** A model call, whoever makes it: its provider's gate is asked for a place before, and told of its end after (MO-29). */
+/** A model call, whoever makes it: its provider's gate is asked for a place before, and told of its end after. */
 export interface ModelCall {
   /** Names it at the gate. */
   readonly id: string;
@@ -32,7 +32,7 @@ type Placed =
   | { readonly is: "failed"; readonly failure: ModelFailure };
 
 /**
- * The lane is given up (MO-26): its place is too far off, and who waited that long for a slot would wait again as long.
+ * The lane is given up: its place is too far off, and who waited that long for a slot would wait again as long.
  * Our own limiter says nothing about the provider's health, so the gate is not told of this.
  */
 const noPlace = ({ provider, model, retry }: Lane, startsIn: number): ModelFailure => ({
@@ -102,7 +102,7 @@ export const made = async <T extends { readonly exhausted: boolean }>(
   }
 };
 
-/** The places that a session has at gates (MO-29): taken by the calls that asked for them, or given back. */
+/** The places that a session has at gates: taken by the calls that asked for them, or given back. */
 export interface Places {
   /** Asks for a call's place; it is given back unless the state goes on to want it. */
   readonly ask: (
@@ -150,7 +150,7 @@ const slotFreed = (host: Host, thread: Thread): void => {
   const place = takenBy(host.read(), thread);
   if (place === null) return;
   const { provider, model, id } = place;
-  // Another model may have been chosen since: then its lanes are not known any more (MO-38).
+  // Another model may have been chosen since: then its lanes are not known any more.
   const lane = everyLane(host.agent(thread.id)).find((each) => each.provider === provider);
   if (lane?.gate === null) return;
   host.gate(provider).ended(id, true, { model, code: "cancelled", exhausted: false, usage: null });

@@ -6,7 +6,7 @@ import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";
 import type { Host } from "./host.ts";
 
-/** The shared stores as a tool sees them (TB-37). */
+/** The shared stores as a tool sees them. */
 export const storesOf = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
   const { entries, storeRules } = host;
   const shared = host.notes(agent.name);

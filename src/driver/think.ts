@@ -49,7 +49,7 @@ const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
   return lane === undefined ? null : { thread, run, phase, agent, lane };
 };
 
-/** Outcomes of another run or attempt are late: they change nothing (SE-31, SE-34). */
+/** Outcomes of another run or attempt are late: they change nothing. */
 const isCurrent = (session: Session, { thread, run, phase }: Attempt): boolean => {
   const now = session.threads[thread.id]?.run;
   if (now?.phase.at !== "thinking") return false;
@@ -86,7 +86,7 @@ const requestOf = (
     },
   });
 
-/** Whether the tenant's day pays for the attempt; if not, it waits or its run ends (RE-4). */
+/** Whether the tenant's day pays for the attempt; if not, it waits or its run ends. */
 const isPaid = async (outside: Outside, attempt: Attempt): Promise<boolean> => {
   const { thread, run, agent, lane } = attempt;
   const wanted = wantedOn(lane, requestTokens(agent, thread, run));
@@ -181,7 +181,7 @@ const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"
 
 const leastOutput = 1_024;
 
-/** Output tokens the request may ask for: what its budget and the window leave (EF-38, MO-6); null if the window leaves too little to be useful. */
+/** Output tokens the request may ask for: what its budget and the window leave; null if the window leaves too little to be useful. */
 const roomFor = (outside: Outside, { thread, run, phase, agent, lane }: Attempt): number | null => {
   const { output } = attemptAt(outside, thread.id)?.phase.hold ?? phase.hold;
   const room = outputFor(lane, requestTokens(agent, thread, run), Infinity);
@@ -240,7 +240,7 @@ export const think = async (outside: Outside, threadId: string): Promise<void> =
   await made(outside, call, request, stored, { onDelta: stream.take });
 };
 
-/** Live text of one attempt on its way to the watchers: many provider reads become one frame per item (AP-20). */
+/** Live text of one attempt on its way to the watchers: many provider reads become one frame per item. */
 interface ItemStream {
   readonly take: (deltas: readonly ItemDelta[]) => void;
   /** Drops what was not sent: the event that follows holds the whole. */

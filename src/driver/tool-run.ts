@@ -17,7 +17,7 @@ import { sharedNotesWritten, storesOf } from "./stores.ts";
 import type { Ending, Outside } from "./work.ts";
 import { createEnding } from "./work.ts";
 
-/** A tool at work, apart from everything else: its own signal, deadline and error boundary (SE-16). */
+/** A tool at work, apart from everything else: its own signal, deadline and error boundary. */
 
 /** What a call came to: an output, or a wait. */
 export type Outcome =
@@ -115,7 +115,7 @@ const contextOf = (
 
 /**
  * Runs a tool under its own deadline. When the call is cancelled its signal is aborted and it has until the run's end to
- * say how it ended (SE-31); a tool that heeds neither is left behind.
+ * say how it ended; a tool that heeds neither is left behind.
  */
 export const runBounded = async (
   outside: Outside,
@@ -211,7 +211,7 @@ const isStorable = (value: unknown): boolean => {
   }
 };
 
-/** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON (TB-1, SE-16). */
+/** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON. */
 const outcomeOf = (result: ToolOutput | Parked): Outcome => {
   if (!isStorable(result) || Object(result) !== result) return notUsable("no JSON");
   if ("parked" in result) {
@@ -230,7 +230,7 @@ const outcomeOf = (result: ToolOutput | Parked): Outcome => {
 const notUsable = (what: string): Outcome =>
   output(toolError("failed", `the tool gave back ${what}`).content, "error");
 
-/** The time that a tool call may take (SE-16); what it waits for a sandbox that is not ready yet does not count (TB-34). */
+/** The time that a tool call may take; what it waits for a sandbox that is not ready yet does not count. */
 interface CallTime {
   /** Milliseconds since the epoch. */
   readonly deadline: () => number;
@@ -309,7 +309,7 @@ export const createKeeper = (start: string): Keeper => {
 
 /**
  * Shows a tool's output that is still coming, until `live` says that it ended. Known secrets are taken out: a tail that
- * may begin one waits for what follows (RE-15).
+ * may begin one waits for what follows.
  */
 const liveOutput = (
   host: Host,

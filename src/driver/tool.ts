@@ -18,15 +18,15 @@ import type { Outcome } from "./tool-run.ts";
 import { isCurrent, output, runBounded } from "./tool-run.ts";
 import type { Outside } from "./work.ts";
 
-/** One tool call, from the stored `running` to the stored outcome (SE-15): cache, tool, limits. */
+/** One tool call, from the stored `running` to the stored outcome: cache, tool, limits. */
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
-/** Whether the cache may answer a call, and keep its result: not while a command in the background may be writing (SE-20). */
+/** Whether the cache may answer a call, and keep its result: not while a command in the background may be writing. */
 const isCacheable = ({ host }: Outside, threadId: string, { cache }: Tool): boolean =>
   cache === true && host.agent(threadId).cacheResults && !commandsRun(host.read(), host.now());
 
-/** What a cached result is found by. A read of the workspace counts for the thread that makes it only (TB-12). */
+/** What a cached result is found by. A read of the workspace counts for the thread that makes it only. */
 const keyOf = (threadId: string, { plan }: Call, { name, workspace }: Tool, args: unknown): string =>
   canonicalJson([name, args, plan.closed ?? null, workspace === "none" ? null : threadId]);
 

@@ -54,7 +54,7 @@ export const createEnding = (): Ending => {
   };
 };
 
-/** Results of `cache: true` tools in this isolate (SE-20); emptied whenever the workspace may have changed. */
+/** Results of `cache: true` tools in this isolate; emptied whenever the workspace may have changed. */
 interface ToolCache {
   get(key: string): ToolOutput | undefined;
   put(key: string, output: ToolOutput, epoch: number): void;

@@ -10,7 +10,7 @@ import type { Pace } from "./compaction/pace.ts";
 import { editsOf } from "./compaction/shadow.ts";
 import { threshold } from "./threshold.ts";
 
-/** Compaction (EF-15, EF-19 to EF-28): over its threshold, or when it is forced, the chat is made shorter rung by rung. */
+/** Compaction: over its threshold, or when it is forced, the chat is made shorter rung by rung. */
 
 const params = z.strictObject({
   threshold: threshold(0.8),
@@ -21,7 +21,7 @@ const params = z.strictObject({
 });
 type Params = z.output<typeof params>;
 
-/** Overflows of one turn that the ladder meets from its first rung; the next is met with the last (EF-25). */
+/** Overflows of one turn that the ladder meets from its first rung; the next is met with the last. */
 const mostOverflows = 3;
 const leastTarget = 0.1;
 const targetBelow = 0.2;
@@ -31,7 +31,7 @@ const targetOf = ({ target, threshold }: Params): number => {
   return Math.min(from, target ?? Math.max(leastTarget, from - targetBelow));
 };
 
-/** An overflow proves that the window ends below the size, whatever was configured or estimated (EF-25). */
+/** An overflow proves that the window ends below the size, whatever was configured or estimated. */
 const windowOf = ({ window, size, force }: EffectContext): number => {
   const known = window === 0 ? unknownWindow : window;
   return force?.why === "overflow" ? Math.max(1, Math.min(known, size - 1)) : known;
@@ -79,7 +79,7 @@ const resultOf = (
   };
 };
 
-/** Also what an overflow or the API forces, with default parameters where an agent has none (EF-25, EF-27). */
+/** Also what an overflow or the API forces, with default parameters where an agent has none. */
 export const compact = builtIn({
   kind: "compact",
   description: "Summarises the chat, rung by rung, when the window fills.",

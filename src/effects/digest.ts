@@ -4,7 +4,7 @@ import { parseJson } from "../chat/json.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { withReferences } from "./texts.ts";
 
-/** One line that stands for a result: what was called, and how much came of it (EF-13, `style: digest`). */
+/** One line that stands for a result: what was called, and how much came of it (`style: digest`). */
 
 const subjectLength = 80;
 const lastLineLength = 120;

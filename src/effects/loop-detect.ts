@@ -78,7 +78,7 @@ const note = ({ period, count: times }: Loop, { calls }: Repeats, isLate: boolea
     : `${what} Doing it once more will not change the outcome: try a different approach, or another tool.`;
 };
 
-/** Notes that the same calls are made again and again; it never ends a run (EF-16). */
+/** Notes that the same calls are made again and again; it never ends a run. */
 export const loopDetect = builtIn({
   kind: "loop_detect",
   description: "Notes that the same call is made again and again.",

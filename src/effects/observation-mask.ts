@@ -28,7 +28,7 @@ const callsIn = (view: readonly Message[]): ReadonlyMap<string, ToolCallPart> =>
 const recentFrom = ({ view, unread }: EffectContext, { recent_turns: turns, recent_window: size }: Params) =>
   Math.min(unread, turns === undefined ? newestFrom(view, size) : newestFrom(view, turns, "assistant"));
 
-/** Older results show one line each; what the model said and called stays (EF-13). */
+/** Older results show one line each; what the model said and called stays. */
 export const observationMask = builtIn({
   kind: "observation_mask",
   description: "Shows older tool results as one line.",

@@ -25,7 +25,7 @@ const offloaded = (
   return shownInstead(context, message, shownText(message), placeholder(whole));
 };
 
-/** Long results leave the view; the model reads them again with `recall`, in later runs too (EF-40). */
+/** Long results leave the view; the model reads them again with `recall`, in later runs too. */
 export const offload = builtIn({
   kind: "offload",
   description: "Moves long results out of the view; recall reads them.",

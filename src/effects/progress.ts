@@ -5,7 +5,7 @@ import { builtIn } from "./built-in.ts";
 const note = (turns: number): string =>
   `You have worked for ${turns} turns. Call write_note now, and write down what is done, what remains, and what blocks you. Then go on.`;
 
-/** Asks for a progress note every few turns, if the agent can write one (EF-18). */
+/** Asks for a progress note every few turns, if the agent can write one. */
 export const progress = builtIn({
   kind: "progress",
   description: "Asks for a progress note every few turns.",

@@ -50,7 +50,7 @@ const continued = (streak: Streak, view: readonly Message[], run: string): Strea
   return next;
 };
 
-/** Asks for another strategy when the calls of several replies in a row have failed (EF-17). */
+/** Asks for another strategy when the calls of several replies in a row have failed. */
 export const reflection = builtIn({
   kind: "reflection",
   description: "Asks for another strategy after failures in a row.",

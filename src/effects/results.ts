@@ -46,7 +46,7 @@ export const shownText = (message: Message): string => {
   return part?.type === "tool_result" ? textOf(part.content) : "";
 };
 
-/** A text in the place of what is shown of a result, if it is shorter and takes no more tokens (EF-2). */
+/** A text in the place of what is shown of a result, if it is shorter and takes no more tokens. */
 export const shownInstead = (
   { tokens }: Pick<EffectContext, "tokens">,
   { id: message }: Message,

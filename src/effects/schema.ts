@@ -17,7 +17,7 @@ type ConfigOf<Definition> = Definition extends {
 export type BuiltInConfig = ConfigOf<BuiltIn>;
 export type EffectKind = BuiltInConfig["kind"];
 
-/** An effect of the team's extensions; its own schema has accepted its parameters (EF-44). */
+/** An effect of the team's extensions; its own schema has accepted its parameters. */
 interface CustomConfig {
   kind: string;
   params: Record<string, unknown>;

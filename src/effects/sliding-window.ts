@@ -17,7 +17,7 @@ import type { Job, Written } from "./compaction/summarise.ts";
 import { cutEnd, resultOf } from "./texts.ts";
 import { isOver, threshold } from "./threshold.ts";
 
-/** Recent messages stay whole, results of those before are cut, and one running summary stands for the rest (EF-14). */
+/** Recent messages stay whole, results of those before are cut, and one running summary stands for the rest. */
 
 const params = z.strictObject({
   threshold: threshold(0.7),

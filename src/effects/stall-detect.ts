@@ -49,7 +49,7 @@ const nudge = (window: number): string =>
 const reason = (window: number): string =>
   `the calls went round in circles, and went on so for ${window} calls after the model was told`;
 
-/** Nudges a run whose calls go round in circles, and ends it if that does not help (EF-41). */
+/** Nudges a run whose calls go round in circles, and ends it if that does not help. */
 export const stallDetect = builtIn({
   kind: "stall_detect",
   description: "Ends a run that goes round in circles.",

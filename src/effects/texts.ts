@@ -18,11 +18,11 @@ const lastCharacters = (text: string, count: number): string =>
 /** Ends a text that was cut. */
 export const trimMark = "… [trimmed]";
 
-/** The beginning of a text that is longer than `max`, marked as cut (EF-12); a shorter one as it is. */
+/** The beginning of a text that is longer than `max`, marked as cut; a shorter one as it is. */
 export const cutEnd = (text: string, max: number, mark = trimMark): string =>
   isLonger(text, max) ? `${firstCharacters(text, max)}${mark}` : text;
 
-/** Beginning and end of a text that is longer than `max`, with what lies between them counted (EF-19); a shorter one as it is. */
+/** Beginning and end of a text that is longer than `max`, with what lies between them counted; a shorter one as it is. */
 export const cutMiddle = (text: string, max: number): string => {
   if (!isLonger(text, max)) return text;
   const head = firstCharacters(text, Math.ceil(max * 0.6));
@@ -31,7 +31,7 @@ export const cutMiddle = (text: string, max: number): string => {
   return `${head}\n[… ${left} characters left out …]\n${tail}`;
 };
 
-/** What stands for an image or document that is not shown (SE-2). */
+/** What stands for an image or document that is not shown. */
 export const reference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
   part.type === "text" ? "" : `[${part.type} ${id}]`;
 
@@ -45,7 +45,7 @@ export const withReferences = (
   return [...(text === "" ? [] : [text]), ...references].join("\n");
 };
 
-/** One line that stands for a result: the tool, and how the result begins (EF-13). */
+/** One line that stands for a result: the tool, and how the result begins. */
 export const maskText = (message: Pick<Message, "id">, { name, content }: ToolResultPart): string =>
   withReferences(message, content, `[tool result for ${name}: ${preview(textOf(content), previewLength)}]`);
 

@@ -7,7 +7,7 @@ export const threshold = (value: number) =>
     .default(value)
     .describe("Share of the context window from which it acts; 0 = never.");
 
-/** Whether the coming request has reached a share of the window (EF-8); a window of 0 is unknown, a share of 0 never. */
+/** Whether the coming request has reached a share of the window; a window of 0 is unknown, a share of 0 never. */
 export const isOver = ({ size, window }: Pick<EffectContext, "size" | "window">, share: number): boolean =>
   window > 0 && share > 0 && size >= Math.floor(window * share);
 

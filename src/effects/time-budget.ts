@@ -3,7 +3,7 @@ import { duration } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { warnThreshold } from "./threshold.ts";
 
-/** A run's limit of model time as an effect (EF-40): it becomes one of the run's own limits and does nothing in the loop. */
+/** A run's limit of model time as an effect: it becomes one of the run's own limits and does nothing in the loop. */
 export const timeBudget = builtIn({
   kind: "time_budget",
   description: "Ends a run that has used this much model time.",

@@ -3,7 +3,7 @@ import { count } from "../schema.ts";
 import { builtIn } from "./built-in.ts";
 import { warnThreshold } from "./threshold.ts";
 
-/** A run's limit of tokens as an effect (EF-40): it becomes one of the run's own limits and does nothing in the loop. */
+/** A run's limit of tokens as an effect: it becomes one of the run's own limits and does nothing in the loop. */
 export const tokenBudget = builtIn({
   kind: "token_budget",
   description: "Ends a run that has used this many tokens.",

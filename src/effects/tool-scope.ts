@@ -5,7 +5,7 @@ import { builtIn } from "./built-in.ts";
 const matches = (globs: readonly string[], name: string): boolean =>
   globs.some((glob) => globMatch(glob, name, { segments: false }));
 
-/** Takes tools out of every turn: they are neither declared nor run (EF-7, EF-40). */
+/** Takes tools out of every turn: they are neither declared nor run. */
 export const toolScope = builtIn({
   kind: "tool_scope",
   description: "Hides tools.",

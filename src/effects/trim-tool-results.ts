@@ -24,7 +24,7 @@ const trimmed = (context: EffectContext, { message, result }: OkResult, max: num
   return shownInstead(context, message, shown, cutEnd(textOf(result.content), max));
 };
 
-/** Older results show only their beginning (EF-12). */
+/** Older results show only their beginning. */
 export const trimToolResults = builtIn({
   kind,
   description: "Shortens older tool results after every turn.",

@@ -37,7 +37,7 @@ import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 export interface AgentParts extends Deployment {
   /** The deployed team, where that is another one. */
   readonly ceiling: Team | null;
-  /** Named checks of the team's extensions (AG-37). */
+  /** Named checks of the team's extensions. */
   readonly checks: readonly OutputCheck[];
   /** Toolboxes that this deployment cannot serve, and why. */
   readonly unavailable: ReadonlyMap<string, string>;
@@ -45,7 +45,7 @@ export interface AgentParts extends Deployment {
   readonly now: () => number;
 }
 
-/** What bounds a run of an agent (EF-37). */
+/** What bounds a run of an agent. */
 const limitsOf = (team: Team, agent: AgentConfig): RunLimits => ({
   maxIterations: agent.options.max_iterations,
   askIterations: asksForTurns(team, agent),
@@ -117,7 +117,7 @@ const commandsOf = ({ options }: AgentConfig): Pick<Agent, "commandTimeout" | "w
 
 type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
 
-/** A session's own model is `main`'s, and its children's only if it was set for the whole tree (MO-38). */
+/** A session's own model is `main`'s, and its children's only if it was set for the whole tree. */
 const overrideOf = ({ standing }: Cast, { model, modelScope }: Variant): string | null =>
   standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
 
@@ -187,7 +187,7 @@ export const waitingAgent = (team: Team, agent: AgentConfig, missing: string): A
   };
 };
 
-/** The agent, or its stand-in if the definition or the deployment lacks it or what it needs (CF-34). */
+/** The agent, or its stand-in if the definition or the deployment lacks it or what it needs. */
 const agentOf = (parts: AgentParts, name: string, standing: Standing | null, variant: Variant): Agent => {
   const { agents } = parts.team;
   const agent = agents.find((each) => each.name === name);

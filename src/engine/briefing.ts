@@ -1,7 +1,7 @@
 import type { BriefingRules } from "../agent/definition/memory.ts";
 import type { Team } from "../config/team.ts";
 
-/** What runs are told beforehand; the curated context is whole, whatever the workspace brings along (AG-40). */
+/** What runs are told beforehand; the curated context is whole, whatever the workspace brings along. */
 export const briefingOf = ({ context, context_text: curated, reflections }: Team): BriefingRules => ({
   context: context.external
     ? {

@@ -97,7 +97,7 @@ const noSandbox: Fetcher = {
   fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
 };
 
-/** Toolboxes that are declared and answer `unavailable`, with the reason (TB-5). */
+/** Toolboxes that are declared and answer `unavailable`, with the reason. */
 const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
   new Map(
     isFetcher(env["SANDBOX"]) ? [] : ["filesystem", "search", "exec"].map((box) => [box, missingSandbox]),
@@ -113,13 +113,13 @@ const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
   return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id), { settings, skills });
 };
 
-/** How images are counted: by the family of the team's first provider (MO-34). */
+/** How images are counted: by the family of the team's first provider. */
 const familyOf = ({ providers }: Team): TokenFamily => {
   const kind = providers[0]?.kind ?? "";
   return kind === "anthropic" || kind === "gemini" ? kind : "openai-chat";
 };
 
-/** The team with the secrets that its agents' tools declare among those that it needs (CF-20). */
+/** The team with the secrets that its agents' tools declare among those that it needs. */
 const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
   const used = new Set(team.agents.flatMap((agent) => agent.toolboxes.map(({ name }) => name)));
   const secrets = [...new Set([...team.secrets, ...declaredSecrets(toolboxes, used)])].toSorted();

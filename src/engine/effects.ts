@@ -6,7 +6,7 @@ import { effects as builtIns } from "../effects/index.ts";
 import { inOrder } from "../effects/order.ts";
 import { isOf } from "../effects/schema.ts";
 
-/** Effects of an agent as its configuration says (EF-5, EF-25, EF-44). */
+/** Effects of an agent as its configuration says. */
 
 export interface EffectParts {
   /** Effects of the team's extensions. */
@@ -43,7 +43,7 @@ const bound = (parts: EffectParts, configs: readonly EffectConfig[]): readonly B
   });
 };
 
-/** What an overflow or the API forces on an agent that does not compact (EF-25, EF-27). */
+/** What an overflow or the API forces on an agent that does not compact. */
 const plainLadder: BoundEffect = {
   effect: compact,
   params: compact.params.parse({}),
@@ -62,7 +62,7 @@ export const bindEffects = (parts: EffectParts, { effects }: AgentConfig): Agent
   };
 };
 
-/** Most calls of one reply (SE-10): an effect looks at the records of each turn. */
+/** Most calls of one reply: an effect looks at the records of each turn. */
 const callsOfReply = 64;
 
 /** Records of finished calls that the effects need to see. */

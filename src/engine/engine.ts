@@ -23,31 +23,31 @@ interface ToolListing {
 
 /** A compiled team made runnable: what sessions ask of it. Built once per isolate and revision. */
 export interface Engine {
-  /** With its model ids resolved (CF-19). */
+  /** With its model ids resolved. */
   readonly team: Team;
-  /** Revision of the definition this engine runs (CF-31). */
+  /** Revision of the definition this engine runs. */
   readonly revision: string;
   /** The definition as stored for sessions that pin it. */
   readonly definition: string;
   readonly rules: Rules;
-  /** Takes the deployment's secrets out of texts (RE-15). */
+  /** Takes the deployment's secrets out of texts. */
   readonly redactor: Redactor;
   readonly logLine: LogLine;
   /** An agent of a session; `standing` if it was called by others. */
   readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
-  /** What makes vectors for an agent's memory; null: it has none (AG-41). */
+  /** What makes vectors for an agent's memory; null: it has none. */
   readonly embedder: (agent: string) => Embedder | null;
-  /** Whose notes an agent of a session writes; null: the session's own (AG-47). */
+  /** Whose notes an agent of a session writes; null: the session's own. */
   readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
   readonly budgets: TeamBudgets;
   readonly sandbox: (session: Pick<Session, "tenant" | "id">) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
-  /** The effective tools of an agent in `main`, by the one function of AG-19. */
+  /** The effective tools of an agent in `main`, by the one function that says so. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];
-  /** Whom an agent may call, and with which tools (AG-19). */
+  /** Whom an agent may call, and with which tools. */
   readonly callsOf: (agent: string) => readonly CallEdge[];
-  /** Context window of a provider's model in tokens, as this agent's turns have it (CF-22). */
+  /** Context window of a provider's model in tokens, as this agent's turns have it. */
   readonly windowOf: (provider: string, model: string, agent?: string) => number;
 }

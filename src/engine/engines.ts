@@ -10,21 +10,21 @@ import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
 import { createOwnHosts } from "./secrets/own-hosts.ts";
 
-/** The engine of the deployed team, and those of the revisions that older sessions pin (CF-32, CF-33). */
+/** The engine of the deployed team, and those of the revisions that older sessions pin. */
 export interface Engines {
   readonly deployed: () => Engine;
   /** The engine of a revision whose definition was loaded already; null: not yet. */
   readonly known: (revision: string) => Engine | null;
   /** `definition` is what the session's creation stored. */
   readonly pinned: (revision: string, definition: string) => Engine;
-  /** Whether the team has the deployed definition for sure, as far as this isolate knows (CF-33). */
+  /** Whether the team has the deployed definition for sure, as far as this isolate knows. */
   readonly isKept: (now: number) => boolean;
   readonly kept: (now: number) => void;
-  /** Tells of a host that the operator called this deployment at, so that its agents do not call it (TB-18). */
+  /** Tells of a host that the operator called this deployment at, so that its agents do not call it. */
   readonly calledAt: (host: string) => void;
 }
 
-/** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait (CF-34). */
+/** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait. */
 const unavailable = (
   engine: Engine,
   revision: string,

@@ -4,7 +4,7 @@ import type { Agent as AgentConfig } from "../config/team.ts";
 import { equalReplies } from "../guards/equal-replies.ts";
 import { globMatch } from "../sandbox/glob.ts";
 
-/** Guards of an agent as its configuration says (EF-31, EF-36, EF-44). */
+/** Guards of an agent as its configuration says. */
 
 /** Keys of `guards` that are applied elsewhere: no guard of calls stands behind them. */
 const elsewhere: readonly string[] = ["budget", "context_window"];

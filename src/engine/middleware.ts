@@ -3,7 +3,7 @@ import type { Guardrail } from "../agent/definition/guard.ts";
 import type { Agent as AgentConfig } from "../config/team.ts";
 import { outputProblems } from "./models/output-check.ts";
 
-/** Middleware of an agent as configured, first = outermost (AG-37). */
+/** Middleware of an agent as configured, first = outermost. */
 
 /** A named check of a team's `extensions.ts`: why a text may not pass, or null. */
 export interface OutputCheck {

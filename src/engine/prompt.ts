@@ -4,7 +4,7 @@ import { estimateText } from "../chat/tokens.ts";
 import { escapeTags } from "../chat/render.ts";
 import type { Agent as AgentConfig, Team } from "../config/team.ts";
 
-/** The system prompt (AG-3 to AG-6): a pure function of the definition and of where the agent stands. */
+/** The system prompt: a pure function of the definition and of where the agent stands. */
 
 export interface Prompt {
   readonly text: string;
@@ -17,9 +17,9 @@ export interface PromptFacts {
   readonly callable: readonly AgentCard[];
   /** It was called by another agent. */
   readonly called: boolean;
-  /** Instructions of a nameless agent, in the place of the caller's (AG-14). */
+  /** Instructions of a nameless agent, in the place of the caller's. */
   readonly nameless: string | null;
-  /** Project context that the workspace brought along (AG-40). */
+  /** Project context that the workspace brought along. */
   readonly external: string;
 }
 
@@ -60,13 +60,13 @@ const notesProtocol = (tools: ReadonlySet<string>): string => {
   return said.join("\n");
 };
 
-/** Whom it may call (AG-6): there only where it can. */
+/** Whom it may call: there only where it can. */
 const availableAgents = ({ tools, callable }: PromptFacts): string =>
   ["delegate_to_agent", "spawn_agents", "dispatch_tasks"].some((name) => tools.has(name))
     ? callable.map(cardLine).join("\n")
     : "";
 
-/** How a called agent ends (AG-23, AG-26, AG-28). */
+/** How a called agent ends. */
 const completionProtocol = ({ tools, called }: PromptFacts): string => {
   if (!called) return "";
   const said = [
@@ -87,11 +87,11 @@ const completionProtocol = ({ tools, called }: PromptFacts): string => {
 const identityOf = (agent: AgentConfig, { nameless }: PromptFacts): string =>
   nameless === null ? identity(agent) : "You are an agent that works on one task.";
 
-/** External first, curated last (AG-40). */
+/** External first, curated last. */
 const projectContext = ({ context_text }: Team, { external }: PromptFacts): string =>
   [external, context_text].filter((text) => text !== "").join("\n\n");
 
-/** The whole prompt in the order of AG-3; empty sections are left out. */
+/** The whole prompt in its fixed order; empty sections are left out. */
 export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts): Prompt => {
   const skills = team.skills.filter(({ name }) => agent.skills.includes(name));
   const inlined = skills.filter(({ description }) => description === null);
@@ -113,7 +113,7 @@ export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts):
   ]);
 };
 
-/** The minimal prompt of a `light` input: identity and the heartbeat text (AG-5). */
+/** The minimal prompt of a `light` input: identity and the heartbeat text. */
 export const buildLightPrompt = (team: Team, agent: AgentConfig): Prompt =>
   prompt([
     ...section("identity", identity(agent)),

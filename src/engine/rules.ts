@@ -20,7 +20,7 @@ interface RuleParts {
   readonly toolNames: readonly string[];
 }
 
-/** A secret that a session of this agent needs and that is not set (CF-20). */
+/** A secret that a session of this agent needs and that is not set. */
 const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
   const target = firstTarget(team, agent, null);
   const unset = target === null ? null : unsetSecret(team, env, target);

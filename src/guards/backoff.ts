@@ -1,4 +1,4 @@
-/** How a poll that brings nothing new is slowed down (EF-35). Times in milliseconds. */
+/** How a poll that brings nothing new is slowed down. Times in milliseconds. */
 
 const waits = [5_000, 10_000, 30_000, 60_000] as const;
 const remembered = 3_600_000;

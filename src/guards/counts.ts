@@ -3,7 +3,7 @@ import { keyOf } from "./detectors.ts";
 import type { Key, Seen } from "./detectors.ts";
 
 /**
- * Streaks of calls that outlive the window (EF-32, EF-34), as one short text, since it is written with each commit: for each
+ * Streaks of calls that outlive the window, as one short text, since it is written with each commit: for each
  * call `;`, 8 characters that tell it from others, 4 of its newest outcome, its count; the longest untouched first.
  */
 

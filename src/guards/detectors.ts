@@ -1,4 +1,4 @@
-/** Loops in a sequence of calls (EF-31, EF-32): pure counting, nothing is remembered here. */
+/** Loops in a sequence of calls: pure counting, nothing is remembered here. */
 
 /** A call as detectors compare it; `outcome` is null as long as it has none. */
 export interface Seen {
@@ -127,7 +127,7 @@ const backAndForth = (judged: Judged, calls: readonly Seen[], settings: Settings
 };
 
 /**
- * What the detectors find when `judged` comes after `calls`, those of its reply before it included; in the order of EF-32.
+ * What the detectors find when `judged` comes after `calls`, those of its reply before it included; in the order in which detectors are asked.
  * `carried` is the streak of its key as the counter outside the window knows it.
  */
 export const findings = (

@@ -5,7 +5,7 @@ import { mostCalls } from "../agent/context/history.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
 import { keyOf } from "./detectors.ts";
 
-/** Ends a run whose replies ask for the same calls and get the same outcomes (EF-36). */
+/** Ends a run whose replies ask for the same calls and get the same outcomes. */
 
 type State = {
   /** Calls of the newest reply that has its outcomes, and those, in order: digests. */

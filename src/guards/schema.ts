@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, text } from "../schema.ts";
 
-/** Parameters of the tool-loop guard (EF-32). */
+/** Parameters of the tool-loop guard. */
 export const toolLoopsParams = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether the guard is on."),
   history_size: count(1, 1_000).default(30).describe("Newest calls that are remembered."),
@@ -31,7 +31,7 @@ export const toolLoopsSchema = z.union([
   toolLoopsParams,
 ]);
 
-/** The context-window guard (EF-30); 0 = off, and `false` in YAML becomes two zeros. */
+/** The context-window guard; 0 = off, and `false` in YAML becomes two zeros. */
 export const windowGuardSchema = z.union([
   z.literal(false).transform(() => ({ minimum: 0, warning: 0 })),
   z.strictObject({

@@ -8,7 +8,7 @@ import type { Finding, Seen } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";
 import type { ToolLoops } from "./schema.ts";
 
-/** Ends tool loops (EF-31 to EF-35): warns, then refuses a reply, then ends the run. */
+/** Ends tool loops: warns, then refuses a reply, then ends the run. */
 
 /** A poll's newest outcome, how often it came in a row without a pause of more than an hour, and when it came last. */
 type Poll = readonly [outcome: string, equal: number, at: number];
@@ -74,7 +74,7 @@ const loopOf = (call: JudgedCall, finding: Finding, strict: boolean): Loop => ({
 const afterCompaction = "post_compaction";
 const identical = 3;
 
-/** A compaction after which one call comes in a row with one outcome has helped nobody (EF-33); polls have their own detector. */
+/** A compaction after which one call comes in a row with one outcome has helped nobody; polls have their own detector. */
 const stuckAfterCompaction = (
   call: JudgedCall,
   records: readonly CallRecord[],

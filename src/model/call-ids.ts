@@ -1,6 +1,6 @@
 import type { ModelRequest } from "./completer.ts";
 
-/** Which call ids a reply may keep, and new ones for the rest (MO-3). */
+/** Which call ids a reply may keep, and new ones for the rest. */
 export interface CallIds {
   /** True if the thread already has a call of this id. */
   readonly known: (id: string) => boolean;
@@ -42,7 +42,7 @@ export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "
   return { known, partial, mint };
 };
 
-/** The provider's id if it is usable and surely new in thread and reply, else a minted one (MO-3). */
+/** The provider's id if it is usable and surely new in thread and reply, else a minted one. */
 export const chooseId = (given: string, index: number, ids: CallIds, taken: ReadonlySet<string>): string => {
   const free = (id: string) => !taken.has(id) && !ids.known(id);
   if (!ids.partial && usable.test(given) && free(given)) return given;

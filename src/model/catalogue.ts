@@ -4,7 +4,7 @@ import type { ModelRow } from "./model-rows.ts";
 import { priceRows } from "./price-rows.ts";
 import type { Capabilities, ModelOverride, Price } from "./schema.ts";
 
-/** What is known of a model (MO-7). Tokens. */
+/** What is known of a model. Tokens. */
 export interface ModelEntry {
   /** Null if unknown. */
   readonly window: number | null;
@@ -81,6 +81,6 @@ export const describeModel = (kind: string, model: string, override: ModelOverri
   };
 };
 
-/** Price of a model by the id that answered: the team's, else its family's within the kind; null if unknown (MO-36). */
+/** Price of a model by the id that answered: the team's, else its family's within the kind; null if unknown. */
 export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
   override.price ?? longest(priceRows, kind, model) ?? null;

@@ -149,7 +149,7 @@ const waitOf = (headers: HeaderSource, { details }: Told, now: number): number |
 };
 
 /**
- * The failure behind an error answer (MO-25): by type, by phrase for quota and context overflow, else by status.
+ * The failure behind an error answer: by type, by phrase for quota and context overflow, else by status.
  * Nothing of the body gets into the message but known error types. `now` in milliseconds since the epoch.
  */
 export const classify = (answer: ErrorAnswer, origin: Origin, now: number): ModelFailure => {

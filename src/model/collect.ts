@@ -17,7 +17,7 @@ export interface CollectOptions {
   readonly provider: string;
   /** Output tokens that the request allows as it was sent, if not its `maxTokens`. */
   readonly maxOutput?: number;
-  /** Price of the model that answered, by the id it gave (MO-36). */
+  /** Price of the model that answered, by the id it gave. */
   readonly price: (answered: string) => Price | null;
   /** When the request left, and the clock: milliseconds. */
   readonly startedAt: number;
@@ -38,9 +38,9 @@ interface Attempt {
 }
 
 /**
- * Makes a completion of what a wire says: one batch of events per network read, one `onDelta` call per batch (MO-2, §5).
+ * Makes a completion of what a wire says: one batch of events per network read, one `onDelta` call per batch.
  * A reply without `finish` is `truncated_stream`, an impossible one `protocol_error`; whatever the iterable throws
- * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read (MO-32), empty or not.
+ * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read, empty or not.
  */
 export const collect = async (
   batches: AsyncIterable<readonly ModelEvent[]>,

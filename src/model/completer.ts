@@ -43,7 +43,7 @@ export interface RequestContext {
   readonly partial?: boolean;
 }
 
-/** One model call (MO-2). `messages` is the valid view of SE-6, already rendered. */
+/** One model call. `messages` is the valid view of the chat, already rendered. */
 export interface ModelRequest {
   readonly model: string;
   readonly system: string;
@@ -60,7 +60,7 @@ export interface ModelRequest {
   };
   readonly responseFormat?: ResponseFormat;
   readonly cache: { readonly mode: "auto" | "off"; readonly ttl: "5m" | "1h" };
-  /** Id of the message that was newest in the thread's previous call: the second cache breakpoint (MO-12). */
+  /** Id of the message that was newest in the thread's previous call: the second cache breakpoint. */
   readonly previousNewest?: string;
   /** Base64 of a stored blob. */
   readonly media: (blob: string) => string;
@@ -107,11 +107,11 @@ export interface ItemDelta {
   readonly call?: { readonly id: string; readonly name: string };
 }
 
-/** A whole reply (MO-2). `cost` in 10⁻⁹ USD, null if the price is unknown. */
+/** A whole reply. `cost` in 10⁻⁹ USD, null if the price is unknown. */
 export interface Completion {
   readonly parts: readonly Part[];
   readonly finish: FinishReason;
-  /** What a refusal was about, in the provider's word (MO-13). */
+  /** What a refusal was about, in the provider's word. */
   readonly category?: string;
   readonly empty: boolean;
   readonly usage: Usage;
@@ -120,11 +120,11 @@ export interface Completion {
   readonly provider: string;
   readonly model: string;
   readonly requestId?: string;
-  /** Until when the provider's rate headers ask later calls to wait (MO-30), milliseconds since the epoch. */
+  /** Until when the provider's rate headers ask later calls to wait, milliseconds since the epoch. */
   readonly holdUntil?: number;
-  /** Parameters that were left out since the model does not take them (MO-7). */
+  /** Parameters that were left out since the model does not take them. */
   readonly dropped?: readonly string[];
-  /** SHA-256 of the body that was sent (EF-42), hex. */
+  /** SHA-256 of the body that was sent, hex. */
   readonly requestHash?: string;
   readonly firstByteMs: number;
   readonly totalMs: number;

@@ -1,6 +1,6 @@
 import type { Usage } from "./completer.ts";
 
-/** What can go wrong with one model attempt (MO-25). */
+/** What can go wrong with one model attempt. */
 export type ModelErrorCode =
   | "rate_limited"
   | "overloaded"
@@ -21,7 +21,7 @@ export interface ModelFailure {
   readonly code: ModelErrorCode;
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
-  /** Until when the provider's rate headers ask later calls to wait (MO-30), milliseconds since the epoch. */
+  /** Until when the provider's rate headers ask later calls to wait, milliseconds since the epoch. */
   readonly holdUntil?: number;
   readonly status?: number;
   readonly provider: string;
@@ -30,7 +30,7 @@ export interface ModelFailure {
   readonly message: string;
   /** True once the first byte of a reply was read: the attempt may have been billed. */
   readonly billed?: boolean;
-  /** With `billed`: what the attempt is booked at, always an estimate (MO-32); `cost` in 10⁻⁹ USD, null if unpriced. */
+  /** With `billed`: what the attempt is booked at, always an estimate; `cost` in 10⁻⁹ USD, null if unpriced. */
   readonly usage?: Usage;
   readonly cost?: number | null;
 }

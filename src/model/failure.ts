@@ -1,7 +1,7 @@
 import { ModelError } from "./error.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 
-/** What a failure leads to (MO-25): retried, retried at most twice, left for the next lane, or final. */
+/** What a failure leads to: retried, retried at most twice, left for the next lane, or final. */
 export type Remedy = "retry" | "retry_twice" | "next_lane" | "fail";
 
 interface CodeRule {
@@ -10,7 +10,7 @@ interface CodeRule {
   readonly cooldown: "at_once" | "exhausted" | "never" | number;
 }
 
-/** The table of MO-25. */
+/** What each failure of a model call means. */
 export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
   rate_limited: { remedy: "retry", cooldown: "exhausted" },
   overloaded: { remedy: "retry", cooldown: "at_once" },
@@ -39,7 +39,7 @@ const messageLimit = 300;
 const shorten = (message: string): string =>
   message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1).toWellFormed()}…`;
 
-/** A `ModelError` whose `retryable` follows MO-25 unless `more` overrides it. `message` must hold no payload. */
+/** A `ModelError` whose `retryable` follows that table unless `more` overrides it. `message` must hold no payload. */
 export const modelError = (
   code: ModelErrorCode,
   origin: Origin,

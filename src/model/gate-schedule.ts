@@ -40,7 +40,7 @@ const changesFrom = (booked: readonly Booked[], from: number): [number, Load][] 
 
 /**
  * The earliest time from `from` on at which `need` fits: no window of 60 s that contains it exceeds a limit, counting
- * everything booked before and after it. One sweep over the times at which the window's load changes (MO-29).
+ * everything booked before and after it. One sweep over the times at which the window's load changes.
  */
 export const earliest = (booked: readonly Booked[], need: Load, limits: Load, from: number): number => {
   const load = { requests: 0, input: 0, output: 0 };

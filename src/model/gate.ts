@@ -5,7 +5,7 @@ import type { Booked } from "./gate-schedule.ts";
 import { claimTrial, cooled, coolingUntil } from "./health.ts";
 import type { Health, HealthRow } from "./health.ts";
 
-/** A provider's `rate_limit` (MO-29): per 60 s, 0 = no limit. */
+/** A provider's `rate_limit`: per 60 s, 0 = no limit. */
 export interface GateLimits {
   readonly input_tpm: number;
   readonly output_tpm: number;
@@ -46,7 +46,7 @@ export interface Settlement {
   readonly exhausted: boolean;
   /** Null if nothing is known: the booking stands as it is. */
   readonly usage: Usage | null;
-  /** From the rate headers (MO-30), milliseconds since the epoch. */
+  /** From the rate headers, milliseconds since the epoch. */
   readonly holdUntil?: number | undefined;
 }
 
@@ -95,7 +95,7 @@ const remembered = 20;
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Output to book: the cap, but no more than experience says (MO-29). */
+/** Output to book: the cap, but no more than experience says. */
 const outputGuess = (outputs: readonly number[], maxOutput: number): number =>
   Math.min(maxOutput, outputs.length === 0 ? 4096 : Math.max(1024, Math.ceil(1.5 * mean(outputs))));
 
@@ -135,7 +135,7 @@ const waitForSlot = (
 };
 
 /**
- * Books the earliest time at which a call fits the last 60 s and all earlier bookings, first come first served (MO-29).
+ * Books the earliest time at which a call fits the last 60 s and all earlier bookings, first come first served.
  * `now` in milliseconds since the epoch.
  */
 export const reserve = (
@@ -175,7 +175,7 @@ const withOutcome = (state: GateState, model: string, health: Health | undefined
   return { ...state, health: health === undefined ? others : { ...others, [model]: health } };
 };
 
-/** What a call without booking tells of a model's health (MO-28); the same state if it changes nothing. */
+/** What a call without booking tells of a model's health; the same state if it changes nothing. */
 export const report = (
   state: GateState,
   model: string,
@@ -224,7 +224,7 @@ export const release = (state: GateState, id: string): GateState => {
 
 /**
  * Health of the models that failed lately. `claim` names the model that the caller is about to call: after its cooldown
- * the first to claim it sees it available, the others go on seeing it cool until that trial ends (MO-28).
+ * the first to claim it sees it available, the others go on seeing it cool until that trial ends.
  */
 export const look = (
   state: GateState,

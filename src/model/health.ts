@@ -1,7 +1,7 @@
 import type { ModelErrorCode } from "./error.ts";
 import { codeRules } from "./failure.ts";
 
-/** A model that failed (MO-28): it cools until `until`; `step` counts its cooldowns in a row. Milliseconds since the epoch. */
+/** A model that failed: it cools until `until`; `step` counts its cooldowns in a row. Milliseconds since the epoch. */
 export interface Health {
   readonly step: number;
   readonly until: number;
@@ -10,7 +10,7 @@ export interface Health {
   readonly trialUntil?: number;
 }
 
-/** A row of the health report (MO-28). */
+/** A row of the health report. */
 export interface HealthRow {
   readonly provider: string;
   readonly model: string;

@@ -39,6 +39,6 @@ const phrases: readonly RegExp[] = [
 const possible = (status: number | undefined): boolean =>
   status === undefined || status === 400 || status === 413 || status === 422 || status >= 500;
 
-/** True if an error body says that the request does not fit the context window (MO-25, EF-25). */
+/** True if an error body says that the request does not fit the context window. */
 export const isOverflow = (text: string, status: number | undefined): boolean =>
   possible(status) && phrases.some((phrase) => phrase.test(text));

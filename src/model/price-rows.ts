@@ -1,6 +1,6 @@
 import type { Price } from "./schema.ts";
 
-/** List price of a model family: where it was read, and when (MO-37). */
+/** List price of a model family: where it was read, and when. */
 export interface PriceRow extends Price {
   readonly kind: string;
   readonly prefix: string;

@@ -21,7 +21,7 @@ const longestWindow = day;
 /** A wait of so many milliseconds as it is believed. */
 export const toldWait = (ms: number): number => Math.min(Math.ceil(ms), longestWait);
 
-/** Milliseconds to wait by `retry-after-ms` or `retry-after` (seconds or date); undefined if absent or unreadable (MO-26). */
+/** Milliseconds to wait by `retry-after-ms` or `retry-after` (seconds or date); undefined if absent or unreadable. */
 export const retryAfterMs = (headers: HeaderSource, now: number): number | undefined => {
   const exact = figure(headers.get("retry-after-ms"));
   if (exact !== undefined) return toldWait(exact);
@@ -33,7 +33,7 @@ export const retryAfterMs = (headers: HeaderSource, now: number): number | undef
   return Number.isNaN(date) || date < now ? undefined : toldWait(date - now);
 };
 
-/** `x-should-retry`, which overrides the retry column of MO-25. */
+/** `x-should-retry`, which overrides whether a failure is retried. */
 export const shouldRetry = (headers: HeaderSource): boolean | undefined => {
   const text = headers.get("x-should-retry")?.toLowerCase();
   return text === "true" ? true : text === "false" ? false : undefined;
@@ -65,7 +65,7 @@ const windows = [
 
 /**
  * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and its
- * reset lies ahead, within a day. A missing `remaining` is not exhaustion (MO-30).
+ * reset lies ahead, within a day. A missing `remaining` is not exhaustion.
  */
 export const holdUntil = (headers: HeaderSource, now: number): number | undefined => {
   let until: number | undefined;

@@ -7,7 +7,7 @@ import { modelError } from "./failure.ts";
 import type { Origin } from "./failure.ts";
 import { mergeUsage } from "./usage.ts";
 
-/** Bounds of one reply (MO-20): UTF-8 bytes of text and of one call's arguments, calls that may run, characters of the model's name. */
+/** Bounds of one reply: UTF-8 bytes of text and of one call's arguments, calls that may run, characters of the model's name. */
 const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64, model: 200 } as const;
 
 interface Item {
@@ -160,7 +160,7 @@ const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): voi
   reply.requestId = event.requestId;
 };
 
-/** Applies one event; throws a `protocol_error` for an impossible order or a reply beyond its limits (MO-20, MO-24). */
+/** Applies one event; throws a `protocol_error` for an impossible order or a reply beyond its limits. */
 export const takeEvent = (reply: Reply, event: ModelEvent): void => {
   if (event.type === "start") start(reply, event);
   else if (event.type === "usage") reply.rawUsage = mergeUsage(reply.rawUsage, event.raw);
@@ -197,7 +197,7 @@ export const takeDeltas = (reply: Reply): readonly ItemDelta[] => {
   return deltas;
 };
 
-/** Finishes under which no call of the reply may run (MO-22). */
+/** Finishes under which no call of the reply may run. */
 const cutOff: ReadonlySet<FinishReason> = new Set([
   "length",
   "context_full",
@@ -231,7 +231,7 @@ export const partsOf = (reply: Reply, finish: FinishReason): Part[] => {
   });
 };
 
-/** Opaque data of a part: the wire's own, else the provider's id of a renamed call as `{ id }` (SE-6). */
+/** Opaque data of a part: the wire's own, else the provider's id of a renamed call as `{ id }`. */
 const opaqueOf = ({ provider, model }: Origin, item: Item): { opaque?: Opaque } => {
   const renamed = item.givenId !== "" && item.givenId !== item.id;
   const data = item.data ?? (renamed ? { id: item.givenId } : undefined);

@@ -1,14 +1,14 @@
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { codeRules } from "./failure.ts";
 
-/** How a lane is retried (MO-26); milliseconds. */
+/** How a lane is retried; milliseconds. */
 export interface RetryPolicy {
   readonly maxRetries: number;
   readonly baseDelay: number;
   readonly maxWait: number;
 }
 
-/** A provider and model that a turn may use (MO-27), and what it met there in this turn. */
+/** A provider and model that a turn may use, and what it met there in this turn. */
 export interface Lane {
   readonly provider: string;
   readonly model: string;
@@ -37,7 +37,7 @@ export type AfterFailure =
   | { readonly kind: "next_lane"; readonly index: number; readonly lanes: Lanes; readonly exhausted: boolean }
   | {
       readonly kind: "fail";
-      /** The first lane's code (MO-27). */
+      /** The first lane's code. */
       readonly code: ModelErrorCode;
       /** When a retry would be possible, if a wait was too long for `maxWait`. */
       readonly retryAt?: number;
@@ -48,7 +48,7 @@ export type AfterFailure =
 const longestBackoff = 30_000;
 const mostMalformed = 2;
 
-/** Lanes as a turn starts with them: at the first that is not cooling; if all are, at the first (MO-27, MO-28). */
+/** Lanes as a turn starts with them: at the first that is not cooling; if all are, at the first. */
 export const startLanes = (
   list: readonly {
     readonly provider: string;
@@ -74,7 +74,7 @@ const mayRetry = (failure: ModelFailure, lane: Lane, policy: RetryPolicy): boole
   (!isMalformed(failure.code) || lane.malformed <= mostMalformed);
 
 /**
- * Decides what follows a failed attempt (MO-1, MO-26, MO-27): a retry at a time never earlier than Retry-After, the next
+ * Decides what follows a failed attempt: a retry at a time never earlier than Retry-After, the next
  * lane, or the end. `policy` is the current lane's, `random` gives [0, 1), times are milliseconds.
  */
 export const afterFailure = (
@@ -113,7 +113,7 @@ const leave = (failure: ModelFailure, lanes: Lanes, now: number): AfterFailure =
   const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);
   const first = lanes.list[0]?.code ?? failure.code;
   if (remedy === "fail" && !failure.retryable) {
-    // A request that is too long has an end of its own (EF-25); before the last lane not all have failed.
+    // A request that is too long has an end of its own; before the last lane not all have failed.
     const own = next >= 0 || failure.code === "context_overflow";
     return { kind: "fail", code: own ? failure.code : first, lanes, exhausted: false };
   }

@@ -5,7 +5,7 @@ import { efforts } from "./completer.ts";
 
 export const effortSchema = z.enum(efforts);
 
-/** How much a model thinks before it answers (MO-10, MO-14). */
+/** How much a model thinks before it answers. */
 const reasoningSchema = z
   .strictObject({
     effort: effortSchema.optional().describe("How hard the model thinks; none switches it off."),
@@ -19,13 +19,13 @@ const reasoningSchema = z
     error: "exclusive_keys: set effort or budget_tokens, not both",
   });
 
-/** Prompt caching (MO-12). */
+/** Prompt caching. */
 export const cacheSchema = z.strictObject({
   mode: z.enum(["auto", "off"]).default("auto").describe("auto sets cache breakpoints where they pay."),
   ttl: z.enum(["5m", "1h"]).default("5m").describe("How long the provider keeps a cached prefix."),
 });
 
-/** Deadlines of one attempt in milliseconds (MO-20). */
+/** Deadlines of one attempt in milliseconds. */
 export const timeoutsSchema = z.strictObject({
   connect: duration({ min: "1ms", max: "13m" }).prefault("60s").describe("Until the response headers."),
   idle: duration({ min: "1ms", max: "13m" }).prefault("90s").describe("Without any byte."),
@@ -34,12 +34,12 @@ export const timeoutsSchema = z.strictObject({
 });
 export type Timeouts = DeepReadonly<z.output<typeof timeoutsSchema>>;
 
-/** Bounds of retrying (MO-26), in milliseconds. */
+/** Bounds of retrying, in milliseconds. */
 export const retrySchema = z.strictObject({
   max_wait: duration().prefault("10m").describe("The longest wait; a longer one fails the lane."),
 });
 
-/** Tokens and requests per minute (MO-29); 0 = no limit of that kind. */
+/** Tokens and requests per minute; 0 = no limit of that kind. */
 export const rateLimitSchema = z.strictObject({
   input_tpm: count().default(0).describe("Input tokens per minute; 0 = no limit."),
   output_tpm: count().default(0).describe("Output tokens per minute; 0 = no limit."),
@@ -71,7 +71,7 @@ const rates = {
   cache_write_1h: perMillion().optional().describe("The same for entries kept for an hour."),
 };
 
-/** Prices in USD per million tokens (MO-36). */
+/** Prices in USD per million tokens. */
 const priceSchema = z.strictObject({
   ...rates,
   above: z
@@ -83,7 +83,7 @@ const priceSchema = z.strictObject({
 });
 export type Price = DeepReadonly<z.output<typeof priceSchema>>;
 
-/** What a model can do (MO-7). */
+/** What a model can do. */
 const capabilitiesSchema = z.strictObject({
   images: z.boolean().describe("Takes images."),
   documents: z.boolean().describe("Takes documents."),

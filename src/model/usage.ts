@@ -2,7 +2,7 @@ import { isFields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Usage } from "./completer.ts";
 
-/** The alias table of MO-31: the first name present wins, a dot is nesting. */
+/** Names that providers give to counts of tokens: the first name present wins, a dot is nesting. */
 const names = {
   input:
     "input_tokens inputTokens prompt_tokens promptTokens promptTokenCount input prompt_n timings.prompt_n",
@@ -23,14 +23,14 @@ const paths = Object.fromEntries(
   Object.entries(names).map(([field, list]) => [field, list.split(" ").map((name) => name.split("."))]),
 ) as Record<Field, string[][]>;
 
-/** Figures beyond these are not believed (MO-32). */
+/** Figures beyond these are not believed. */
 const mostInput = 20_000_000;
 const mostOutput = 10_000_000;
 
-/** What a provider reported, in the five fields of MO-31, and what stands beside them. */
+/** What a provider reported, in the five fields of usage, and what stands beside them. */
 export interface UsageReport {
   readonly usage: Usage;
-  /** True if any figure had to be estimated (MO-32). */
+  /** True if any figure had to be estimated. */
   readonly estimated: boolean;
   /** Part of `usage.output`, 0 if not reported. */
   readonly reasoning: number;
@@ -63,7 +63,7 @@ const find = (raw: Json, field: Field, most: number): Found | undefined => {
   return undefined;
 };
 
-/** Merges a later, cumulative report into an earlier one: its non-null fields replace (MO-13). */
+/** Merges a later, cumulative report into an earlier one: its non-null fields replace. */
 export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
   if (!isFields(earlier)) return later;
   if (!isFields(later)) return earlier;
@@ -121,7 +121,7 @@ const outputOf = (figures: Figures, inclusive: boolean): number | null => {
   return rest > output && rest <= mostOutput ? rest : output;
 };
 
-/** Reads a provider's report (MO-31); what is missing or absurd becomes the estimate (MO-32). All figures are tokens. */
+/** Reads a provider's report; what is missing or absurd becomes the estimate. All figures are tokens. */
 export const readUsage = (
   raw: Json | undefined,
   estimate: { readonly input: number; readonly output: number },
@@ -143,6 +143,6 @@ export const readUsage = (
   };
 };
 
-/** True if a server seems to have cut the input silently: it reports less than half of an estimate over 4 000 (MO-35). */
+/** True if a server seems to have cut the input silently: it reports less than half of an estimate over 4 000. */
 export const inputSeemsTruncated = (usage: Usage, estimate: number): boolean =>
   estimate > 4000 && usage.input + usage.cacheRead + usage.cacheWrite < estimate / 2;

@@ -25,7 +25,7 @@ export const faultsOf = (origin: Origin, headers: Headers, now: () => number): F
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 
-/** The failure behind whatever sending threw (MO-25): a refusal of the egress, else the network's. */
+/** The failure behind whatever sending threw: a refusal of the egress, else the network's. */
 export const sendFailure = (error: unknown, origin: Origin, signal: AbortSignal): ModelError => {
   if (signal.aborted) return asModelError(signal.reason, origin, signal);
   if (error instanceof EgressError) return modelError("invalid_request", origin, error.message);
@@ -35,7 +35,7 @@ export const sendFailure = (error: unknown, origin: Origin, signal: AbortSignal)
 const textOf = async ({ body }: Response): Promise<string> =>
   new TextDecoder().decode((await readCapped(body, maxErrorBody)).bytes);
 
-/** The failure that an error answer tells of (MO-25). */
+/** The failure that an error answer tells of. */
 export const answerFailure = async (
   response: Response,
   origin: Origin,
@@ -54,7 +54,7 @@ const hasError = (body: string): boolean => {
 /** Types that a failure may name; others could quote what a header says. */
 const namedTypes = new Set(["text/html", "text/plain", "application/json", "text/event-stream"]);
 
-/** Refuses an answer of status 200 that is no event stream: an error in JSON by what it says, the rest as not understood (MO-19). */
+/** Refuses an answer of status 200 that is no event stream: an error in JSON by what it says, the rest as not understood. */
 export const checkStream = async (
   response: Response,
   faults: Faults,
@@ -88,7 +88,7 @@ const isWhole = ({ data }: Frame): boolean => data === "[DONE]" || parseJson(dat
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
 /**
- * The events of a reply in batches (MO-2): bytes counted (MO-20), frames parsed, deadlines told. The SDKs send the
+ * The events of a reply in batches: bytes counted, frames parsed, deadlines told. The SDKs send the
  * request, but their iteration of the stream is not used: it takes a cut stream for a whole one, logs broken frames, and
  * costs more for each delta (measured 2.5 µs) than parsing and collecting in batches (2.1 µs).
  */

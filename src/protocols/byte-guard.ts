@@ -1,10 +1,10 @@
-/** Greatest sizes of a streamed reply in bytes (MO-20). */
+/** Greatest sizes of a streamed reply in bytes. */
 const byteLimits = { line: 4 * 1024 * 1024, reply: 32 * 1024 * 1024 } as const;
 
 const newline = 10;
 
 /**
- * Counts the bytes of one reply before any parser sees them (MO-20): names the limit that a chunk breaks, else null.
+ * Counts the bytes of one reply before any parser sees them: names the limit that a chunk breaks, else null.
  * The verdict does not depend on how the bytes are cut into chunks.
  */
 export const createByteGuard = (

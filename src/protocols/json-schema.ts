@@ -3,8 +3,8 @@ import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
 /**
- * How much JSON Schema a server takes: `full` all of it, `closed` all but `additionalProperties` (MO-17), `minimal`
- * the common subset without references (MO-16), `structured` what Anthropic's output format takes (MO-11).
+ * How much JSON Schema a server takes: `full` all of it, `closed` all but `additionalProperties`, `minimal`
+ * the common subset without references, `structured` what Anthropic's output format takes.
  */
 export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
 
@@ -88,7 +88,7 @@ const closed = (schema: Json): Json => {
   return mapInner(kept, closed);
 };
 
-/** A schema as a server of this dialect takes it. What it loses is still enforced by our own check (MO-18). */
+/** A schema as a server of this dialect takes it. What it loses is still enforced by our own check. */
 export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
   switch (dialect) {
     case "full":

@@ -25,7 +25,7 @@ const isFinite = (value: Json): boolean =>
     : typeof value !== "number" || Number.isFinite(value);
 
 /**
- * A call's arguments as a JSON object for the replay (MO-8): as the model wrote them; `{}` for empty text (TB-2);
+ * A call's arguments as a JSON object for the replay: as the model wrote them; `{}` for empty text;
  * whatever is no object that servers can read, by its depth or its numbers, as `{"_invalid": "<first 2 000 characters>"}`.
  */
 export const replayArguments = (args: string): string => {

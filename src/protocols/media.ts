@@ -3,7 +3,7 @@ import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
 import { isVisible } from "./json-text.ts";
 
-/** Images as both wires take them, and the greatest base64 text of one (MO-8). */
+/** Images as both wires take them, and the greatest base64 text of one. */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const maxImage = 5 * 1024 * 1024;
 
@@ -20,7 +20,7 @@ export type Media =
       readonly name: string;
       readonly source: Source;
     }
-  /** What the model reads in place of the media (MO-4). */
+  /** What the model reads in place of the media. */
   | { readonly kind: "omitted"; readonly text: string };
 
 const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
@@ -61,7 +61,7 @@ const blobSource = (
 const urlSource = (url: string | undefined): Source | Lack =>
   url?.startsWith("https://") === true && URL.canParse(url) ? { url } : { why: "its address is not https" };
 
-/** A media part as the model can take it; whatever it cannot take becomes a sentence, never nothing (MO-4). */
+/** A media part as the model can take it; whatever it cannot take becomes a sentence, never nothing. */
 export const mediaOf = (
   part: ImagePart | DocumentPart,
   capabilities: Capabilities,

@@ -12,7 +12,7 @@ export interface Traits {
   readonly systemRole: "system" | "developer";
   readonly streamUsage: boolean;
   readonly schema: SchemaDialect;
-  /** Field in which reasoning goes back to a chat server (MO-18). */
+  /** Field in which reasoning goes back to a chat server. */
   readonly reasoningReplay: "none" | "reasoning_content" | "reasoning_details";
   /** A leading `<think>…</think>` is reasoning. */
   readonly thinkTags: boolean;
@@ -20,7 +20,7 @@ export interface Traits {
   readonly efforts: readonly Effort[];
   /** Sends `store: false` and a `prompt_cache_key` per thread. */
   readonly openaiFields: boolean;
-  /** Calls carry Google's thought signatures, which must go back (MO-16). */
+  /** Calls carry Google's thought signatures, which must go back. */
   readonly thoughtSignatures: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface Target {
 /** A request ready to be sent. */
 export interface WireRequest {
   readonly body: string;
-  /** Parameters of the request that the model does not take and that were left out (MO-7). */
+  /** Parameters of the request that the model does not take and that were left out. */
   readonly dropped: readonly string[];
   /** Output tokens that the body allows, reasoning with a budget of its own included. */
   readonly maxTokens: number;
@@ -58,7 +58,7 @@ export interface Faults {
   readonly broken: (sentence: string) => Error;
 }
 
-/** Sends one post of a protocol; the key is put in here (MO-6). */
+/** Sends one post of a protocol; the key is put in here. */
 export type Post = (
   url: string,
   init: {
@@ -69,7 +69,7 @@ export type Post = (
   },
 ) => Promise<Response>;
 
-/** A wire format: pure in both directions (MO-2). */
+/** A wire format: pure in both directions. */
 export interface Protocol {
   readonly path: string;
   /** The same request gives the same bytes. */
@@ -79,7 +79,7 @@ export interface Protocol {
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
-/** The system prompt, and in words a format that the API cannot be given (MO-11, MO-14). */
+/** The system prompt, and in words a format that the API cannot be given. */
 export const systemText = ({ system, responseFormat }: ModelRequest, { capabilities }: Target): string => {
   if (responseFormat === undefined) return system;
   const { schema } = responseFormat;

@@ -2,7 +2,7 @@ import { isFields } from "../chat/json.ts";
 import type { Fields } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
-/** Gathers `reasoning_details`, which stream in pieces and go back whole and in order (MO-15, MO-18). */
+/** Gathers `reasoning_details`, which stream in pieces and go back whole and in order. */
 export interface ReasoningDetails {
   /** The readable text of the pieces. */
   readonly take: (pieces: unknown) => string;

@@ -1,7 +1,7 @@
 import { efforts } from "../model/completer.ts";
 import type { Effort, ModelRequest } from "../model/completer.ts";
 
-/** Tokens for thinking of each effort, for models that count it so (MO-10). */
+/** Tokens for thinking of each effort, for models that count it so. */
 const budgets: Readonly<Record<Exclude<Effort, "none">, number>> = {
   minimal: 4_096,
   low: 4_096,

@@ -1,6 +1,6 @@
 import type { Protocol } from "./protocol.ts";
 
-/** Longer than any deadline of ours (MO-20). */
+/** Longer than any deadline of ours. */
 export const sdkTimeout = 14 * 60_000;
 
 interface Built {
@@ -26,7 +26,7 @@ const most = 64;
 
 /**
  * Posts as an SDK builds them: URL and headers, which are the same for every post to an address and so are built once. It
- * does not send them: an attempt has one deadline, one signal and one reading of errors, and they are ours (MO-1, MO-20).
+ * does not send them: an attempt has one deadline, one signal and one reading of errors, and they are ours.
  */
 export const createPost = (load: () => Promise<Client>): Protocol["post"] => {
   let client: Client | null = null;

@@ -4,7 +4,7 @@ interface Piece {
   readonly text: string;
 }
 
-/** Splits a leading `<think>…</think>` off a text that comes in any pieces (MO-18). */
+/** Splits a leading `<think>…</think>` off a text that comes in any pieces. */
 export interface ThinkTags {
   readonly feed: (text: string) => readonly Piece[];
   /** What was held back because it could have been the start of a tag. */

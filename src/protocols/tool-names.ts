@@ -9,7 +9,7 @@ export const hash8 = (text: string): string => {
 
 const allowed = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** A tool's name as both wires take it (MO-14): other characters become `_`; a changed or long name ends in `_` and its hash. */
+/** A tool's name as both wires take it: other characters become `_`; a changed or long name ends in `_` and its hash. */
 export const wireName = (name: string): string =>
   allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 55)}_${hash8(name)}`;
 

@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** Anthropic: the key as a bearer token, the SDK's way; `auth: x-api-key` sends it in that header (MO-5). */
+/** Anthropic: the key as a bearer token, the SDK's way; `auth: x-api-key` sends it in that header. */
 export const anthropic: Profile = {
   kind: "anthropic",
   protocol: "anthropic-messages",

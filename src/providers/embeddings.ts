@@ -7,7 +7,7 @@ import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 import { credentials } from "./secrets.ts";
 
-/** Embeddings over the chat completions API's `/embeddings` (AG-41). */
+/** Embeddings over the chat completions API's `/embeddings`. */
 
 export interface EmbeddingsOptions {
   readonly profile: Profile;

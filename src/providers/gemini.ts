@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** Google's chat endpoint: thought signatures go back with their calls, schemas keep to the common subset (MO-16). */
+/** Google's chat endpoint: thought signatures go back with their calls, schemas keep to the common subset. */
 export const gemini: Profile = {
   kind: "gemini",
   protocol: "openai-chat",

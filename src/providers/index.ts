@@ -12,7 +12,7 @@ import type { ProviderConfig } from "./schema.ts";
 import type { SecretReader } from "./secrets.ts";
 import { createWireCompleter } from "./wire-completer.ts";
 
-/** Every provider that speaks a wire (MO-5). `scripted` is none: it answers from its script. */
+/** Every provider that speaks a wire. `scripted` is none: it answers from its script. */
 export const profiles: readonly Profile[] = [anthropic, openai, grok, gemini, openaiCompatible];
 
 export interface CompleterOptions {

@@ -1,7 +1,7 @@
 import type { Traits } from "../protocols/protocol.ts";
 import type { ProviderConfig } from "./schema.ts";
 
-/** A provider as data: which protocol it speaks, where, and how it deviates (MO-5). */
+/** A provider as data: which protocol it speaks, where, and how it deviates. */
 export interface Profile {
   readonly kind: string;
   readonly protocol: "anthropic-messages" | "openai-chat";

@@ -11,7 +11,7 @@ import {
 import { scriptSchema } from "../model/scripted/schema.ts";
 import { count, duration, mapOf, name, text } from "../schema.ts";
 
-/** Kinds that the product itself knows (CF-11), in the order of the documentation. */
+/** Kinds that the product itself knows, in the order of the documentation. */
 export const providerKinds = [
   "anthropic",
   "openai",
@@ -39,7 +39,7 @@ const headersSchema = mapOf(z.string()).superRefine((headers, context) => {
   }
 });
 
-/** Deviations of a compatible server from the OpenAI wire (MO-18). */
+/** Deviations of a compatible server from the OpenAI wire. */
 const compatSchema = z.strictObject({
   max_tokens_field: z
     .enum(["max_tokens", "max_completion_tokens"])
@@ -64,7 +64,7 @@ const batchSchema = z.strictObject({
   max_batch_size: count(1).optional().describe("Accepted and ignored."),
 });
 
-/** A provider (CF-11). Durations become milliseconds; `${NAME}` references stay unresolved. */
+/** A provider. Durations become milliseconds; `${NAME}` references stay unresolved. */
 export const providerSchema = z.strictObject({
   name: name().describe("Name under which agents use this provider."),
   kind: z.string().meta({ description: "Which API it speaks.", "x-names": "provider_kinds" }),

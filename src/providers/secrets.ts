@@ -5,7 +5,7 @@ import type { ProviderConfig } from "./schema.ts";
 
 /**
  * Gives a config text with its `${NAME}` references resolved; throws an error that names field, secret and the way out
- * if one is unset (CF-20). Called at each use, so that a rotated secret counts at once.
+ * if one is unset. Called at each use, so that a rotated secret counts at once.
  */
 export type SecretReader = (text: string, field: string) => string;
 

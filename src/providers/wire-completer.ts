@@ -32,7 +32,7 @@ export interface WireOptions {
   readonly field: string;
 }
 
-/** Greatest request of either API (MO-8). */
+/** Greatest request of either API. */
 const maxRequest = 32 * 1024 * 1024;
 
 const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
@@ -45,7 +45,7 @@ type Keys = ReturnType<typeof credentials>;
 const sameKeys = (some: Keys, others: Keys): boolean =>
   some.size === others.size && [...some].every(([name, value]) => others.get(name) === value);
 
-/** The headers that the SDK built with the keys put in (MO-6): made anew when either is another. */
+/** The headers that the SDK built with the keys put in: made anew when either is another. */
 const createHeaders = (): ((built: Headers, keys: Keys) => Headers) => {
   let known: { readonly built: Headers; readonly keys: Keys; readonly headers: Headers } | null = null;
   return (built, keys) => {
@@ -180,7 +180,7 @@ const targetOf = ({ profile, config, model, override }: WireOptions): Target => 
   };
 };
 
-/** A model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError` (MO-1). */
+/** A model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError`. */
 export const createWireCompleter = (options: WireOptions): Completer => {
   const { config, model } = options;
   const provider = config.name;

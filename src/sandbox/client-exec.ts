@@ -113,7 +113,7 @@ type Start = (signal: AbortSignal) => Promise<Response>;
 
 /**
  * After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. Without
- * capacity nothing was begun: the caller knows how long to wait for that (TB-34).
+ * capacity nothing was begun: the caller knows how long to wait for that.
  */
 function reconnection(
   error: unknown,
@@ -171,7 +171,7 @@ async function* followed(
 
 /**
  * The command side of a sandbox's client: one stream per command, whatever happens to its connections.
- * `grace`: milliseconds that a command gets beyond its time-out before its outcome counts as unknown (TB-29).
+ * `grace`: milliseconds that a command gets beyond its time-out before its outcome counts as unknown.
  */
 export function createExec(wire: Wire, grace: number): ExecMethods {
   const post = (request: ExecRequest, signal: AbortSignal): Promise<Response> =>

@@ -66,7 +66,7 @@ async function write(
   );
 }
 
-/** The client of one sandbox (TB-28). Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
+/** The client of one sandbox. Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
   viewOf(fetcher, id, options, { instance: null, configured: null });
 

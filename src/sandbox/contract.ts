@@ -1,4 +1,4 @@
-/** What a session asks of its sandbox, and what it gets. The wire is TB-28's; `client.ts` speaks it. */
+/** What a session asks of its sandbox, and what it gets. The wire is the one of Cloudflare's sandbox bridge; `client.ts` speaks it. */
 
 export interface ExecRequest {
   readonly argv: readonly string[];
@@ -62,7 +62,7 @@ export const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** The least that `limits.output` may be. */
 export const leastOutput = 1024;
 
-/** Limits of a sandbox (TB-33): `wall` in milliseconds, sizes in bytes. */
+/** Limits of a sandbox: `wall` in milliseconds, sizes in bytes. */
 export interface SandboxLimits {
   readonly wall: number;
   readonly output: number;
@@ -71,14 +71,14 @@ export interface SandboxLimits {
   readonly file: number;
 }
 
-/** What a team sets for its sandboxes (TB-28). */
+/** What a team sets for its sandboxes. */
 export interface SandboxSettings {
   readonly limits: SandboxLimits;
   readonly env: Readonly<Record<string, string>>;
 }
 
 /**
- * Codes of refusals with their status on the wire (TB-28); the first of a status is what it means without a code.
+ * Codes of refusals with their status on the wire; the first of a status is what it means without a code.
  * `exists` is a `conflict` with a path that is there already.
  */
 export const errorStatus = {
@@ -122,7 +122,7 @@ export interface WriteOptions {
   readonly ifMatch?: string;
 }
 
-/** Files that lie in `.skills/` for commands to read, by their paths there (AG-38); `digest` names all of them. */
+/** Files that lie in `.skills/` for commands to read, by their paths there; `digest` names all of them. */
 export interface SkillFiles {
   readonly digest: string;
   readonly files: Readonly<Record<string, string>>;
@@ -191,16 +191,16 @@ export type ClosedPath = string | { readonly act: FileAct; readonly match: strin
 /** One session's sandbox, as one thread sees it. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
   readonly id: string;
-  /** The same sandbox as another thread sees it: changes by others after `actor` last saw a file are conflicts for it (TB-12). */
+  /** The same sandbox as another thread sees it: changes by others after `actor` last saw a file are conflicts for it. */
   as(actor: string): Sandbox;
   /**
-   * The same sandbox, whose file calls refuse to touch what is closed and to go through links (TB-7); lists and searches
+   * The same sandbox, whose file calls refuse to touch what is closed and to go through links; lists and searches
    * leave it out.
    */
   closing(paths: readonly ClosedPath[]): Sandbox;
   /** What is closed to this view. */
   readonly closed: readonly ClosedPath[];
-  /** Names the sandbox's memory of commands: new whenever that is lost (TB-29). */
+  /** Names the sandbox's memory of commands: new whenever that is lost. */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;
   /** Runs a command and streams it to its end, over cut connections; ends with `exit`, reason `lost` if its outcome cannot be known. */

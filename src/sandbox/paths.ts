@@ -15,7 +15,7 @@ function belowMount(path: string): string | null {
 
 /**
  * The path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is `.`.
- * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside` (TB-30).
+ * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside`.
  */
 export function workspacePath(raw: string): string {
   if (raw.includes("\0")) return outside(raw, "contains a NUL character");

@@ -10,7 +10,7 @@ const environment = () =>
     }
   });
 
-/** What the sandbox of a session gets (TB-28, TB-32, TB-33). Durations in milliseconds, sizes in bytes. */
+/** What the sandbox of a session gets. Durations in milliseconds, sizes in bytes. */
 export const sandboxSchema = z.strictObject({
   idle: duration({ min: "10s" }).prefault("5m").describe("Rest after which it may be put away."),
   limits: z

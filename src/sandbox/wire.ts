@@ -26,7 +26,7 @@ const requestTimeout = 60_000;
 
 const codes = Object.keys(errorStatus) as SandboxErrorCode[];
 
-/** The error of an answer: its status decides, its code only refines (TB-28). */
+/** The error of an answer: its status decides, its code only refines. */
 async function refusal(response: Response): Promise<SandboxError> {
   const text = await response.text();
   let body: { readonly error?: unknown; readonly code?: unknown } = {};

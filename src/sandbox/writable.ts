@@ -1,6 +1,6 @@
 import { globMatch } from "./glob.ts";
 
-/** Why an entry of `writable_paths` is not valid (SE-22), or null: relative, with at most one `**` as a whole segment. */
+/** Why an entry of `writable_paths` is not valid, or null: relative, with at most one `**` as a whole segment. */
 export function writablePathProblem(entry: string): string | null {
   if (entry.trim() === "") return "is empty";
   if (entry.includes("\0")) return "contains a NUL character";
@@ -19,7 +19,7 @@ export function writablePathProblem(entry: string): string | null {
 /** An entry without `./` before it and `/` behind it. */
 const plain = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
 
-/** Whether a normalised workspace path may be written. Absent = unbounded; a list without a valid entry allows nothing (TB-31). */
+/** Whether a normalised workspace path may be written. Absent = unbounded; a list without a valid entry allows nothing. */
 export function mayWrite(writablePaths: readonly string[] | undefined, path: string): boolean {
   if (writablePaths === undefined) return true;
   return writablePaths.some((entry) => writablePathProblem(entry) === null && globMatch(plain(entry), path));
@@ -37,7 +37,7 @@ const covers = (wide: readonly string[], narrow: readonly string[]): boolean => 
   return next !== "**" && segmentCovers(first, next) && covers(rest, others);
 };
 
-/** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either (AG-13). */
+/** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either. */
 export const narrowedPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
   const within = (one: string, list: readonly string[]): boolean =>
     list.some((each) => covers(plain(each).split("/"), plain(one).split("/")));
@@ -76,7 +76,7 @@ export const leavesOut = (writablePaths: readonly string[] | undefined, pattern 
     );
 };
 
-/** Whether a path is out of bounds for every file tool: git hooks and configuration, and the skills folder (TB-30). */
+/** Whether a path is out of bounds for every file tool: git hooks and configuration, and the skills folder. */
 export function isProtected(path: string): boolean {
   const segments = path.split("/");
   if (segments[0] === ".skills") return true;

@@ -45,7 +45,7 @@ export interface Archive {
   }) => readonly { readonly pos: number; readonly json: () => string }[];
   /** Serialised events with `after < seq`, in order, read as they are asked for. */
   readonly events: (query: { after: number; limit: number }) => Iterable<string>;
-  /** Calls of a turn that left, with their places in the ledger, in order (EF-42). */
+  /** Calls of a turn that left, with their places in the ledger, in order. */
   readonly seen: (run: string, turn: number) => readonly { readonly n: number; readonly row: LedgerRow }[];
   /** A thread's newest answered call before a place in the ledger. */
   readonly answered: (thread: string, before: number) => LedgerRow | null;
@@ -77,17 +77,17 @@ export interface Rules {
   readonly entryAgent: string;
   readonly agentNames: readonly string[];
   readonly revision: string;
-  /** Why a model may not be chosen for this session; null if it may (MO-38). */
+  /** Why a model may not be chosen for this session; null if it may. */
   readonly modelProblem: (model: string, agent: string) => Problem | null;
-  /** Why an agent cannot run in this deployment: a secret is missing (CF-20). */
+  /** Why an agent cannot run in this deployment: a secret is missing. */
   readonly agentProblem: (agent: string) => Problem | null;
-  /** Why the session's model cannot take what an input holds (MO-4). */
+  /** Why the session's model cannot take what an input holds. */
   readonly mediaProblem: (
     parts: readonly ContentPart[],
     agent: string,
     model: string | null,
   ) => Problem | null;
-  /** Why client tools cannot be taken beside the agent's own (TB-38). */
+  /** Why client tools cannot be taken beside the agent's own. */
   readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
   /** Why a ceiling of tools cannot be meant. */
   readonly ceilingProblem: (ceiling: readonly string[], client: readonly ClientTool[]) => Problem | null;
@@ -134,7 +134,7 @@ export type Command =
   | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => Answer }
   | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => Answer };
 
-/** Parameters that fit their schema, or 400 naming every field that does not (AP-2, AP-10). */
+/** Parameters that fit their schema, or 400 naming every field that does not. */
 export const checked = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
   const result = schema.safeParse(params);
   const errors = result.success ? [unspeakableField(params) ?? []].flat() : fieldProblems(result.error);
@@ -177,7 +177,7 @@ export const ok = (value: Json): Answer => ({ status: 200, value });
 /** Serialised rows as they are listed. */
 export const rows = (serialised: readonly string[]): Answer => json(`{"data":${list(serialised)}}`);
 
-/** The answer of an accepted command: with the `seq` of the newest event after it (AP-5). */
+/** The answer of an accepted command: with the `seq` of the newest event after it. */
 export const done = (draft: Draft, value: object, status: 200 | 202 = 200): Answer => ({
   status,
   value: { ...(value as Readonly<Record<string, Json>>), seq: headAfter(draft) },

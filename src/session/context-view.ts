@@ -5,7 +5,7 @@ import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
 
-/** The context view (EF-42): what a model call saw, told again from rows, and what had changed since the call before. */
+/** The context view: what a model call saw, told again from rows, and what had changed since the call before. */
 
 /** The chat as a call saw it, and what had left it by then. */
 export interface ChatThen {
@@ -261,7 +261,7 @@ export const sightView = (
   };
 };
 
-/** A context view for people: one line per message, one per change (EF-42). */
+/** A context view for people: one line per message, one per change. */
 
 type Fields = Readonly<Record<string, Json>>;
 

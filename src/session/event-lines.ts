@@ -3,7 +3,7 @@ import type { Json, Message } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import { utf8Length } from "../chat/tokens.ts";
 
-/** Events as they are stored and sent: one line of JSON each, `data` at most 64 KiB of UTF-8 (AP-27). */
+/** Events as they are stored and sent: one line of JSON each, `data` at most 64 KiB of UTF-8. */
 
 const dataLimit = 65_536;
 

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { meantBranch } from "../schema.ts";
 import type { Problem } from "./problems.ts";
 
-/** What a schema found in a request, field by field (AP-2, AP-10). */
+/** What a schema found in a request, field by field. */
 
 type FieldProblem = NonNullable<Problem["errors"]>[number];
 
@@ -40,7 +40,7 @@ export const fieldProblems = ({ issues }: z.ZodError): readonly FieldProblem[] =
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** The name that a schema of any names would leave out without a word (RE-T15), wherever it stands; null if nowhere. */
+/** The name that a schema of any names would leave out without a word, wherever it stands; null if nowhere. */
 export const unspeakableField = (params: unknown): FieldProblem | null => {
   const open: { readonly value: unknown; readonly path: string }[] = [{ value: params, path: "" }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

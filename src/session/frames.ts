@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Frames of the session's WebSocket (AP-22). A message is one frame or an array of them. */
+/** Frames of the session's WebSocket. A message is one frame or an array of them. */
 
 const names = z.array(z.string().max(64)).max(64);
 
@@ -39,7 +39,7 @@ export const clientFrame = z.discriminatedUnion("type", [
 
 export type ClientFrame = z.output<typeof clientFrame>;
 
-/** Why a socket is closed (AP-25). */
+/** Why a socket is closed. */
 export const closeCodes = {
   overload: 1013,
   bad_frame: 4400,

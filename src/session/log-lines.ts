@@ -51,7 +51,7 @@ const endLine = ({ run, thread, data }: Extract<SessionEvent, { type: "run_end" 
 
 /**
  * What the loggers of a thread's agent say of a commit: the outer one begins first and ends last. The text of an error
- * may quote an answer, so it stands only where texts are logged (MO-41).
+ * may quote an answer, so it stands only where texts are logged.
  */
 export const runLines = (
   events: readonly SessionEvent[],
@@ -73,7 +73,7 @@ export const runLines = (
     });
   });
 
-/** The log of finished steps (RE-12): a model attempt, a tool call, an effect that acted. Nothing that anybody wrote. */
+/** The log of finished steps: a model attempt, a tool call, an effect that acted. Nothing that anybody wrote. */
 
 interface Ended {
   readonly level: LogLevel;

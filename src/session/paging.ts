@@ -4,13 +4,13 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problems.ts";
 
-/** What a list takes of its query (AP-7). */
+/** What a list takes of its query. */
 export const pageQuery = {
   limit: z.int().min(1).max(200).default(50),
   cursor: z.string().max(1024).optional(),
 };
 
-/** Keyset pages (AP-7): a cursor names the row it stands at and is bound to the query that made it. */
+/** Keyset pages: a cursor names the row it stands at and is bound to the query that made it. */
 
 type Value = string | number | null;
 

@@ -28,13 +28,13 @@ export interface Door {
   readonly full: boolean;
   /** Bytes that the session holds. */
   readonly stored: () => number;
-  /** Known secrets in what a caller sends go no further (RE-15). */
+  /** Known secrets in what a caller sends go no further. */
   readonly redactor: Redactor;
   /** Open streamed items with their text so far. */
   readonly items: () => Json;
   /** An earlier session of this name was deleted under the key of this call; null: it cannot be told now. */
   readonly deleted: boolean | null;
-  /** Removes everything (RE-P14) but the key of the delete. */
+  /** Removes everything but the key of the delete. */
   readonly remove: (key: string | null) => void;
 }
 
@@ -62,7 +62,7 @@ const dayMs = 86_400_000;
 /** How long the answer to a key is known. */
 const keptMs = 7 * dayMs;
 
-/** What the address names beside the session: it is a part of the key's scope (AP-6). */
+/** What the address names beside the session: it is a part of the key's scope. */
 const addressed: Partial<Record<Operation, string>> = {
   answer: "ask",
   edit_input: "input",
@@ -90,7 +90,7 @@ const keyed = (call: SessionCall): Keyed | null => {
   return key === null ? null : { key, fingerprint: sha256Hex(canonicalJson(call.params)) };
 };
 
-/** The stored answer to a repeated command; another body under the same key is refused (AP-6). */
+/** The stored answer to a repeated command; another body under the same key is refused. */
 const replayed = (door: Door, given: Keyed | null): Reply | null => {
   const known = given === null || door.read() === null ? null : door.archive().answer(given.key);
   if (known === null || known.at < door.now() - keptMs) return null;
@@ -150,7 +150,7 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
 
 const noParameters = z.strictObject({});
 
-/** Deletes the session. Its key is not kept among its rows, which go, and does nothing to a later session of the same name (AP-6). */
+/** Deletes the session. Its key is not kept among its rows, which go, and does nothing to a later session of the same name. */
 const removed = (door: Door, call: SessionCall): Reply => {
   if (door.deleted === null)
     return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {

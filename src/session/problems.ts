@@ -1,6 +1,6 @@
 import type { Json } from "../chat/message.ts";
 
-/** Codes of refused requests (AP-10); `api/problems.ts` maps each to a status. */
+/** Codes of refused requests; `api/problems.ts` maps each to a status. */
 export type ProblemCode =
   | "invalid_request"
   | "invalid_json"
@@ -107,7 +107,7 @@ export const refusingAt = <T>(at: (pointer: string) => string, part: () => T): T
   }
 };
 
-/** Problems as they are sent (AP-10). */
+/** Problems as they are sent. */
 
 export interface Kind {
   readonly status: number;
@@ -165,7 +165,7 @@ export const problemKinds: Readonly<Record<ProblemCode, Kind>> = {
   provider_timeout: later(504, "Provider timeout"),
 };
 
-/** Addresses that are unknown, deleted or another tenant's look the same, whoever found them missing (AP-10, RE-T5). */
+/** Addresses that are unknown, deleted or another tenant's look the same, whoever found them missing. */
 const missing: Problem = {
   code: "not_found",
   detail: "There is nothing under this address for this credential.",

@@ -4,7 +4,7 @@ import type { Problem } from "./problems.ts";
 
 /** The one way from the router (and from a session's own sockets) into a session. */
 
-/** Every scope there is (AP-13). */
+/** Every scope there is. */
 export const allScopes = [
   "sessions:read",
   "sessions:write",
@@ -76,9 +76,9 @@ export interface SessionCall {
   readonly key?: string;
   /** The bare value of a PATCH's `If-Match`, without quotes. */
   readonly ifMatch?: string;
-  /** W3C `traceparent` of the request (AP-9). */
+  /** W3C `traceparent` of the request. */
   readonly trace?: string;
-  /** Host that the operator sent the request to: one of this deployment's own (TB-18). Absent if others did. */
+  /** Host that the operator sent the request to: one of this deployment's own. Absent if others did. */
   readonly host?: string;
 }
 
@@ -97,7 +97,7 @@ export type Reply<Status extends number, More = unknown> =
 /** `seq` is the session's head after it. */
 export type SessionReply = Reply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
-/** RPC surface of SessionObject. `fetch` upgrades to the WebSocket of AP-22; its caller stands in the header `limpet-principal` (JSON) and `limpet-session`. */
+/** RPC surface of SessionObject. `fetch` upgrades to the session's WebSocket; its caller stands in the header `limpet-principal` (JSON) and `limpet-session`. */
 export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
 }
@@ -115,9 +115,9 @@ export interface SessionSummary {
   readonly head_seq: number;
   readonly created_at: number;
   readonly updated_at: number;
-  /** The lease that it gave back last; absent while it spends from one (RE-4). */
+  /** The lease that it gave back last; absent while it spends from one. */
   readonly lease?: SettledLease;
-  /** Of a deleted session: the key under which it was, and when (AP-6). */
+  /** Of a deleted session: the key under which it was, and when. */
   readonly removal?: { readonly key: string; readonly at: number };
 }
 
@@ -145,15 +145,15 @@ export interface TeamRpc {
   >;
   /** Idempotent upsert by id; the newest `head_seq` wins. */
   index(summary: SessionSummary): Promise<void>;
-  /** Whether a session of this id was deleted under this key in the last 7 days (AP-6). */
+  /** Whether a session of this id was deleted under this key in the last 7 days. */
   wasDeleted(asked: KeyedDelete): Promise<boolean>;
   /** Whether a session may begin a run beside those that its tenant has under way. */
   admitRun(admission: RunAdmission): Promise<boolean>;
-  /** Takes the grants of a session, and tells those of its tenant's agents (TB-8). */
+  /** Takes the grants of a session, and tells those of its tenant's agents. */
   grants(told: GrantsTold): Promise<GrantsKnown>;
-  /** Stores a definition before the first session pins it (CF-33); it stays for a day, and as long as one does. */
+  /** Stores a definition before the first session pins it; it stays for a day, and as long as one does. */
   keepDefinition(revision: string, json: string): Promise<void>;
   definition(revision: string): Promise<string | null>;
-  /** A share of the tenant's day (RE-4). */
+  /** A share of the tenant's day. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }

@@ -100,7 +100,7 @@ interface CoreNeeds {
   readonly skills: readonly LoadableSkill[];
   /** Files of skills lie in its workspace. */
   readonly inWorkspace: boolean;
-  /** It has a memory (AG-41). */
+  /** It has a memory. */
   readonly remembers: boolean;
 }
 

@@ -37,7 +37,7 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   capacity_exceeded: "unavailable",
 };
 
-/** Milliseconds for which a sandbox without capacity is asked again (TB-34), and the pauses between. */
+/** Milliseconds for which a sandbox without capacity is asked again, and the pauses between. */
 const patience = 120_000;
 const firstPause = 500;
 const longestPause = 10_000;

@@ -3,7 +3,7 @@ import type { Tool, ToolOutput } from "./define-tool.ts";
 import { thrownError, toolError } from "./errors.ts";
 import { schemaMisfits } from "./schema/json-schema.ts";
 
-/** Strict reading of a call's arguments: never guessed, never repaired (TB-2). */
+/** Strict reading of a call's arguments: never guessed, never repaired. */
 
 const longest = 1_048_576;
 const deepest = 32;
@@ -111,7 +111,7 @@ export const takeArguments = (tool: Named, raw: string): ParsedArguments => {
   return parsed;
 };
 
-/** The same for a tool that is known by its JSON Schema only (TB-38). */
+/** The same for a tool that is known by its JSON Schema only. */
 export const parseForeignArguments = (name: string, schema: Json, raw: string): ParsedArguments => {
   const read = readArguments(name, raw);
   if ("ok" in read) return read;

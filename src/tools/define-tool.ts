@@ -7,7 +7,7 @@ import type { Declared, Reach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest, StartChildren } from "./session-request.ts";
 
-/** What may happen to a call that a crash interrupted (SE-32). */
+/** What may happen to a call that a crash interrupted. */
 export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
 export type WorkspaceUse = "none" | "read" | "write";
 
@@ -22,7 +22,7 @@ export interface ToolOutput {
   /** Emitted as `status_update`. */
   readonly statusText?: string;
   /**
-   * Changes of the shared stores, stored with the outcome, all or none; a refused one makes the call an error (TB-37).
+   * Changes of the shared stores, stored with the outcome, all or none; a refused one makes the call an error.
    * With empty `content` the result says what they came to, as JSON. An error changes nothing.
    */
   readonly stores?: readonly StoreChange[];
@@ -32,7 +32,7 @@ export interface ToolOutput {
   readonly ended?: string;
 }
 
-/** A question to a person (SE-28). */
+/** A question to a person. */
 export interface QuestionSpec {
   readonly text: string;
   readonly options: readonly string[];
@@ -45,10 +45,10 @@ export interface QuestionSpec {
 /** What a parked call waits for. `time` re-runs the call at `until`. */
 export type Park =
   | { readonly on: "ask"; readonly question: QuestionSpec }
-  /** Starts other agents and waits for them: what they come to is the result (AG-9). */
+  /** Starts other agents and waits for them: what they come to is the result. */
   | ({ readonly on: "thread" } & StartChildren)
   | { readonly on: "time" | "exec"; readonly until: number }
-  /** Runs again at `until`, or when the task changes; `memo` becomes the call's memory (AG-46). */
+  /** Runs again at `until`, or when the task changes; `memo` becomes the call's memory. */
   | { readonly on: "task"; readonly task: string; readonly until: number; readonly memo: Json };
 
 export interface Parked {
@@ -62,7 +62,7 @@ export interface CommandTimeout {
   readonly max: number;
 }
 
-/** All that a tool sees of the world (TB-1). `key` is the same for every attempt of a call. */
+/** All that a tool sees of the world. `key` is the same for every attempt of a call. */
 export interface ToolContext extends Reach {
   readonly callId: string;
   readonly key: string;
@@ -71,7 +71,7 @@ export interface ToolContext extends Reach {
   /** Milliseconds since the epoch; a pause moves it. */
   readonly deadline: number;
   readonly now: () => number;
-  /** Waits for what is not ready yet, without that being time of the call (TB-34): 2 minutes in all. It ends with the call. */
+  /** Waits for what is not ready yet, without that being time of the call: 2 minutes in all. It ends with the call. */
   readonly pause: (ms: number) => Promise<void>;
   readonly agent: string;
   readonly thread: string;
@@ -84,7 +84,7 @@ export interface ToolContext extends Reach {
   readonly workingDir: string;
   /** What the threads of the session share; changed by an output's `stores`. */
   readonly stores: Stores;
-  /** Stored text of this session (SE-19), null if the id is unknown. */
+  /** Stored text of this session, null if the id is unknown. */
   readonly recall: (id: string) => string | null;
   /**
    * Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. The `exec` of
@@ -114,13 +114,13 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly cache?: boolean;
   readonly terminal?: boolean;
   readonly pinned?: boolean;
-  /** Calling it again and again is its use: loops of it are judged by their outcomes (EF-32). */
+  /** Calling it again and again is its use: loops of it are judged by their outcomes. */
   readonly poll?: boolean;
   /** Fields of its JSON output that change by themselves, like durations: detectors of loops leave them out. */
   readonly volatile?: readonly string[];
   /** It is another name of this tool: accepted at dispatch, not told to models; the rules of both hold. */
   readonly aliasOf?: string;
-  /** In extensions: it takes the place of the built-in tool of its name (TB-37). */
+  /** In extensions: it takes the place of the built-in tool of its name. */
   readonly replaces?: boolean;
   /** Milliseconds; absent = 60 000. */
   readonly timeout?: number | ((args: z.output<P>, command: CommandTimeout) => number);
@@ -132,7 +132,7 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   readonly acts?: (args: z.output<P>) => readonly CallAct[];
   /** The acts that `acts` may name, first the one that the tool is for. Absent: what `workspace` and `hosts` say. */
   readonly does?: readonly Act[];
-  /** Whether its subjects are paths that it acts on with all that lies below them: `deny` and `ask` hold for that, too (TB-7). */
+  /** Whether its subjects are paths that it acts on with all that lies below them: `deny` and `ask` hold for that, too. */
   readonly subtree?: boolean | ((args: z.output<P>) => boolean);
   /** Instead of `run`: what the call asks of its session. */
   readonly request?: (args: z.output<P>) => SessionRequest;

@@ -1,6 +1,6 @@
 import type { ToolOutput } from "./define-tool.ts";
 
-/** Codes of error results (TB-3; from `unknown_agent` on: AG-8, AG-13, AG-28, AG-32). */
+/** Codes of error results; from `unknown_agent` on those of calls to agents. */
 export type ToolErrorCode =
   | "unknown_tool"
   | "invalid_arguments"
@@ -47,5 +47,5 @@ export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => 
 export const thrownText = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
-/** What a tool threw, as its error result (AG-37). */
+/** What a tool threw, as its error result. */
 export const thrownError = (error: unknown): ToolOutput => toolError("failed", thrownText(error));

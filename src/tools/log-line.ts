@@ -1,7 +1,7 @@
 import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import type { Redactor } from "./redaction.ts";
 
-/** Lines of the log (RE-12): one JSON object each, without known secrets and without what stands under masked names. */
+/** Lines of the log: one JSON object each, without known secrets and without what stands under masked names. */
 
 const levels = ["debug", "info", "warn", "error"] as const;
 /** `error`: someone must act; `warn`: it will pass. */
@@ -17,7 +17,7 @@ export const tenantHash = (tenant: string): string => hexOf(sha256(`tenant ${ten
 /** The line of some fields. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
 
-/** Where a fault was thrown and what its code is; its message may quote what somebody wrote (MO-41). */
+/** Where a fault was thrown and what its code is; its message may quote what somebody wrote. */
 export const faultOf = (fault: unknown): Readonly<Record<string, unknown>> => {
   if (!(fault instanceof Error)) return { fault: typeof fault };
   const frames = (fault.stack ?? "")

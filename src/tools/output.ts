@@ -1,4 +1,4 @@
-/** Output limits of tool results (SE-18). Lengths are code points; no cut splits one. */
+/** Output limits of tool results. Lengths are code points; no cut splits one. */
 
 const storedLimit = 4 * 1_048_576;
 
@@ -25,7 +25,7 @@ export const limitOutput = (text: string, limit: number, id: string): LimitedOut
   if (text.length <= limit) return { text, omitted: 0, full: text };
   const points = [...text];
   if (points.length <= limit) return { text, omitted: 0, full: text };
-  // As wide as ids get: what is shown of equal texts does not depend on the id of theirs (EF-31).
+  // As wide as ids get: what is shown of equal texts does not depend on the id of theirs.
   const room = Math.max(0, limit - marker(points.length, id.padEnd(6)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Park } from "./define-tool.ts";
 
-/** Whether a wait that a tool gave back can be understood: a team's own tools are not type-checked (SE-16). */
+/** Whether a wait that a tool gave back can be understood: a team's own tools are not type-checked. */
 
 const moment = z.number().nonnegative();
 const task = z.object({

@@ -7,7 +7,7 @@ import type { Act, CallAct } from "./acts.ts";
 import type { Safety } from "./define-tool.ts";
 import { commandPattern } from "./remember-command.ts";
 
-/** What a run may do (TB-6, TB-7): a pure function of the call, the rules of team and agent, and the live grants. */
+/** What a run may do: a pure function of the call, the rules of team and agent, and the live grants. */
 
 export type Preset = "sandboxed" | "ask" | "open" | "locked";
 type Action = "allow" | "ask" | "deny";
@@ -146,7 +146,7 @@ const closedBy = ({ act, match = "*" }: PermissionRule): ClosedPath =>
 
 /**
  * Globs of what a call may not touch although it may act on its subjects; null if no rule or grant looks at its paths.
- * Only the sandbox knows what lies in a folder and where a link leads (TB-7).
+ * Only the sandbox knows what lies in a folder and where a link leads.
  */
 export function closedPaths(policy: Policy, call: PermissionCall): readonly ClosedPath[] | null {
   if (call.toolbox === "exec" || storeToolboxes.includes(call.toolbox)) return null;
@@ -220,7 +220,7 @@ function sharedFolder(subjects: readonly string[]): string {
   return (differs < 0 ? first : first.slice(0, differs)).join("/");
 }
 
-/** What an approval of this call may remember (TB-8): a command, host, folder or tool; null if nothing fits. */
+/** What an approval of this call may remember: a command, host, folder or tool; null if nothing fits. */
 export function rememberable(
   call: PermissionCall,
 ): { readonly tool: string; readonly pattern: string } | null {

@@ -1,8 +1,8 @@
 import type { Egress } from "./egress/egress.ts";
 
-/** What a tool reaches outside its session (TB-1, TB-37): secrets by reference, and the hosts that it declares. */
+/** What a tool reaches outside its session: secrets by reference, and the hosts that it declares. */
 
-/** A reference to a secret: it prints `[secret:NAME]`, and only the egress opens it (RE-15). */
+/** A reference to a secret: it prints `[secret:NAME]`, and only the egress opens it. */
 export interface Secret {
   readonly secret: string;
   readonly toString: () => string;

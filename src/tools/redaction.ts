@@ -1,4 +1,4 @@
-/** Takes known secrets out of texts (RE-15): events, deltas, results, errors, logs. Other text stays byte for byte. */
+/** Takes known secrets out of texts: events, deltas, results, errors, logs. Other text stays byte for byte. */
 
 /** Finds the secrets that it was told of, in each form they may come back in; the same value if there is none. */
 export interface Redactor {

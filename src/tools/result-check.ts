@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ToolOutput } from "./define-tool.ts";
 
-/** Whether an output can be stored and shown: a team's own tools are not type-checked (SE-16, TB-37). */
+/** Whether an output can be stored and shown: a team's own tools are not type-checked. */
 
 const text = z.object({ type: z.literal("text"), text: z.string() });
 const shown = { media_type: z.string(), name: z.string().optional() };

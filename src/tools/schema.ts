@@ -2,7 +2,7 @@ import * as z from "zod";
 import { actNames } from "./acts.ts";
 import { count, duration, mapOf, text } from "../schema.ts";
 
-/** One permission rule (TB-6): deny beats ask beats allow, order means nothing. */
+/** One permission rule: deny beats ask beats allow, order means nothing. */
 const ruleSchema = z
   .strictObject({
     tool: text(200, 1)
@@ -44,7 +44,7 @@ const ruleSchema = z
 
 const presets = ["sandboxed", "ask", "open", "locked"] as const;
 
-/** What tools may do (TB-6 to TB-10). */
+/** What tools may do. */
 export const permissionsSchema = z.strictObject({
   preset: z.enum(presets).default("sandboxed").describe("Verdict where no rule matches."),
   rules: z.array(ruleSchema).max(200).default([]).describe("Rules over the preset."),
@@ -66,7 +66,7 @@ const host = () =>
     error: "invalid_value: write a host name like api.example.com or *.example.com, without scheme or path",
   });
 
-/** What may be reached from here (TB-18). */
+/** What may be reached from here. */
 export const egressSchema = z.strictObject({
   allow: z.array(host()).max(200).default([]).describe("Hosts that tools may reach without a question."),
   deny: z.array(host()).max(200).default([]).describe("Hosts that nothing may reach."),
@@ -79,7 +79,7 @@ export const egressSchema = z.strictObject({
   allow_http: z.boolean().default(false).describe("Allow http besides https."),
 });
 
-/** Secrets bound to an origin (TB-19). */
+/** Secrets bound to an origin. */
 export const httpSchema = z.strictObject({
   headers: mapOf(mapOf(z.string()))
     .prefault({})
@@ -108,7 +108,7 @@ export const filesystemSchema = z.strictObject({
   permissions_file: text(500).optional().describe("Accepted for older files; has no effect."),
 });
 
-/** One entry of an agent's `toolboxes`; a bare name becomes `{name}`. `tools` omitted = all, `[]` = none (TB-4). */
+/** One entry of an agent's `toolboxes`; a bare name becomes `{name}`. `tools` omitted = all, `[]` = none. */
 export const toolboxEntrySchema = z.union([
   text(64, 1)
     .meta({ "x-names": "toolboxes" })
@@ -122,7 +122,7 @@ export const toolboxEntrySchema = z.union([
   }),
 ]);
 
-/** One MCP server (CF-12): exactly one of `url` and `command`. */
+/** One MCP server: exactly one of `url` and `command`. */
 export const mcpServerSchema = z
   .strictObject({
     name: z

@@ -1,8 +1,8 @@
 /** What a tool may ask of the session itself: no outside is needed, so the core does it in the commit that starts the call. */
 
-/** One task for a called agent (agents spec §3). */
+/** One task for a called agent. */
 export interface ChildTask {
-  /** As written; "auto" = the best match for the task; null = a nameless agent (AG-14). */
+  /** As written; "auto" = the best match for the task; null = a nameless agent. */
   readonly agent: string | null;
   readonly task: string;
   readonly context: string;
@@ -13,14 +13,14 @@ export interface ChildTask {
   readonly provider?: string | undefined;
   readonly timeout_seconds?: number | undefined;
   readonly writable_paths?: readonly string[] | undefined;
-  /** What is wrong with it as it was written: it is not started, and its item says so (AG-11). */
+  /** What is wrong with it as it was written: it is not started, and its item says so. */
   readonly invalid?: string | undefined;
   /** Of a nameless agent. */
   readonly system_prompt?: string | undefined;
   readonly max_turns?: number | undefined;
 }
 
-/** What a called agent says about its own work (AG-23). */
+/** What a called agent says about its own work. */
 export interface Completion {
   readonly status: "completed" | "failed";
   readonly summary: string;
@@ -32,7 +32,7 @@ export interface Completion {
 /** Children to start, and what the call gives back when they have ended. */
 export interface StartChildren {
   readonly tasks: readonly ChildTask[];
-  /** AG-11. */
+  /** Whether one task that fails or cannot start ends the others. */
   readonly on_error: "cancel" | "collect";
   /** The one child's result text, or a JSON array of items. */
   readonly answer: "text" | "items";

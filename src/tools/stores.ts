@@ -3,7 +3,7 @@ import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { text } from "../schema.ts";
 
-/** What the threads of a session share: values, a task board, notes (AG-42 to AG-47), and what is remembered (AG-41). */
+/** What the threads of a session share: values, a task board, notes, and what is remembered. */
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
 export type TaskStatus = (typeof statuses)[number];
@@ -45,7 +45,7 @@ export interface MemoryHit {
   readonly score: number;
 }
 
-/** What a tool may read of the stores; each answer is the newest stored state, as a copy (TB-37). */
+/** What a tool may read of the stores; each answer is the newest stored state, as a copy. */
 export interface Stores {
   readonly state: {
     readonly get: (key: string) => { readonly value: Json; readonly revision: number } | null;
@@ -118,7 +118,7 @@ export const taskDependencies = z.array(taskId).max(64);
 export const taskMetadata = z
   .record(z.string().max(256), anyJson)
   .refine((metadata) => inBytes(metadata) <= storeLimits.metadata, "metadata has at most 16 KiB of JSON");
-/** `canceled` is read as `cancelled` (AG-43). */
+/** `canceled` is read as `cancelled`. */
 export const taskStatus = z.preprocess(
   (value) => (value === "canceled" ? "cancelled" : value),
   z.enum(statuses),

@@ -1,7 +1,7 @@
 import type { Tool, Toolbox } from "./define-tool.ts";
 import { nearest } from "./suggest.ts";
 
-/** One entry of an agent's `toolboxes`: no `tools` means all, `[]` none (TB-4). */
+/** One entry of an agent's `toolboxes`: no `tools` means all, `[]` none. */
 export interface ToolboxEntry {
   readonly name: string;
   readonly tools?: readonly string[] | undefined;
@@ -53,8 +53,8 @@ function chosen(
 
 /**
  * The tools of an agent: those of its entries in their order, then those of the `implicit` toolboxes that it does
- * not list. Unknown names, a toolbox twice and two tools of one name are problems (TB-4), unless one `replaces` the
- * other (TB-37).
+ * not list. Unknown names, a toolbox twice and two tools of one name are problems, unless one `replaces` the
+ * other.
  */
 export function selectTools(
   entries: readonly ToolboxEntry[],
@@ -95,6 +95,6 @@ export function selectTools(
   return { tools, problems };
 }
 
-/** The error text for a call of a tool that does not exist, with the nearest name (SE-15). */
+/** The error text for a call of a tool that does not exist, with the nearest name. */
 export const unknownTool = (name: string, known: readonly string[]): string =>
   `there is no tool "${name.slice(0, 100)}"${didYouMean(name, known) || "; use one of the declared tools"}`;

@@ -15,7 +15,7 @@ export const askDropped = (draft: Draft, threadId: string, askId: string): void 
 
 export type Subject = Pick<Ask, "question" | "approval" | "client_tool">;
 
-/** Which called agent asks, for the person (AG-27). */
+/** Which called agent asks, for the person. */
 export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 

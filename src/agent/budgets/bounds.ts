@@ -6,7 +6,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
 /**
- * Budgets as pure reading (EF-37 to EF-39). What was spent is stored with each run and the session, what is kept back for
+ * Budgets as pure reading. What was spent is stored with each run and the session, what is kept back for
  * calls under way with their phases: nothing here remembers anything.
  */
 
@@ -26,7 +26,7 @@ export interface Account {
   readonly spent: Amounts;
 }
 
-/** The thread and those above it, itself first (AG-22). */
+/** The thread and those above it, itself first. */
 export const lineOf = ({ threads }: Session, threadId: string): readonly Thread[] => {
   const line: Thread[] = [];
   let thread = threads[threadId];
@@ -134,7 +134,7 @@ export type Room =
   | { readonly is: "wait" }
   | { readonly is: "reached"; readonly reached: Reached };
 
-/** A reply of fewer tokens is not worth its request (EF-38). */
+/** A reply of fewer tokens is not worth its request. */
 const leastOutput = 256;
 
 /** The fewest tokens that a reply is worth asking for. */
@@ -188,7 +188,7 @@ const reachedBy = (
   ask,
 });
 
-/** A cost limit that a model without a price may not run under (RE-5). */
+/** A cost limit that a model without a price may not run under. */
 const unpricedUnder = (
   accounts: readonly Account[],
   { moment }: Ground,
@@ -203,10 +203,10 @@ const unpricedUnder = (
   return { scope: "run", thread: threadId, kind, limit, spent: 0, least: 0, ask: false, unpriced: model };
 };
 
-/** What ends the run rather than what may be raised, and of those what ends most (AG-22). */
+/** What ends the run rather than what may be raised, and of those what ends most. */
 const gravest = (found: readonly Reached[]): Reached | undefined => found.find(({ ask }) => !ask) ?? found[0];
 
-/** Whether a model call has room in every account of its thread, and how long its reply may be (EF-38). */
+/** Whether a model call has room in every account of its thread, and how long its reply may be. */
 export const roomFor = (ground: Ground, threadId: string, wanted: Wanted): Room => {
   const accounts = accountsOf(ground, threadId);
   const refused = unpricedUnder(accounts, ground, threadId, wanted);
@@ -234,7 +234,7 @@ export const roomFor = (ground: Ground, threadId: string, wanted: Wanted): Room 
 const ownAccounts = (ground: Ground, threadId: string): readonly Account[] =>
   accountsOf(ground, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
 
-/** Why no further call may be dispatched; null if one may (EF-37). */
+/** Why no further call may be dispatched; null if one may. */
 export const callsReached = (ground: Ground, threadId: string): Reached | null => {
   const found = accountsOf(ground, threadId).flatMap((account) =>
     account.bounds
@@ -253,7 +253,7 @@ const leasedCallsReached = ({ state, moment }: Ground, threadId: string): Reache
   return { scope: "tenant", thread: threadId, kind, limit, spent: limit, least: limit + 1, ask: false };
 };
 
-/** What a run or its session spent beyond a limit that stops it (EF-38); null if nothing. */
+/** What a run or its session spent beyond a limit that stops it; null if nothing. */
 export const overspent = (ground: Ground, threadId: string): Reached | null =>
   ownAccounts(ground, threadId).flatMap((account) =>
     account.bounds
@@ -261,7 +261,7 @@ export const overspent = (ground: Ground, threadId: string): Reached | null =>
       .map((bound) => reachedBy(account, bound, 0)),
   )[0] ?? null;
 
-/** Whether a run spent more than a cost limit of its own or its session, or ended for one (AP-28). */
+/** Whether a run spent more than a cost limit of its own or its session, or ended for one. */
 export const costExceeded = (ground: Ground, threadId: string): boolean => {
   const marks = ground.state.threads[threadId]?.run?.budget.reached ?? [];
   return (

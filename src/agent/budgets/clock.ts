@@ -4,7 +4,7 @@ import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeRun, runOf } from "../transaction/draft.ts";
 
-/** A timeout that counts the time in which somebody works: it stands still while only people can go on (AG-37). */
+/** A timeout that counts the time in which somebody works: it stands still while only people can go on. */
 
 /** The earlier of the agent's own timeout and, if the run announces, that of announcements; counted from `since`. */
 export const deadlineOf = (

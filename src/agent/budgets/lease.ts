@@ -8,7 +8,7 @@ import { heldFrom, holdFor, holdOf, leastOf, leastSpend, lineOf, outputWithin } 
 import { warned } from "./spend.ts";
 
 /**
- * Shares of the tenant's day (RE-4). A session spends from its lease without asking anybody; it draws another when a call
+ * Shares of the tenant's day. A session spends from its lease without asking anybody; it draws another when a call
  * does not fit any more, and gives back what it did not use when it comes to rest.
  */
 
@@ -150,7 +150,7 @@ const putHold = (draft: Draft, threadId: string, hold: Hold): void => {
     changeRun(draft, threadId, { phase: { ...run.phase, calling: { ...run.phase.calling, hold } } });
 };
 
-/** The new lease pays for the call; where it is smaller than what was asked for, the reply is made shorter (EF-38). */
+/** The new lease pays for the call; where it is smaller than what was asked for, the reply is made shorter. */
 const paid = (draft: Draft, threadId: string, lease: Lease, wanted: Wanted): void => {
   const hold = holdAt(draft.state, threadId);
   const left = leftFor(draft.state, lease, threadId);

@@ -11,7 +11,7 @@ import type { Room } from "./bounds.ts";
 import { lineOf } from "./bounds.ts";
 import { roomForTurn } from "./reserve.ts";
 
-/** What forbids a thread to go on to its next model call (SE-9 row 9). */
+/** What forbids a thread to go on to its next model call. */
 
 /** Turns a run may have, as a person allowed them; 0 = any number. */
 const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
@@ -38,7 +38,7 @@ const leastTokens = (agent: Agent, { depth }: Thread, light: boolean): number =>
   );
 };
 
-/** Room for the thread's request; before the effects of its turn only what none of them can change leaves it none (EF-38). */
+/** Room for the thread's request; before the effects of its turn only what none of them can change leaves it none. */
 const roomBefore = (
   draft: Draft,
   thread: Thread,

@@ -4,16 +4,16 @@ import { noUsage } from "../state/usage.ts";
 import type { Ground, Room, Wanted } from "./bounds.ts";
 import { roomFor } from "./bounds.ts";
 
-/** What a model call on a lane may cost at worst, and whether its budgets have room for that (EF-38). */
+/** What a model call on a lane may cost at worst, and whether its budgets have room for that. */
 
-/** Tokens that a request leaves free of the window (MO-6). */
+/** Tokens that a request leaves free of the window. */
 const windowMargin = 256;
 
 /** Tokens that a reply on a lane may have at most. */
 const mostOutput = ({ window, maxOutput }: Lane, input: number): number =>
   window === 0 ? maxOutput : Math.max(1, Math.min(maxOutput, window - input - windowMargin));
 
-/** Output tokens that a request may ask for: what its budget and the window leave (EF-38, MO-6). */
+/** Output tokens that a request may ask for: what its budget and the window leave. */
 export const outputFor = ({ window }: Pick<Lane, "window">, input: number, held: number): number =>
   window === 0 ? held : Math.min(held, window - input - windowMargin);
 

@@ -21,7 +21,7 @@ const tenantSpent = (draft: Draft, share: TenantShare, amounts: Partial<Amounts>
   return { ...share, lease: { ...lease, used: plus(lease.used, amounts) } };
 };
 
-/** Books what a thread spent on its run, on every run above it, on its session and its lease, in one commit (EF-39). */
+/** Books what a thread spent on its run, on every run above it, on its session and its lease, in one commit. */
 export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
   if (kinds.every((kind) => (amounts[kind] ?? 0) === 0)) return;
   for (const { id, run } of lineOf(draft.state, threadId))
@@ -32,7 +32,7 @@ export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>)
   for (const account of accountsOf(draft, threadId)) warned(draft, account);
 };
 
-/** Books the model time of an attempt without a reply: no more than its lane gives it, however long nobody was there to end it (EF-37); nothing if the deployment lost the lane. */
+/** Books the model time of an attempt without a reply: no more than its lane gives it, however long nobody was there to end it; nothing if the deployment lost the lane. */
 export const timeLost = (
   draft: Draft,
   threadId: string,
@@ -88,7 +88,7 @@ export const reachedSaid = (draft: Draft, { scope, thread, kind, limit, spent: u
   emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
-/** Ends the run of an account, and with it everything below (AG-22). */
+/** Ends the run of an account, and with it everything below. */
 export const stopped = (
   draft: Draft,
   { thread, kind }: Pick<Reached, "thread" | "kind">,
@@ -120,7 +120,7 @@ export const raised = (
   draft.state = { ...draft.state, funds: { ...funds, raised: { ...funds.raised, [kind]: most } } };
 };
 
-/** Says once per session that a model's calls count in tokens only, if somebody wrote a cost limit for them (RE-5). */
+/** Says once per session that a model's calls count in tokens only, if somebody wrote a cost limit for them. */
 export const unpricedSaid = (draft: Draft, threadId: string, model: string): void => {
   const bounds = [
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
@@ -134,7 +134,7 @@ export const unpricedSaid = (draft: Draft, threadId: string, model: string): voi
   draft.state = { ...draft.state, dropped: [...dropped, mark] };
 };
 
-/** Books the attempt of the current phase: in the ledger, on the session, on its run and those above it (MO-33, EF-39). */
+/** Books the attempt of the current phase: in the ledger, on the session, on its run and those above it. */
 export const ledgered = (
   draft: Draft,
   threadId: string,

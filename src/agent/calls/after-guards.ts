@@ -8,7 +8,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeRun, changeThread, emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** What guards add to a result, once its call is in the history (EF-33, EF-35), and whether they end the run (EF-36). */
+/** What guards add to a result, once its call is in the history, and whether they end the run. */
 
 const spoken = (
   draft: Draft,
@@ -64,16 +64,16 @@ export const resultNoted = (
   return endedBy(settlement.result, notes);
 };
 
-/** What guards remember (EF-34), rows of the thread, begun anew as their definitions say; and how they end a run. */
+/** What guards remember, rows of the thread, begun anew as their definitions say; and how they end a run. */
 
 export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
   guards[guard.kind] ?? guard.state?.initial ?? null;
 
-/** The run ends, naming the guard (EF-44). */
+/** The run ends, naming the guard. */
 export const guardFailed = (draft: Draft, threadId: string, { guard }: BoundGuard, message: string): void =>
   changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
 
-/** `loop_detected` (EF-33), if the guard names a loop. */
+/** `loop_detected`, if the guard names a loop. */
 export const loopSaid = (
   draft: Draft,
   threadId: string,
@@ -115,7 +115,7 @@ export const guardStatePut = (
   return true;
 };
 
-/** Records since the last human input: that is a new intent, an agent's is not (EF-31). */
+/** Records since the last human input: that is a new intent, an agent's is not. */
 export const windowOf = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
   const first = history[0];
   return first === undefined || first.n >= recordMarks.input
@@ -143,7 +143,7 @@ export const guardsReset = (draft: Draft, threadId: string, by: "input" | "run")
   });
 };
 
-/** The chat was compacted: a few identical calls from here on are a loop of their own, however often it is compacted again (EF-33). */
+/** The chat was compacted: a few identical calls from here on are a loop of their own, however often it is compacted again. */
 export const compacted = (draft: Draft, threadId: string): void => {
   const { recordMarks } = threadOf(draft, threadId);
   const compaction = recordMarks.compaction ?? recordMarks.next;

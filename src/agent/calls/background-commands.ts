@@ -7,7 +7,7 @@ import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Commands of the sandbox that outlive a call, and those that have to end with their run (TB-29, RE-P8). */
+/** Commands of the sandbox that outlive a call, and those that have to end with their run. */
 
 /** A command that nobody could end in this many tries, over a quarter of an hour, has met its own time-out. */
 const mostTries = 10;

@@ -48,7 +48,7 @@ export interface Settlement extends CallOutcomeRow {
   readonly compared?: string;
 }
 
-/** A call has its outcome; the results of a reply are appended together when the last one is there (SE-3). */
+/** A call has its outcome; the results of a reply are appended together when the last one is there. */
 export const callEnded = (draft: Draft, threadId: string, callId: string, settlement: Settlement): void => {
   const call = findCall(runOf(draft, threadId), callId);
   if (call === null || call.status === "done") return;
@@ -116,7 +116,7 @@ const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlemen
 
 const defaultLimit = 32_000;
 
-/** Cuts the text of a result to its limit and keeps the whole for `recall` (SE-18). */
+/** Cuts the text of a result to its limit and keeps the whole for `recall`. */
 const limited = (
   draft: Draft,
   content: readonly ContentPart[],
@@ -139,7 +139,7 @@ const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
     : [{ type: "text", text: "(no output)" }];
 };
 
-/** What was run if it is not what the model asked for (SE-30). */
+/** What was run if it is not what the model asked for. */
 const withChange = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
   if (edited === null) return parts;
   const said = `[arguments changed by the approver: ${edited}]`;

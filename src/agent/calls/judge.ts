@@ -2,7 +2,7 @@ import type { Grant } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 
 /**
- * Permissions that answers left behind (TB-8). A session holds its own; those of its tenant's agents, which hold in all
+ * Permissions that answers left behind. A session holds its own; those of its tenant's agents, which hold in all
  * sessions, are the team's, and are looked up where they decide.
  */
 

@@ -10,7 +10,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { callClosed, callParked, findCall } from "./finish.ts";
 
-/** Transitions of tool calls: planned → running → done, from either to parked and back or to done (SE-11). */
+/** Transitions of tool calls: planned → running → done, from either to parked and back or to done. */
 
 const mostReruns = 3;
 
@@ -37,10 +37,10 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Whether a call asks its caller something (AG-28). */
+/** Whether a call asks its caller something. */
 const asksCaller = ({ parkedOn, waits }: Call): boolean => parkedOn === "thread" && waits === undefined;
 
-/** Whether a steer skips an open call: it has not begun, or waits for an answer (SE-25). */
+/** Whether a steer skips an open call: it has not begun, or waits for an answer. */
 const isSkipped = (call: Call): boolean => {
   const { status, attempts, parkedOn } = call;
   if (status === "planned" || parkedOn === "time") return attempts === 0;
@@ -64,7 +64,7 @@ const hasActed = (draft: Draft, call: Call): boolean => {
   return attempts > 0 && !asked;
 };
 
-/** What a client was given it may have done; a steer settles that as skipped all the same (SE-25). */
+/** What a client was given it may have done; a steer settles that as skipped all the same. */
 const endingOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
   const isGiven = how === "cancelled" && askKind(draft, call) === "client_tool";
   if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, synthesised[how]);
@@ -72,7 +72,7 @@ const endingOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolR
   return textResult(call.call, "cancelled", synthesised.cancelledRunning);
 };
 
-/** Ends open calls of a thread: what had not started was cancelled or skipped, what ran may have taken effect (SE-8). */
+/** Ends open calls of a thread: what had not started was cancelled or skipped, what ran may have taken effect. */
 export const openCallsEnded = (
   draft: Draft,
   threadId: string,
@@ -95,7 +95,7 @@ const questionForgotten = (draft: Draft, threadId: string): void => {
   if (child !== null) changeThread(draft, threadId, { child: { ...child, question: null } });
 };
 
-/** Calls that an older isolate was running go by their safety class (SE-33). */
+/** Calls that an older isolate was running go by their safety class. */
 export const callsRecovered = (draft: Draft, threadId: string): void => {
   const { epoch } = draft.moment;
   const agent = agentOf(draft, threadId);

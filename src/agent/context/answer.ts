@@ -3,7 +3,7 @@ import { textOf } from "../../chat/text.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 
-/** The last thing a run said: one message, or all pieces of one that was cut off and went on (SE-13). */
+/** The last thing a run said: one message, or all pieces of one that was cut off and went on. */
 export const answerOf = (chat: readonly Message[], runId: string): readonly Message[] => {
   const said = chat.filter(({ run, role }) => run === runId && role === "assistant");
   const from = said.findLastIndex(

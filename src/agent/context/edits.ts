@@ -18,7 +18,7 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 
-/** The only ways an effect changes what the model sees (EF-2). Originals stay stored. */
+/** The only ways an effect changes what the model sees. Originals stay stored. */
 
 /** What a list of edits came to. */
 interface Applied {
@@ -42,7 +42,7 @@ const nextEdit = (draft: Draft): number => {
   return edit;
 };
 
-/** Replaces the chat, and keeps the sum of its tokens and what left it since the last call (EF-8). */
+/** Replaces the chat, and keeps the sum of its tokens and what left it since the last call. */
 const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
   const { tokens, removed } = threadOf(draft, threadId);
   changeThread(draft, threadId, {
@@ -52,7 +52,7 @@ const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta
   });
 };
 
-/** Takes messages out of the chat; those that the last call had seen leave its context, too (EF-8). */
+/** Takes messages out of the chat; those that the last call had seen leave its context, too. */
 export const takenOut = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
   const { chat, tokens, removed, seen } = threadOf(draft, threadId);
   const left = new Set(gone);
@@ -227,7 +227,7 @@ const note = (kind: string, text: string, reason: string): NewMessage => ({
   parts: [{ type: "text", text: cleanText(text) }],
 });
 
-/** A note now, or behind the results of the open calls: between a call and its result nothing may stand (SE-6). */
+/** A note now, or behind the results of the open calls: between a call and its result nothing may stand. */
 const injected = (
   draft: Draft,
   threadId: string,

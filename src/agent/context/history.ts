@@ -8,7 +8,7 @@ import type { CallRecord } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Finished calls as effects and guards compare them (EF-31): kept in the thread's row, across runs and restarts. */
+/** Finished calls as effects and guards compare them: kept in the thread's row, across runs and restarts. */
 
 /** Digest of a call's arguments: key order and spaces make no difference; what is no JSON is taken as it is. */
 export const argsDigest = (args: string): string => {
@@ -51,7 +51,7 @@ const outcomeDigest = (
   volatile: readonly string[] | undefined,
 ): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content, volatile), recall)}`);
 
-/** Calls of a reply that may run; those behind them are refused, and have no record (SE-13). */
+/** Calls of a reply that may run; those behind them are refused, and have no record. */
 export const mostCalls = 64;
 
 /** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
@@ -69,7 +69,7 @@ export const numbered = (draft: Draft, threadId: string, calls: readonly Call[])
   });
 };
 
-/** The ended call as a record, added to the thread's history; null if nobody needs it, or if a guard refused the call (EF-33). */
+/** The ended call as a record, added to the thread's history; null if nobody needs it, or if a guard refused the call. */
 export const recorded = (
   draft: Draft,
   threadId: string,

@@ -10,7 +10,7 @@ import { addUsage, noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, keptForRecall } from "../transaction/draft.ts";
 
-/** What a called agent's end says, and how its caller reads it (AG-10, AG-24, AG-25). */
+/** What a called agent's end says, and how its caller reads it. */
 
 const longestSummary = 2_000;
 
@@ -48,7 +48,7 @@ const saidAtLast = (draft: Draft, thread: Thread): string =>
 export const shownText = (draft: Draft, thread: Thread): string =>
   firstCharacters(saidAtLast(draft, thread), longestLastText);
 
-/** Its own report, unless it hands its task over (AG-26), or the runtime's where a limit ended it (AG-25). */
+/** Its own report, unless it hands its task over, or the runtime's where a limit ended it. */
 export const completionOf = (
   draft: Draft,
   thread: Thread,
@@ -72,7 +72,7 @@ export const withCaveats = ({ summary, caveats = [] }: Completion): string =>
 const wholeOf = (text: string, completion: Completion | null, files: readonly string[]): string =>
   `${text}${listed("Tests run", completion?.tests_run ?? [])}${listed("Files modified", files)}`;
 
-/** What a called agent's run did, and those who had its task before (AG-26). */
+/** What a called agent's run did, and those who had its task before. */
 export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
   const own =
     result === null ? [] : [...result.files_created, ...result.files_modified, ...result.files_deleted];
@@ -211,7 +211,7 @@ const fittedItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number)
     : { ...short, result: headAndTail(result, share - sizeOf(rest), recall, end.length) };
 };
 
-/** Items that are together no longer than a list may be; the whole of what is cut stays readable (AG-24). */
+/** Items that are together no longer than a list may be; the whole of what is cut stays readable. */
 export const fittedItems = (
   draft: Draft,
   items: readonly { readonly item: ChildItem; readonly end: ChildEnd | null }[],
@@ -222,10 +222,10 @@ export const fittedItems = (
   );
 };
 
-/** A child as prompts name it (AG-15). */
+/** A child as prompts name it. */
 export const calledBy = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
 
-/** The one child's end as text: its result, or why there is none (AG-24). */
+/** The one child's end as text: its result, or why there is none. */
 export const answerText = (record: ChildRecord, end: ChildEnd): string => {
   if (end.state === "completed") return end.result === "" ? "(no result)" : (end.result ?? "");
   const why = `${end.state}: ${calledBy(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;

@@ -26,7 +26,7 @@ interface RequestFacts {
   readonly context: ModelRequest["context"];
 }
 
-/** The request of a turn, a pure function of stored facts and the definition: it can be made again later (EF-42). */
+/** The request of a turn, a pure function of stored facts and the definition: it can be made again later. */
 export const requestFor = (facts: RequestFacts): ModelRequest => {
   const { agent, lane, depth, light, hidden, schema, previous, messages, maxTokens, media, context } = facts;
   const { text } = agent.system({ depth, light });
@@ -47,11 +47,11 @@ export const requestFor = (facts: RequestFacts): ModelRequest => {
   };
 };
 
-/** The session's model override as far as it is a thread's, too (MO-38). */
+/** The session's model override as far as it is a thread's, too. */
 export const overrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
-/** What the request of an attempt is made of (EF-42): as it leaves, or as it left, told from what is stored. */
+/** What the request of an attempt is made of: as it leaves, or as it left, told from what is stored. */
 export const sightOf = (
   agent: Agent,
   thread: Thread,

@@ -16,13 +16,13 @@ import type { MemoryRules } from "./memory.ts";
 
 /** An agent as code: built from config and bindings on each wake by the engine, never stored. */
 
-/** One provider and model a turn may go to; the first that is not cooling is used (MO-27). */
+/** One provider and model a turn may go to; the first that is not cooling is used. */
 export interface Lane {
   readonly provider: string;
   readonly model: string;
   /** Tokens; 0 = unknown. */
   readonly window: number;
-  /** What the window guard says of it (EF-30). */
+  /** What the window guard says of it. */
   readonly fit: "fits" | "small" | "too_small";
   readonly maxOutput: number;
   /** What the model takes beside text. */
@@ -30,10 +30,10 @@ export interface Lane {
   readonly completer: Completer;
   /** Price of a call in 10⁻⁹ USD; null if it is not known. `hourly` is the part of `cacheWrite` that is kept an hour. */
   readonly cost: (usage: Usage, hourly?: number) => number | null;
-  /** Tokens that reasoning may take beside `maxOutput` (MO-10). */
+  /** Tokens that reasoning may take beside `maxOutput`. */
   readonly thinking: number;
   readonly retry: RetryPolicy;
-  /** Milliseconds that a whole attempt may take (MO-20). */
+  /** Milliseconds that a whole attempt may take. */
   readonly timeout: number;
   readonly sampling: Pick<ModelRequest, "temperature" | "topP" | "reasoning">;
   readonly cache: ModelRequest["cache"];
@@ -44,9 +44,9 @@ export interface Lane {
 export interface BoundTool {
   readonly tool: Tool;
   readonly toolbox: string;
-  /** Agents that lent it to a called one: their rules hold, too (AG-19). */
+  /** Agents that lent it to a called one: their rules hold, too. */
   readonly lenders?: readonly string[];
-  /** Of a tool that was lent: globs that bound its writes, in the place of the agent's (AG-13). */
+  /** Of a tool that was lent: globs that bound its writes, in the place of the agent's. */
   readonly writablePaths?: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export interface BoundTool {
 export interface RunLimits {
   /** Turns; 0 = no limit. */
   readonly maxIterations: number;
-  /** A person may allow more turns (EF-37). */
+  /** A person may allow more turns. */
   readonly askIterations: boolean;
   readonly bounds: readonly Bound[];
   /** Wall time from the run's start. */
@@ -65,14 +65,14 @@ export interface RunLimits {
 
 export interface Agent {
   readonly name: string;
-  /** What this deployment lacks to run it (CF-34), as a list in words; null if nothing. */
+  /** What this deployment lacks to run it, as a list in words; null if nothing. */
   readonly missing: string | null;
   readonly prefix: string;
   readonly description: string;
   readonly lanes: readonly Lane[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
-  /** `tool_access` is set: no tool is declared, every call is dropped (SE-21). */
+  /** `tool_access` is set: no tool is declared, every call is dropped. */
   readonly toolsDisabled: boolean;
   /** System prompt, and its tokens together with those of the declared tools. */
   readonly system: (facts: { readonly depth: number; readonly light: boolean }) => {
@@ -83,24 +83,24 @@ export interface Agent {
   /** Turns after which it is told once to wrap up; 0 = never. */
   readonly warnIterations: number;
   readonly delegation: Delegation;
-  /** Null: it remembers nothing (AG-41). */
+  /** Null: it remembers nothing. */
   readonly memory: MemoryRules | null;
-  /** First = outermost (AG-37). */
+  /** First = outermost. */
   readonly guardrails: readonly Guardrail[];
   readonly loggers: readonly RunLogger[];
   /** Runs of it at once in a session; 0 = unbounded. */
   readonly maxConcurrency: number;
-  /** In the order of EF-5; `ladder` is what an overflow or the API forces, configured or not. */
+  /** In the order in which they run; `ladder` is what an overflow or the API forces, configured or not. */
   readonly effects: {
     readonly before: readonly BoundEffect[];
     readonly after: readonly BoundEffect[];
     readonly ladder: BoundEffect | null;
   };
-  /** What judges the calls of a reply, in this order (EF-31). */
+  /** What judges the calls of a reply, in this order. */
   readonly guards: readonly BoundGuard[];
   /** Finished calls that effects and guards need to see, counted back from the newest; 0: none are recorded. */
   readonly historySize: number;
-  /** Whether a tool is a poll: declared so, or by configuration (EF-32). */
+  /** Whether a tool is a poll: declared so, or by configuration. */
   readonly isPoll: (tool: string) => boolean;
   readonly asks: {
     readonly timeoutMs: number;
@@ -151,7 +151,7 @@ export const callLane = (
   own ?? lanes.find((lane) => lane.provider === provider && lane.model === model) ?? lanes[0];
 
 /**
- * The agent of a thread, as it stands there; one that this deployment lacks is `missing` (CF-34). `model` given: under
+ * The agent of a thread, as it stands there; one that this deployment lacks is `missing`. `model` given: under
  * that model override (null: none) instead of its session's.
  */
 export type Agents = (

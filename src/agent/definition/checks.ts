@@ -97,7 +97,7 @@ const jsonOf = (state: unknown): string | undefined => {
   }
 };
 
-/** A state as it is remembered, the same now and after a restart (EF-3); or why it cannot be. */
+/** A state as it is remembered, the same now and after a restart; or why it cannot be. */
 export const rememberedState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
   const text = jsonOf(state);
   if (text === undefined) return { problem: "its state is no JSON" };
@@ -105,7 +105,7 @@ export const rememberedState = (state: unknown): { readonly state: Json } | { re
   return { state: JSON.parse(text) as Json };
 };
 
-/** What an effect gave back, if it is what effects may give; throws what is wrong with it (EF-2, EF-3, EF-6, EF-44). */
+/** What an effect gave back, if it is what effects may give; throws what is wrong with it. */
 export const checkedResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
   const given: unknown = result;
   if (typeof given !== "object" || given === null) throw new Error("it gave back no result");
@@ -121,7 +121,7 @@ export const checkedResult = (result: EffectResult<Json>, custom: boolean): Effe
   return { ...checked, ...remembered };
 };
 
-/** What guards give back, which anybody may have written (EF-44). */
+/** What guards give back, which anybody may have written. */
 
 const isShortText = (value: unknown): boolean => typeof value === "string";
 

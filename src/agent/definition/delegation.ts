@@ -1,6 +1,6 @@
-/** How an agent calls others, where it stands (agents spec §1, AG-20). */
+/** How an agent calls others, where it stands. */
 
-/** An agent as its callers see it (AG-6). */
+/** An agent as its callers see it. */
 export interface AgentCard {
   readonly name: string;
   readonly description: string;
@@ -12,7 +12,7 @@ export interface AgentCard {
 }
 
 export interface Delegation {
-  /** It may start children here (AG-20). */
+  /** It may start children here. */
   readonly allowed: boolean;
   /** Sorted by name, without itself. */
   readonly callable: readonly AgentCard[];
@@ -22,7 +22,7 @@ export interface Delegation {
   readonly async: boolean;
   /** Providers it may choose for a child. */
   readonly providers: readonly string[];
-  /** Its children may ask it, unless a task says otherwise (AG-28). */
+  /** Its children may ask it, unless a task says otherwise. */
   readonly interactive: boolean;
   /** It has the tools to look after children that it does not wait for. */
   readonly manages: boolean;
@@ -62,7 +62,7 @@ export const noDelegation: Delegation = {
 export const depthReached = (depth: number): string =>
   `at depth ${depth} no further agent may be called; do it yourself`;
 
-/** Who fits a task by the capabilities on its card (AG-29), and how a card names them (AG-6). */
+/** Who fits a task by the capabilities on its card, and how a card names them. */
 
 export interface Capability {
   readonly name: string;
@@ -142,7 +142,7 @@ const scoreOf = (words: readonly string[], { name, languages, strength }: Capabi
   return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
 };
 
-/** Agents that fit a text, best first, those that fit equally well by name; whoever does not fit at all is left out (AG-29). */
+/** Agents that fit a text, best first, those that fit equally well by name; whoever does not fit at all is left out. */
 export const matchCapabilities = (
   agents: readonly { readonly name: string; readonly capabilities: readonly Capability[] }[],
   text: string,
@@ -158,7 +158,7 @@ export const matchCapabilities = (
     .sort((a, b) => b.score - a.score || (a.agentId < b.agentId ? -1 : 1));
 };
 
-/** Capabilities as a card says them: `code-review [go, python] (0.9), docs` (AG-6). */
+/** Capabilities as a card says them: `code-review [go, python] (0.9), docs`. */
 export const formatCapabilities = (capabilities: readonly Capability[]): string =>
   capabilities
     .map(({ name, languages, strength }) => {

@@ -6,16 +6,16 @@ import type { CallRecord } from "../state/records.ts";
 import type { EffectReply, Force } from "../state/run.ts";
 import type { Lane } from "./agent.ts";
 
-/** What an effect is (EF-1): a hook of the loop that sees plain values and gives back edits. */
+/** What an effect is: a hook of the loop that sees plain values and gives back edits. */
 
 export type EffectPhase = "before_complete" | "after_complete";
 
-/** A note to the model; it lands at the next legal place (EF-2). At most 8 000 characters. */
+/** A note to the model; it lands at the next legal place. At most 8 000 characters. */
 export interface Inject {
   readonly inject: { readonly text: string };
 }
 
-/** The model sees `text` instead of a text or result part; dropped unless shorter than what is shown (EF-2). */
+/** The model sees `text` instead of a text or result part; dropped unless shorter than what is shown. */
 export interface Overlay {
   readonly overlay: {
     /** Id of the message. */
@@ -29,7 +29,7 @@ export interface Overlay {
   };
 }
 
-/** The messages from one id to another leave the view, pinned blocks excepted; a summary may stand for them (EF-2). */
+/** The messages from one id to another leave the view, pinned blocks excepted; a summary may stand for them. */
 export interface Retire {
   readonly retire: {
     readonly from: string;
@@ -51,11 +51,11 @@ export interface EffectCall {
   readonly system: string;
   readonly prompt: string;
   readonly maxTokens: number;
-  /** Refuses a text: the reason makes it a failed try (EF-23); null = it is taken. */
+  /** Refuses a text: the reason makes it a failed try; null = it is taken. */
   readonly refuse?: (text: string, finish: FinishReason) => string | null;
 }
 
-/** A question of an effect to a person; unanswered it is its default (EF-24). */
+/** A question of an effect to a person; unanswered it is its default. */
 export interface EffectQuestion {
   readonly text: string;
   readonly options: readonly string[];
@@ -63,7 +63,7 @@ export interface EffectQuestion {
   readonly timeoutMs: number;
 }
 
-/** Facts about the run that summaries are given by code (EF-19, EF-22). */
+/** Facts about the run that summaries are given by code. */
 interface EffectRecords {
   readonly files: {
     readonly created: readonly string[];
@@ -88,9 +88,9 @@ export interface EffectContext {
   readonly view: readonly Message[];
   /** Finished calls, oldest first. */
   readonly calls: readonly CallRecord[];
-  /** Tokens of the coming request: system prompt, tools after `hide`, view (EF-8). */
+  /** Tokens of the coming request: system prompt, tools after `hide`, view. */
   readonly estimate: number;
-  /** max(estimate, context of the last call − tokens removed since) (EF-8). */
+  /** max(estimate, context of the last call − tokens removed since). */
   readonly size: number;
   /** Tokens of the context window; 0 = unknown. */
   readonly window: number;
@@ -110,7 +110,7 @@ export interface EffectContext {
   readonly records: EffectRecords;
   readonly force: Force | null;
   readonly signal: AbortSignal;
-  /** Tokens of a text (MO-34). */
+  /** Tokens of a text. */
   readonly tokens: (text: string) => number;
   readonly complete: (call: EffectCall) => Promise<EffectReply>;
   readonly ask: (question: EffectQuestion) => Promise<string>;
@@ -120,9 +120,9 @@ export interface EffectResult<State> {
   readonly edits?: readonly ChatEdit[];
   readonly state?: State;
   readonly notify?: readonly Notice[];
-  /** Tools that this turn neither declares nor runs (EF-7). */
+  /** Tools that this turn neither declares nor runs. */
   readonly tools?: { readonly hide: readonly string[] };
-  /** Ends the run when the phase is done (EF-7). */
+  /** Ends the run when the phase is done. */
   readonly stop?: { readonly reason: EndReason; readonly message: string };
 }
 
@@ -161,7 +161,7 @@ export interface BoundEffect {
   readonly params: unknown;
   /** Kind, and position among equal kinds: `progress`, `progress#2`. */
   readonly key: string;
-  /** From a team's extensions: at most 50 edits a phase (EF-44). */
+  /** From a team's extensions: at most 50 edits a phase. */
   readonly custom: boolean;
   /** Where its model calls go; null: where the agent's own go. */
   readonly lane: Lane | null;

@@ -4,7 +4,7 @@ import { thrownText } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
 
-/** What a guard is (EF-31, EF-44): it judges the calls of a reply before any of them starts. */
+/** What a guard is: it judges the calls of a reply before any of them starts. */
 
 /** A call of the reply that is being judged. */
 export interface JudgedCall {
@@ -28,7 +28,7 @@ export interface GuardFacts {
   readonly turn: number;
   /** Turns before this one in the run: 0, 1, … */
   readonly iteration: number;
-  /** Number of the first record after the first compaction since the last human input; null if there was none (EF-33). */
+  /** Number of the first record after the first compaction since the last human input; null if there was none. */
   readonly compacted: number | null;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -47,7 +47,7 @@ export interface Stop {
   readonly loop?: Loop;
   /** Omitted: `tool_loop`. */
   readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
-  /** The run counts as one that used up its turns (EF-36). */
+  /** The run counts as one that used up its turns. */
   readonly exhausted?: true;
 }
 
@@ -133,7 +133,7 @@ export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
   return { history: () => defaultHistory, ...definition } as unknown as Guard;
 };
 
-/** Checks of what an agent says (AG-37). */
+/** Checks of what an agent says. */
 
 /** Checks a final message before it is accepted. */
 export interface Guardrail {
@@ -147,7 +147,7 @@ export interface Guardrail {
   readonly text: string | null;
 }
 
-/** What a guardrail says of a text; what it throws is its own failure (AG-37). */
+/** What a guardrail says of a text; what it throws is its own failure. */
 export const judgedBy = (
   problem: Guardrail["problem"],
   text: string,
@@ -159,7 +159,7 @@ export const judgedBy = (
   }
 };
 
-/** Words that are handed on though the run that said them failed: without what must not be told (AG-25). */
+/** Words that are handed on though the run that said them failed: without what must not be told. */
 export const withoutLeaks = (guardrails: readonly Guardrail[], words: string): string =>
   guardrails.reduceRight((text, { leak, text: instead }) => {
     if (text === "") return text;

@@ -2,7 +2,7 @@ import type { NoteHead } from "../../tools/stores.ts";
 import type { Reflection } from "../state/records.ts";
 import type { Lane } from "./agent.ts";
 
-/** Notes that live outside the session: of an agent, or of the whole tenant (AG-47). */
+/** Notes that live outside the session: of an agent, or of the whole tenant. */
 export interface SharedNotes {
   read(name: string): Promise<string | null>;
   /** By name. */

@@ -10,7 +10,7 @@ import { childrenPlanned, rootOf } from "./plan.ts";
 import { childStarted } from "./start.ts";
 import { callWaits, waitAnswered } from "./wait.ts";
 
-/** A call that starts other agents: checked whole, then the parked call and its children in one commit (C18). */
+/** A call that starts other agents: checked whole, then the parked call and its children in one commit. */
 
 const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "standing" in slot;
 

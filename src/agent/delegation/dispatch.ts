@@ -20,7 +20,7 @@ import { agentFor, budgetRefusal, callRefusal, rootOf, standingOf } from "./plan
 import { childStarted, recordOf } from "./start.ts";
 import { callWaits } from "./wait.ts";
 
-/** A graph of tasks for called agents: each starts when what it depends on has settled, in the commit of that end (AG-33 to AG-36). */
+/** A graph of tasks for called agents: each starts when what it depends on has settled, in the commit of that end. */
 
 const longestReport = 32_000;
 
@@ -112,7 +112,7 @@ const endState = ({ state, reason }: ChildEnd): GraphState => {
   return reason === "deadline_exceeded" ? "timeout" : "failed";
 };
 
-/** Its run succeeded, so that nothing is cancelled (AG-11); who reads its output must know all the same. */
+/** Its run succeeded, so that nothing is cancelled; who reads its output must know all the same. */
 const judgedFailed = "[the agent reports that it failed]";
 
 const outputOf = ({ completion, result }: ChildEnd): string =>
@@ -205,7 +205,7 @@ const waitsKept = (draft: Draft, { id, thread, call }: GraphRun): void => {
   changeCall(draft, thread, call, { waits: { answer: "items", on_error: "collect", slots } });
 };
 
-/** All tasks have settled: the report is the call's result, or a message (AG-36). */
+/** All tasks have settled: the report is the call's result, or a message. */
 const graphEnded = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halted: boolean): void => {
   graphForgotten(draft, run.id);
   if (!halted) newsSaid(draft, run);
@@ -222,7 +222,7 @@ const graphEnded = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], ha
   messageTold(draft, run.thread, `in_${run.id}`, escapeTags(said));
 };
 
-/** A report as loop detectors compare it (EF-31). */
+/** A report as loop detectors compare it. */
 const withoutSeconds = (report: string): string => report.replace(/^(## .*) [\d.]+s$/gm, "$1");
 
 const callReported = (

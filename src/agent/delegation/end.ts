@@ -17,7 +17,7 @@ import { peerId, peerStarted } from "./handoff.ts";
 import { changeChild, recordOf } from "./start.ts";
 import { filesCounted, slotEnded } from "./wait.ts";
 
-/** The end of a called thread, in the commit of its run's end: its row, its caller's call or message, its place (AG-17, C20). */
+/** The end of a called thread, in the commit of its run's end: its row, its caller's call or message, its place. */
 
 /** Whether a called thread has ended and nobody was told yet. */
 export const isEnded = ({ child, run }: Thread): boolean => child !== null && run === null && !child.idle;
@@ -39,7 +39,7 @@ const threadLeft = (draft: Draft, threadId: string): void => {
     if (parent?.thread === threadId && child?.idle === true) keptLeft(draft, id);
 };
 
-/** A thread that was kept leaves with its caller; a compaction of it that somebody asked for is over (EF-27). */
+/** A thread that was kept leaves with its caller; a compaction of it that somebody asked for is over. */
 const keptLeft = (draft: Draft, threadId: string): void => {
   slotLeft(draft, threadId);
   if (threadOf(draft, threadId).run !== null)
@@ -47,7 +47,7 @@ const keptLeft = (draft: Draft, threadId: string): void => {
   threadLeft(draft, threadId);
 };
 
-/** The thread stays for the next task of its caller (AG-13). */
+/** The thread stays for the next task of its caller. */
 const threadKept = (draft: Draft, threadId: string, { root }: Child): void => {
   changeChild(draft, threadId, { idle: true, completion: null, handover: null });
   draft.state = treePruned(draft.state, root);
@@ -71,7 +71,7 @@ const callerTold = (draft: Draft, caller: Thread, child: Child, record: EndedChi
   else if (child.stopped?.told !== true) endTold(draft, caller.id, record);
 };
 
-/** Tells the board how the thread's task ended; what it refuses is a warning (AG-12). A peer takes the task with it. */
+/** Tells the board how the thread's task ended; what it refuses is a warning. A peer takes the task with it. */
 const boardTold = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   const { state = "failed" } = endedRun(draft, threadId) ?? {};

@@ -5,7 +5,7 @@ import type { ToolErrorCode } from "../../tools/errors.ts";
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 import type { GraphOutcome, GraphState, GraphStates, GraphStep, GraphTask } from "../state/graph.ts";
 
-/** A graph of tasks for other agents (AG-34 to AG-36): what may start next, what a task is told, what is reported. */
+/** A graph of tasks for other agents: what may start next, what a task is told, what is reported. */
 
 const mostInterpolated = 4_000;
 
@@ -32,7 +32,7 @@ export const ancestorsOf = (
 const isOpen = (state: GraphState): boolean => state === "pending" || state === "running";
 
 /**
- * The scheduler (AG-34). A task starts when its dependencies have settled; one that depends, directly or not, on a
+ * The scheduler. A task starts when its dependencies have settled; one that depends, directly or not, on a
  * blocking task that did not succeed is cancelled, and no other. `slots` is how many more may run.
  */
 export const scheduled = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
@@ -60,7 +60,7 @@ const referencesIn = (text: string): readonly string[] => [
   ...new Set([...text.matchAll(reference)].map(([, id]) => id ?? "")),
 ];
 
-/** A text with its references filled in; what is put in is not looked at again (AG-35). */
+/** A text with its references filled in; what is put in is not looked at again. */
 export const interpolated = (text: string, outcomeOf: (id: string) => GraphOutcome | null): string =>
   text.replaceAll(reference, (written, id: string) => {
     const outcome = outcomeOf(id);
@@ -81,7 +81,7 @@ export const shortened = (text: string, most: number): string => {
 
 const settledStates: readonly GraphState[] = ["success", "failed", "timeout", "cancelled"];
 
-/** What the dispatching agent is told at the end: counts, then each task as it was given (AG-36). */
+/** What the dispatching agent is told at the end: counts, then each task as it was given. */
 export const reportOf = (
   tasks: readonly GraphTask[],
   outcomes: Readonly<Record<string, GraphOutcome>>,
@@ -99,7 +99,7 @@ export const reportOf = (
   return { text: [`${tasks.length} tasks: ${counts.join(", ")}`, ...parts].join("\n\n"), isError };
 };
 
-/** Whether a task graph can be run at all; every mistake is named at once, before anything starts (AG-33). */
+/** Whether a task graph can be run at all; every mistake is named at once, before anything starts. */
 
 /** The agent a task goes to, or why it cannot. */
 export type ResolveAgent = (

@@ -13,7 +13,7 @@ import { calledName } from "./plan.ts";
 import { changeChild, childStarted } from "./start.ts";
 import { slotTaken } from "./wait.ts";
 
-/** A called agent hands its task over to a peer, which takes its place under the same call (AG-26). */
+/** A called agent hands its task over to a peer, which takes its place under the same call. */
 
 /** Hand-overs that a caller without a limit of its own allows. */
 const standardHandoffs = 3;

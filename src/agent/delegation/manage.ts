@@ -15,9 +15,9 @@ import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
 import { recordOf } from "./start.ts";
 
-/** How a caller looks after children that it does not wait for (AG-32). */
+/** How a caller looks after children that it does not wait for. */
 
-/** Who has a child's task now: it may have been handed over, and over again (AG-26). */
+/** Who has a child's task now: it may have been handed over, and over again. */
 const currentOf = (draft: Draft, child: string): string => {
   let id = child;
   while (own(draft.state.threads, id)?.run == null) {

@@ -13,7 +13,7 @@ import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 
-/** Which tasks of a call may start, before anything does (AG-7, AG-8, AG-11, AG-13, AG-20). */
+/** Which tasks of a call may start, before anything does. */
 
 interface Refusal {
   readonly code: ToolErrorCode;
@@ -77,7 +77,7 @@ export const agentFor = (
   return best?.agentId ?? refusal("no_match", none);
 };
 
-/** Why a thread may not start so many more: its depth, or the size of its tree (AG-8). */
+/** Why a thread may not start so many more: its depth, or the size of its tree. */
 export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
   const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
   if (!allowed) return refusal("depth_exceeded", depthReached(caller.depth));
@@ -87,7 +87,7 @@ export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusa
     : refusal("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
 };
 
-/** Why nothing above a child is left for its first model call (AG-8); a limit that a person may raise is no reason. */
+/** Why nothing above a child is left for its first model call; a limit that a person may raise is no reason. */
 export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
@@ -102,7 +102,7 @@ export const budgetRefusal = (
     : refusal("budget_exceeded", `${sentenceOf(room.reached)}; finish with what you have`);
 };
 
-/** Reasons that refuse the whole call: depth, count, self (AG-8). */
+/** Reasons that refuse the whole call: depth, count, self. */
 const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
   const { delegation } = agentOf(draft, caller.id);
   const { allowed, maxChildrenPerCall } = delegation;
@@ -160,7 +160,7 @@ const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => (
   error: errorText(code, sentence),
 });
 
-/** Why the board's task cannot be assigned (AG-12). */
+/** Why the board's task cannot be assigned. */
 const boardRefusal = (
   draft: Draft,
   threadId: string,

@@ -10,7 +10,7 @@ import { agentOf, threadOf } from "../transaction/draft.ts";
 import { changeChild } from "./start.ts";
 import { callWaits, liveItem, waitAnswered } from "./wait.ts";
 
-/** Questions of called agents to their callers (AG-28): answered by id, each with its own clock. */
+/** Questions of called agents to their callers: answered by id, each with its own clock. */
 
 /** A called agent asks: the call that waits for it returns, or its caller gets a message. */
 export const inputRequested = (

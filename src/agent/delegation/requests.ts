@@ -42,7 +42,7 @@ const agentsListed = (draft: Draft, threadId: string, task: string | null): stri
   );
 };
 
-/** The first report of a batch holds; later ones are acknowledged (AG-23). */
+/** The first report of a batch holds; later ones are acknowledged. */
 const completionReported = (draft: Draft, threadId: string, call: Call, completion: Completion): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null)
@@ -87,7 +87,7 @@ const carriedOut = (draft: Draft, threadId: string, call: Call, request: Session
   }
 };
 
-/** What a call asks, or why its tool cannot say that (AG-37). */
+/** What a call asks, or why its tool cannot say that. */
 const askedBy = (
   request: (args: unknown) => SessionRequest,
   args: unknown,

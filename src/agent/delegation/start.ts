@@ -12,7 +12,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { labelOf } from "../transaction/ids.ts";
 
-/** How a called thread begins: its row, its first messages, its run, in one commit (AG-16, C18). */
+/** How a called thread begins: its row, its first messages, its run, in one commit. */
 
 interface ChildStart {
   readonly id: string;

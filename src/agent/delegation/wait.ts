@@ -13,7 +13,7 @@ import { agentOf, changeCall, changeCounters, runOf } from "../transaction/draft
 import { withoutIds } from "../transaction/ids.ts";
 import { changeChild, recordOf } from "./start.ts";
 
-/** A call that waits for children: parked, told of each end, answered (AG-9 to AG-11). */
+/** A call that waits for children: parked, told of each end, answered. */
 
 const longestDetails = 60_000;
 
@@ -56,7 +56,7 @@ const slotOf = (draft: Draft, slot: string | ChildItem): Slot => {
 
 const isUnfinished = ({ state }: ChildItem): boolean => state === "running" || state === "waiting";
 
-/** An error if one did not complete, or with `collect` if none did (AG-11). */
+/** An error if one did not complete, or with `collect` if none did. */
 const statusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"]): ResultStatus => {
   const done = items.filter((item) => item.state === "completed" || isUnfinished(item)).length;
   const failed = onError === "cancel" ? done < items.length : items.length > 0 && done === 0;
@@ -109,7 +109,7 @@ const union = (one: readonly string[], other: readonly string[]): readonly strin
   ...new Set([...one, ...other]),
 ];
 
-/** Changes that a child made count as its caller's, too (SE-44). */
+/** Changes that a child made count as its caller's, too. */
 export const filesCounted = (draft: Draft, parentId: string, id: string): void => {
   if (draft.state.threads[parentId]?.run == null) return;
   const files = draft.runs.findLast(({ thread }) => thread === id)?.result;
@@ -142,7 +142,7 @@ export const slotEnded = (draft: Draft, threadId: string, callId: string, ended:
   }
 };
 
-/** Another thread takes a child's place in the call that waits for it (AG-26). */
+/** Another thread takes a child's place in the call that waits for it. */
 export const slotTaken = (draft: Draft, threadId: string, callId: string, from: string, to: string): void => {
   const call = findCall(draft.state.threads[threadId]?.run ?? null, callId);
   if (call?.waits === undefined) return;

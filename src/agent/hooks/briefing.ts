@@ -13,7 +13,7 @@ import { preparingBegun, preparingOf } from "./preparing.ts";
 
 /**
  * What a run is told before its first turn and that only the outside knows: a stored intent like an effect's, so that a
- * crash repeats it; what is missing or slow is left out (AG-39 to AG-41).
+ * crash repeats it; what is missing or slow is left out.
  */
 
 /** The place of the briefing among what a run prepares. */

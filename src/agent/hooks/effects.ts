@@ -23,7 +23,7 @@ import {
 } from "../transaction/draft.ts";
 import { contextLeft, requestTokens } from "../transaction/estimate.ts";
 
-/** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to (EF-3). */
+/** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to. */
 
 const unreadFrom = ({ chat, seen }: Thread): number => {
   let at = chat.length;
@@ -47,7 +47,7 @@ type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
   readonly force: Force | null;
 };
 
-/** All that an effect sees (EF-1). */
+/** All that an effect sees. */
 export const contextOf = (
   session: Session,
   threadId: string,
@@ -116,11 +116,11 @@ const sightOf = (
   return { lane, context: contextOf(draft.state, threadId, { agent, lane }, live) };
 };
 
-/** What an effect remembers (EF-3). */
+/** What an effect remembers. */
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/** The run ends, naming the effect; a built-in shrinker is only left out, and that is said (EF-6). True if the run ends. */
+/** The run ends, naming the effect; a built-in shrinker is only left out, and that is said. True if the run ends. */
 export const effectFailed = (
   draft: Draft,
   threadId: string,
@@ -160,7 +160,7 @@ const noticed = (
   if (stages.length > 0 && isLadder(draft, threadId, effect)) changeRun(draft, threadId, { climbed: true });
 };
 
-/** Why an effect edits (EF-42): what forced it, the rung it came to, or the phase that it acts in. */
+/** Why an effect edits: what forced it, the rung it came to, or the phase that it acts in. */
 const reasonOf = (
   { phase, force }: Pick<EffectContext, "phase" | "force">,
   { notify = [] }: EffectResult<Json>,
@@ -204,7 +204,7 @@ export const effectApplied = (
 const tokensOf = (draft: Draft, thread: Thread): number =>
   requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
 
-/** Takes tools out of the turn (EF-7); how many of those that it declared so far. */
+/** Takes tools out of the turn; how many of those that it declared so far. */
 const toolsHidden = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
   const { hidden: known, hiders } = runOf(draft, threadId);
   const fresh = new Set(hide.filter((name) => !known.includes(name)));
@@ -248,7 +248,7 @@ const phaseRun = (
   let sight: Sight | null = null;
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
-    // One ladder per turn (EF-26).
+    // One ladder per turn.
     if (runOf(draft, threadId).climbed === true && isLadder(draft, threadId, bound.effect)) continue;
     sight = sightOf(draft, threadId, phase, bound.lane, sight);
     const { context } = sight;
@@ -265,7 +265,7 @@ const phaseRun = (
   return runOf(draft, threadId).stop === null ? "done" : "ended";
 };
 
-/** Runs the before-effects of the open turn from `from` on (EF-4). */
+/** Runs the before-effects of the open turn from `from` on. */
 export const beforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
   phaseRun(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
 
@@ -284,7 +284,7 @@ export const afterEffects = (draft: Draft, threadId: string): boolean => {
   );
 };
 
-/** Forgets what effects remember of a run only (EF-3). */
+/** Forgets what effects remember of a run only. */
 export const effectsReset = (draft: Draft, threadId: string): void => {
   const { before, after } = agentOf(draft, threadId).effects;
   const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");

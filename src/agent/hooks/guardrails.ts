@@ -16,7 +16,7 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 
-/** Middleware of an agent's runs (AG-37): what guards its answers, and what its log says. */
+/** Middleware of an agent's runs: what guards its answers, and what its log says. */
 
 /** What becomes of a final text. */
 type Accepted =
@@ -123,7 +123,7 @@ const asideGuarded = (draft: Draft, threadId: string): void => {
     answerWithheld(draft, threadId, null);
 };
 
-/** What a run ends with as the guardrails leave it (AG-37). */
+/** What a run ends with as the guardrails leave it. */
 export const answerGuarded = (
   draft: Draft,
   threadId: string,

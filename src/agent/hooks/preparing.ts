@@ -11,7 +11,7 @@ import { changeCounters, changeRun, emit, runOf, threadOf } from "../transaction
 import { laneOf } from "../transaction/targets.ts";
 import { effectApplied } from "./effects.ts";
 
-/** A question of an effect is not answered: its default holds, and the effect goes on (SE-25). */
+/** A question of an effect is not answered: its default holds, and the effect goes on. */
 export const questionSkipped = (draft: Draft, threadId: string): void => {
   const ask = preparingOf(threadOf(draft, threadId).run)?.ask ?? null;
   if (ask === null) return;
@@ -19,7 +19,7 @@ export const questionSkipped = (draft: Draft, threadId: string): void => {
   preparingPaused(draft, threadId, draft.moment.now, "ask");
 };
 
-/** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered (EF-20, EF-24). */
+/** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered. */
 
 /** The effect that a run is preparing with; null if it is not. */
 export const preparingOf = (run: Run | null): Preparing | null =>
@@ -51,10 +51,10 @@ export const preparingBegun = (
   changeRun(draft, threadId, { phase: { at: "preparing", effect, force, attempt, epoch, ...work } });
 };
 
-/** Forced compactions of one turn; the last is a hard clear (EF-25). */
+/** Forced compactions of one turn; the last is a hard clear. */
 export const mostOverflows = 4;
 
-/** The ladder starts, since the request was refused as too long for the `count`-th time in its turn (EF-25). */
+/** The ladder starts, since the request was refused as too long for the `count`-th time in its turn. */
 export const overflowMet = (draft: Draft, threadId: string, count: number, attempt: number): void => {
   changeRun(draft, threadId, { overflows: count });
   preparingBegun(draft, threadId, -1, { why: "overflow", count }, attempt);
@@ -77,7 +77,7 @@ export const preparingPaused = (
   on: Pick<Preparing, "ask"> | Pick<Preparing, "place"> = {},
 ): void => change(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
 
-/** The gate has a place for its model call later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */
+/** The gate has a place for its model call later, or (`booked` false) wants to be asked again then: it waits without a timer. */
 export const effectPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
   const place = preparingOf(runOf(draft, threadId))?.calling?.place;
   const on = place === undefined ? {} : { place: { ...place, booked } };
@@ -116,7 +116,7 @@ export const effectCalling = (
   change(draft, threadId, { calling, place: null });
 };
 
-/** The call under way is lost: it cost at least its prompt (MO-32), and its time (EF-37). */
+/** The call under way is lost: it cost at least its prompt, and its time. */
 export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" | "cancelled"): void => {
   const phase = preparingOf(threadOf(draft, threadId).run);
   if (phase?.calling === null || phase === null) return;
@@ -138,7 +138,7 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
   change(draft, threadId, { calling: null });
 };
 
-/** An effect needs the outside. A stop of one before it ends the run when the phase is done (EF-7): until then nothing ends it for that. */
+/** An effect needs the outside. A stop of one before it ends the run when the phase is done: until then nothing ends it for that. */
 export const effectPending = (draft: Draft, threadId: string, effect: number): void => {
   const { stop } = runOf(draft, threadId);
   preparingBegun(draft, threadId, effect, null);

@@ -8,7 +8,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, append, changeThread, threadOf } from "../transaction/draft.ts";
 import { inputOf, isTold } from "./inputs.ts";
 
-/** Background results until the person has got them (AG-31). */
+/** Background results until the person has got them. */
 
 /** Whether a run leaves nothing to announce: it answered a person or told of it; a light run, one that compacts and one that said nothing do neither. */
 export const hasTold = (run: Run, state: RunState): boolean =>
@@ -52,7 +52,7 @@ const saidRaw = (draft: Draft, threadId: string, inputs: readonly string[]): voi
     append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
 };
 
-/** A person stopped a thread that rests: nothing starts by itself any more (SE-27). */
+/** A person stopped a thread that rests: nothing starts by itself any more. */
 export const announcementStopped = (draft: Draft, threadId: string): void =>
   saidRaw(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
 

@@ -9,7 +9,7 @@ import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, append, changeRun, changeThread, emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Transitions of inputs: accepted → applied, withdrawn or returned (SE-23 to SE-27). */
+/** Transitions of inputs: accepted → applied, withdrawn or returned. */
 
 const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void => {
   const thread = threadOf(draft, input.thread);
@@ -91,10 +91,10 @@ export const inputReturned = (
   });
 };
 
-/** Whether it is what other agents have to tell the person: that is told once in any case (AG-30, AG-31). */
+/** Whether it is what other agents have to tell the person: that is told once in any case. */
 export const isTold = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
 
-/** Whether it is what became of other agents' work; what they ask is none of a person's business (AG-28). */
+/** Whether it is what became of other agents' work; what they ask is none of a person's business. */
 export const isResult = (input: Input): boolean => isTold(input) && input.question === undefined;
 
 /** What a cancel takes out of an inbox goes back, but for results. */
@@ -134,13 +134,13 @@ export const inputChanged = (
   return changed;
 };
 
-/** Steered inputs that wait for the next turn boundary; a light run leaves what is told to one that tells (AG-31). */
+/** Steered inputs that wait for the next turn boundary; a light run leaves what is told to one that tells. */
 export const steersOf = (draft: Draft, threadId: string): readonly Input[] => {
   const { inbox, run } = threadOf(draft, threadId);
   return inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isTold(input)));
 };
 
-/** Steered inputs join the run, whose answer fits the newest schema that an input brought (SE-14); a person who joins an announcement has the time of a run of their own (AG-31). */
+/** Steered inputs join the run, whose answer fits the newest schema that an input brought; a person who joins an announcement has the time of a run of their own. */
 export const steersJoined = (draft: Draft, threadId: string): void => {
   for (const input of steersOf(draft, threadId)) {
     const { inputs, announces, startedAt, outputSchema } = runOf(draft, threadId);
@@ -152,7 +152,7 @@ export const steersJoined = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** What may wait in a session's inboxes: all of it is in its memory, also after each wake (SE-24, RE-P12). */
+/** What may wait in a session's inboxes: all of it is in its memory, also after each wake. */
 export const mostWaiting = {
   /** Inputs of one thread. */
   inputs: 20,

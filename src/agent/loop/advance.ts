@@ -27,7 +27,7 @@ import { resultsAppended, thinkingStarted, turnClosed } from "../turn/turns.ts";
 import type { Facts, Step } from "./next.ts";
 import { next } from "./next.ts";
 
-/** A run whose agent is not deployed waits for a day, then fails (CF-34). Answers whether the thread may go on. */
+/** A run whose agent is not deployed waits for a day, then fails. Answers whether the thread may go on. */
 const agentPresent = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
@@ -92,14 +92,14 @@ const blockClosed = (draft: Draft, threadId: string): void => {
   if (run?.phase.at === "acting") changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
-/** Calls that wait for a child which an earlier one began give up: it goes on by itself (AG-28). */
+/** Calls that wait for a child which an earlier one began give up: it goes on by itself. */
 const waitsGivenUp = (draft: Draft, threadId: string): void => {
   for (const { parent, child } of awaitedOf(draft, threadId, runOf(draft, threadId)))
     if (child?.awaitedBy != null && child.awaitedBy !== parent?.call)
       waitAnswered(draft, threadId, child.awaitedBy);
 };
 
-/** The run's children are asked to end, so that it can; others only if its budget is over (AG-22, AG-30). */
+/** The run's children are asked to end, so that it can; others only if its budget is over. */
 const childrenStopped = (draft: Draft, threadId: string): void => {
   const { reason } = runOf(draft, threadId).stop ?? { reason: "deadline_exceeded" };
   const all = reason === "budget_exceeded";
@@ -112,7 +112,7 @@ const childrenStopped = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Another turn follows: what was reported or handed over before it counts no more (AG-23). */
+/** Another turn follows: what was reported or handed over before it counts no more. */
 const turnBegun = (draft: Draft, threadId: string): void => {
   const { phase, lingers } = runOf(draft, threadId);
   const { child } = threadOf(draft, threadId);
@@ -178,7 +178,7 @@ const mayEnd = (run: Run): boolean =>
 const isHeldBack = (draft: Draft, { id, run }: Thread, slots: Slots): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id) && slots.full();
 
-/** Whether a called agent works on a task that was cancelled meanwhile (AG-12). */
+/** Whether a called agent works on a task that was cancelled meanwhile. */
 const isForNothing = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 

@@ -50,7 +50,7 @@ export const nextDeadline = (session: Session, now: number): number | null => {
 const dayMs = 86_400_000;
 
 /**
- * When a session that rests is deleted, milliseconds since the epoch (`retention.session_days`, AP-16); null if it has
+ * When a session that rests is deleted, milliseconds since the epoch (`retention.session_days`); null if it has
  * work, or is kept. Of the team's days and its own the fewer count.
  */
 export const retiresAt = (session: Session, teamDays: number | null): number | null => {

@@ -19,7 +19,7 @@ export type Step =
   | { readonly do: "act"; readonly calls: readonly string[] }
   /** `until` null: others move it. */
   | { readonly do: "wait"; readonly until: number | null }
-  /** Calls of other threads keep back what this one needs (EF-38). */
+  /** Calls of other threads keep back what this one needs. */
   | { readonly do: "queue" }
   /** A limit leaves no room: somebody is asked, or the run ends. */
   | { readonly do: "limit"; readonly reached: Reached }
@@ -31,10 +31,10 @@ export type Step =
 export interface Facts {
   readonly now: number;
   readonly epoch: number;
-  /** A thread slot is free (AG-21). */
+  /** A thread slot is free. */
   readonly slot: boolean;
   /**
-   * A limit was reached here or above, and the thread starts nothing: until somebody raises it (EF-37), or (null) since
+   * A limit was reached here or above, and the thread starts nothing: until somebody raises it, or (null) since
    * what it belongs to is ending.
    */
   readonly held: { readonly until: number | null } | null;
@@ -50,7 +50,7 @@ const rest: Step = { do: "rest" };
 
 const isOpen = (call: Call): boolean => call.status !== "done";
 
-/** Planned calls that may start now (SE-17): all together, but a writing call alone and in its place. */
+/** Planned calls that may start now: all together, but a writing call alone and in its place. */
 const startable = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
@@ -123,7 +123,7 @@ const nextAct = (calls: readonly Call[], { held }: Facts): Step => {
   return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
 };
 
-/** What a graceful cancel lets go on though some of it waits: calls that were begun (SE-31). */
+/** What a graceful cancel lets go on though some of it waits: calls that were begun. */
 const finishingOf = (run: Run, epoch: number): readonly Call[] => {
   if (run.cancel?.mode !== "after_turn" || run.stop !== null) return [];
   const begun = callsOfRun(run).filter((call) => runsAgain(call) || isRunning(call, epoch));
@@ -146,7 +146,7 @@ const endAsked = (run: Run, facts: Facts): Step | null => {
 
 const nextThink = (run: Run, facts: Facts): Step => {
   if (run.phase.at === "ready") {
-    // A run without input only compacts (EF-27).
+    // A run without input only compacts.
     if (run.inputs.length === 0 && run.compact === null) return finish("completed", "end_turn");
   }
   if (facts.held !== null) return heldStep(facts.held);
@@ -156,7 +156,7 @@ const nextThink = (run: Run, facts: Facts): Step => {
   return facts.slot ? { do: "think" } : rest;
 };
 
-/** A run that is over but for its background children ends after them, unless a message brings another turn (AG-30). */
+/** A run that is over but for its background children ends after them, unless a message brings another turn. */
 const nextReady = ({ inbox }: Thread, run: Run, facts: Facts): Step => {
   if (run.lingers === null || inbox.some(({ on_busy }) => on_busy === "steer")) return nextThink(run, facts);
   return facts.children === "none" ? finish("completed", run.lingers) : { do: "wait", until: null };
@@ -177,7 +177,7 @@ const nextPrepare = ({ until }: Preparing, { now, slot, held }: Facts): Step => 
 const isDue = ({ why, until }: Extract<Phase, { at: "waiting" }>, now: number): boolean =>
   why === "budget" || now >= until;
 
-/** What a thread does next (SE-9): total and pure; nothing else decides. */
+/** What a thread does next: total and pure; nothing else decides. */
 export const next = (thread: Thread, facts: Facts): Step => {
   const { run } = thread;
   if (run === null) return rest;

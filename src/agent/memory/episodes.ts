@@ -6,7 +6,7 @@ import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { noted } from "../transaction/draft.ts";
 
-/** What earlier attempts at an input's work came to: as its sender tells it, and as a failed run left it (SE-42). */
+/** What earlier attempts at an input's work came to: as its sender tells it, and as a failed run left it. */
 
 const most = 8;
 

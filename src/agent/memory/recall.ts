@@ -5,7 +5,7 @@ import type { Memory, MemoryOwner, MemoryRules } from "../definition/memory.ts";
 import type { Session } from "../state/session.ts";
 import { stopWords } from "./reflections.ts";
 
-/** How well remembered texts fit a query (AG-41): by shared words, by vectors, and each unlike the others. Pure. */
+/** How well remembered texts fit a query: by shared words, by vectors, and each unlike the others. Pure. */
 
 const short =
   "a an and any are as at be but by can did do for get got had has he her him his how i if in is it its let may me my no not of off on one or our out own she so the to too try up us was we who why yes yet you";
@@ -126,7 +126,7 @@ export const cosine = (a: Int8Array, b: Int8Array): number => {
   return left === 0 || right === 0 ? 0 : dot / Math.sqrt(left * right);
 };
 
-/** What agents remember between sessions (AG-41). All of it is pure. */
+/** What agents remember between sessions. All of it is pure. */
 
 /** The person that a session's metadata names; null if nobody. */
 export const subjectOf = (metadata: Session["metadata"]): string | null =>

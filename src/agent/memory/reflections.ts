@@ -9,7 +9,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { entryWritten } from "../transaction/entries.ts";
 import { posted } from "./outbox.ts";
 
-/** Lessons of called agents that failed, told to those that get a task like theirs (AG-39). All of it is pure. */
+/** Lessons of called agents that failed, told to those that get a task like theirs. All of it is pure. */
 
 const longestRow = 4_096;
 
@@ -120,7 +120,7 @@ export const keptReflections = (
     .sort(newestFirst)
     .slice(0, mostReflections);
 
-/** A called agent's run that failed leaves a lesson, in the commit of its end (AG-39). */
+/** A called agent's run that failed leaves a lesson, in the commit of its end. */
 
 /** Sorts as its time does; two of the same moment differ by their runs. */
 const keyOf = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;

@@ -10,7 +10,7 @@ import { entryOf, entryWritten } from "../transaction/entries.ts";
 import { memoryPosted } from "./outbox.ts";
 import { ownerOf } from "./recall.ts";
 
-/** What is remembered of a run (AG-41): its inputs are kept as they come, and leave with the answer in the commit of its end. */
+/** What is remembered of a run: its inputs are kept as they come, and leave with the answer in the commit of its end. */
 
 /** Whether an agent's run is one to be remembered; one that only tells of another's result has no input that is heard. */
 const isRemembered = (draft: Draft, threadId: string, { light }: Run): boolean =>

@@ -7,7 +7,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
 import { announcementRetried, runStarted } from "./runs.ts";
 
-/** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person (AG-30, AG-31). */
+/** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person. */
 
 /** A message of the runtime to a thread, joined at its next turn boundary; it starts a run of a resting `main`. */
 export const messageTold = (

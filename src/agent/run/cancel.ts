@@ -9,7 +9,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { append, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { attemptAborted } from "../turn/turns.ts";
 
-/** Transitions of a cancel: a run is asked to end, and everything below it (SE-31, AG-18). */
+/** Transitions of a cancel: a run is asked to end, and everything below it. */
 
 const grace = 5_000;
 

@@ -47,7 +47,7 @@ export const runProblem = (reason: EndReason, error: string | null): RunProblem 
   return { type: `urn:limpet:problem:${reason}`, title, status, detail, code: reason, retryable };
 };
 
-/** `run_end.result` (AP-28): every field on every path, errors included (SE-44). */
+/** `run_end.result`: every field on every path, errors included. */
 export const resultOf = (
   session: Session,
   thread: Thread,

@@ -76,7 +76,7 @@ const noCounters: Counters = {
   files: noFiles,
 };
 
-/** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person (AG-31). */
+/** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person. */
 export const runStarted = (draft: Draft, input: Input): void => {
   const { light = false, output_schema: schema = null } = input;
   runOpened(draft, input.thread, {
@@ -90,7 +90,7 @@ export const runStarted = (draft: Draft, input: Input): void => {
   windowGuarded(draft, input.thread);
 };
 
-/** An announcement that failed is tried once more; what a person asked meanwhile stands in the chat (AG-41). */
+/** An announcement that failed is tried once more; what a person asked meanwhile stands in the chat. */
 export const announcementRetried = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
   runOpened(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
@@ -100,7 +100,7 @@ export const announcementRetried = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** The run of a called agent: what it is told comes before its task (AG-16). */
+/** The run of a called agent: what it is told comes before its task. */
 export const calledRunStarted = (draft: Draft, input: Input, before: readonly string[]): void => {
   runOpened(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
   for (const text of before)
@@ -110,7 +110,7 @@ export const calledRunStarted = (draft: Draft, input: Input, before: readonly st
   windowGuarded(draft, input.thread);
 };
 
-/** A run without input compacts the chat of an idle thread, and ends (EF-27). */
+/** A run without input compacts the chat of an idle thread, and ends. */
 export const compactionRunStarted = (draft: Draft, threadId: string, instructions: string | null): void =>
   runOpened(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
 
@@ -174,7 +174,7 @@ const runOpened = (
   });
 };
 
-/** The run's end, with everything that belongs to it, and the start of the next queued input (SE-24, C27). */
+/** The run's end, with everything that belongs to it, and the start of the next queued input. */
 export const runFinished = (
   draft: Draft,
   threadId: string,
@@ -232,7 +232,7 @@ export const runFinished = (
   if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
 };
 
-/** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back (SE-27). */
+/** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back. */
 const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {
   for (const input of threadOf(draft, threadId).inbox)
     if (cancel?.returns.includes(input.id) === true) inputSaid(draft, input);
@@ -247,7 +247,7 @@ const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {
       else inputReturned(draft, input, "no_budget");
 };
 
-/** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own (EF-27). */
+/** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own. */
 const compactionKept = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
   const { run, child, chat } = threadOf(draft, threadId);
   if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
@@ -271,7 +271,7 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
 };
 
 const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
-  // A summary stands for messages of earlier runs, too; what other agents told the person is told only once (AG-30).
+  // A summary stands for messages of earlier runs, too; what other agents told the person is told only once.
   const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
     of === run.id &&
     summary === undefined &&
@@ -299,21 +299,21 @@ export const runRecord = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
-/** Derived, never stored (SE-10): a waiting session is not idle. */
+/** Derived, never stored: a waiting session is not idle. */
 export const statusOf = (session: Session): "idle" | "running" | "waiting" => {
   const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
   if (runs.length === 0) return "idle";
   return runs.every((run) => run.waitingShown) ? "waiting" : "running";
 };
 
-/** Every drive died before it stored anything: the runs end instead of being tried for ever (SE-33). */
+/** Every drive died before it stored anything: the runs end instead of being tried for ever. */
 export const runsPoisoned = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
   for (const { id, run } of Object.values(draft.state.threads))
     if (run !== null) changeRun(draft, id, { stop: { reason: "poisoned", error } });
 };
 
-/** The input or task that a run is about, which summaries quote (EF-22). */
+/** The input or task that a run is about, which summaries quote. */
 
 /** A run begins with the newest message of its thread. */
 const taskNoted = (draft: Draft, threadId: string): void => {

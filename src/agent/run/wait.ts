@@ -10,9 +10,9 @@ import { openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
 
-/** What a run waits for, and that it does so (SE-10). */
+/** What a run waits for, and that it does so. */
 
-/** Milliseconds that a run waits for its agent, and between two looks (CF-34). */
+/** Milliseconds that a run waits for its agent, and between two looks. */
 export const missingLimit = 86_400_000;
 
 export const missingCheck = 300_000;
@@ -48,7 +48,7 @@ const waitReasons = (session: Session, threadId: string, run: Run): readonly Wai
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
 };
 
-/** What a thread waits for, as the session tells it (AP-17); a limit to be raised stands with the run that asks. */
+/** What a thread waits for, as the session tells it; a limit to be raised stands with the run that asks. */
 export const waitsOf = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
   if (run === null || !run.waitingShown) return [];
   if (run.budget.ask !== null) return raiseWaits(session, id, run);
@@ -112,7 +112,7 @@ export const resumed = (draft: Draft, threadId: string, by: string): void => {
   changeRun(draft, threadId, { waitingShown: false });
 };
 
-/** Who may work at the same time (AG-21): a slot for each thread that works, the rest first come first. */
+/** Who may work at the same time: a slot for each thread that works, the rest first come first. */
 
 /** A run is waiting when only the clock or others can move it. */
 const isWaiting = (run: Run): boolean => {

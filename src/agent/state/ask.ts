@@ -9,12 +9,12 @@ type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budg
 
 export type Decision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
 
-/** An ask as the API shows it (AP-19). Times are milliseconds since the epoch. */
+/** An ask as the API shows it. Times are milliseconds since the epoch. */
 export interface Ask {
   readonly id: string;
   readonly kind: AskKind;
   readonly thread: string;
-  /** Of a called agent: who asks (AG-27). */
+  /** Of a called agent: who asks. */
   readonly agent?: string;
   readonly label?: string;
   readonly run: string;

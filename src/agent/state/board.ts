@@ -9,7 +9,7 @@ export type Tasks = Readonly<Record<string, StoredTask>>;
 
 export type TaskChange = Extract<CheckedChange, { readonly store: "tasks" }>;
 
-/** What a failed or cancelled task does to those that depend on it (AG-45). */
+/** What a failed or cancelled task does to those that depend on it. */
 export type OnDependencyFailure = "block" | "fail" | "ignore";
 
 /** Who changes the board, and what it has to know of the session. */
@@ -22,7 +22,7 @@ export interface BoardFacts {
   readonly now: number;
 }
 
-/** What `update` may make of a status; `claim` and `reassign` alone lead to `in_progress` (AG-43). */
+/** What `update` may make of a status; `claim` and `reassign` alone lead to `in_progress`. */
 export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   pending: ["cancelled"],
   in_progress: ["completed", "failed", "cancelled", "pending"],
@@ -54,7 +54,7 @@ export const taskView = (tasks: Tasks, task: StoredTask, policy: OnDependencyFai
   return { ...task, blocked: open.length > 0, blocked_reason: failed ? "dependency_failed" : null };
 };
 
-/** Open tasks, one line each, for who must not forget them (EF-22). */
+/** Open tasks, one line each, for who must not forget them. */
 export const openTaskLines = (tasks: Tasks): readonly string[] =>
   Object.values(tasks)
     .filter(({ status }) => status === "pending" || status === "in_progress")

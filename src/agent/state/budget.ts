@@ -1,6 +1,6 @@
 import type { GatePlace } from "./run.ts";
 
-/** What may be spent and what was (EF-37). */
+/** What may be spent and what was. */
 
 export type BudgetKind = "tokens" | "cost" | "time" | "calls";
 
@@ -55,7 +55,7 @@ export interface Bound {
   readonly warnAt: number;
   /** A person may raise it when it is reached; else the run stops. */
   readonly ask: boolean;
-  /** Somebody wrote it, so a model that it cannot count is worth a word (RE-5). */
+  /** Somebody wrote it, so a model that it cannot count is worth a word. */
   readonly written: boolean;
 }
 
@@ -73,17 +73,17 @@ export interface TeamBudgets {
   readonly session: readonly Bound[];
   /** Of a tenant's UTC day. */
   readonly tenant: readonly Bound[];
-  /** Models without a price may not run under a cost limit (RE-5). */
+  /** Models without a price may not run under a cost limit. */
   readonly refuseUnpriced: boolean;
 }
 
-/** The worst case of a model call under way, kept back from every account that it is paid from (EF-38). */
+/** The worst case of a model call under way, kept back from every account that it is paid from. */
 export interface Hold {
   readonly tokens: number;
   readonly cost: number;
   /** Tokens the reply may have. */
   readonly output: number;
-  /** The tenant's day pays for it: nothing of it is bounded, or the lease has room (RE-4). */
+  /** The tenant's day pays for it: nothing of it is bounded, or the lease has room. */
   readonly leased: boolean;
 }
 
@@ -114,7 +114,7 @@ export interface RaiseQuestion extends BudgetFigures {
 
 /** What a run remembers of its budget. */
 export interface RunBudget {
-  /** By the run and everything below it (EF-39). */
+  /** By the run and everything below it. */
   readonly spent: Amounts;
   /** Limits as a person raised them. */
   readonly raised: Readonly<Partial<Record<LimitKind, number>>>;
@@ -137,7 +137,7 @@ export const noRunBudget: RunBudget = {
   refusals: [],
 };
 
-/** A share of the tenant's day that a session may spend without asking again (RE-4). */
+/** A share of the tenant's day that a session may spend without asking again. */
 export interface Lease {
   readonly id: string;
   /** End of its day, milliseconds since the epoch. */
@@ -175,7 +175,7 @@ export const noFunds: Funds = {
   tenant: { lease: null, next: 1, owed: nothing, out: null },
 };
 
-/** A session's own budget in EF-37's keys, as its caller set it: USD, milliseconds. */
+/** A session's own budget in the keys of the API, as its caller set it: USD, milliseconds. */
 export interface SessionBudget {
   readonly max_tokens?: number;
   readonly max_cost_usd?: number;

@@ -4,7 +4,7 @@ import type { Safety, WorkspaceUse } from "../../tools/define-tool.ts";
 import type { ChildWait } from "./child.ts";
 import type { CallRecord } from "./records.ts";
 
-/** A tool call of a reply, from the plan to its outcome (SE-11). */
+/** A tool call of a reply, from the plan to its outcome. */
 
 type CallStatus = "planned" | "running" | "parked" | "done";
 
@@ -37,15 +37,15 @@ export interface CallPlan {
   readonly reason?: string;
   /** An error that is the result, without the tool being run. */
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
-  /** What a `remember` on the approval would allow from then on; null if nothing can be offered (TB-8). */
+  /** What a `remember` on the approval would allow from then on; null if nothing can be offered. */
   readonly remember: Remembered | null;
-  /** Paths that it may not touch beside those that it names; with them, no link is followed (TB-7). */
+  /** Paths that it may not touch beside those that it names; with them, no link is followed. */
   readonly closed?: readonly ClosedPath[];
   /** A client tool: its call is parked for the caller. */
   readonly client?: boolean;
   /** The session itself does what the call asks: no tool is run. */
   readonly session?: boolean;
-  /** A guard refused the reply: the call is no part of the history (EF-33). */
+  /** A guard refused the reply: the call is no part of the history. */
   readonly vetoed?: boolean;
 }
 
@@ -55,14 +55,14 @@ export interface Call {
   readonly status: CallStatus;
   /** Starts so far; > 1 after a rerun or a wait. */
   readonly attempts: number;
-  /** Starts that a crash made necessary (SE-33). */
+  /** Starts that a crash made necessary. */
   readonly reruns: number;
   readonly epoch: number;
   readonly startedAt: number | null;
   /** Parked: when the default applies or the call runs again. */
   readonly until: number | null;
   readonly parkedOn: "ask" | "time" | "exec" | "task" | "thread" | null;
-  /** Children that it waits for (AG-9). */
+  /** Children that it waits for. */
   readonly waits?: ChildWait;
   /** Task that it waits for. */
   readonly watches?: string;
@@ -73,7 +73,7 @@ export interface Call {
   readonly approved: boolean;
   /** Small durable memory of the call (the sandbox instance it started on). */
   readonly memo: Json;
-  /** What its record will say of it (EF-31): its number, a digest of the arguments as the model wrote them; absent where no history is kept. */
+  /** What its record will say of it: its number, a digest of the arguments as the model wrote them; absent where no history is kept. */
   readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
   /** What guards add to the end of the result. */
   readonly note?: string;

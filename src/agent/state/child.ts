@@ -4,7 +4,7 @@ import type { EndReason, RunState } from "./events.ts";
 
 /** A called agent's thread: what it knows of its task, and the row that stays of it when it has ended. */
 
-/** A question to the caller that is open (AG-28). */
+/** A question to the caller that is open. */
 export interface ChildQuestion {
   readonly id: string;
   /** The child's call that waits for the answer. */
@@ -26,9 +26,9 @@ export interface Child {
   readonly standing: Standing;
   /** Run of `main` in whose tree it counts. */
   readonly root: string;
-  /** Call of the parent that waits for it; null = its end is told by a message (AG-30). */
+  /** Call of the parent that waits for it; null = its end is told by a message. */
   readonly awaitedBy: string | null;
-  /** The thread stays after its end, for the next task (AG-13). */
+  /** The thread stays after its end, for the next task. */
   readonly persistent: boolean;
   /** It ended, its caller was told, and it waits for its next task. */
   readonly idle: boolean;
@@ -37,10 +37,10 @@ export interface Child {
   readonly taskId: string | null;
   /** When the time of its task is over, whoever does it; absent or null: never. */
   readonly deadline?: number | null;
-  /** Task of a graph that it does (AG-34). */
+  /** Task of a graph that it does. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: Completion | null;
-  /** It ends, and a peer takes over (AG-26). */
+  /** It ends, and a peer takes over. */
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;
   /** Hand-overs before it. */
   readonly handoffs: number;
@@ -49,7 +49,7 @@ export interface Child {
   readonly question: ChildQuestion | null;
   /** Why it was stopped from above; `told` = its caller knows. */
   readonly stopped: { readonly why: string; readonly told: boolean } | null;
-  /** What people did to it, and what else its caller should know (AG-18). */
+  /** What people did to it, and what else its caller should know. */
   readonly warning: string | null;
 }
 
@@ -95,7 +95,7 @@ export interface ChildRecord {
 
 export type EndedChild = ChildRecord & { readonly end: ChildEnd };
 
-/** What a caller reads of one task (AG-10). */
+/** What a caller reads of one task. */
 export interface ChildItem {
   readonly agent: string;
   /** Absent: it was never started. */
@@ -121,19 +121,19 @@ export interface ChildWait {
   readonly slots: readonly (string | ChildItem)[];
 }
 
-/** How a called thread's agent differs from the same agent in `main`; fixed anew at each start (AG-13, AG-14, AG-19, AG-20). */
+/** How a called thread's agent differs from the same agent in `main`; fixed anew at each start. */
 export interface Standing {
   /** Agents of the threads above, from `main` down to the caller. */
   readonly chain: readonly string[];
-  /** Its caller takes its questions (AG-28). */
+  /** Its caller takes its questions. */
   readonly interactive: boolean;
   /** The caller's choice of a provider. */
   readonly provider: string | null;
   /** Globs that narrow what it may write; null: the agent's own alone. */
   readonly writablePaths: readonly string[] | null;
-  /** A nameless agent: the caller's, but for this (AG-14). */
+  /** A nameless agent: the caller's, but for this. */
   readonly adHoc: { readonly system: string; readonly maxTurns: number } | null;
 }
 
-/** Where the standing of a called agent's run is kept: its thread gets another one with its next task (EF-42). */
+/** Where the standing of a called agent's run is kept: its thread gets another one with its next task. */
 export const standingBlob = (run: string): string => `standing:${run}`;

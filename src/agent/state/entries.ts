@@ -37,6 +37,6 @@ export interface EntryChange extends EntryHead {
 /** What the definition says about the stores. */
 export interface StoreRules {
   readonly onDependencyFailure: OnDependencyFailure;
-  /** Notes live outside the session: this one only tells of its writes (AG-47). */
+  /** Notes live outside the session: this one only tells of its writes. */
   readonly sharedNotes: boolean;
 }

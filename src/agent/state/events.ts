@@ -7,7 +7,7 @@ import type { BudgetFigures } from "./budget.ts";
 import type { GraphState } from "./graph.ts";
 import type { RunProblem, RunResult } from "./run.ts";
 
-/** Durable events of a session and their data (AP-27). Names are the seeds' where a seed names the moment. */
+/** Durable events of a session and their data. Names are the seeds' where a seed names the moment. */
 
 export type RunState = "completed" | "failed" | "cancelled";
 
@@ -185,7 +185,7 @@ interface EventData {
     readonly hidden: number;
     /** It ends the run. */
     readonly stopped: boolean;
-    /** Of the request as it stands (EF-8). */
+    /** Of the request as it stands. */
     readonly tokens_before: number;
     readonly tokens_after: number;
   };

@@ -6,7 +6,7 @@ import type { RunResult } from "./run.ts";
 
 /** Rows that a commit adds beside the live state. */
 
-/** What a model call saw, in so few figures that its request can be built again from rows (EF-42). */
+/** What a model call saw, in so few figures that its request can be built again from rows. */
 export interface Sight {
   /** Newest edit of the session, and newest message of the thread, that were there. */
   readonly edit: number;
@@ -31,7 +31,7 @@ export interface Sight {
   readonly hash: string | null;
 }
 
-/** One model attempt in the ledger (MO-33). */
+/** One model attempt in the ledger. */
 export interface LedgerRow {
   readonly at: number;
   readonly thread: string;
@@ -74,7 +74,7 @@ export interface RunRecord {
   readonly result: RunResult | null;
 }
 
-/** A finished call of the thread as effects and guards compare it (EF-31): kept across runs, restarts and compaction. */
+/** A finished call of the thread as effects and guards compare it: kept across runs, restarts and compaction. */
 export interface CallRecord {
   /** 1, 2, 3 … per thread, never reused. */
   readonly n: number;

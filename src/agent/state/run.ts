@@ -17,13 +17,13 @@ const epochsOf = (run: Run): readonly number[] => {
   return works ? [run.phase.epoch, ...calls] : calls;
 };
 
-/** The number of a new isolate: above every one that left work in the state, even if the clock stood still or went back (SE-34). */
+/** The number of a new isolate: above every one that left work in the state, even if the clock stood still or went back. */
 export const nextEpoch = (session: Session | null, now: number): number =>
   Object.values(session?.threads ?? {})
     .flatMap(({ run }) => (run === null ? [] : epochsOf(run)))
     .reduce((newest, epoch) => Math.max(newest, epoch + 1), now);
 
-/** `run_end.result` (AP-28). */
+/** `run_end.result`. */
 export interface RunResult {
   readonly session_id: string;
   readonly run_id: string;
@@ -56,7 +56,7 @@ export interface RunResult {
   readonly text: string;
 }
 
-/** Files that a run has changed, each in one list: by what it comes to from the run's start (SE-44). */
+/** Files that a run has changed, each in one list: by what it comes to from the run's start. */
 
 type Files = Counters["files"];
 
@@ -108,7 +108,7 @@ const changesOf = ({ created, modified, deleted }: Files): readonly FileChange[]
   ...deleted.map((path) => ({ op: "delete", path }) as const),
 ];
 
-/** What a thread remembers after a run: summaries tell of more than one run (EF-22). The same lists if the run touched none. */
+/** What a thread remembers after a run: summaries tell of more than one run. The same lists if the run touched none. */
 export const filesKept = (before: Files, run: Files): Files => {
   const changes = changesOf(run);
   if (changes.length === 0) return before;
@@ -126,7 +126,7 @@ export const purposeOf = ({ repair, announces }: Pick<Run, "repair" | "announces
   return announces ? "announce" : "turn";
 };
 
-/** The place of a model call at its provider's gate (MO-29). */
+/** The place of a model call at its provider's gate. */
 export interface GatePlace {
   readonly provider: string;
   readonly id: string;
@@ -138,12 +138,12 @@ export interface GatePlace {
 export const placeId = (session: string, thread: string, call: string): string =>
   `${session}:${thread}:${call}`;
 
-/** Not `ok`: three tries were in vain. Where a budget leaves no room the run asks for more or ends (EF-38), and there is no reply. */
+/** Not `ok`: three tries were in vain. Where a budget leaves no room the run asks for more or ends, and there is no reply. */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };
 
-/** Why an effect runs outside its threshold: the provider refused the request as too long, or the API asked (EF-25, EF-27). */
+/** Why an effect runs outside its threshold: the provider refused the request as too long, or the API asked. */
 export type Force =
   | { readonly why: "overflow"; readonly count: number }
   | { readonly why: "api"; readonly instructions: string | null };
@@ -172,12 +172,12 @@ const isInput = ({ role, origin, summary }: Message): boolean =>
 const isTaskOf = ({ id, task }: Run, message: Message): boolean =>
   task === undefined ? message.run === id && isInput(message) : message.id === task;
 
-/** The input that began a run; the newest of all for a run that only compacts (EF-27). */
+/** The input that began a run; the newest of all for a run that only compacts. */
 export const taskOf = ({ chat, firstInput }: Thread, run: Run): Message | null =>
   (run.inputs.length === 0 ? chat.findLast(isInput) : chat.find((message) => isTaskOf(run, message))) ??
   (firstInput !== null && isTaskOf(run, firstInput) ? firstInput : null);
 
-/** Why a run failed, as `run_end` says it: a problem like those of refused requests (AP-10), its code the end's reason. */
+/** Why a run failed, as `run_end` says it: a problem like those of refused requests, its code the end's reason. */
 export interface RunProblem extends Kind {
   readonly type: string;
   readonly detail: string;
@@ -209,7 +209,7 @@ export interface Preparing {
   readonly place?: GatePlace | null;
   /** Replies and answers by the digest of what was asked: what is here is never asked again. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
-  /** What an earlier effect of the phase ends the run with, once the phase is done (EF-7). */
+  /** What an earlier effect of the phase ends the run with, once the phase is done. */
   readonly stop?: NonNullable<Run["stop"]>;
 }
 
@@ -224,7 +224,7 @@ export type Phase =
       readonly booked: boolean;
       readonly items: readonly string[];
       readonly hold: Hold;
-      /** Newest edit of the session, and model override of the thread, when it began (EF-42). */
+      /** Newest edit of the session, and model override of the thread, when it began. */
       readonly from: { readonly edit: number; readonly override: string | null };
     }
   | {
@@ -247,7 +247,7 @@ export interface Counters {
   readonly cacheHits: number;
   readonly cacheMisses: number;
   readonly longestTurnMs: number;
-  /** Replies in a row that were cut by length with calls, cut by length with text, or empty (SE-13). */
+  /** Replies in a row that were cut by length with calls, cut by length with text, or empty. */
   readonly cutCalls: number;
   readonly cutText: number;
   readonly empty: number;
@@ -259,13 +259,13 @@ export interface Counters {
   readonly withheld?: boolean;
   /** Answers that each guardrail sent back, by its place among them. */
   readonly rejected?: Readonly<Record<string, number>>;
-  /** Attempts without committed content since the last (SE-33). */
+  /** Attempts without committed content since the last. */
   readonly deadAttempts: number;
   readonly toolRan: boolean;
   readonly truncated: boolean;
-  /** Stages of compaction that shrank the view (EF-28). */
+  /** Stages of compaction that shrank the view. */
   readonly compactions?: number;
-  /** `input_truncated_suspected` was said (MO-35). */
+  /** `input_truncated_suspected` was said. */
   readonly inputDoubted?: boolean;
   readonly timings: Readonly<Record<string, number>>;
   readonly files: Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
@@ -284,7 +284,7 @@ export interface Run {
   readonly turn: number;
   readonly turnStartedAt: number;
   readonly turnOpen: boolean;
-  /** An uncounted repair turn follows (SE-13, SE-14). */
+  /** An uncounted repair turn follows. */
   readonly repair: boolean;
   readonly phase: Phase;
   readonly deadline: number | null;
@@ -301,40 +301,40 @@ export interface Run {
   readonly stop: {
     readonly reason: EndReason;
     readonly error: string | null;
-    /** It counts as one that used up its turns (EF-36). */
+    /** It counts as one that used up its turns. */
     readonly exhausted?: boolean;
   } | null;
   /** Set by whatever decides that it is over; null before. */
   readonly ending: RunEnding | null;
-  /** It is over but for the background children that are still at work, and would end so (AG-30). */
+  /** It is over but for the background children that are still at work, and would end so. */
   readonly lingers: "end_turn" | "terminal_tool" | null;
-  /** It tells the person what an agent in the background came to (AG-31). */
+  /** It tells the person what an agent in the background came to. */
   readonly announces: boolean;
   /** `run_waiting` was said and `run_resumed` not yet. */
   readonly waitingShown: boolean;
   /** The note that turns run out was given. */
   readonly wrapUpSaid?: boolean;
   readonly light: boolean;
-  /** Since when the deployment lacks the run's agent (CF-34). */
+  /** Since when the deployment lacks the run's agent. */
   readonly missingSince: number | null;
   readonly revision: string;
   readonly usage: Usage;
   readonly budget: RunBudget;
   readonly counters: Counters;
   readonly outputSchema: Json | null;
-  /** Tools that effects took out of this turn (EF-7). */
+  /** Tools that effects took out of this turn. */
   readonly hidden: readonly string[];
   /** Kinds of the effects that did, one for each; absent: none did yet. */
   readonly hiders?: readonly string[];
-  /** Notes of effects that wait for the results of the open calls (EF-2). */
+  /** Notes of effects that wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
-  /** Times that the provider refused this turn's request as too long (EF-25). */
+  /** Times that the provider refused this turn's request as too long. */
   readonly overflows: number;
-  /** The open turn has had its compaction (EF-26). */
+  /** The open turn has had its compaction. */
   readonly climbed?: boolean;
   /** What it still has to be told; absent: nothing. */
   readonly wants?: readonly Want[];
-  /** A compaction that the API asked for, before the next turn (EF-27). */
+  /** A compaction that the API asked for, before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
   /** The last completed model call of the open turn, for its metrics. */
   readonly reply: Reply | null;

@@ -7,7 +7,7 @@ import type { LeftCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
 import type { Totals } from "./usage.ts";
 
-/** A tool of a session whose calls its client answers (TB-38). */
+/** A tool of a session whose calls its client answers. */
 export interface ClientTool {
   readonly name: string;
   readonly description: string;
@@ -15,7 +15,7 @@ export interface ClientTool {
   readonly safety: Safety;
 }
 
-/** A permission that an answer left behind (TB-8). */
+/** A permission that an answer left behind. */
 export interface Grant {
   readonly id: string;
   readonly scope: "session" | "agent";
@@ -40,15 +40,15 @@ export interface Session {
   readonly tools: readonly string[] | null;
   readonly clientTools: readonly ClientTool[];
   readonly model: string | null;
-  /** Whether `model` is `main`'s alone, or its children's, too (MO-38). */
+  /** Whether `model` is `main`'s alone, or its children's, too. */
   readonly modelScope: "main" | "tree";
-  /** Set by its caller; narrows the team's (AP-41). */
+  /** Set by its caller; narrows the team's. */
   readonly budget: SessionBudget | null;
   readonly funds: Funds;
   readonly outputSchema: Json | null;
-  /** Days at rest after which it is deleted, set by its caller; absent or null: the team's (AP-16). */
+  /** Days at rest after which it is deleted, set by its caller; absent or null: the team's. */
   readonly retentionDays?: number | null;
-  /** Older keys of commands are forgotten; absent before the first key (AP-6). */
+  /** Older keys of commands are forgotten; absent before the first key. */
   readonly keysSince?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -60,20 +60,20 @@ export interface Session {
   /** Number of the next edit of a view, from 1: it orders overlays and retirements. */
   readonly nextEdit: number;
   readonly threads: Readonly<Record<string, Thread>>;
-  /** Threads that wait for a slot, first come first (AG-21). */
+  /** Threads that wait for a slot, first come first. */
   readonly queue: readonly string[];
   /** Called threads so far, by the run of `main` they belong to, while any of it is alive. */
   readonly trees: Readonly<Record<string, number>>;
-  /** Numbers of the newest labels, by agent (AG-15). */
+  /** Numbers of the newest labels, by agent. */
   readonly labels: Readonly<Record<string, number>>;
   /** Open asks only; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
-  /** The task board (AG-43). */
+  /** The task board. */
   readonly tasks: Tasks;
-  /** What is said once of a model: parameters that it did not take (MO-7), a price that is not known. */
+  /** What is said once of a model: parameters that it did not take, a price that is not known. */
   readonly dropped: readonly string[];
-  /** Project context that the workspace brought along at the first run (AG-40); absent: none. */
+  /** Project context that the workspace brought along at the first run; absent: none. */
   readonly external?: { readonly text: string };
   /** What has to reach the team's object; absent or null: nothing. */
   readonly outbox?: Outbox | null;
@@ -81,7 +81,7 @@ export interface Session {
   readonly sandboxed: boolean;
   /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
   readonly commands?: LeftCommands | null;
-  /** That a window is small was said (EF-30). */
+  /** That a window is small was said. */
   readonly windowWarned?: boolean;
   readonly usage: Totals;
 }

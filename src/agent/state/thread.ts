@@ -66,9 +66,9 @@ export interface Thread {
   readonly chat: readonly Message[];
   /** Sum of the chat's tokens as a model sees it. */
   readonly tokens: number;
-  /** Tokens that edits took out of the view since the last call (EF-8). */
+  /** Tokens that edits took out of the view since the last call. */
   readonly removed: number;
-  /** Tools that effects took out of the last call; absent: none (EF-8). */
+  /** Tools that effects took out of the last call; absent: none. */
   readonly lastHidden?: readonly string[];
   /** `pos` of the newest message that a call has seen; -1 before the first. */
   readonly seen: number;
@@ -78,13 +78,13 @@ export interface Thread {
   /** Completed model calls. */
   readonly calls: number;
   readonly lastUsage: Usage | null;
-  /** Newest message of the previous request (MO-12). */
+  /** Newest message of the previous request. */
   readonly previousNewest: string | null;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
-  /** State of the effects by their keys (EF-3). */
+  /** State of the effects by their keys. */
   readonly effects: Readonly<Record<string, Json>>;
-  /** Newest finished calls, oldest first (EF-31). */
+  /** Newest finished calls, oldest first. */
   readonly history: readonly CallRecord[];
   /** Numbers of records: the next one, the first after the last human input, the first after the first compaction since then. */
   readonly recordMarks: {
@@ -92,15 +92,15 @@ export interface Thread {
     readonly input: number;
     readonly compaction: number | null;
   };
-  /** State of the guards by their kinds (EF-34). */
+  /** State of the guards by their kinds. */
   readonly guards: Readonly<Record<string, Json>>;
-  /** What its ended runs changed, since the chat was cleared (EF-22). */
+  /** What its ended runs changed, since the chat was cleared. */
   readonly files: Counters["files"];
   readonly parent: { readonly thread: string; readonly call: string } | null;
   /** Of a called agent; null in `main`. */
   readonly child: Child | null;
   readonly depth: number;
-  /** Results that are being told to the person: the runs that tried since the newest came, the inputs, and when the next one does (AG-31). */
+  /** Results that are being told to the person: the runs that tried since the newest came, the inputs, and when the next one does. */
   readonly announce: {
     readonly runs: readonly string[];
     readonly inputs: readonly string[];

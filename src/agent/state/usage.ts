@@ -22,6 +22,6 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   total: a.total + b.total,
 });
 
-/** Tokens of the context that the last call of a thread saw (MO-33). */
+/** Tokens of the context that the last call of a thread saw. */
 export const contextTokens = (usage: Usage | null): number =>
   usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;

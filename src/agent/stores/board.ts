@@ -4,7 +4,7 @@ import { storeLimits, taskMetadata } from "../../tools/stores.ts";
 import type { BoardFacts, OnDependencyFailure, StoredTask, TaskChange, Tasks } from "../state/board.ts";
 import { blockers, isBroken, successors, taskOf, taskView } from "../state/board.ts";
 
-/** The task board as a pure machine (AG-43 to AG-45). */
+/** The task board as a pure machine. */
 
 export type BoardOutcome =
   | { readonly ok: true; readonly tasks: Tasks; readonly id: string }
@@ -89,7 +89,7 @@ const notAssignable = ({ id, status }: StoredTask): BoardOutcome =>
       : `${id} is ${status}, and that is final`,
   );
 
-/** AG-44: of two claims one wins; a repeated one changes nothing. */
+/** Of two claims one wins; a repeated one changes nothing. */
 const claimed = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutcome => {
   const { id, status, assignee } = task;
   if (status === "in_progress" && assignee === facts.thread) return { ok: true, tasks, id };
@@ -168,7 +168,7 @@ const applyChange = (tasks: Tasks, change: TaskChange, facts: BoardFacts): Board
   }
 };
 
-/** With `fail`, pending tasks fail with what they depend on, and so on down (AG-45). */
+/** With `fail`, pending tasks fail with what they depend on, and so on down. */
 const failedAlong = (tasks: Tasks, now: number): Tasks => {
   const lost = Object.values(tasks).filter(
     ({ status, blocked_by }) => status === "pending" && blocked_by.some((id) => isBroken(tasks, id)),
@@ -185,7 +185,7 @@ export const boardAfter = (tasks: Tasks, change: TaskChange, facts: BoardFacts):
   return { ...outcome, tasks: failedAlong(outcome.tasks, facts.now) };
 };
 
-/** The board without anything that a thread still held (AG-45). */
+/** The board without anything that a thread still held. */
 export const boardReleased = (tasks: Tasks, thread: string, now: number): Tasks => {
   const held = Object.values(tasks).filter(
     ({ status, assignee }) => status === "in_progress" && assignee === thread,

@@ -3,7 +3,7 @@ import type { GraphState, GraphTask } from "../state/graph.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { entryOf, entryWritten } from "../transaction/entries.ts";
 
-/** A task graph at work: two rows of its own, its tasks as they were dispatched and where each of them is (AG-34). */
+/** A task graph at work: two rows of its own, its tasks as they were dispatched and where each of them is. */
 
 export interface GraphNode {
   readonly state: GraphState;

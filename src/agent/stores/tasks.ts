@@ -16,7 +16,7 @@ import { agentOf, changeCall, emit } from "../transaction/draft.ts";
 import { entryOf, entryWritten } from "../transaction/entries.ts";
 import { boardAfter, boardReleased, tasksChanged } from "./board.ts";
 
-/** Transitions of what the threads of a session share (AG-42 to AG-47). */
+/** Transitions of what the threads of a session share. */
 
 /** Whose change it is. */
 interface Author {
@@ -201,7 +201,7 @@ const storesChanged = (
   return { ok: true, values };
 };
 
-/** Applies what an output changes (TB-37). Answers what the call's result then is. */
+/** Applies what an output changes. Answers what the call's result then is. */
 export const outputStored = (
   draft: Draft,
   author: Author,
@@ -216,7 +216,7 @@ export const outputStored = (
   return { content: content === "" ? said : content, status, changed: true };
 };
 
-/** A running call waits for a task; one that ended meanwhile lets it go on at once (AG-46). */
+/** A running call waits for a task; one that ended meanwhile lets it go on at once. */
 export const taskWatched = (
   draft: Draft,
   threadId: string,
@@ -235,7 +235,7 @@ const assigning = (draft: Draft, by: string, id: string, assignee: string) =>
     { ...factsOf(draft, by), canWork: () => true },
   ] as const;
 
-/** Why a task cannot be given to a called agent; null if it can (AG-12). */
+/** Why a task cannot be given to a called agent; null if it can. */
 export const assignmentProblem = (
   draft: Draft,
   by: string,
@@ -245,7 +245,7 @@ export const assignmentProblem = (
   return outcome.ok ? null : outcome;
 };
 
-/** Gives a task to a called agent that is about to start, from whoever has it (AG-12). */
+/** Gives a task to a called agent that is about to start, from whoever has it. */
 export const taskAssigned = (draft: Draft, by: string, id: string, assignee: string): void => {
   taskChanged(draft, { thread: by, call: null }, ...assigning(draft, by, id, assignee));
 };
@@ -261,7 +261,7 @@ export const taskSettled = (draft: Draft, thread: string, id: string, status: Ta
   return done.ok ? null : `${id} is not ${status}: ${done.sentence}`;
 };
 
-/** A thread has ended: what it still holds is free again (AG-45). */
+/** A thread has ended: what it still holds is free again. */
 export const tasksReleased = (draft: Draft, thread: string): void => {
   const tasks = boardReleased(draft.state.tasks, thread, draft.moment.now);
   if (tasks !== draft.state.tasks) boardChanged(draft, { thread, call: null }, tasks);

@@ -26,18 +26,18 @@ export interface Moment {
   readonly random: () => string;
   /** What an open item has shown so far; null if nothing is known of it. */
   readonly shown: (item: string) => { readonly kind: ItemKind; readonly text: string } | null;
-  /** Tokens of a message's parts (MO-34). */
+  /** Tokens of a message's parts. */
   readonly estimate: (parts: readonly Part[]) => number;
   readonly agents: Agents;
   /** A number in [0, 1). */
   readonly fraction: () => number;
-  /** Until when a lane is cooling, and why (MO-28); 0 = it is healthy. */
+  /** Until when a lane is cooling, and why; 0 = it is healthy. */
   readonly health: (
     provider: string,
     model: string,
   ) => { readonly coolingUntil: number; readonly code?: ModelErrorCode };
   readonly maxRunningThreads: number;
-  /** Grants of the tenant's agents, as far as they are known (TB-8). */
+  /** Grants of the tenant's agents, as far as they are known. */
   readonly grants: readonly Grant[];
   /** Stored rows of called threads: one, and the newest of a caller; without what this draft writes. */
   readonly children: {
@@ -67,7 +67,7 @@ interface Retired {
   readonly cause: Cause;
 }
 
-/** The stored answer of a command that came with a key (AP-6). */
+/** The stored answer of a command that came with a key. */
 export interface KeptAnswer {
   readonly key: string;
   readonly fingerprint: string;
@@ -177,7 +177,7 @@ export const changeCall = (draft: Draft, id: string, callId: string, change: Par
   changeRun(draft, id, { phase: { at: "acting", calls } });
 };
 
-/** Messages leave the view: one edit, under which the view before it can be told again (EF-42). */
+/** Messages leave the view: one edit, under which the view before it can be told again. */
 export const retiredBy = (
   draft: Draft,
   threadId: string,

@@ -1,6 +1,6 @@
 import { hashedName } from "../../sandbox/id.ts";
 
-/** Names of called threads (AG-15). */
+/** Names of called threads. */
 
 /** The same start is the same child, however often it is repeated. */
 export const childId = (parent: string, run: string, call: string, index: string): string =>
@@ -16,6 +16,6 @@ const slugOf = (task: string): string => {
 /** `<agent>-<slug>-<n>`: for people, never in a prompt. */
 export const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
 
-/** A text of called agents as loop detectors compare it: ids of threads and of texts kept for `recall` are others each time (EF-31). */
+/** A text of called agents as loop detectors compare it: ids of threads and of texts kept for `recall` are others each time. */
 export const withoutIds = (text: string): string =>
   text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

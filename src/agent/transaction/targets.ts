@@ -6,7 +6,7 @@ import type { Phase, Run } from "../state/run.ts";
 import type { Draft } from "./draft.ts";
 import { agentOf, threadOf } from "./draft.ts";
 
-/** The lane that a thread's call went to, also if the session has another model since (MO-38); undefined if it is gone. */
+/** The lane that a thread's call went to, also if the session has another model since; undefined if it is gone. */
 export const laneOf = (
   draft: Draft,
   threadId: string,
@@ -22,7 +22,7 @@ export const laneOf = (
 
 export type Thinking = Extract<Phase, { at: "thinking" }>;
 
-/** The lanes that a turn begins with now (MO-27). */
+/** The lanes that a turn begins with now. */
 export const turnLanes = (draft: Draft, threadId: string): Lanes => {
   const { health, now } = draft.moment;
   const { lanes } = agentOf(draft, threadId);
@@ -32,7 +32,7 @@ export const turnLanes = (draft: Draft, threadId: string): Lanes => {
   );
 };
 
-/** Whether the lanes that a wait was begun with are still the agent's: a model override takes others (MO-38). */
+/** Whether the lanes that a wait was begun with are still the agent's: a model override takes others. */
 const sameLanes = ({ list }: Lanes, lanes: Agent["lanes"]): boolean =>
   list.length === lanes.length &&
   list.every(({ provider, model }, at) => provider === lanes[at]?.provider && model === lanes[at].model);

@@ -15,9 +15,9 @@ import type { Call, CallPlan } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeRun, emit, threadOf } from "../transaction/draft.ts";
 
-/** Transitions of asks: what only the outside can answer (SE-28 to SE-30). */
+/** Transitions of asks: what only the outside can answer. */
 
-/** Nobody is asked while so many asks are open: the call has an error result (RE-3). */
+/** Nobody is asked while so many asks are open: the call has an error result. */
 const tooMany = (draft: Draft, threadId: string, call: Call): void => {
   const sentence = `${mostOpen} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`;
   callRefused(draft, threadId, call, "limit", sentence);
@@ -45,7 +45,7 @@ const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]
   return kind === "question" ? asks.questionTimeoutMs : asks.timeoutMs;
 };
 
-/** Puts an effect's question to a person; its effect waits (EF-24). */
+/** Puts an effect's question to a person; its effect waits. */
 export const preparingAsked = (
   draft: Draft,
   threadId: string,
@@ -69,7 +69,7 @@ const preparingTold = (draft: Draft, ask: Ask, text: string | null): boolean => 
   return true;
 };
 
-/** What a call did that ran before a crash stays unknown, whoever forbids to repeat it (SE-33). */
+/** What a call did that ran before a crash stays unknown, whoever forbids to repeat it. */
 export const outcomeOf = ({ attempts }: Call, status: ResultStatus, text: string): [ResultStatus, string] =>
   status === "denied" && attempts > 0 ? ["unknown", `${synthesised.unknown}\n${text}`] : [status, text];
 
@@ -99,7 +99,7 @@ const limitOf = ({ thread, budget }: Ask): Pick<Reached, "scope" | "thread" | "k
   kind: limitOfKey(budget?.kind),
 });
 
-/** The verdict again, on the newest rules and grants, and on the arguments as they would run (TB-6). */
+/** The verdict again, on the newest rules and grants, and on the arguments as they would run. */
 export const judgedAgain = (draft: Draft, threadId: string, call: ToolCallPart): CallPlan =>
   agentOf(draft, threadId).judge(call, grantsOf(draft), threadOf(draft, threadId).depth);
 
@@ -120,7 +120,7 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
 
 /**
  * What an approval comes to: a deny that came in the meantime beats it, and what rules close to the call now stays closed.
- * A call whose agent the deployment lacks waits for it: nothing but that forbids it (CF-34).
+ * A call whose agent the deployment lacks waits for it: nothing but that forbids it.
  */
 export const approved = (draft: Draft, { thread }: Ask, { call, plan }: Call): AnswerEffect => {
   if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
@@ -132,7 +132,7 @@ export const approved = (draft: Draft, { thread }: Ask, { call, plan }: Call): A
   return { do: "start", changed: closed === undefined ? {} : { plan: { ...plan, closed } } };
 };
 
-/** Nobody raised the limit: the run stops (SE-28). */
+/** Nobody raised the limit: the run stops. */
 const raiseRefused = (draft: Draft, ask: Ask): Json => {
   raiseClosed(draft, ask);
   const { kind, limit = 0 } = ask.budget ?? {};
@@ -148,7 +148,7 @@ const approvalDefault = (draft: Draft, ask: Ask): AnswerEffect => {
     : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
 };
 
-/** What an ask's call gets when nobody answers (SE-28). */
+/** What an ask's call gets when nobody answers. */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
   if (ask.kind === "budget") return raiseRefused(draft, ask);
   if (preparingTold(draft, ask, null)) return "continue";
@@ -210,7 +210,7 @@ const applied = (draft: Draft, ask: Ask, effect: AnswerEffect): void => {
   }
 };
 
-/** The first valid answer to an open ask (SE-29); `body` is kept to tell a repeat from a second answer. */
+/** The first valid answer to an open ask; `body` is kept to tell a repeat from a second answer. */
 export const askAnswered = (
   draft: Draft,
   ask: Ask,
@@ -230,9 +230,9 @@ export const askAnswered = (
   applied(draft, ask, effect);
 };
 
-/** What follows a limit that is reached: a person is asked for a higher one, or the run stops (EF-37, EF-38). */
+/** What follows a limit that is reached: a person is asked for a higher one, or the run stops. */
 
-/** Who is held gives its place at a gate back, and asks for another when it goes on (MO-29). */
+/** Who is held gives its place at a gate back, and asks for another when it goes on. */
 const placesLeft = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     if (run === null || !lineOf(draft.state, id).some((each) => each.id === thread)) continue;

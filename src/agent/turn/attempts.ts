@@ -13,7 +13,7 @@ import { laneOf } from "../transaction/targets.ts";
 import { exceeded } from "./answers.ts";
 import { attemptAborted } from "./turns.ts";
 
-/** Transitions of attempts that brought no reply: retried by a deadline, moved to another lane, or the end (MO-26, MO-27). */
+/** Transitions of attempts that brought no reply: retried by a deadline, moved to another lane, or the end. */
 
 const reasons: Partial<Record<ModelErrorCode, EndReason>> = {
   rate_limited: "provider_rate_limited",
@@ -94,7 +94,7 @@ const givenUp = (
   changeRun(draft, threadId, { phase: { at: "ready" }, ending });
 };
 
-/** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer (MO-29). */
+/** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer. */
 export const attemptPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
@@ -110,7 +110,7 @@ const mostUnanswered = 10;
 /** How long an attempt waits for what calls of its session keep back. */
 const sharePause = 5_000;
 
-/** The tenant's day does not pay for the attempt, which has not left: it waits for others or for an answer, or its run ends (RE-4). */
+/** The tenant's day does not pay for the attempt, which has not left: it waits for others or for an answer, or its run ends. */
 export const attemptUnpaid = (
   draft: Draft,
   threadId: string,

@@ -83,7 +83,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
 const mostRefusals = 2;
 
 /**
- * The budget of calls is used up, which forbids calls and not answers (EF-37): a person is asked for more while the call
+ * The budget of calls is used up, which forbids calls and not answers: a person is asked for more while the call
  * waits; else it is answered and not run, and the run ends when the model insists in a further turn.
  */
 const callUnpaid = (draft: Draft, threadId: string, call: Call, reached: Reached): void => {

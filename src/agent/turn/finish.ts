@@ -30,7 +30,7 @@ import { ladderBegun } from "./attempts.ts";
 import { judged } from "./judge-calls.ts";
 import { turnClosed } from "./turns.ts";
 
-/** What follows a reply, by how it ended (SE-13, SE-14). */
+/** What follows a reply, by how it ended. */
 
 const inARow = 3;
 
@@ -43,7 +43,7 @@ const fail = (
   error: string,
 ): void => changeRun(draft, threadId, { ending: { state: "failed", reason, error } });
 
-/** The run is over if guardrails accept what it ends with (AG-37), unless somebody steered meanwhile (SE-26), or an effect or a budget ends it otherwise (EF-38). */
+/** The run is over if guardrails accept what it ends with, unless somebody steered meanwhile, or an effect or a budget ends it otherwise. */
 export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
   const end = answerGuarded(draft, threadId, reason);
   if (end.do === "fail") return fail(draft, threadId, end.reason, end.error);
@@ -64,7 +64,7 @@ export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "
   if (lingers) changeRun(draft, threadId, { phase: { at: "ready" }, lingers: reason });
 };
 
-/** A called agent ends only after its own children, whose results it gets first (AG-30). */
+/** A called agent ends only after its own children, whose results it gets first. */
 const isWaitedFor = (draft: Draft, threadId: string): boolean =>
   threadOf(draft, threadId).depth > 0 && openChildren(draft.state, threadId).length > 0;
 
@@ -90,7 +90,7 @@ const emptied = (draft: Draft, threadId: string): void => {
   else fail(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
 };
 
-/** Calls of a reply that was cut: none was run, each has its result (MO-22). Answers whether that happened too often. */
+/** Calls of a reply that was cut: none was run, each has its result. Answers whether that happened too often. */
 const callsCut = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
   for (const call of calls) {
     const text = `truncated: the reply ended before it was complete, so ${call.name} was not run. Send the call again, shorter.`;
@@ -127,7 +127,7 @@ const cutText = (draft: Draft, threadId: string): void => {
   concluded(draft, threadId, "end_turn");
 };
 
-/** A final text is checked against the run's schema; a violation gets an uncounted repair turn (SE-14). */
+/** A final text is checked against the run's schema; a violation gets an uncounted repair turn. */
 const answeredText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const agent = agentOf(draft, threadId);
@@ -151,7 +151,7 @@ const answeredText = (draft: Draft, threadId: string): void => {
   );
 };
 
-/** What may be done with a call; a tool that an effect took out of the turn is refused (EF-7). */
+/** What may be done with a call; a tool that an effect took out of the turn is refused. */
 const planOf = (
   agent: Agent,
   call: ToolCallPart,
@@ -212,7 +212,7 @@ const refused =
     fail(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
   };
 
-/** The context is full: the chat is compacted and the same turn goes on, unless that was tried often enough (EF-25). */
+/** The context is full: the chat is compacted and the same turn goes on, unless that was tried often enough. */
 const overflowed: Follow = (draft, threadId, { calls, visible, attempt }) => {
   if (calls.length > 0 && callsCut(draft, threadId, calls)) return;
   if (calls.length === 0 && visible)
@@ -234,7 +234,7 @@ const cut: Follow = (draft, threadId, { calls, visible }) => {
   else cutText(draft, threadId);
 };
 
-/** The provider took a break: it is called again with what it said, as it stands (MO-13). */
+/** The provider took a break: it is called again with what it said, as it stands. */
 const paused: Follow = (draft, threadId, { calls, visible }) => {
   if (calls.length > 0) cutCalls(draft, threadId, calls);
   else if (visible) anotherTurn(draft, threadId, "Continue.");
@@ -251,7 +251,7 @@ const whole: Follow = (draft, threadId, { calls, visible }) => {
 export const isCut = (finish: Completion["finish"]): boolean =>
   finish === "length" || finish === "paused" || finish === "context_full";
 
-/** What follows a reply, by how it ended (SE-13). */
+/** What follows a reply, by how it ended. */
 export const follows: Record<Completion["finish"], Follow> = {
   stop: whole,
   tool_calls: whole,

@@ -20,7 +20,7 @@ import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 
-/** Guards at work in the commit that stores a reply, before any of its calls starts (EF-31, EF-33). */
+/** Guards at work in the commit that stores a reply, before any of its calls starts. */
 
 type Refusal = Extract<Verdict, { do: "veto" | "stop" }>;
 
@@ -104,7 +104,7 @@ const ended = (draft: Draft, threadId: string, { bound: { guard }, refusal }: En
   if (refusal?.do === "stop") guardStopped(draft, threadId, refusal);
 };
 
-/** The call waits for a moment that is worth it, as a row and no timer (EF-35). */
+/** The call waits for a moment that is worth it, as a row and no timer. */
 const applied = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
   if (notes.length > 0) changeCall(draft, threadId, call.call.id, { note: notes.join("\n") });
   if (until > draft.moment.now && call.plan.refusal === undefined)

@@ -5,7 +5,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { changeCounters, changeRun, runOf } from "../transaction/draft.ts";
 import { attemptAborted } from "./turns.ts";
 
-/** What becomes of work that an older isolate was doing (SE-33). */
+/** What becomes of work that an older isolate was doing. */
 
 const deadLimit = 10;
 
@@ -21,7 +21,7 @@ const attemptLost = (
   });
 };
 
-/** What an older isolate was doing is lost: its attempt is void, its calls go by their class (SE-33). */
+/** What an older isolate was doing is lost: its attempt is void, its calls go by their class. */
 export const recovered = (draft: Draft, threadId: string): void => {
   const { phase, counters } = runOf(draft, threadId);
   if (phase.at === "acting") callsRecovered(draft, threadId);

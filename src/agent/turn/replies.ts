@@ -24,7 +24,7 @@ import { follows, isCut } from "./finish.ts";
 import type { OpenedItem } from "./turns.ts";
 import { itemId, itemsOpened } from "./turns.ts";
 
-/** What a whole reply of the model becomes (SE-12). */
+/** What a whole reply of the model becomes. */
 
 const openItems = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
   reply.parts.flatMap((part, index): OpenedItem[] => {
@@ -85,13 +85,13 @@ const warnOfWindow = (draft: Draft, threadId: string): void => {
   if (over !== thread.warnedUtilization) changeThread(draft, threadId, { warnedUtilization: over });
 };
 
-/** Parts as they may be stored (SE-2); reasoning is signed and stays as it came. */
+/** Parts as they may be stored; reasoning is signed and stays as it came. */
 const cleanPart = (part: Part): Part => {
   if (part.type === "text") return { ...part, text: cleanText(part.text) };
   return part.type === "tool_call" ? { ...part, args: part.args.toWellFormed() } : part;
 };
 
-/** Calls that may not be used are left out before anything is stored (SE-21). */
+/** Calls that may not be used are left out before anything is stored. */
 const usableParts = (draft: Draft, threadId: string, reply: Completion): Completion["parts"] => {
   const agent = agentOf(draft, threadId);
   const clean = reply.parts.map(cleanPart);
@@ -159,7 +159,7 @@ const resetStreaks = (
   });
 };
 
-/** Says once per run that the server seems to have cut the input silently (MO-35). `estimate` is the size of the request as it was sent, in tokens. */
+/** Says once per run that the server seems to have cut the input silently. `estimate` is the size of the request as it was sent, in tokens. */
 export const inputDoubted = (
   draft: Draft,
   threadId: string,

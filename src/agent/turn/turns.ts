@@ -43,7 +43,7 @@ const turnOpened = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
-/** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit (SE-9 row 10, EF-4). */
+/** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit. */
 export const thinkingStarted = (draft: Draft, threadId: string): void => {
   const { phase, repair, climbed, hiders } = runOf(draft, threadId);
   if (phase.at !== "ready") {
@@ -70,7 +70,7 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
   if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
 };
 
-/** Begins the compaction that the API asked for (EF-27); false if there is none to do. */
+/** Begins the compaction that the API asked for; false if there is none to do. */
 const compactionBegun = (draft: Draft, threadId: string): boolean => {
   const { compact } = runOf(draft, threadId);
   if (compact === null) return false;
@@ -90,7 +90,7 @@ const effectsContinued = (draft: Draft, threadId: string, from: number): void =>
   else effectPending(draft, threadId, end.pending);
 };
 
-/** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended (SE-31). */
+/** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended. */
 export const effectAnswered = (
   draft: Draft,
   threadId: string,
@@ -112,7 +112,7 @@ export const effectAnswered = (
   else nothingLeft(draft, threadId);
 };
 
-/** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits (EF-38). */
+/** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits. */
 const attemptStarted = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
@@ -161,7 +161,7 @@ export const attemptId = ({ id, turn, repair, counters }: Run, attempt: number):
 export const itemId = (run: Run, attempt: number, index: number): string =>
   `${attemptId(run, attempt)}.${index}`;
 
-/** The stream shows something new of the current attempt (AP-20). */
+/** The stream shows something new of the current attempt. */
 export const itemsOpened = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at !== "thinking") return;
@@ -216,7 +216,7 @@ const lostAttempt = (
   ledgered(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 
-/** The results of a reply, in call order, once every call is done (SE-3); a second time nothing happens. */
+/** The results of a reply, in call order, once every call is done; a second time nothing happens. */
 export const resultsAppended = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   // Notes may stand behind the results already.
@@ -266,7 +266,7 @@ export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): v
   });
 };
 
-/** One note in a run that its turns run out, before the first turn from `warn_iterations` on (CF-14). */
+/** One note in a run that its turns run out, before the first turn from `warn_iterations` on. */
 const wrapUpNoted = (draft: Draft, threadId: string): void => {
   const { turn, wrapUpSaid } = runOf(draft, threadId);
   const { warnIterations, limits, tools } = agentOf(draft, threadId);

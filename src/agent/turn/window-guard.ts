@@ -4,7 +4,7 @@ import { agentOf, changeRun, emit, threadOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 
 /**
- * The window guard at a run's start (EF-30): a window below `minimum` ends the run before any call, one below `warning`
+ * The window guard at a run's start: a window below `minimum` ends the run before any call, one below `warning`
  * is said once in a session.
  */
 export const windowGuarded = (draft: Draft, threadId: string): void => {

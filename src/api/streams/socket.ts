@@ -9,7 +9,7 @@ import { problemOf } from "../problems.ts";
 import { connect } from "./watch.ts";
 
 /**
- * WebSocket upgrades (AP-13, AP-22). With a credential the socket is the session's own. Without one the tenant,
+ * WebSocket upgrades. With a credential the socket is the session's own. Without one the tenant,
  * and so the object, is not known yet: the router holds the socket until the `auth` frame and then passes
  * messages both ways.
  */

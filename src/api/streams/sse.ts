@@ -6,7 +6,7 @@ import { wrong } from "../query.ts";
 import type { Frame, Hello, Watch } from "./watch.ts";
 import { eventIn, problemIn, watch } from "./watch.ts";
 
-/** Server-sent events (AP-21, AP-23): a WebSocket to the session, written out as `text/event-stream`. */
+/** Server-sent events: a WebSocket to the session, written out as `text/event-stream`. */
 
 const utf8 = new TextEncoder();
 

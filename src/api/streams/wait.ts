@@ -8,7 +8,7 @@ import { wrong } from "../query.ts";
 import type { Frame, Watch } from "./watch.ts";
 import { eventIn, watch } from "./watch.ts";
 
-/** Sending an input, and waiting for the end of the run that answers it (AP-18, AP-21). */
+/** Sending an input, and waiting for the end of the run that answers it. */
 
 interface Receipt {
   readonly input: string;

@@ -6,9 +6,9 @@ import type { SessionRequest } from "../context.ts";
 import { repeat } from "../platform.ts";
 import { readProblem } from "../problems.ts";
 
-/** The router's own WebSocket to a session (AP-21): SSE and `wait` read the log through it, so that the session may hibernate. */
+/** The router's own WebSocket to a session: SSE and `wait` read the log through it, so that the session may hibernate. */
 
-/** A server frame of AP-22. */
+/** A frame that a session sends. */
 export interface Frame {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -29,7 +29,7 @@ export interface Watch {
   close(): void;
 }
 
-/** Frames and characters after which an `ack` is due (AP-22). */
+/** Frames and characters after which an `ack` is due. */
 const ackFrames = 100;
 
 const ackCharacters = 256 * 1024;
@@ -44,7 +44,7 @@ const upgrade = (context: SessionRequest): Request =>
     },
   });
 
-/** What a close code of AP-25 says to a caller without a socket. */
+/** What a close code says to a caller without a socket. */
 function closeProblem(code: number): Problem {
   switch (code) {
     case 4400:

@@ -19,7 +19,7 @@ const builtIn = effectSchemaOf([]);
 
 const generated = (kind: EffectKind, params: object): EffectConfig => builtIn.parse({ kind, params });
 
-/** The effects of an agent that lists none (CF-24). */
+/** The effects of an agent that lists none. */
 const generatedEffects = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
   const lane = lanesOf(draft, agent)[0];
   if (lane === undefined || windowOf(draft, agent, lane).tokens === 0) return [];
@@ -28,10 +28,10 @@ const generatedEffects = (draft: Draft, agent: AgentShape): readonly EffectConfi
   return threshold === 0 ? [trim] : [trim, generated("compact", { threshold })];
 };
 
-/** Turns that `context_compaction: auto` leaves whole (EF-13). */
+/** Turns that `context_compaction: auto` leaves whole. */
 const recentTurns = 5;
 
-/** The effects of an agent: written or generated ones, and the mask that an option stands for (CF-14). */
+/** The effects of an agent: written or generated ones, and the mask that an option stands for. */
 const effectsOf = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
   const { context_compaction: mode, compaction_threshold: threshold } = agent.options;
   const effects = agent.effects ?? generatedEffects(draft, agent);

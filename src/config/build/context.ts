@@ -3,7 +3,7 @@ import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readText } from "./files-map.ts";
 
-/** Project context of a team folder (CF-5). */
+/** Project context of a team folder. */
 export interface ContextText {
   /** `context/*.md` in name order, joined by blank lines. */
   readonly context_text: string;

@@ -5,7 +5,7 @@ import { teamJsonSchema } from "../json-schema.ts";
 import type { Team } from "../team.ts";
 import type { Compiled } from "./compile.ts";
 
-/** The files that a build writes (CF-2): pure texts, the same for the same input. */
+/** The files that a build writes: pure texts, the same for the same input. */
 
 /** JavaScript for plain data; maps without prototype stay without one. */
 const literal = (value: unknown, indent: string): string => {

@@ -19,7 +19,7 @@ import type { TeamFiles } from "./files-map.ts";
 
 /** Team folders on disk. Everything else in this room is pure. */
 
-/** Why a folder of this name can be no team (CF-1); null if it can. */
+/** Why a folder of this name can be no team; null if it can. */
 export const teamNameProblem = (name: string): string | null =>
   /^[a-z][a-z0-9-]{0,30}$/.test(name)
     ? null
@@ -40,7 +40,7 @@ const foldersOf = (root: string): string[] => {
 export const listTeams = (root: string): string[] =>
   foldersOf(root).filter((name) => teamNameProblem(name) === null);
 
-/** What is said of folders under `config/` that cannot be teams by their names (CF-1). */
+/** What is said of folders under `config/` that cannot be teams by their names. */
 export const misnamedTeams = (root: string): Diagnostic[] =>
   foldersOf(root).flatMap((name): Diagnostic[] => {
     const message = teamNameProblem(name);
@@ -111,7 +111,7 @@ const pointTo = (link: string, folder: string): void => {
 
 /**
  * Writes a build. `.limpet/<team>` is a link to a folder that is written whole before one rename puts it in place: a
- * kill at any moment leaves the previous build or the new one (CF-2). A build that changes nothing writes nothing.
+ * kill at any moment leaves the previous build or the new one. A build that changes nothing writes nothing.
  */
 export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): void => {
   const builds = join(root, ".limpet");

@@ -36,7 +36,7 @@ const listsSchema = z.strictObject({
 
 const isList = (key: string): boolean => Object.hasOwn(listsSchema.shape, key);
 
-/** What stands around the body in a file of the original's templates (CF-10). */
+/** What stands around the body in a file of the original's templates. */
 const wrapperSchema = z.strictObject({
   template: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
   embedded_skills: z.array(z.strictObject({ name: z.string() })).default([]),
@@ -140,7 +140,7 @@ export const readTeam = (
   };
   const sections = parseLeniently(schemas.sections, rest, [], onSection, { schemas, removed });
   if (sections === null) return null;
-  // Defaults with more mistakes than are shown are not gone through again in every agent (CF-9).
+  // Defaults with more mistakes than are shown are not gone through again in every agent.
   const merged = wrongDefaults > maximumShown ? written : applyDefaults(written);
   const report = reporter(folder, place, merged, prefix);
   const onMerged = shapeReport(report);

@@ -14,7 +14,7 @@ import { suggestion } from "../document/suggest.ts";
 import type { Draft, Listed, ProviderShape } from "../draft.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
-/** Scripts of scripted providers (MO-39): files of the team folder or inline. */
+/** Scripts of scripted providers: files of the team folder or inline. */
 
 type Problem = (path: Path, message: string, hint?: string, which?: "key" | "value" | "missing") => void;
 

@@ -7,7 +7,7 @@ import type { Skill } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readText } from "./files-map.ts";
 
-/** Skills of a team folder (CF-4). */
+/** Skills of a team folder. */
 
 const maximumSkill = 65_536;
 

@@ -3,7 +3,7 @@ import type { Draft } from "../draft.ts";
 import { eachText } from "../document/located.ts";
 import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../document/references.ts";
 
-/** Addresses and `${NAME}` references (CF-19, CF-20, CF-25). */
+/** Addresses and `${NAME}` references. */
 
 /** Why a text is no absolute http address, null if it is one or consists of a reference. */
 const addressProblem = (text: string, schemes = /^https?:$/): string | null => {

@@ -6,7 +6,7 @@ import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
 import { lanesOf, overrideOf } from "../draft.ts";
 import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 
-/** `response_schema` (SE-14, CF-25): a JSON Schema that compiles, within bounds. */
+/** `response_schema`: a JSON Schema that compiles, within bounds. */
 
 /** A schema given as a map or as JSON text; undefined if it is no JSON. How deep it may nest, its own check says. */
 export const responseSchemaOf = (given: string | object): Json | undefined =>
@@ -14,7 +14,7 @@ export const responseSchemaOf = (given: string | object): Json | undefined =>
 
 const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
 
-/** Whether a lane's model is given the schema itself, in a mode that has a strict form (MO-14). */
+/** Whether a lane's model is given the schema itself, in a mode that has a strict form. */
 const takesSchema = (draft: Draft, { provider, model }: Lane): boolean => {
   const { capabilities } = describeServed(provider.value, model, overrideOf(draft, model));
   return strictKinds.has(provider.value.kind) && capabilities.strict_schema;

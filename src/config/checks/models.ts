@@ -7,7 +7,7 @@ import { at } from "../document/located.ts";
 import type { Window } from "../window.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
 
-/** Windows, prices and budgets of the models that agents call (CF-22, CF-23, CF-27). */
+/** Windows, prices and budgets of the models that agents call. */
 
 export const windowOf = (draft: Draft, agent: AgentShape, lane: Lane): Window =>
   resolveWindow({

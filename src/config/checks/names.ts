@@ -7,7 +7,7 @@ import { profiles } from "../../providers/index.ts";
 import { suggester, suggestion } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 
-/** Names are unique, and every name that is used is known (CF-25). */
+/** Names are unique, and every name that is used is known. */
 
 const lists = ["providers", "agents", "mcp_servers", "webhooks", "schedules"] as const;
 type List = (typeof lists)[number];

@@ -9,7 +9,7 @@ import type { AgentShape, Draft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
 import { toolsOfAgents } from "./agent-tools.ts";
 
-/** Rules that another tool of an agent leads around: what they guard is not held (TB-7). */
+/** Rules that another tool of an agent leads around: what they guard is not held. */
 
 type Rule = Draft["sections"]["permissions"]["rules"][number];
 

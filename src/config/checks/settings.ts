@@ -4,7 +4,7 @@ import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, Draft, Listed } from "../draft.ts";
 import { at, textOf } from "../document/located.ts";
 
-/** Settings that are made twice, can never act, or mean nothing here (CF-14, CF-18, CF-25). */
+/** Settings that are made twice, can never act, or mean nothing here. */
 
 const effectAt = (agent: AgentShape, kind: EffectKind): number => agent.effects?.findIndex(isOf(kind)) ?? -1;
 

@@ -9,7 +9,7 @@ import { nearestOf, suggester } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
-/** Toolboxes, their tools, and what is said about single tools (TB-4, CF-25). */
+/** Toolboxes, their tools, and what is said about single tools. */
 
 type ToolboxEntry = AgentShape["toolboxes"][number];
 
@@ -63,7 +63,7 @@ const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, known: Known)
 const toolsOf = (draft: Draft, entry: ToolboxEntry): readonly string[] =>
   (draft.toolboxes.get(entry.name) ?? []).filter((tool) => entry.tools?.includes(tool) ?? true);
 
-/** A tool of an extension that bears a built-in's name either replaces it or was reported with its toolbox (TB-37). */
+/** A tool of an extension that bears a built-in's name either replaces it or was reported with its toolbox. */
 const isBuiltIn = (toolbox: string): boolean => Object.hasOwn(builtInToolboxes, toolbox);
 
 const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, known: Known): void => {
@@ -145,7 +145,7 @@ const checkRulePath = (draft: Draft, path: Path, match: string | undefined): voi
   draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
 };
 
-/** A name near a tool's is a slip; any other may be a tool that a client brings along (TB-38). */
+/** A name near a tool's is a slip; any other may be a tool that a client brings along. */
 const checkRule = (draft: Draft, path: Path, { tool, act, match }: Rule, known: Known): void => {
   if (act !== undefined && isFileAct(act)) checkRulePath(draft, path, match);
   if (tool === undefined) return;

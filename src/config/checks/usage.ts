@@ -7,7 +7,7 @@ import { at, child, itemsOf } from "../document/located.ts";
 import { suggester } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
-/** Skills and providers: known where they are used, used where they are given (CF-25). */
+/** Skills and providers: known where they are used, used where they are given. */
 
 /** Names of the skills that an agent knows. */
 export const skillsOf = (skills: "none" | readonly string[], all: readonly string[]): readonly string[] => {

@@ -1,4 +1,4 @@
-/** What the loader has to say about a team folder (CF-28 to CF-30). */
+/** What the loader has to say about a team folder. */
 
 /** A place in a file: line and column from 1, columns in code points. */
 export interface Place {
@@ -132,7 +132,7 @@ const subjectOf = ({ file, path }: Diagnostic): string =>
     ? path
     : path.replace(/^(config\.)?(agents\[\d+\]|defaults)/, "$1agents[]").replaceAll(/\[\d+\]/g, "[]");
 
-/** Sorted by place, each finding once: a value merged into several agents is one mistake (CF-25, CF-28). */
+/** Sorted by place, each finding once: a value merged into several agents is one mistake. */
 export const arrangeDiagnostics = (diagnostics: readonly Diagnostic[]): Diagnostic[] => {
   const firstPaths = new Map<string, string>();
   const seen = new Set<string>();

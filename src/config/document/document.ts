@@ -5,7 +5,7 @@ import { placer } from "./place.ts";
 import type { Finding } from "./safety.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
-/** One YAML file as plain values that know where they were written (CF-8). */
+/** One YAML file as plain values that know where they were written. */
 
 /** A value and the offset at which it was written. Maps keep the offsets of their keys too. */
 export type Located = {

@@ -9,7 +9,7 @@ interface Wrapped {
   /** The whole file without its `x-` keys. */
   readonly file: Located;
   readonly body: Located;
-  /** Path of the body in the file: `["config"]` inside the wrapper of CF-10. */
+  /** Path of the body in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
 }
 
@@ -50,7 +50,7 @@ const mapEntry = (node: Located, key: string, change: (node: Located) => Located
 const mapItems = (node: Located, change: (item: Located, index: number) => Located): Located =>
   node.kind === "list" ? { ...node, items: node.items.map(change) } : node;
 
-/** Takes the camel-case spellings of guard keys (CF-15). */
+/** Takes the camel-case spellings of guard keys. */
 export const canonicalGuards = (body: Located, twice: Twice): Located => {
   const guards = (agent: Located, path: Path): Located =>
     mapEntry(agent, "guards", (node) => {
@@ -100,7 +100,7 @@ const withDefaults = (agent: Located, defaults: Located): Located => {
   return { ...agent, entries };
 };
 
-/** Gives every agent the keys of `defaults` that it does not set (CF-17). */
+/** Gives every agent the keys of `defaults` that it does not set. */
 export const applyDefaults = (body: Located): Located => {
   const defaults = child(body, "defaults");
   return defaults === undefined

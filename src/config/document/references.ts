@@ -1,6 +1,6 @@
 import type { Path } from "./diagnostics.ts";
 
-/** `${NAME}` references to secrets and variables (CF-19, CF-20). */
+/** `${NAME}` references to secrets and variables. */
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
@@ -13,7 +13,7 @@ interface References {
   readonly malformed: readonly string[];
 }
 
-/** Whether a name belongs to the runtime: no reference gives its value (CF-20). */
+/** Whether a name belongs to the runtime: no reference gives its value. */
 export const isReserved = (name: string): boolean => name.startsWith("LIMPET_");
 
 /** The references in a text; `$${` is a literal `${`. */
@@ -56,7 +56,7 @@ export const withoutReferences = (text: string): string =>
 export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
-/** Sentence for an unset or reserved reference of `field`, with the way out (CF-20). */
+/** Sentence for an unset or reserved reference of `field`, with the way out. */
 export const missingReference = (field: string, name: string, team: string): string =>
   isReserved(name)
     ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`

@@ -1,7 +1,7 @@
 import type { Path } from "./diagnostics.ts";
 import { pathText } from "./diagnostics.ts";
 
-/** Entries of wrong shape are taken out of their lists (CF-25); what stands behind them moves up. */
+/** Entries of wrong shape are taken out of their lists; what stands behind them moves up. */
 
 /** Path of a list as written → the places, ascending, of the entries that were taken out of it. */
 export type Removed = Map<string, readonly number[]>;

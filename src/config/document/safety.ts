@@ -1,7 +1,7 @@
 import { CST, Lexer } from "yaml";
 import type { ErrorCode } from "./diagnostics.ts";
 
-/** What is refused before the YAML parser sees a file (CF-7). All checks are linear in the length of the text. */
+/** What is refused before the YAML parser sees a file. All checks are linear in the length of the text. */
 
 export const maximumBytes = 262_144;
 

@@ -1,7 +1,7 @@
 import { nearest } from "../../tools/suggest.ts";
 import { maximumShown } from "./diagnostics.ts";
 
-/** The nearest of `known`, looked for once per name: a value of `defaults` comes up in every agent (CF-9). */
+/** The nearest of `known`, looked for once per name: a value of `defaults` comes up in every agent. */
 export const nearestOf = (known: readonly string[]): ((name: string) => string | null) => {
   const answers = new Map<string, string | null>();
   return (name) => {
@@ -16,7 +16,7 @@ export const nearestOf = (known: readonly string[]): ((name: string) => string |
 /** `did you mean "x"?` and, of at most twelve, all known names; undefined if there is nothing to say. */
 export type Suggest = (name: string) => string | undefined;
 
-/** Suggestions from one list for any number of names: it is compared with no more of them than are shown (CF-9). */
+/** Suggestions from one list for any number of names: it is compared with no more of them than are shown. */
 export const suggester = (known: readonly string[]): Suggest => {
   const near = nearestOf(known);
   const names = new Set<string>();

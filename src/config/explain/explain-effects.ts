@@ -10,7 +10,7 @@ import type { Explained, OriginOf } from "./explain.ts";
 
 /** Effects as `limpet explain` and the documentation show them; both follow from the definitions. */
 
-/** The effects of an agent in the order in which they run (EF-5). */
+/** The effects of an agent in the order in which they run. */
 export const effectRows = (
   draft: Draft,
   { index, value }: Listed<AgentShape>,

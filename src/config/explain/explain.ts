@@ -17,7 +17,7 @@ import { guardKeys } from "../sections/agents.ts";
 import type { Agent, Team } from "../team.ts";
 import { effectRows } from "./explain-effects.ts";
 
-/** What a team comes to, each value with its origin (CF-37). */
+/** What a team comes to, each value with its origin. */
 
 /** One line: a value of the compiled team and where it came from. */
 export interface Explained {
@@ -56,14 +56,14 @@ const sectionRows = (draft: Draft, base: Path, section: string, value: unknown):
     origin: originOf(draft, [...base, ...leaf.path]),
   }));
 
-/** A tool as the engine's one function of effective tools gives it (CF-26, AG-19). */
+/** A tool as the engine's one function of effective tools gives it. */
 interface EffectiveTool {
   readonly name: string;
   readonly toolbox: string;
   readonly safety: string;
 }
 
-/** Each tool with its class, and what decides about its calls (TB-5). */
+/** Each tool with its class, and what decides about its calls. */
 const toolRows = (
   draft: Draft,
   team: Team,
@@ -139,7 +139,7 @@ const plainKeys = [
 
 const agentSections = ["guards", "options", "delegation", "permissions", "reasoning", "memory"] as const;
 
-/** Another agent that this one may call, with the tools that it then has (AG-19). */
+/** Another agent that this one may call, with the tools that it then has. */
 interface CalledAgent {
   readonly agent: string;
   readonly inherit: string;

@@ -1,7 +1,7 @@
 import { patterns, unavailable } from "../availability.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
-/** The reference page of `team.yaml` (CF-36), made from its JSON Schema and the list of what this release lacks. */
+/** The reference page of `team.yaml`, made from its JSON Schema and the list of what this release lacks. */
 
 /** A map with keys of its own: one section of the page. */
 interface Section {

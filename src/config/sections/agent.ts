@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, duration, fraction, name, text } from "../../schema.ts";
 
-/** How an agent calls others (agents spec §1). */
+/** How an agent calls others. */
 export const delegationSchema = z.strictObject({
   inherit: z.enum(["own", "intersect", "union"]).default("own").describe("Which tools a called agent gets."),
   may_call: z
@@ -80,10 +80,10 @@ const outputGuardrail = z.strictObject({
     .describe("Its parameters."),
 });
 
-/** One entry of an agent's `middleware` (AG-37), first = outermost. */
+/** One entry of an agent's `middleware`, first = outermost. */
 export const middlewareSchema = z.discriminatedUnion("kind", [timeout, recovery, logger, outputGuardrail]);
 
-/** An agent's `memory` (AG-41). */
+/** An agent's `memory`. */
 export const memorySchema = z.strictObject({
   scope: z
     .enum(["subject", "session", "tenant"])

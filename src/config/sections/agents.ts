@@ -15,7 +15,7 @@ const ownGuard = ({ params, description }: Guard) =>
     .optional()
     .describe(description);
 
-/** An agent's `guards` (CF-15), where these are known beside the built-in ones: a key per kind, `false` = off. */
+/** An agent's `guards`, where these are known beside the built-in ones: a key per kind, `false` = off. */
 const guardsSchemaOf = (own: readonly Guard[]) =>
   z.strictObject({
     tool_loops: toolLoopsSchema.prefault({}).describe("Calls made again and again."),
@@ -67,7 +67,7 @@ const sharedKeys = ({ effect, guards }: AgentKinds) => ({
   max_tokens: count(1).optional().describe("Output tokens of one call; omitted: the provider's."),
 });
 
-/** An agent (CF-13), of a team with these kinds. */
+/** An agent, of a team with these kinds. */
 export const agentSchemaOf = (kinds: AgentKinds) =>
   z.strictObject({
     name: name().describe("Name of the agent."),
@@ -76,5 +76,5 @@ export const agentSchemaOf = (kinds: AgentKinds) =>
     ...sharedKeys(kinds),
   });
 
-/** The team's `defaults` (CF-17): any key of an agent but its name, description and instructions. */
+/** The team's `defaults`: any key of an agent but its name, description and instructions. */
 export const defaultsSchemaOf = (kinds: AgentKinds) => z.strictObject(sharedKeys(kinds)).partial();

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, duration, fraction, orOff } from "../../schema.ts";
 
-/** The one shape of every budget (EF-37): null = no bound of that kind, 0 = nothing may be spent. */
+/** The one shape of every budget: null = no bound of that kind, 0 = nothing may be spent. */
 
 interface Bounds {
   readonly max_tokens?: number;
@@ -34,7 +34,7 @@ export const guardBudgetSchema = z.union([
   budgetSchema(),
 ]);
 
-/** The team's `budgets` (RE-3). */
+/** The team's `budgets`. */
 export const budgetsSchema = z.strictObject({
   run: budgetSchema({ max_tokens: 5_000_000, max_tool_calls: 1_000, max_cost_usd: 10 })
     .prefault({})

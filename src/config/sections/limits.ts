@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { count, duration, orOff, text } from "../../schema.ts";
 
-/** What a question without an answer leads to (SE-28). */
+/** What a question without an answer leads to. */
 const onTimeoutSchema = z.union([
   z.enum(["continue", "fail"]),
   z.strictObject({ answer: text(10_000).describe("Text that stands in for the answer.") }),
 ]);
 
-/** `limits` (RE-3). Durations in milliseconds. */
+/** `limits`. Durations in milliseconds. */
 export const limitsSchema = z.strictObject({
   asks: z
     .strictObject({

@@ -114,7 +114,7 @@ const checks = {
   localize: z.boolean().default(false).describe("Look for the files that an input is about."),
 };
 
-/** An agent's `options` (CF-14). Durations in milliseconds. */
+/** An agent's `options`. Durations in milliseconds. */
 export const optionsSchema = z
   .strictObject({ ...turns, ...context, ...people, ...tools, ...answer, ...checks })
   .superRefine((options, context) => {

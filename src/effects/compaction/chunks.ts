@@ -2,7 +2,7 @@ import type { EffectContext } from "../../agent/definition/effect.ts";
 import { cutMiddle } from "../texts.ts";
 import type { Piece } from "./transcript.ts";
 
-/** How a long transcript is divided into calls (EF-20). Sizes are tokens. */
+/** How a long transcript is divided into calls. Sizes are tokens. */
 
 const overhead = 4_096;
 const safetyMargin = 1.2;
@@ -10,7 +10,7 @@ const baseRatio = 0.4;
 const leastRatio = 0.15;
 const leastChunk = 500;
 
-/** The window that is reckoned with where none is known (EF-29). */
+/** The window that is reckoned with where none is known. */
 export const unknownWindow = 128_000;
 
 /** The window that a summary is made for: the run's or, if that is smaller, the one of the model that writes it. */

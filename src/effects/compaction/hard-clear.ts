@@ -9,7 +9,7 @@ import type { Range } from "./range.ts";
 import { summaryTokens, tokensOf, withRetired, withTexts } from "./shadow.ts";
 import type { Shadow, ShownText, Texts } from "./shadow.ts";
 
-/** Rung 6: what is left when nothing else fits (EF-19). */
+/** Rung 6: what is left when nothing else fits. */
 
 const longest = 65_536;
 const shortest = 80;

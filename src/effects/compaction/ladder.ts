@@ -13,7 +13,7 @@ import type { Shadow } from "./shadow.ts";
 import { full, isWorthwhile, partial } from "./summarise.ts";
 import type { Job, Replies, Written } from "./summarise.ts";
 
-/** The rungs in their order, from the gentlest to the last (EF-19). */
+/** The rungs in their order, from the gentlest to the last. */
 
 /** What the ladder is to reach, and how far it may go. */
 export interface Aim {
@@ -91,7 +91,7 @@ const lastRungs = (aim: Aim, climb: Climb): Climb => {
 /** Whether a failed summary is the end: the last two rungs are out of the question. */
 const isKept = ({ onFailure, only }: Aim): boolean => onFailure === "keep" || only === "summary";
 
-/** What follows where no summary can be made: nothing while the request fits, else the last rungs (EF-24). */
+/** What follows where no summary can be made: nothing while the request fits, else the last rungs. */
 const resigned = (aim: Aim, climb: Climb): Climb => {
   if (fits(aim, climb) || isKept(aim)) return climb;
   return lastRungs(aim, climb);
@@ -128,7 +128,7 @@ const told = async (aim: Aim, job: Job, start: Climb): Promise<Climb> => {
     const rest = await partial({ ...job, round }, replies);
     climb = summarised(climb, "partial", job.range, rest);
     if (rest.ok) return climb;
-    // Nobody is asked while nothing has to be given up (EF-24).
+    // Nobody is asked while nothing has to be given up.
     if (aim.onFailure !== "ask" || fits(aim, climb) || !(await wantsRetry(aim, round))) return climb;
   }
   return climb;

@@ -5,7 +5,7 @@ import { cutMiddle, withReferences } from "../texts.ts";
 import type { SummaryForm } from "./prompts.ts";
 import type { Range } from "./range.ts";
 
-/** The message that stands for a range: what the model wrote, framed by what code knows (EF-22). */
+/** The message that stands for a range: what the model wrote, framed by what code knows. */
 
 const taskLength = 4_000;
 const mostEntries = 50;
@@ -99,7 +99,7 @@ const endings: Readonly<Record<SummaryForm, string>> = {
   window: "The newest messages follow.",
 };
 
-/** The whole text of a summary message; `missing` names what no model could tell of (EF-19, rung 4). */
+/** The whole text of a summary message; `missing` names what no model could tell of. */
 export const summaryMessage = (
   context: Told,
   form: SummaryForm,

@@ -6,7 +6,7 @@ import { heading, list, recordedFacts, taskQuote } from "./message.ts";
 import type { Told } from "./message.ts";
 import type { Range } from "./range.ts";
 
-/** What stands for a range that no model could tell of (EF-19, rung 5). */
+/** What stands for a range that no model could tell of. */
 
 const inputLength = 500;
 const mostInputs = 20;

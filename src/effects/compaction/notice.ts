@@ -10,7 +10,7 @@ const retiredBy = ({ retired }: Shadow): Compaction["retired"] => {
   return from === undefined || to === undefined ? null : { from, to, count: gone.length };
 };
 
-/** What the stream is told of a step of compaction, or of one that failed (EF-28). */
+/** What the stream is told of a step of compaction, or of one that failed. */
 export const notice = (
   stage: Stage,
   before: Shadow,

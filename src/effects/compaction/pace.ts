@@ -1,7 +1,7 @@
 import type { EffectContext, EffectResult } from "../../agent/definition/effect.ts";
 import { isOver } from "../threshold.ts";
 
-/** When a shrinking effect acts (EF-8), and when it tries again (EF-24, EF-26). */
+/** When a shrinking effect acts, and when it tries again. */
 
 export type Pace = {
   /** Evaluations until the next try; 0 = none is awaited. */
@@ -15,15 +15,15 @@ export const steady: Pace = { wait: 0, floor: null };
 
 const turnsAfterFailure = 3;
 const growth = 0.05;
-/** Tokens that MO-6 leaves free at least: 1 024 for the reply, and a margin. */
+/** Tokens that stay free at least: 1 024 for the reply, and a margin. */
 const leastFree = 1_280;
 
-/** Tokens up to which a request is sent at all (MO-6). */
+/** Tokens up to which a request is sent at all. */
 export const sendLimit = (window: number): number => window - leastFree;
 
 /**
- * Tokens up to which a request fits: beside it there is the whole max output (EF-24). One that would take more than half of
- * the window counts as that half: MO-6 lowers it, and else nothing would ever fit.
+ * Tokens up to which a request fits: beside it there is the whole max output. One that would take more than half of
+ * the window counts as that half: it is lowered for the reply, and else nothing would ever fit.
  */
 export const requestLimit = (window: number, maxOutput: number): number =>
   Math.min(sendLimit(window), window - Math.min(maxOutput, Math.floor(window / 2)));

@@ -1,6 +1,6 @@
 import type { EffectCall } from "../../agent/definition/effect.ts";
 
-/** What the summarising model is asked (EF-20, EF-22). */
+/** What the summarising model is asked. */
 
 /** `window`: the running summary of a sliding window, whose newest messages stay in the view. */
 export type SummaryForm = "compact" | "window";
@@ -82,7 +82,7 @@ export const transcriptCall = (
         inTag("transcript", transcript),
       );
 
-/** Asks for one summary instead of several (EF-20). */
+/** Asks for one summary instead of several. */
 export const mergeCall = (asking: Asking, parts: readonly string[], tokens: number): EffectCall =>
   call(
     asking,

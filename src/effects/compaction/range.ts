@@ -2,7 +2,7 @@ import { blockStart, blocksOf, isBlockPinned } from "../../chat/blocks.ts";
 import type { Block } from "../../chat/blocks.ts";
 import type { Message } from "../../chat/message.ts";
 
-/** What a summary may stand for (EF-19). */
+/** What a summary may stand for. */
 
 /** Whole blocks from the beginning of a view; pinned ones are no part of it. */
 export interface Range {

@@ -5,7 +5,7 @@ import { shownParts } from "../../chat/render.ts";
 import { textOf } from "../../chat/text.ts";
 import type { ChatEdit, EffectContext, Overlay } from "../../agent/definition/effect.ts";
 
-/** A view as edits that are not yet made would leave it, with its size (EF-8). */
+/** A view as edits that are not yet made would leave it, with its size. */
 
 export type ShownText = Overlay["overlay"]["text"];
 
@@ -32,7 +32,7 @@ export interface Shadow {
   readonly size: number;
 }
 
-/** Tokens that every message costs beside its parts (MO-34). */
+/** Tokens that every message costs beside its parts. */
 const messageTokens = 4;
 
 /** Tokens of a summary as a message. */
@@ -114,7 +114,7 @@ const shorten = (
 export type Texts = ReadonlyMap<Message, Readonly<Record<number, ShownText>>>;
 
 /**
- * The shadow with shorter texts; those that are not shorter, and those of pinned blocks, are left out (EF-2). `media`:
+ * The shadow with shorter texts; those that are not shorter, and those of pinned blocks, are left out. `media`:
  * images and documents of results stay.
  */
 export const withTexts = (shadow: Shadow, texts: Texts, media = false): Shadow => {

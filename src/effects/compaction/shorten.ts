@@ -4,7 +4,7 @@ import { cutMiddle, maskText, resultOf } from "../texts.ts";
 import { withTexts } from "./shadow.ts";
 import type { Shadow, ShownText } from "./shadow.ts";
 
-/** The rungs that need no model: results are shown shorter, calls and texts stay (EF-19, rungs 1 and 2). */
+/** The rungs that need no model: results are shown shorter, calls and texts stay. */
 
 const newestMessages = 10;
 const newestToolMessages = 4;

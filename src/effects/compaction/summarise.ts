@@ -12,7 +12,7 @@ import { summaryTokens } from "./shadow.ts";
 import { pieceOf } from "./transcript.ts";
 import type { Piece } from "./transcript.ts";
 
-/** A range told by a model: in one call, or chunk by chunk and merged (EF-20). */
+/** A range told by a model: in one call, or chunk by chunk and merged. */
 
 type Outside = Pick<EffectContext, "complete" | "signal" | "tokens" | "task" | "records" | "run">;
 
@@ -21,7 +21,7 @@ export interface Job {
   readonly context: Outside;
   readonly form: SummaryForm;
   readonly range: Range;
-  /** Tokens of the range as the model is shown it: the summary must be smaller (EF-23). */
+  /** Tokens of the range as the model is shown it: the summary must be smaller. */
   readonly shown: number;
   readonly window: number;
   readonly instructions: string | null;
@@ -39,7 +39,7 @@ export type Replies = Map<string, EffectReply>;
 const mostOutput = 4_096;
 const leastOutput = 512;
 
-/** Makes a call, unless the run was cancelled meanwhile (EF-6). */
+/** Makes a call, unless the run was cancelled meanwhile. */
 const complete = ({ context }: Job, call: EffectCall): Promise<EffectReply> => {
   context.signal.throwIfAborted();
   return context.complete(call);

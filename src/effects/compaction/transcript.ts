@@ -3,7 +3,7 @@ import type { Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { cutEnd, reference, withReferences } from "../texts.ts";
 
-/** The messages of a range as text for the model that summarises them (EF-21), told from their originals. */
+/** The messages of a range as text for the model that summarises them, told from their originals. */
 
 const argsLength = 200;
 const resultLength = 500;

@@ -2,7 +2,7 @@ import type { RunAdmission, SessionSummary } from "../../session/rpc.ts";
 import type { Tables } from "./database.ts";
 
 /**
- * Sessions of each tenant that have a run under way (RE-3, limits.runs): those that the index knows, and those that were
+ * Sessions of each tenant that have a run under way (`limits.runs`): those that the index knows, and those that were
  * admitted and have not been heard of yet. Kept in memory: what is lost with it is in the index seconds later.
  */
 export interface ActiveRuns {

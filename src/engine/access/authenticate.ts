@@ -8,7 +8,7 @@ import type { StoredKey } from "./key-store.ts";
 import { credentialDigest, digestMatches, keyIdOf } from "./keys.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
-/** Who presents a credential (AP-12, AP-13). One answer for all that is wrong with it, but for an expiry. */
+/** Who presents a credential. One answer for all that is wrong with it, but for an expiry. */
 
 type Answer = Awaited<ReturnType<TeamRpc["authenticate"]>>;
 
@@ -69,7 +69,7 @@ export async function authenticate(
   return byKey(tables, credential, digest, setting.now);
 }
 
-/** How long an open socket may go on without its credential being checked again (AP-12), in milliseconds. */
+/** How long an open socket may go on without its credential being checked again, in milliseconds. */
 const socketMs = 15 * 60_000;
 
 /** Whom a socket is opened for: a key that may be revoked counts for 15 minutes, then the client must renew it. */

@@ -11,7 +11,7 @@ import { browserScopes, scopeSchema } from "./scopes.ts";
 import { signToken } from "./tokens.ts";
 import type { Claims, SigningKey } from "./tokens.ts";
 
-/** Minting of browser tokens, and the two keys that sign them (AP-13). */
+/** Minting of browser tokens, and the two keys that sign them. */
 
 /** A signing key signs for a day and verifies for another: far longer than a token lives. */
 const rotationMs = 24 * 3_600_000;

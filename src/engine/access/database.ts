@@ -15,16 +15,16 @@ export interface Database {
 /** Ordered for ever: a step is never edited, only followed by another. */
 const migrations: readonly string[] = [
   `
-  -- API keys (AP-12). A revoked key has no row.
+  -- API keys. A revoked key has no row.
   CREATE TABLE keys (
     id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, name TEXT, scopes TEXT NOT NULL,
     created_at INTEGER NOT NULL, created_by TEXT NOT NULL, expires_at INTEGER
   ) WITHOUT ROWID;
-  -- Signers of browser tokens, at most two (AP-13).
+  -- Signers of browser tokens, at most two.
   CREATE TABLE signing_keys (
     kid TEXT PRIMARY KEY, secret TEXT NOT NULL, created_at INTEGER NOT NULL
   ) WITHOUT ROWID;
-  -- One row per undeleted session, as the list shows it (AP-5).
+  -- One row per undeleted session, as the list shows it.
   CREATE TABLE sessions (
     tenant TEXT NOT NULL, id TEXT NOT NULL, ref TEXT, agent TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL,
     status TEXT NOT NULL, revision TEXT NOT NULL, head_seq INTEGER NOT NULL,
@@ -38,17 +38,17 @@ const migrations: readonly string[] = [
   CREATE TABLE tombstones (
     tenant TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (tenant, id)
   ) WITHOUT ROWID;
-  -- Compiled definitions that sessions pin (CF-33), cut into parts below the row limit.
+  -- Compiled definitions that sessions pin, cut into parts below the row limit.
   CREATE TABLE definitions (
     revision TEXT NOT NULL, part INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (revision, part)
   ) WITHOUT ROWID;
-  -- What was done under an Idempotency-Key (AP-6); \`key\` and \`body\` are digests.
+  -- What was done under an Idempotency-Key; \`key\` and \`body\` are digests.
   CREATE TABLE idempotency (
     key TEXT PRIMARY KEY, body TEXT NOT NULL, created TEXT NOT NULL, at INTEGER NOT NULL
   ) WITHOUT ROWID;
   `,
   `
-  -- Notes that the sessions of a tenant share (AG-47); agent = '' where all its agents do.
+  -- Notes that the sessions of a tenant share; agent = '' where all its agents do.
   CREATE TABLE notes (
     tenant TEXT NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, first_line TEXT NOT NULL,
     updated_at INTEGER NOT NULL, content TEXT NOT NULL,
@@ -56,7 +56,7 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   `,
   `
-  -- What tenants spent on a UTC day, by its first millisecond (RE-4); cost in 10⁻⁹ USD, time in milliseconds.
+  -- What tenants spent on a UTC day, by its first millisecond; cost in 10⁻⁹ USD, time in milliseconds.
   CREATE TABLE tenant_days (
     tenant TEXT NOT NULL, day INTEGER NOT NULL,
     tokens INTEGER NOT NULL, cost INTEGER NOT NULL, time INTEGER NOT NULL, calls INTEGER NOT NULL,
@@ -74,7 +74,7 @@ const migrations: readonly string[] = [
   ALTER TABLE definitions ADD COLUMN kept_at INTEGER NOT NULL DEFAULT 0;
   `,
   `
-  -- Remembered approvals (TB-8); a revoked one stays until it would have ended, so that no session brings it back.
+  -- Remembered approvals; a revoked one stays until it would have ended, so that no session brings it back.
   CREATE TABLE grants (
     tenant TEXT NOT NULL, id TEXT NOT NULL, session TEXT NOT NULL, scope TEXT NOT NULL, agent TEXT NOT NULL,
     tool TEXT NOT NULL, pattern TEXT NOT NULL, given_by TEXT NOT NULL, at INTEGER NOT NULL, revoked INTEGER NOT NULL,
@@ -82,7 +82,7 @@ const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   `,
   `
-  -- Lessons of runs that failed, by tenant (AG-39); \`id\` is of the session and the run.
+  -- Lessons of runs that failed, by tenant; \`id\` is of the session and the run.
   CREATE TABLE reflections (
     tenant TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (tenant, id)
   ) WITHOUT ROWID;
@@ -91,7 +91,7 @@ const migrations: readonly string[] = [
   CREATE INDEX sessions_at_work ON sessions (tenant) WHERE status <> 'idle';
   `,
   `
-  -- Whose memory it is (AG-41): a subject, a session, or the whole tenant; \`forgotten_at\` is when it was deleted last.
+  -- Whose memory it is: a subject, a session, or the whole tenant; \`forgotten_at\` is when it was deleted last.
   CREATE TABLE memory_owners (
     id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, owner TEXT NOT NULL, forgotten_at INTEGER, UNIQUE (tenant, owner)
   );
@@ -112,7 +112,7 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** The team's tables: made by the first write, so that reads create no storage (AP-4). */
+/** The team's tables: made by the first write, so that reads create no storage. */
 export interface Tables {
   /** Rows of a read; none where nothing was ever written. */
   read(query: string, ...values: readonly Value[]): readonly Row[];

@@ -1,7 +1,7 @@
 import { piecesOf } from "../../chat/text.ts";
 import type { All, Tables } from "./database.ts";
 
-/** The definitions that sessions pin (CF-33): one copy of each revision, for as long as an undeleted session may need it. */
+/** The definitions that sessions pin: one copy of each revision, for as long as an undeleted session may need it. */
 
 /** Characters of a definition in one row. */
 const partSize = 256 * 1024;

@@ -12,7 +12,7 @@ export const randomBytes = (size: number): Bytes => crypto.getRandomValues(new U
 /** The same in lower-case hex. */
 export const randomHex = (size: number): string => hexOf(randomBytes(size));
 
-/** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide (AP-3). */
+/** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide. */
 export async function digestOf(...parts: readonly string[]): Promise<Bytes> {
   const encoded = parts.map((part) => utf8.encode(part));
   const bytes = new Uint8Array(encoded.reduce((size, part) => size + 4 + part.length, 0));

@@ -10,7 +10,7 @@ import type { Row, Tables } from "./database.ts";
 import { always } from "./once.ts";
 import type { Done, Once } from "./once.ts";
 
-/** Grants of a tenant (TB-8): those of its sessions, for listing and revoking, and those that its agents have in all of them. */
+/** Grants of a tenant: those of its sessions, for listing and revoking, and those that its agents have in all of them. */
 
 /** Query of `GET /grants`. */
 export const listGrantsSchema = z.strictObject({

@@ -9,7 +9,7 @@ import { always } from "./once.ts";
 import type { Done, Once } from "./once.ts";
 import { scopeSchema } from "./scopes.ts";
 
-/** Stored API keys (AP-12). A key belongs to one tenant; only the operator sees and makes those of others. */
+/** Stored API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
 
 /** `by` of LIMPET_ADMIN_KEY; its tenant is `operatorTenant`. */
 export const operator = "operator";

@@ -2,7 +2,7 @@ import { base32, hexOf } from "../../sandbox/sha256.ts";
 import { toBase64Url } from "../../tools/base64.ts";
 import { digestOf, randomBytes, sameBytes } from "./encoding.ts";
 
-/** API keys `lk_<id>_<43 base64url>` (AP-12): shown once, stored as SHA-256. */
+/** API keys `lk_<id>_<43 base64url>`: shown once, stored as SHA-256. */
 
 const format = /^lk_([a-z2-7]{16})_[A-Za-z0-9_-]{43}$/;
 const dummyDigest = "0".repeat(64);

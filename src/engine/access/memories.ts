@@ -21,7 +21,7 @@ import type {
 import type { All, Row, Tables, Value } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 
-/** What agents remember, as the sessions of a tenant share it (AG-41). */
+/** What agents remember, as the sessions of a tenant share it. */
 
 /** Texts of an owner; the oldest leave first. */
 const mostMemories = 10_000;

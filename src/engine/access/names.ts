@@ -1,7 +1,7 @@
 import { base32, hexOf } from "../../sandbox/sha256.ts";
 import { digestOf, randomBytes } from "./encoding.ts";
 
-/** Session ids and object names (AP-3): every surface computes the same ones. */
+/** Session ids and object names: every surface computes the same ones. */
 
 export const sessionIdPattern = /^s_[a-z2-7]{26}$/;
 
@@ -16,7 +16,7 @@ export const randomBits = (): string => base32(randomBytes(16));
 export const derivedSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
   idOf(await digestOf(kind, tenant, name));
 
-/** The SessionObject's name: a session id means nothing under another tenant (RE-T5). */
+/** The SessionObject's name: a session id means nothing under another tenant. */
 export const objectName = async (tenant: string, session: string): Promise<string> =>
   hexOf(await digestOf(tenant, session));
 

@@ -6,7 +6,7 @@ import type { Tables } from "./database.ts";
 import { forget } from "./once.ts";
 import type { TenantStores } from "./rpc.ts";
 
-/** Notes that the sessions of a tenant share (AG-47). */
+/** Notes that the sessions of a tenant share. */
 
 /** Whose notes: one agent's in all sessions of a tenant, or all agents' if it is null. */
 export interface NotesOwner {

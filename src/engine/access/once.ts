@@ -6,7 +6,7 @@ import type { All, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
 import type { TeamCall } from "./rpc.ts";
 
-/** Writes that happen once under an `Idempotency-Key` (AP-6). What they give back is stored, so it holds no secret. */
+/** Writes that happen once under an `Idempotency-Key`. What they give back is stored, so it holds no secret. */
 
 /** How long what was done is known by its key. */
 const keptMs = 7 * 24 * 3_600_000;

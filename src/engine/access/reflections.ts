@@ -4,7 +4,7 @@ import type { Reflection } from "../../agent/state/records.ts";
 import type { Row, Tables } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 
-/** Lessons of runs that failed, as the sessions of a tenant share them (AG-39). */
+/** Lessons of runs that failed, as the sessions of a tenant share them. */
 
 export interface ReflectionRules {
   readonly ttlMs: number;

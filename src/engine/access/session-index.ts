@@ -8,7 +8,7 @@ import { sessionForgotten } from "./memories.ts";
 import { keepDelete } from "./once.ts";
 import { settleLease } from "./tenant-days.ts";
 
-/** The team's index of sessions (AP-5, AP-7). */
+/** The team's index of sessions. */
 
 /** A tombstone outlives every summary that could still be on its way. */
 const tombstoneMs = 7 * 24 * 3_600_000;

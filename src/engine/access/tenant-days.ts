@@ -4,7 +4,7 @@ import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budget
 import type { All, Row, Tables } from "./database.ts";
 
 /**
- * What a tenant spends on a UTC day (RE-4). Sessions draw shares of it and give back what they did not use; a share that
+ * What a tenant spends on a UTC day. Sessions draw shares of it and give back what they did not use; a share that
  * was not given back within an hour counts as spent.
  */
 
@@ -48,7 +48,7 @@ interface Owner {
 const leaseOf = (all: All, { tenant, session }: Owner, id: string): Row | undefined =>
   all("SELECT * FROM leases WHERE tenant = ? AND session = ? AND id = ?", tenant, session, id)[0];
 
-/** A lease comes back with what was used of it; one that is not known was settled, or is too late (RE-4). */
+/** A lease comes back with what was used of it; one that is not known was settled, or is too late. */
 export const settleLease = (all: All, owner: Owner, { id, used }: SettledLease): void => {
   const lease = leaseOf(all, owner, id);
   if (lease === undefined) return;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { fromBase64Url, jsonFromBase64Url, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
 import { scopeSchema } from "./scopes.ts";
 
-/** Browser tokens `lt_<claims>.<HMAC-SHA-256>` (AP-13): one algorithm, so there is no header to forge. */
+/** Browser tokens `lt_<claims>.<HMAC-SHA-256>`: one algorithm, so there is no header to forge. */
 
 const claimsSchema = z.strictObject({
   tenant: z.string().min(1),

@@ -2,7 +2,7 @@ import type { Bound, BudgetKind, TeamBudgets } from "../../agent/state/budget.ts
 import type { Agent as AgentConfig, Team } from "../../config/team.ts";
 import { isOf } from "../../effects/schema.ts";
 
-/** What YAML says of budgets, as bounds (EF-37, RE-3). */
+/** What YAML says of budgets, as bounds. */
 
 type Section = Team["budgets"]["run"];
 
@@ -21,7 +21,7 @@ const boundsOf = (section: Section, written: boolean): readonly Bound[] => {
   );
 };
 
-/** `token_budget` and `time_budget` are limits that are written among the effects (EF-40). */
+/** `token_budget` and `time_budget` are limits that are written among the effects. */
 const effectBounds = ({ effects, guards }: AgentConfig): readonly Bound[] => {
   const ask = guards.budget.on_exceeded === "ask";
   const tokens = effects.filter(isOf("token_budget")).map(({ params }) => ({
@@ -44,7 +44,7 @@ export const runBoundsOf = (team: Team, agent: AgentConfig): readonly Bound[] =>
   ...boundsOf(team.budgets.run, team.cost_limited),
 ];
 
-/** A person may allow a run of this agent more turns (EF-37). */
+/** A person may allow a run of this agent more turns. */
 export const asksForTurns = (team: Team, agent: AgentConfig): boolean =>
   agent.guards.budget.on_exceeded === "ask" || team.budgets.run.on_exceeded === "ask";
 

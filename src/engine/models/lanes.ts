@@ -9,7 +9,7 @@ import { budgetOf } from "../../protocols/reasoning.ts";
 import type { Target } from "./models.ts";
 import { entryOf, firstTarget, overrideOf, providerOf, resolveModel, windowOf } from "./models.ts";
 
-/** Which providers and models an agent's turns may go to, in order (MO-27, MO-38). */
+/** Which providers and models an agent's turns may go to, in order. */
 
 export type MakeCompleter = (target: Target) => Completer;
 
@@ -52,7 +52,7 @@ const samplingOf = (agent: AgentConfig, provider: Provider): Lane["sampling"] =>
   };
 };
 
-/** On which terms calls book at a provider's gate; null: it has no limits (MO-29). */
+/** On which terms calls book at a provider's gate; null: it has no limits. */
 export const termsOf = (
   { kind, rate_limit }: Provider,
   times: Pick<NonNullable<Lane["gate"]>, "maxWait" | "total">,

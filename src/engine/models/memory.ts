@@ -12,7 +12,7 @@ import { readSecrets, referencesOf } from "../secrets/secrets.ts";
 import { termsOf } from "./lanes.ts";
 import { providerOf } from "./models.ts";
 
-/** An agent's memory from its config (AG-41). */
+/** An agent's memory from its config. */
 
 export const memoryOf = ({ memory }: AgentConfig): MemoryRules | null => {
   if (memory === undefined) return null;

@@ -9,7 +9,7 @@ import { fieldProblem } from "../../session/problems.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { unsetSecret } from "../secrets/secrets.ts";
 
-/** Which models a team has, and which of them a session may choose (MO-38). */
+/** Which models a team has, and which of them a session may choose. */
 
 export interface Target {
   readonly provider: Provider;
@@ -23,11 +23,11 @@ export const providerOf = (team: Team, name: string): Provider | undefined =>
 export const overrideOf = (team: Team, model: string): Team["models"][string] | undefined =>
   Object.hasOwn(team.models, model) ? team.models[model] : undefined;
 
-/** What is known of a provider's model, under the team's overrides (MO-7, MO-18). */
+/** What is known of a provider's model, under the team's overrides. */
 export const entryOf = (team: Team, { provider, model }: Target): ModelEntry =>
   describeServed(provider, model, overrideOf(team, model));
 
-/** Tokens of the context window for a provider's model (CF-22); 0 = unknown. */
+/** Tokens of the context window for a provider's model; 0 = unknown. */
 export const windowOf = (team: Team, { provider, model }: Target, agent?: AgentConfig): number =>
   resolveWindow({
     provider,
@@ -100,7 +100,7 @@ export const firstTarget = (team: Team, agent: AgentConfig, override: string | n
   return provider === undefined ? null : { provider, model: agent.model ?? provider.model };
 };
 
-/** Media of a new input that the model cannot take (MO-4); null if it takes all of it. */
+/** Media of a new input that the model cannot take; null if it takes all of it. */
 export const mediaProblem = (
   team: Team,
   agent: AgentConfig,

@@ -3,7 +3,7 @@ import { isFields, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { schemaMisfits } from "../../tools/schema/json-schema.ts";
 
-/** Checks final answers (SE-14). */
+/** Checks final answers. */
 
 /** Problems of a final text: none if any text is allowed (`format` null), or if it is JSON that fits. */
 export const outputProblems = (

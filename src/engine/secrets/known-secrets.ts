@@ -5,7 +5,7 @@ import { createRedactor } from "../../tools/redaction.ts";
 import type { Bindings } from "./secrets.ts";
 import { textOf } from "./secrets.ts";
 
-/** Secrets of a deployment, as its texts may give them away (RE-15). */
+/** Secrets of a deployment, as its texts may give them away. */
 
 type Path = readonly (string | number)[];
 

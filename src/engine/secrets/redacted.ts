@@ -3,7 +3,7 @@ import type { Completer, Completion, ItemDelta } from "../../model/completer.ts"
 import { ModelError } from "../../model/error.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 
-/** What comes from a model, without the secrets it may echo (RE-15). */
+/** What comes from a model, without the secrets it may echo. */
 
 interface Item {
   readonly filter: (piece: string) => string;
@@ -24,7 +24,7 @@ const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) 
     });
 };
 
-/** A part without secrets; what was signed as it came cannot be sent back once it has changed (MO-3). */
+/** A part without secrets; what was signed as it came cannot be sent back once it has changed. */
 const cleanPart = (part: Part, redactor: Redactor): Part => {
   const clean = redactor.value(part);
   if (clean === part || !("opaque" in clean)) return clean;

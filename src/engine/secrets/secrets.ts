@@ -10,7 +10,7 @@ import type { Completer } from "../../model/completer.ts";
 import { modelError } from "../../model/failure.ts";
 import type { SecretReader } from "../../providers/secrets.ts";
 
-/** Values of `${NAME}` references (CF-20): read at use from text bindings and Secrets Store bindings. */
+/** Values of `${NAME}` references: read at use from text bindings and Secrets Store bindings. */
 
 /** Bindings and variables of the Worker, by name. */
 export type Bindings = Readonly<Record<string, unknown>>;
@@ -130,7 +130,7 @@ const rememberingReader = (valueOf: (name: string) => string | undefined): ((tex
   };
 };
 
-/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too (CF-32). `learn` is told of each that is opened. */
+/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too. `learn` is told of each that is opened. */
 export const withSecrets = (
   team: Team,
   env: Bindings,

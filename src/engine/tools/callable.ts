@@ -4,7 +4,7 @@ import type { Agent as AgentConfig, Team } from "../../config/team.ts";
 import { globMatch } from "../../sandbox/glob.ts";
 import type { NameOf } from "../../toolboxes/agents/index.ts";
 
-/** Who may call whom, and how deep (AG-7, AG-20). */
+/** Who may call whom, and how deep. */
 
 /** The agents that an agent may call, by name; never itself. */
 export const callableBy = (team: Team, { name, delegation }: AgentConfig): readonly AgentConfig[] =>

@@ -49,7 +49,7 @@ export const withCallersModel = (
   if (standing === null) return agent;
   const chosen = standing.provider === null ? undefined : providerOf(team, standing.provider);
   if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model, fallbacks: [] };
-  // A nameless agent has its caller's model, which may be that caller's caller's choice (AG-14).
+  // A nameless agent has its caller's model, which may be that caller's caller's choice.
   const callers = standing.chain.slice(standing.adHoc === null ? -1 : -2).toReversed();
   const model = callers
     .map((each) => team.agents.find(({ name }) => name === each)?.delegation.model)
@@ -61,11 +61,11 @@ export const withCallersModel = (
     : { ...agent, provider: target.provider.name, model: target.model };
 };
 
-/** Globs that bound an agent's writes: its own, narrowed by its caller (AG-13). */
+/** Globs that bound an agent's writes: its own, narrowed by its caller. */
 export const writablePathsOf = ({ agent, standing }: Cast): Agent["writablePaths"] =>
   pathsWithin(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
 
-/** The tools of an agent; those that were lent write only where their lenders may, too (AG-13, AG-19). */
+/** The tools of an agent; those that were lent write only where their lenders may, too. */
 export const withLendersPaths = (team: Team, cast: Cast, tools: Agent["tools"]): Agent["tools"] => {
   const own = writablePathsOf(cast);
   const boundBy = ({ lenders = [] }: BoundTool): Pick<BoundTool, "writablePaths"> => {
@@ -79,7 +79,7 @@ export const withLendersPaths = (team: Team, cast: Cast, tools: Agent["tools"]):
   return new Map([...tools].map(([name, bound]) => [name, { ...bound, ...boundBy(bound) }]));
 };
 
-/** A nameless agent has the turns that its caller gave it (AG-14). */
+/** A nameless agent has the turns that its caller gave it. */
 export const narrowedLimits = (limits: RunLimits, standing: Standing | null): RunLimits => {
   const turns = standing?.adHoc?.maxTurns ?? 0;
   const { maxIterations: own } = limits;

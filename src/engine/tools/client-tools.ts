@@ -7,7 +7,7 @@ import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 import type { Cast } from "./effective-tools.ts";
 import { hasNone, withinCeiling } from "./effective-tools.ts";
 
-/** Tools that the caller of a session brings along (TB-38). */
+/** Tools that the caller of a session brings along. */
 
 interface FieldProblem {
   readonly field: string;
@@ -47,7 +47,7 @@ export interface LentClientTools {
 
 /**
  * The session's own tools that an agent has where it stands: they are `main`'s, and go below it only where every caller
- * lends its tools; under the ceiling, and after its own tools of the same name (AG-19).
+ * lends its tools; under the ceiling, and after its own tools of the same name.
  */
 export const clientToolsOf = (
   team: Team,

@@ -16,7 +16,7 @@ import type { ToolboxEntry } from "../../tools/toolbox.ts";
 import { selectTools } from "../../tools/toolbox.ts";
 import { callableBy, mayDelegate, nameOf } from "./callable.ts";
 
-/** The one function of what a thread's agent may use (AG-19): what is declared, and what dispatch checks. */
+/** The one function of what a thread's agent may use: what is declared, and what dispatch checks. */
 
 export interface ToolParts {
   readonly team: Team;
@@ -46,7 +46,7 @@ export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] =>
   ...(builtInToolboxes["agents"] ?? []),
 ];
 
-/** Why a ceiling cannot be meant: an entry that leaves no tool of this deployment or of the caller; null if each does (AP-16). */
+/** Why a ceiling cannot be meant: an entry that leaves no tool of this deployment or of the caller; null if each does. */
 export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
   const index = ceiling.findIndex(
     (entry) => !entry.includes("__") && !known.some((name) => withinCeiling(name, [entry])),
@@ -166,7 +166,7 @@ export const effectiveTools = (parts: ToolParts, cast: Cast, ceiling: readonly s
   return new Map([...tools, ...orchestration(parts, cast, ceiling)]);
 };
 
-/** What an agent would have if it did not stand at its depth limit (AG-8, AG-20). */
+/** What an agent would have if it did not stand at its depth limit. */
 export const beyondDepth = (
   parts: ToolParts,
   cast: Cast,
@@ -181,7 +181,7 @@ export interface CallEdge {
   readonly tools: readonly string[];
 }
 
-/** Every edge from an agent in `main` to those it may call, with what the called one may use (AG-19). */
+/** Every edge from an agent in `main` to those it may call, with what the called one may use. */
 export const callsOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
   const main = { agent: caller, standing: null };

@@ -14,7 +14,7 @@ import type { Ceiling } from "./ceiling.ts";
 import { rulesOver } from "./ceiling.ts";
 import type { LentClientTools } from "./client-tools.ts";
 
-/** The one function of what a call may do (TB-6, SE-15): asked when a reply is stored and again when an approval comes in. */
+/** The one function of what a call may do: asked when a reply is stored and again when an approval comes in. */
 
 type Judged = Parameters<RunningAgent["judge"]>[0];
 
@@ -98,7 +98,7 @@ const decided = (
   };
 };
 
-/** A client tool is judged like any custom tool, its arguments by its own schema (TB-38). */
+/** A client tool is judged like any custom tool, its arguments by its own schema. */
 const judgeClient = (policies: Policies, client: ClientTool, args: string, now: number): CallPlan => {
   const { name, params, safety } = client;
   const parsed = parseForeignArguments(name, params, args);
@@ -120,7 +120,7 @@ const invalidText = {
 
 type Told = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
 
-/** What a tool itself says of a call; a tool that cannot say it makes the call an error (AG-37). */
+/** What a tool itself says of a call; a tool that cannot say it makes the call an error. */
 const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } => {
   let told: Told;
   try {

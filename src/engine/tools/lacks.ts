@@ -7,7 +7,7 @@ import { unknownEffects } from "../effects.ts";
 import { guardKindsOf } from "../guards.ts";
 import { providerOf } from "../models/models.ts";
 
-/** What a definition needs and this deployment lacks (CF-34). */
+/** What a definition needs and this deployment lacks. */
 
 export interface Deployment {
   /** With its model ids resolved. */

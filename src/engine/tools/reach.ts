@@ -10,7 +10,7 @@ import type { Redactor } from "../../tools/redaction.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { readSecrets } from "../secrets/secrets.ts";
 
-/** Gives tools that declare `hosts` and `secrets` what they declare, and nothing else (TB-37). */
+/** Gives tools that declare `hosts` and `secrets` what they declare, and nothing else. */
 
 interface ReachParts {
   readonly env: Bindings;

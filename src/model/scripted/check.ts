@@ -85,7 +85,7 @@ const repeatedNames = ({ scenes }: Script): ScriptProblem[] =>
       : [{ path: ["scenes", index, "name"], message: `the scene ${name} stands in the script twice` }],
   );
 
-/** Checks what a script names: scenes, agents, tools and placeholders (MO-39). */
+/** Checks what a script names: scenes, agents, tools and placeholders. */
 export const checkScript = (script: Script, names: ScriptNames): ScriptProblem[] => {
   const scenes = new Set(script.scenes.map(({ name }) => name));
   const forms = [script.replies.length, scenes.size].filter((count) => count > 0).length;

@@ -3,7 +3,7 @@ import type { DeepReadonly } from "../../schema.ts";
 import { count, mapOf, name, text } from "../../schema.ts";
 import { finishReasons, purposes } from "../completer.ts";
 
-/** Scripts of the scripted provider (MO-39): what a model without a network answers. */
+/** Scripts of the scripted provider: what a model without a network answers. */
 
 const literalMatch = z.strictObject({
   equals: z.string().optional().describe("The whole text, any case."),

@@ -199,7 +199,7 @@ const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRe
   JSON.stringify({ ...rest, messages: messages.map(({ role, parts }) => ({ role, parts })) });
 
 /**
- * The scripted provider (MO-39): no clock, no randomness, no network. The reply is a pure function of the script and the
+ * The scripted provider: no clock, no randomness, no network. The reply is a pure function of the script and the
  * request, sent through the collector of the wires.
  */
 export const createScriptedCompleter = (script: Script, options: ScriptedOptions): Completer => {

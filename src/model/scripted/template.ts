@@ -3,7 +3,7 @@ import type { Json, Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import type { ModelRequest } from "../completer.ts";
 
-/** What a script sees of a request (MO-39): matching and templates read only this. */
+/** What a script sees of a request: matching and templates read only this. */
 export interface ScriptFacts {
   readonly request: ModelRequest;
   /** Text of the newest input of a person or of a calling agent. */
@@ -97,7 +97,7 @@ export const fillJson = (value: Json, facts: ScriptFacts): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillJson(item, facts)]));
 };
 
-/** What a task graph fills in by itself (AG-35): it goes into the call as it stands. */
+/** What a task graph fills in by itself: it goes into the call as it stands. */
 const ofGraph = /^[\w-]{1,64}\.output$/;
 
 /** Placeholders that no request can fill, as they stand in the template. */

@@ -27,7 +27,7 @@ export interface Fragment {
   /** Content blocks as JSON texts, joined by commas: tool results, which must lead, and the others. */
   readonly results: string;
   readonly others: string;
-  /** Whether the last block may carry a cache breakpoint (MO-12). */
+  /** Whether the last block may carry a cache breakpoint. */
   readonly markable: boolean;
 }
 
@@ -87,7 +87,7 @@ const callBlock = ({ id, name, args }: ToolCallPart): string => {
 
 const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** A reasoning part as the block it came from, null unless this provider and model signed it (MO-3, MO-10). */
+/** A reasoning part as the block it came from, null unless this provider and model signed it. */
 const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: Target): string | null => {
   const { opaque } = part;
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return null;

@@ -19,7 +19,7 @@ const loadClient = async () => {
   });
 };
 
-/** Anthropic's Messages API (MO-8 to MO-13). */
+/** Anthropic's Messages API. */
 export const anthropicMessages: Protocol = {
   path,
   build: buildAnthropic,

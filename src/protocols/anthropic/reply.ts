@@ -43,7 +43,7 @@ interface State {
 
 const kinds = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** A text of a frame; servers leave out what is empty (MO-24). */
+/** A text of a frame; servers leave out what is empty. */
 const textIn = ({ faults }: State, value: unknown): string => {
   if (value !== undefined && value !== null && typeof value !== "string")
     throw faults.broken("another value where a text belongs");
@@ -145,7 +145,7 @@ const messageDelta = (state: State, { delta, usage }: Of<"message_delta">, event
   if (usage) events.push({ type: "usage", raw: usage as unknown as Json });
 };
 
-/** The end counts only with a stop reason told before `message_stop` (MO-19); an unknown reason is a plain stop (MO-24). */
+/** The end counts only with a stop reason told before `message_stop`; an unknown reason is a plain stop. */
 const stop = (state: State, events: ModelEvent[]): void => {
   const { reason, category } = state;
   if (reason === undefined) throw state.faults.broken("message_stop without a stop reason");
@@ -184,7 +184,7 @@ const known = new Set<unknown>([
   "message_stop",
 ] satisfies StreamEvent["type"][]);
 
-/** Reads a stream of the Messages API (MO-13). Usage of `message_delta` replaces that of `message_start`, field by field. */
+/** Reads a stream of the Messages API. Usage of `message_delta` replaces that of `message_start`, field by field. */
 export const anthropicDecoder = (
   request: ModelRequest,
   faults: Faults,

@@ -48,7 +48,7 @@ const calledNames = (messages: readonly Message[]): ReadonlySet<string> =>
     messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool_call" ? [part.name] : []))),
   );
 
-/** Calls in the history need their tools declared, even if none may be called any more (MO-9). */
+/** Calls in the history need their tools declared, even if none may be called any more. */
 const stubs = (messages: readonly Message[]): readonly ToolSpec[] =>
   [...calledNames(messages)].map((name) => ({
     name,
@@ -70,7 +70,7 @@ const mayThink = ({ messages, model }: ModelRequest, { provider }: Target): bool
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
-/** Reasoning with a budget of its own, which counts to `max_tokens` (MO-10). */
+/** Reasoning with a budget of its own, which counts to `max_tokens`. */
 const withBudget = (request: ModelRequest, target: Target): Thinking => {
   const { maxOutput } = target;
   const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
@@ -105,7 +105,7 @@ const thinkingOf = (request: ModelRequest, target: Target, dropped: string[]): T
 
 interface Choice {
   readonly choice?: Params["tool_choice"];
-  /** Said to the model where a forced choice is not possible (MO-9). */
+  /** Said to the model where a forced choice is not possible. */
   readonly instruction?: string;
 }
 
@@ -153,7 +153,7 @@ type Blocks = Pick<Fragment, "results" | "others">;
 const turnText = (role: WireRole, { results, others }: Blocks): string =>
   `{"role":"${role}","content":[${joined(results, others)}]}`;
 
-/** A message with a breakpoint in its last block, if that may carry one (MO-12). */
+/** A message with a breakpoint in its last block, if that may carry one. */
 const marked = (role: WireRole, fragment: Fragment, cache: string): Fragment => {
   if (!fragment.markable || cache === "") return fragment;
   const { results, others } = fragment;
@@ -163,7 +163,7 @@ const marked = (role: WireRole, fragment: Fragment, cache: string): Fragment => 
 };
 
 /**
- * Gathers turns: messages of one role merged, the results of a user turn first, nothing empty (MO-8). The text grows by
+ * Gathers turns: messages of one role merged, the results of a user turn first, nothing empty. The text grows by
  * concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
 const createTurns = () => {
@@ -210,7 +210,7 @@ const messagesText = (request: ModelRequest, target: Target, instruction: string
   return turns.text();
 };
 
-/** A request of the Messages API (MO-8 to MO-12). What may change from turn to turn stands behind the messages. */
+/** A request of the Messages API. What may change from turn to turn stands behind the messages. */
 export const buildAnthropic = (request: ModelRequest, target: Target): WireRequest => {
   const dropped: string[] = [];
   const cache = breakpoint(request);

@@ -20,7 +20,7 @@ type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 interface Fragment {
   readonly target: string;
   readonly messages: string;
-  /** Content parts with the images and documents of tool results, joined by commas (MO-14). */
+  /** Content parts with the images and documents of tool results, joined by commas. */
   readonly media: string;
 }
 
@@ -30,7 +30,7 @@ const longestKept = 256 * 1024;
 /** One serialisation for each message object; it is replaced when the message goes to another target. */
 const kept = new WeakMap<Message, Fragment>();
 
-/** Google's word for a call that has no signature of its own (MO-16). */
+/** Google's word for a call that has no signature of its own. */
 const noSignature = "skip_thought_signature_validator";
 
 const textPart = (text: string): ContentPartParam => ({ type: "text", text });
@@ -83,7 +83,7 @@ const callText = (part: ToolCallPart, request: ModelRequest, target: Target): st
   return serialise({ ...call, extra_content: { google } });
 };
 
-/** Reasoning in the field in which a compatible server wants it back (MO-18), within MO-3's border. */
+/** Reasoning in the field in which a compatible server wants it back, within the limits of what goes back. */
 const reasoningFields = (parts: readonly ReasoningPart[], request: ModelRequest, target: Target): string => {
   const { reasoningReplay } = target.traits;
   const own = parts.filter(({ model }) => model === `${target.provider}/${request.model}`);

@@ -18,7 +18,7 @@ interface Slot {
   args: string;
 }
 
-/** Sorts the pieces of a reply's calls into slots: by index, without one by id, else a new slot (MO-15, MO-16). */
+/** Sorts the pieces of a reply's calls into slots: by index, without one by id, else a new slot. */
 export interface CallSlots {
   readonly take: (piece: CallPiece, events: ModelEvent[]) => void;
   readonly end: (events: ModelEvent[]) => void;

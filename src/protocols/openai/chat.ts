@@ -21,7 +21,7 @@ const loadClient = async () => {
   });
 };
 
-/** OpenAI's chat completions API and its many relatives (MO-14 to MO-18). */
+/** OpenAI's chat completions API and its many relatives. */
 export const openAiChat: Protocol = {
   path,
   build: buildOpenAi,

@@ -76,7 +76,7 @@ const sayContent = (state: State, content: unknown, events: ModelEvent[]): void 
   for (const { type, text } of state.think.feed(content)) say(state, type, text, events);
 };
 
-/** Reasoning stands in one of three fields; servers that fill two repeat themselves (MO-15). */
+/** Reasoning stands in one of three fields; servers that fill two repeat themselves. */
 const sayReasoning = (state: State, delta: Delta, events: ModelEvent[]): void => {
   const told = state.details.take(delta.reasoning_details);
   const text = [delta.reasoning_content, delta.reasoning, told].find(
@@ -95,7 +95,7 @@ const takeDelta = (state: State, delta: Delta, events: ModelEvent[]): void => {
     if (piece !== null) state.calls.take(piece, events);
 };
 
-/** A `finish_reason` ends the reply (MO-15); an unknown one is a plain stop (MO-24). */
+/** A `finish_reason` ends the reply; an unknown one is a plain stop. */
 const finish = (state: State, raw: string, events: ModelEvent[]): void => {
   for (const { type, text } of state.think?.end() ?? []) say(state, type, text, events);
   close(state, events);
@@ -142,7 +142,7 @@ const takeChunk = (state: State, chunk: Fields, events: ModelEvent[]): void => {
   if (state.state === "finished") state.state = "done";
 };
 
-/** Reads a stream of the chat completions API in the dialects of MO-15 to MO-18. */
+/** Reads a stream of the chat completions API in the dialects of the providers. */
 export const openAiDecoder = (
   request: ModelRequest,
   { traits }: Target,

@@ -75,7 +75,7 @@ const cacheKey = ({ context }: ModelRequest): string => {
 };
 
 /**
- * All messages; the media of a block of results follow it as one user message (MO-14). A user's turn is last. The text
+ * All messages; the media of a block of results follow it as one user message. A user's turn is last. The text
  * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
 const messagesText = (request: ModelRequest, target: Target): string => {
@@ -117,7 +117,7 @@ const tailOf = (request: ModelRequest, target: Target, maxTokens: number, droppe
   };
 };
 
-/** A request of the chat completions API (MO-14). What may change from turn to turn stands behind the messages. */
+/** A request of the chat completions API. What may change from turn to turn stands behind the messages. */
 export const buildOpenAi = (request: ModelRequest, target: Target): WireRequest => {
   const dropped: string[] = [];
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);

@@ -13,7 +13,7 @@ const workspaces = (): DurableObjectNamespace<WorkspaceObject> =>
 const refuse = (error: string, status: 400 | 404): Response =>
   Response.json({ error, code: "invalid_request" }, { status });
 
-/** The Worker behind the `SANDBOX` binding: one object per sandbox id (TB-28). */
+/** The Worker behind the `SANDBOX` binding: one object per sandbox id. */
 const app = new Hono();
 app.get("/health", () => Response.json({ ok: true }));
 app.post("/v1/sandbox", () =>

@@ -3,7 +3,7 @@ import { environmentName, leastOutput } from "../contract.ts";
 import type { ChangeArguments, ChangeOperation, ClosedPath } from "../contract.ts";
 import { fail } from "./errors.ts";
 
-/** Bodies of the wire (TB-28). */
+/** Bodies of the wire. */
 
 const path = z.string().min(1);
 export const pathList = z.array(z.string());

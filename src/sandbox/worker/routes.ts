@@ -239,7 +239,7 @@ async function configure(workspace: Workspace, context: Context): Promise<Respon
 
 const unsupported = (what: string) => (): never => fail("unsupported", `the bash driver has no ${what}`);
 
-/** All routes of one workspace, under `/v1/sandbox/:id` (TB-28). */
+/** All routes of one workspace, under `/v1/sandbox/:id`. */
 export function createRoutes(workspace: Workspace): Hono {
   const app = new Hono({ strict: false }).basePath("/v1/sandbox/:id");
   app.use(async (context, next) => {

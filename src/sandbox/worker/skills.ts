@@ -7,7 +7,7 @@ import { locate } from "./files/locate.ts";
 import type { Writer } from "./files/tree.ts";
 import { removeTree, writeFile } from "./files/tree.ts";
 
-/** The team's skills in the workspace: one tree that only the runtime puts there, closed to tools and commands (AG-38). */
+/** The team's skills in the workspace: one tree that only the runtime puts there, closed to tools and commands. */
 
 const folder = ".skills";
 const writer: Writer = {

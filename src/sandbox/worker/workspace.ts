@@ -8,7 +8,7 @@ import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";
 
-/** The limits of TB-33 where `PUT /` sets none. */
+/** The limits where `PUT /` sets none. */
 const defaultLimits: SandboxLimits = {
   wall: 10 * 60 * 1000,
   output: 1024 * 1024,
@@ -46,7 +46,7 @@ export interface WorkspaceServer {
   readonly expire: () => number | null;
 }
 
-/** Builds a workspace over any database; the driver `bash` of TB-35. */
+/** Builds a workspace over any database; this is the driver `bash`. */
 export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
   const { database, now } = host;
   prepare(database);

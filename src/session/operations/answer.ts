@@ -91,7 +91,7 @@ const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): Ans
   return answerInvalid("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
-/** Bytes of a client tool's output (TB-38). */
+/** Bytes of a client tool's output. */
 const longestOutput = 1_048_576;
 
 const answeredClient = (given: Given): AnswerEffect => {
@@ -113,7 +113,7 @@ const effectOf = (draft: Draft, ask: Ask, given: Given): AnswerEffect => {
     : answeredApproval(draft, ask, call, given);
 };
 
-/** A repeat of the answer that won is 200 again, any other comes too late (SE-29). */
+/** A repeat of the answer that won is 200 again, any other comes too late. */
 const closedAnswer = (draft: Draft, ask: Ask, given: Given): Answer => {
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
   if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
@@ -161,7 +161,7 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
 
 const deciding: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
 
-/** The ask that an answer names, if its sender may answer asks of that kind (AP-13). */
+/** The ask that an answer names, if its sender may answer asks of that kind. */
 const askFor = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
   const ask = own(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
   const scope = deciding.includes(ask.kind) ? "approvals:decide" : "asks:answer";

@@ -14,7 +14,7 @@ import type { WriteContext } from "../command.ts";
 import { answerInvalid } from "../command.ts";
 import { refuse, refuseField } from "../problems.ts";
 
-/** A session's budget over the API (AP-41): given, tightened, raised, refused. */
+/** A session's budget over the API: given, tightened, raised, refused. */
 
 const limits = {
   max_tokens: count().describe("Input, cache and output tokens."),
@@ -86,7 +86,7 @@ export const shownBudget = (session: Session): Json => {
   return { ...Object.fromEntries(now), warn_at: budget.warn_at, on_exceeded: budget.on_exceeded };
 };
 
-/** Changes a session's budget; more than before needs the scope that decides (AP-41). A run that asked for it goes on. */
+/** Changes a session's budget; more than before needs the scope that decides. A run that asked for it goes on. */
 export const budgetChanged = ({ draft, principal }: WriteContext, change: Change | null): void => {
   const { state } = draft;
   const next = change === null ? null : changedBy(state.budget ?? none, change);
@@ -117,7 +117,7 @@ const answeredByChange = (draft: Draft, ask: Ask, by: string): void => {
   askAnswered(draft, ask, "approve", by, { decision: "approve" }, same);
 };
 
-/** The answer to an ask for a higher limit (SE-28): the limit in the ask's unit, or no. */
+/** The answer to an ask for a higher limit: the limit in the ask's unit, or no. */
 export const answeredRaise = (
   { budget }: Ask,
   { decision, limit }: { readonly decision: string; readonly limit?: number | undefined },
@@ -132,7 +132,7 @@ export const answeredRaise = (
   return { do: "raise", limit: countedAmount(limitOfKey(kind), limit) };
 };
 
-/** Refuses an input that no budget is left for (AP-10). */
+/** Refuses an input that no budget is left for. */
 export const budgetLeft = (draft: Draft, threadId: string): void => {
   const lack = noBudget(draft, threadId);
   if (lack === null) return;

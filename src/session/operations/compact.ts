@@ -16,7 +16,7 @@ const compactSchema = z.strictObject({
   instructions: wellFormed(4_000).optional().describe("What the summary must keep."),
 });
 
-/** Summarises the chat now, or before the next turn of a run (EF-27); nothing to summarise changes nothing. */
+/** Summarises the chat now, or before the next turn of a run; nothing to summarise changes nothing. */
 export const compact: Command = write(compactSchema, (context, { thread: id, instructions = null }) => {
   const { draft } = context;
   const thread = own(draft.state.threads, id);
@@ -44,7 +44,7 @@ const uncovered = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "o
   return { overlay: { edit, by: "api", reason: "pinned", texts: {}, media: true, tokens } };
 };
 
-/** Pins a message, or lets it go (EF-2). */
+/** Pins a message, or lets it go. */
 export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: messageId, pinned }) => {
   const thread = own(draft.state.threads, id);
   const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;

@@ -5,7 +5,7 @@ import { cleanText } from "../../chat/text.ts";
 import { wellFormed } from "../command.ts";
 import { refuseField } from "../problems.ts";
 
-/** What an input may hold (AP-18). Bytes come as base64 or data URL and are stored apart from the message. */
+/** What an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
 
 const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 

@@ -153,7 +153,7 @@ const shownAs = (
   return { status: 200, value: format === "json" ? shown : { text: sightText(shown) } };
 };
 
-/** What the model saw in a turn, and why (EF-42). */
+/** What the model saw in a turn, and why. */
 export const context: Command = read(contextSchema, (parts, { run, turn, call, format }) =>
   shownAs(parts, asked(parts, run, turn, call), format),
 );

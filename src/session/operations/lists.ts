@@ -11,7 +11,7 @@ import { json, limit, list, read } from "../command.ts";
 import type { From, Page, PagedRow } from "../paging.ts";
 import { bindingOf, fitting, pageOf, pageRows, readCursor } from "../paging.ts";
 
-/** Lists of a session, page by page (AP-7). What is alive stands before what is stored, wherever it ends meanwhile. */
+/** Lists of a session, page by page. What is alive stands before what is stored, wherever it ends meanwhile. */
 
 type Reads = Pick<ReadContext, "state" | "archive">;
 

@@ -72,7 +72,7 @@ const typeOf = /"type":"([a-z_]+)"/;
 
 const threadOfEvent = /"thread":"([^"]+)"/;
 
-/** Events after a cursor (AP-23): rows are sent as they were stored. */
+/** Events after a cursor: rows are sent as they were stored. */
 export const events: Command = read(
   z.strictObject({
     after: cursor.default(0),
@@ -123,7 +123,7 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
 };
 
 /**
- * One consistent read of everything a client shows (AP-24). What does not fit is named in `more`: queries of
+ * One consistent read of everything a client shows. What does not fit is named in `more`: queries of
  * `messages`, a cursor of the open `asks`, ids of `inputs`.
  */
 export const snapshotOf = (reads: Pick<ReadContext, "state" | "archive">, items: Json): string => {
@@ -162,7 +162,7 @@ const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
   return { ...cumulative, cost_usd: usd(cost), ...counts };
 };
 
-/** What a session used: since it was cleared, in all, and by agent and model (MO-33, AP-40). */
+/** What a session used: since it was cleared, in all, and by agent and model. */
 export const usage: Command = read(z.strictObject({}), ({ state, archive }) => {
   const { cumulative, cost, calls, estimated } = state.usage;
   const by = archive.usage();

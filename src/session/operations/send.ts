@@ -26,10 +26,10 @@ import { refuse, refuseField, refuseFor } from "../problems.ts";
 import { budgetLeft } from "./budget.ts";
 import { contentSchema, storedContent } from "./content.ts";
 
-/** Bytes of a session, beyond which it takes no more inputs (RE-3). */
+/** Bytes of a session, beyond which it takes no more inputs. */
 const mostStored = 2 ** 30;
 
-/** An input's content as it is stored, once it is sure that the session's model takes it (MO-4). */
+/** An input's content as it is stored, once it is sure that the session's model takes it. */
 const takenContent = (
   { draft, rules }: WriteContext,
   threadId: string,
@@ -85,7 +85,7 @@ const unknownThread = (archive: Archive, id: string): never =>
     ? refuseField("not_found", "/thread", "no such thread")
     : refuseField("run_not_active", "/thread", "this thread has ended", { meta: { run: null } });
 
-/** The thread that an input is for: `main`, or a called one that is at work (SE-23). */
+/** The thread that an input is for: `main`, or a called one that is at work. */
 const addressed = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Thread => {
   const thread = own(draft.state.threads, id) ?? unknownThread(archive, id);
   if (thread.id === "main") return thread;
@@ -136,7 +136,7 @@ const priorOf = (
   return told.length === 0 ? {} : { prior_episode_summaries: told };
 };
 
-/** Stores an input and starts, steers or ends runs as its mode says (SE-23, SE-24). */
+/** Stores an input and starts, steers or ends runs as its mode says. */
 export const accept = (
   context: WriteContext,
   params: Params,
@@ -241,7 +241,7 @@ const cancelSchema = z.strictObject({
 const endedThread = (archive: Archive, id: string): null =>
   archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
-/** Ends a run and everything below its thread; without an active one only that (SE-31, AG-18). */
+/** Ends a run and everything below its thread; without an active one only that. */
 export const cancel: Command = write(cancelSchema, ({ draft, archive }, params) => {
   const thread = own(draft.state.threads, params.thread) ?? endedThread(archive, params.thread);
   if (thread === null) return done(draft, { run: null });

@@ -41,7 +41,7 @@ const retentionDaysSchema = z
   .max(3_650)
   .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
 
-/** What a create takes, also for a session that is there (AP-2). */
+/** What a create takes, also for a session that is there. */
 export const createSchema = z.strictObject({
   ref: wellFormed(128).min(1).optional(),
   agent: z.string().max(64).optional(),
@@ -123,7 +123,7 @@ const admitted = (rules: Rules, params: Created): string => {
   return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
 };
 
-/** Creates the session; with `input` its first run starts in the same commit (AP-16). */
+/** Creates the session; with `input` its first run starts in the same commit. */
 export const create: Command = write(createSchema, (context, params): Answer => {
   const { draft, rules } = context;
   const agent = admitted(rules, params);
@@ -158,7 +158,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
   return { status: 201, value: viewAfter(draft) };
 });
 
-/** A session as the API shows it (AP-17). */
+/** A session as the API shows it. */
 export const sessionView = (session: Session): Json => {
   const threads = Object.values(session.threads);
   const { cumulative, cost, calls, estimated } = session.usage;
@@ -201,7 +201,7 @@ const patchSchema = z.strictObject({
   retention_days: retentionDaysSchema.nullable().optional(),
 });
 
-/** The session's model from the next call on (MO-38). */
+/** The session's model from the next call on. */
 const modelChanged = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
   const { model: from, agent } = draft.state;
   if (model !== null) refuseFor(rules.modelProblem(model, agent));

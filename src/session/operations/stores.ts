@@ -5,7 +5,7 @@ import { read, rows } from "../command.ts";
 import { refuse } from "../problems.ts";
 import { paged, pageSchema } from "./lists.ts";
 
-/** Reads of what the threads share; a store that no agent uses is not there (agents spec §11). */
+/** Reads of what the threads share; a store that no agent uses is not there. */
 
 const listed = ({ rules }: ReadContext, toolbox: string): void => {
   if (!rules.stores.listed.has(toolbox))

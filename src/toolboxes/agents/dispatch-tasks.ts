@@ -21,5 +21,5 @@ const declared = defineTool({
   request: (graph) => ({ do: "dispatch_tasks", graph }),
 });
 
-/** A graph reaches the session as it was written: there every mistake is found at once (AG-33). */
+/** A graph reaches the session as it was written: there every mistake is found at once. */
 export const dispatchTasks: Tool = { ...declared, params: z.looseObject({}) };

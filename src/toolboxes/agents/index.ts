@@ -12,7 +12,7 @@ import { spawnAgent } from "./spawn-agent.ts";
 import { delegate, spawnAgents } from "./spawn-agents.ts";
 import { steerChild } from "./steer-child.ts";
 
-/** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto" (TB-7). */
+/** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto". */
 export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
 
 const firstText = (...values: readonly unknown[]): string =>
@@ -37,7 +37,7 @@ const agentsOf = (tool: Tool, args: unknown, nameOf: NameOf): readonly string[] 
   return named.length === 0 ? [tool.name] : named;
 };
 
-/** The same tool, judged by the agents that its call names (TB-7). */
+/** The same tool, judged by the agents that its call names. */
 export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
   ...tool,
   subject: (args) => agentsOf(tool, args, nameOf),
@@ -50,14 +50,14 @@ export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
 export interface AgentsToolboxParts {
   /** Somebody is callable. */
   readonly calls: boolean;
-  /** It may start nameless agents (AG-14). */
+  /** It may start nameless agents. */
   readonly adHoc: boolean;
   /** Its children may be such that it does not wait for, or that ask it. */
   readonly manages: boolean;
   readonly nameOf: NameOf;
 }
 
-/** The implicit toolbox `agents` of an agent that may start children (agents spec §3). */
+/** The implicit toolbox `agents` of an agent that may start children. */
 export const createAgentsToolbox = ({ calls, adHoc, manages, nameOf }: AgentsToolboxParts): Toolbox => ({
   name: "agents",
   description: "Other agents: who they are, tasks for them, and what comes of them.",

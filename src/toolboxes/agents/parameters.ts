@@ -17,7 +17,7 @@ const writablePaths = z
   )
   .max(200);
 
-/** One task for another agent (AG-7). */
+/** One task for another agent. */
 export const taskSchema = z.strictObject({
   agent: z
     .string()
@@ -50,10 +50,10 @@ export const taskSchema = z.strictObject({
   writable_paths: writablePaths.optional().describe("Globs that bound what it may write, like src/**."),
 });
 
-/** Characters of a result: what children say is cut before, so that lists stay whole (AG-24). */
+/** Characters of a result: what children say is cut before, so that lists stay whole. */
 export const listLimit = 400_000;
 
-/** Of an item: what is another for each child, whatever it comes to (EF-31). */
+/** Of an item: what is another for each child, whatever it comes to. */
 export const childVolatile = ["child", "usage"] as const;
 
 export const childParameter = z.string().min(1).max(64).describe("Id of the child, as its item gives it.");

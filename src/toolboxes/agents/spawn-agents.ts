@@ -18,7 +18,7 @@ const params = (standard: OnError) =>
     on_error: onErrorSchema(standard),
   });
 
-/** The same as it is read: with `collect` an invalid task is its item's matter, and the others are started (AG-11). */
+/** The same as it is read: with `collect` an invalid task is its item's matter, and the others are started. */
 const readParams = (standard: OnError) =>
   z
     .strictObject({ tasks: z.array(z.unknown()), on_error: onErrorSchema(standard) })

@@ -3,14 +3,14 @@ import { defineTool, type Tool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { nearest } from "../../tools/suggest.ts";
 
-/** A skill with a description, as compiled (AG-38): `files` are the other files of its folder, by relative path. */
+/** A skill with a description, as compiled: `files` are the other files of its folder, by relative path. */
 export interface LoadableSkill {
   readonly name: string;
   readonly body: string;
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Characters of the longest skill or file of one (CF-4), with the list of its files: nothing of them is cut. */
+/** Characters of the longest skill or file of one, with the list of its files: nothing of them is cut. */
 const wholeSkill = 300_000;
 
 const hint = (name: string, known: readonly string[]): string => {

@@ -23,13 +23,13 @@ const margin = 30_000;
 const secondsOf = (timeout: number | undefined, bounds: CommandTimeout): number =>
   Math.min(timeout ?? bounds.default, bounds.max);
 
-/** The deadline of a call that runs a command (SE-16). */
+/** The deadline of a call that runs a command. */
 export const commandDeadline = (
   { timeout }: { readonly timeout?: number | undefined },
   bounds: CommandTimeout,
 ): number => secondsOf(timeout, bounds) * 1000 + margin;
 
-/** The start-once id of a call's command (TB-16). */
+/** The start-once id of a call's command. */
 export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
 
 function requestOf(command: Command, context: ToolContext): ExecRequest {
@@ -50,7 +50,7 @@ const instanceNoted = (memo: Json): string | null => {
   return typeof noted === "string" ? noted : null;
 };
 
-/** What became of a call that was interrupted: its command runs or ran, it never arrived, or nobody knows (TB-29). */
+/** What became of a call that was interrupted: its command runs or ran, it never arrived, or nobody knows. */
 async function whereabouts(
   sandbox: Sandbox,
   context: ToolContext,
@@ -104,7 +104,7 @@ const sentences = {
   limit: () => "limit: the command met a limit of the sandbox.",
 } as const;
 
-/** Output, `[stderr]`, `[exit N]` (TB-16), behind a sentence where the command did not end by itself. */
+/** Output, `[stderr]`, `[exit N]`, behind a sentence where the command did not end by itself. */
 function resultText(output: { readonly stdout: string; readonly stderr: string }, exitCode: number): string {
   const parts = [
     output.stdout,
@@ -160,7 +160,7 @@ async function foreground(
   }
 }
 
-/** Runs the command of a call: once, whatever interrupts the call, with its whole outcome (TB-16, TB-29). */
+/** Runs the command of a call: once, whatever interrupts the call, with its whole outcome. */
 export function runCommand(command: Command, context: ToolContext): Promise<ToolOutput> {
   return sandboxed(context, async (sandbox) => {
     const found = await whereabouts(sandbox, context);

@@ -10,7 +10,7 @@ import { pathParameter } from "./parameters.ts";
 
 type Binary = Extract<FileText, { readonly kind: "binary" }>;
 
-/** Bytes of an image whose base64 models still take (MO-8), and pixels of its longer side. */
+/** Bytes of an image whose base64 models still take, and pixels of its longer side. */
 const mostBytes = 3_932_160;
 const mostPixels = 8_000;
 /** Bytes in which the header stands, whatever goes before it. */

@@ -12,7 +12,7 @@ const parseIpv6 = (text: string): bigint | null => {
   return BigInt(`0x${all.map((group) => group.padStart(4, "0")).join("")}`);
 };
 
-/** The 32 bits of a dotted IPv4 address, null if the text is none. A parsed URL has no other spelling (TB-18). */
+/** The 32 bits of a dotted IPv4 address, null if the text is none. A parsed URL has no other spelling. */
 const parseIpv4 = (text: string): bigint | null => {
   const parts = text.split(".");
   if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255))
@@ -72,7 +72,7 @@ const isPublic6 = (address: bigint): boolean => {
   return within(address, global6) && !closed6.some((block) => within(address, block));
 };
 
-/** Whether a URL's host is an IP address, and if so a public one (TB-18). IPv6 stands in brackets. */
+/** Whether a URL's host is an IP address, and if so a public one. IPv6 stands in brackets. */
 export const addressKind = (host: string): "name" | "public" | "closed" => {
   if (host.startsWith("[")) {
     const address = parseIpv6(host.slice(1, -1));

@@ -20,7 +20,7 @@ interface EgressInit {
   readonly headers?: HeadersInit;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal;
-  /** `follow`: at most five, each checked; `refuse`: the 3xx answer is given back as it is (MO-19). */
+  /** `follow`: at most five, each checked; `refuse`: the 3xx answer is given back as it is. */
   readonly redirects: "follow" | "refuse";
   /** Greatest body after inflation; null for a caller that counts itself. */
   readonly maxBytes: number | null;
@@ -34,7 +34,7 @@ interface EgressInit {
   readonly origins?: readonly string[];
 }
 
-/** The one door for outgoing requests (TB-18). Rejects with `EgressError`, an abort's reason or the network's error. */
+/** The one door for outgoing requests. Rejects with `EgressError`, an abort's reason or the network's error. */
 export type Egress = (address: string | URL, init: EgressInit) => Promise<Response>;
 
 export interface EgressOptions extends EgressRules {

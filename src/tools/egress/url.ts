@@ -1,6 +1,6 @@
 import { addressKind } from "./address.ts";
 
-/** What may be reached (TB-18). Hosts in `allow` and `deny` are exact, or `*.example.org` for every subdomain. */
+/** What may be reached. Hosts in `allow` and `deny` are exact, or `*.example.org` for every subdomain. */
 export interface EgressRules {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
@@ -74,7 +74,7 @@ const checkLists = (host: string, rules: EgressRules, options: CheckOptions): st
 };
 
 /**
- * Checks one address before a request leaves (TB-18) and gives the URL to call: host lower-cased, IDNA, without
+ * Checks one address before a request leaves and gives the URL to call: host lower-cased, IDNA, without
  * trailing dot. `reason` names what is wrong and never quotes the query or userinfo.
  */
 export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {

@@ -103,7 +103,7 @@ function problemIn(schema: Json, root: Json): string | null {
   return null;
 }
 
-/** Why a schema cannot be used, as a sentence; null if it can. At most 64 KiB, 16 levels, references inside only (CF-25, T28). */
+/** Why a schema cannot be used, as a sentence; null if it can. At most 64 KiB, 16 levels, references inside only. */
 export const schemaProblem = (schema: Json): string | null => {
   if (!isFields(schema)) return "a JSON Schema is an object";
   if (isDeeper(schema, deepest)) return `the schema is nested deeper than ${deepest} levels`;

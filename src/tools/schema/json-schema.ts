@@ -4,7 +4,7 @@ import type { Json } from "../../chat/message.ts";
 import { canonicalJson } from "../canonical.ts";
 
 /**
- * Checks values against JSON Schemas that come from callers (SE-14, TB-38, T28): the assertions of 2020-12 that
+ * Checks values against JSON Schemas that come from callers: the assertions of 2020-12 that
  * `schemaProblem` lets through. Time is bounded, `$ref` may recurse; `pattern` and `format` are never run.
  */
 

@@ -37,6 +37,6 @@ const fits = (schema: Json): boolean =>
   isClosed(schema) &&
   innerSchemas(schema).every(fits);
 
-/** Whether strict modes take the schema of an answer (MO-14): objects closed, every property required, known keywords only. */
+/** Whether strict modes take the schema of an answer: objects closed, every property required, known keywords only. */
 export const fitsStrict = (schema: Json): boolean =>
   isFields(schema) && schema["type"] === "object" && fits(schema);

@@ -23,9 +23,9 @@ const tables = `
     PRIMARY KEY (parent, name)) WITHOUT ROWID;
   -- Contents, in pieces far below the limit of a row.
   CREATE TABLE IF NOT EXISTS chunks (id INTEGER NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (id, n)) WITHOUT ROWID;
-  -- Which version of a path an actor saw last (TB-12).
+  -- Which version of a path an actor saw last.
   CREATE TABLE IF NOT EXISTS seen (actor TEXT NOT NULL, path TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (actor, path)) WITHOUT ROWID;
-  -- Commands by their start-once id; body is the hash of the request (TB-29).
+  -- Commands by their start-once id; body is the hash of the request.
   CREATE TABLE IF NOT EXISTS commands (
     exec_id TEXT PRIMARY KEY, body TEXT NOT NULL, started_at INTEGER NOT NULL,
     ended_at INTEGER, exit_code INTEGER, reason TEXT, truncated INTEGER NOT NULL DEFAULT 0,

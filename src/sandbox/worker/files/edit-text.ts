@@ -48,7 +48,7 @@ export const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 
-/** Replaces the one place where `oldText` stands; line ends of the file are kept (TB-13). */
+/** Replaces the one place where `oldText` stands; line ends of the file are kept. */
 export function editText(path: string, text: string, oldText: string, newText: string): string {
   const crlf = isCrlf(text);
   const wanted = withLineEnds(oldText, crlf);

@@ -16,7 +16,7 @@ export interface Disk {
   readonly now: () => number;
   /** Bytes that all files take; null until they are counted. */
   readonly usage: { bytes: number | null };
-  /** Set for a request that certain paths are closed to; it goes through no link, either (TB-7). */
+  /** Set for a request that certain paths are closed to; it goes through no link, either. */
   readonly isClosed?: (path: string, act: FileAct) => boolean;
 }
 
@@ -122,7 +122,7 @@ export function atomically<Result>(disk: Disk, change: () => Result): Result {
   }
 }
 
-/** Refuses a file that grows over its limit, or over what the disk has left (TB-33). */
+/** Refuses a file that grows over its limit, or over what the disk has left. */
 function checkSpace(disk: Disk, path: string, size: number, before: number): void {
   const { file, disk: total } = disk.limits();
   if (size > file) fail("payload_too_large", `${path} would have ${size} bytes; a file may have ${file}`);

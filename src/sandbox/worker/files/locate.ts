@@ -75,7 +75,7 @@ function step(disk: Disk, walk: Walk, segment: string): Place | null {
 }
 
 /**
- * Walks a normalised path from the root, links included, never leaving it (TB-30). `follow` resolves a link at the
+ * Walks a normalised path from the root, links included, never leaving it. `follow` resolves a link at the
  * end too. What is missing at the end is named, not an error; a file used as a folder is.
  */
 export function locate(disk: Disk, path: string, follow = true): Place {

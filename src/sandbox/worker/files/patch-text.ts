@@ -99,7 +99,7 @@ function readUpdate(cursor: Cursor): FilePatch {
   return { kind: "update", path, hunks, ...(moveTo === undefined ? {} : { moveTo }) };
 }
 
-/** Reads a whole patch (TB-14); any line that does not belong is an error that names it. */
+/** Reads a whole patch; any line that does not belong is an error that names it. */
 export function parsePatch(text: string): readonly FilePatch[] {
   const lines = text
     .trim()

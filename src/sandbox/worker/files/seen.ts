@@ -8,7 +8,7 @@ const seenVersion = (disk: Disk, actor: string, path: string): number | undefine
     path,
   )[0]?.version;
 
-/** Notes that an actor now knows this content (TB-12). */
+/** Notes that an actor now knows this content. */
 export function saw(disk: Disk, actor: string | undefined, path: string, entry: Entry | null): void {
   if (actor === undefined || entry?.type !== "file") return;
   if (seenVersion(disk, actor, path) === entry.version) return;

@@ -23,7 +23,7 @@ import { checkUnseen, saw } from "./seen.ts";
 export interface Writer {
   /** Shown to whoever finds the change, as in "thread main". */
   readonly name: string;
-  /** The thread whose view of the files counts for `conflict` (TB-12); undefined for commands. */
+  /** The thread whose view of the files counts for `conflict`; undefined for commands. */
   readonly actor?: string | undefined;
   readonly writablePaths: readonly string[] | undefined;
   /** Whether the paths that no file tool may touch are closed to this writer. */

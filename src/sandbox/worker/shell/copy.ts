@@ -5,7 +5,7 @@ import { existing, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { copyOne, moveTree, removeTree, staysInside, walk, writeFile } from "../files/tree.ts";
 
-/** `cp` and `mv` as commands know them: what lies at the destination goes only if a file takes a file's place (TB-35). */
+/** `cp` and `mv` as commands know them: what lies at the destination goes only if a file takes a file's place. */
 
 function copyFolder(disk: Disk, writer: Writer, item: Found, path: string): void {
   const place = locate(disk, path);
