@@ -1,26 +1,26 @@
-import type { Moment } from "../src/agent/transaction/draft.ts";
+import type { TransactionContext } from "../src/agent/transaction/draft.ts";
 import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
-import { within } from "./within.ts";
+import { withTimeout } from "./with-timeout.ts";
 
 /** The session's side of the gates: one object per provider; an answer that takes over 2 s counts as none. */
 export interface Gates {
   readonly gate: (provider: string) => Gate;
-  readonly health: Moment["health"];
+  readonly health: TransactionContext["health"];
   /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called, also if it is the only one. */
   readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
-const healthMs = 30_000;
+const healthMaxAgeMs = 30_000;
 
-type Stub = (provider: string) => Pick<ProviderGate, "health" | "report">;
-type Outcome = Parameters<Gate["ended"]>[2];
+type GateStub = (provider: string) => Pick<ProviderGate, "health" | "report">;
+type GateOutcome = Parameters<Gate["ended"]>[2];
 
 const ignore = (): void => undefined;
 
 /** What this session knows of its providers' health, and how it tells of what it sees. */
-const createHealth = (stub: Stub, now: () => number) => {
+const createHealth = (stub: GateStub, now: () => number) => {
   const seen = new Map<string, { readonly at: number; readonly rows: readonly HealthRow[] }>();
   /** Models whose last attempt here failed: their next success is worth telling. */
   const ailing = new Set<string>();
@@ -37,10 +37,10 @@ const createHealth = (stub: Stub, now: () => number) => {
       ignore,
     );
   };
-  const report = (provider: string, { model, code, exhausted }: Outcome): void =>
+  const report = (provider: string, { model, code, exhausted }: GateOutcome): void =>
     told(provider, stub(provider).report(model, code, exhausted));
   /** A success is news only if the model is ill for somebody; a look under way may still say so. */
-  const recovered = async (provider: string, outcome: Outcome, failed: boolean): Promise<void> => {
+  const recovered = async (provider: string, outcome: GateOutcome, failed: boolean): Promise<void> => {
     if (!failed) await looks.get(provider);
     if (failed || rowOf(provider, outcome.model) !== undefined) report(provider, outcome);
   };
@@ -55,7 +55,7 @@ const createHealth = (stub: Stub, now: () => number) => {
   return {
     rowOf,
     told,
-    ended: (provider: string, outcome: Outcome, booked: boolean): void => {
+    ended: (provider: string, outcome: GateOutcome, booked: boolean): void => {
       const key = `${provider}/${outcome.model}`;
       const failed = ailing.delete(key);
       if (outcome.code !== "ok") ailing.add(key);
@@ -65,7 +65,7 @@ const createHealth = (stub: Stub, now: () => number) => {
     },
     look: (provider: string, claim: string | null): void => {
       const known = seen.get(provider);
-      if (known !== undefined && now() - known.at < healthMs) return;
+      if (known !== undefined && now() - known.at < healthMaxAgeMs) return;
       seen.set(provider, { at: now(), rows: known?.rows ?? [] });
       looks.set(provider, look(provider, claim));
     },
@@ -81,7 +81,7 @@ export const createGates = (
     gate: (provider) => ({
       reserve: async (request) => {
         const free = { status: "booked", startAt: now() } as const;
-        return (await within(stub(provider).reserve(request))) ?? free;
+        return (await withTimeout(stub(provider).reserve(request))) ?? free;
       },
       ended: (id, booked, outcome) => {
         health.ended(provider, outcome, booked);

@@ -1,9 +1,9 @@
-import { grantsRevoked } from "../src/agent/calls/judge.ts";
-import type { GrantsKnown } from "../src/agent/calls/judge.ts";
+import { revokeGrants } from "../src/agent/calls/judge.ts";
+import type { GrantsUpdate } from "../src/agent/calls/judge.ts";
 import type { TeamRpc } from "../src/session/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
-import type { Live } from "./live.ts";
-import { within } from "./within.ts";
+import type { LiveSession } from "./live-session.ts";
+import { withTimeout } from "./with-timeout.ts";
 
 /** What a session in memory knows of its team's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
@@ -12,16 +12,16 @@ export interface Grants {
   readonly look: (session: Session) => Promise<readonly string[]>;
 }
 
-const freshMs = 30_000;
+const grantsMaxAgeMs = 30_000;
 
 export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => number): Grants => {
-  let known: GrantsKnown["agents"] = [];
+  let known: GrantsUpdate["agents"] = [];
   let last: { readonly at: number; readonly told: readonly Grant[] } | null = null;
   return {
     known: () => known,
     look: async ({ tenant, id: session, grants }) => {
-      if (last !== null && last.told === grants && now() - last.at < freshMs) return [];
-      const answer = await within(team().grants({ tenant, session, grants }));
+      if (last !== null && last.told === grants && now() - last.at < grantsMaxAgeMs) return [];
+      const answer = await withTimeout(team().grants({ tenant, session, grants }));
       if (answer === null) return [];
       known = answer.agents;
       last = { at: now(), told: grants };
@@ -33,14 +33,14 @@ export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => num
 const isBusy = ({ threads }: Session): boolean => Object.values(threads).some(({ run }) => run !== null);
 
 /** A session's door that tells of a grant as soon as it is made or lost there, and drops those that were revoked. */
-export const tellingGrants = (
+export const createGrantReporter = (
   grants: Grants,
-  door: Pick<Live, "read" | "update">,
+  door: Pick<LiveSession, "read" | "update">,
   failed: (error: unknown) => void,
-): Pick<Live, "update"> & { readonly look: () => Promise<void> } => {
+): Pick<LiveSession, "update"> & { readonly look: () => Promise<void> } => {
   const look = async (): Promise<void> => {
     const revoked = await grants.look(door.read());
-    if (revoked.length > 0) door.update((draft) => grantsRevoked(draft, revoked));
+    if (revoked.length > 0) door.update((draft) => revokeGrants(draft, revoked));
   };
   const told = door.read();
   if (told.grants.length > 0 && isBusy(told)) void look().catch(failed);

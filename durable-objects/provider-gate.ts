@@ -1,10 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
 import type { ModelErrorCode } from "../src/model/error.ts";
-import { emptyGate, look, release, report, reserve, settle } from "../src/model/gate.ts";
-import type { GateState, ReserveAnswer, ReserveRequest, Settlement } from "../src/model/gate.ts";
+import { emptyGate, readHealth, release, reportOutcome, reserve, settle } from "../src/model/gate.ts";
+import type { GateState, ReserveAnswer, ReserveRequest, GateSettlement } from "../src/model/gate.ts";
 import type { HealthRow } from "../src/model/health.ts";
 
-const key = "gate";
+const gateStateKey = "gate";
 
 /** One per provider name: rate limits over all sessions, and the health of its models. Its state is one row. */
 export class ProviderGate extends DurableObject {
@@ -17,7 +17,7 @@ export class ProviderGate extends DurableObject {
   }
 
   /** Answers what it knows of its models then. */
-  async settle(id: string, settlement: Settlement): Promise<readonly HealthRow[]> {
+  async settle(id: string, settlement: GateSettlement): Promise<readonly HealthRow[]> {
     this.#write(settle(this.#read(), id, settlement, Date.now()));
     return this.health(null);
   }
@@ -32,26 +32,26 @@ export class ProviderGate extends DurableObject {
     code: ModelErrorCode | "ok",
     exhausted: boolean,
   ): Promise<readonly HealthRow[]> {
-    this.#write(report(this.#read(), model, code, exhausted, Date.now()));
+    this.#write(reportOutcome(this.#read(), model, code, exhausted, Date.now()));
     return this.health(null);
   }
 
   /** Models that failed lately; `claim` is the model that the caller is about to call, if any. */
   async health(claim: string | null): Promise<readonly HealthRow[]> {
-    const { state, rows } = look(this.#read(), this.ctx.id.name ?? "", claim, Date.now());
+    const { state, rows } = readHealth(this.#read(), this.ctx.id.name ?? "", claim, Date.now());
     this.#write(state);
     return rows;
   }
 
   /** Read on the first call, never by the constructor; a gate that was never written to stays empty on disk. */
   #read(): GateState {
-    this.#state ??= this.ctx.storage.kv.get<GateState>(key) ?? emptyGate;
+    this.#state ??= this.ctx.storage.kv.get<GateState>(gateStateKey) ?? emptyGate;
     return this.#state;
   }
 
   #write(state: GateState): void {
     if (state === this.#state) return;
-    this.ctx.storage.kv.put(key, state);
+    this.ctx.storage.kv.put(gateStateKey, state);
     this.#state = state;
   }
 }

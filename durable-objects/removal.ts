@@ -4,10 +4,10 @@ import type { Session } from "../src/agent/state/session.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
 import type { Clock } from "./alarms/clock.ts";
-import { shared } from "./in-order.ts";
+import { shareInFlight } from "./serialize.ts";
 import { logFailure } from "./log.ts";
-import { safeStorage } from "./rows/safe-storage.ts";
-import { within } from "./within.ts";
+import { createSafeStorage } from "./rows/safe-storage.ts";
+import { withTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 
@@ -16,20 +16,20 @@ export interface Removal {
   /** Removes all that is stored, or throws; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
   /** Whether nothing is left; tries what is left, for at most 2 s. */
-  readonly over: () => Promise<boolean>;
+  readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly vacant: () => void;
   /** Whether an earlier session of this name was deleted under the key of this call: its row says so until the team knows; null if that does not answer. */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
-const leftover = {
+const removalProblem = {
   code: "overloaded",
   detail: "What the deleted session of this name left is still being removed. Send it again.",
   retryAfterMs: firstPause,
 } as const;
 
-interface Left {
+interface PendingRemoval {
   readonly tenant: string;
   readonly session: string;
   readonly tries: number;
@@ -41,7 +41,7 @@ interface Left {
 
 const longestPause = 3_600_000;
 /** About four days of tries; after that only the next session of this name tries again. */
-const mostTries = 100;
+const maxTries = 100;
 
 /** Whether the sandbox may still be there; a refusal means that there is none to remove. */
 const isUnreachable = (error: unknown): boolean =>
@@ -56,16 +56,16 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
     .map(({ name }) => name);
 
 /** Who else holds something of a session. */
-interface Outside {
+interface RemovalContext {
   readonly engine: Engine;
   readonly team: Pick<TeamRpc, "index" | "wasDeleted">;
 }
 
-const lastWord = ({ told }: Left): SessionSummary => JSON.parse(told) as SessionSummary;
+const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
 
 /** Whether the team has heard that the session is gone. */
-const forgotten = async ({ engine, team }: Outside, rest: Left): Promise<boolean> => {
-  const heard = team.index(lastWord(rest)).then(() => true);
+const reportRemoval = async ({ engine, team }: RemovalContext, rest: PendingRemoval): Promise<boolean> => {
+  const heard = team.index(finalSummaryOf(rest)).then(() => true);
   return heard.catch((error: unknown) => {
     logFailure(engine.logLine, "session_index_failed", error);
     return false;
@@ -73,7 +73,10 @@ const forgotten = async ({ engine, team }: Outside, rest: Left): Promise<boolean
 };
 
 /** Whether nothing is left in its sandbox. */
-const emptied = async ({ engine }: Outside, { tenant, session, sandboxed }: Left): Promise<boolean> => {
+const destroySandbox = async (
+  { engine }: RemovalContext,
+  { tenant, session, sandboxed }: PendingRemoval,
+): Promise<boolean> => {
   if (sandboxed === 0) return true;
   try {
     await engine.sandbox({ tenant, id: session }).destroy();
@@ -89,22 +92,22 @@ const emptied = async ({ engine }: Outside, { tenant, session, sandboxed }: Left
 export const createRemoval = (
   storage: DurableObjectStorage,
   clock: Clock,
-  outside: () => Outside,
+  outside: () => RemovalContext,
 ): Removal => {
   const { sql } = storage;
 
-  const left = (): Left | null =>
+  const left = (): PendingRemoval | null =>
     tablesOf(sql).includes("removal")
-      ? sql.exec<Left & Record<string, SqlStorageValue>>("SELECT * FROM removal").one()
+      ? sql.exec<PendingRemoval & Record<string, SqlStorageValue>>("SELECT * FROM removal").one()
       : null;
 
-  const tried = shared(async () => {
+  const tried = shareInFlight(async () => {
     const rest = left();
     if (rest === null) return true;
     const pause = Math.min(longestPause, firstPause * 2 ** Math.min(rest.tries, 20));
-    clock.reset(rest.tries < mostTries ? Date.now() + pause : null);
+    clock.reset(rest.tries < maxTries ? Date.now() + pause : null);
     sql.exec("UPDATE removal SET tries = tries + 1");
-    const done = await Promise.all([forgotten(outside(), rest), emptied(outside(), rest)]);
+    const done = await Promise.all([reportRemoval(outside(), rest), destroySandbox(outside(), rest)]);
     if (done.includes(false)) return false;
     const gone = storage.deleteAll();
     clock.reset(null);
@@ -113,18 +116,18 @@ export const createRemoval = (
   });
 
   return {
-    over: async () => left() === null || (await within(tried())) === true,
+    finish: async () => left() === null || (await withTimeout(tried())) === true,
     vacant: () => {
-      if (left() !== null) throw new ProblemError(leftover);
+      if (left() !== null) throw new ProblemError(removalProblem);
     },
     did: async ({ op, principal: { tenant }, session, key }) => {
       if (op !== "delete" || key === undefined) return false;
       const rest = left();
-      if (rest !== null && lastWord(rest).removal?.key === key) return true;
-      return within(outside().team.wasDeleted({ tenant, session, key }));
+      if (rest !== null && finalSummaryOf(rest).removal?.key === key) return true;
+      return withTimeout(outside().team.wasDeleted({ tenant, session, key }));
     },
     begin: ({ tenant, id, sandboxed }, told) => {
-      safeStorage(storage, outside().engine.logLine).transactionSync(() => {
+      createSafeStorage(storage, outside().engine.logLine).transactionSync(() => {
         for (const table of tablesOf(sql)) sql.exec(`DROP TABLE "${table}"`);
         sql.exec(
           "CREATE TABLE removal (tenant TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER)",

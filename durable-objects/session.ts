@@ -1,8 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { streamLimits } from "../src/session/frames.ts";
-import { perform, refusal } from "../src/session/perform.ts";
+import { perform, problemReply } from "../src/session/perform.ts";
 import type { Principal, SessionCall, SessionReply, SessionRpc } from "../src/session/rpc.ts";
-import { runsPoisoned } from "../src/agent/run/runs.ts";
+import { poisonRuns } from "../src/agent/run/runs.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import { teamObjectName } from "../src/engine/access/names.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
@@ -11,15 +11,15 @@ import { archiveOf } from "./rows/archive.ts";
 import { createClock } from "./alarms/clock.ts";
 import { createConnections } from "./sockets/connections.ts";
 import { createGates } from "./gates.ts";
-import { createHellos } from "./sockets/hellos.ts";
+import { createHelloTimers } from "./sockets/hello-timers.ts";
 import { createIndexReport } from "./rows/index-report.ts";
-import { createItems } from "./sockets/items.ts";
+import { createOpenItems } from "./sockets/open-items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { createRemoval } from "./removal.ts";
-import { createSocketDesk } from "./sockets/sockets.ts";
-import { createStrikes, deadDrives } from "./alarms/strikes.ts";
-import { exists } from "./rows/tables.ts";
-import { createWaking } from "./waking.ts";
+import { createSocketHandler } from "./sockets/socket-handler.ts";
+import { createCrashCounter, maxDeadDrives } from "./alarms/crash-counter.ts";
+import { hasTables } from "./rows/tables.ts";
+import { createSessionLoader } from "./session-loader.ts";
 import { createWatchers } from "./sockets/watchers.ts";
 
 interface Exports {
@@ -32,10 +32,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;
   readonly #sql = this.ctx.storage.sql;
-  readonly #strikes = createStrikes(this.ctx.storage, () => this.#clock.reset(Date.now() + 1_000));
-  readonly #items = createItems(this.#sql, Date.now);
+  readonly #crashCounter = createCrashCounter(this.ctx.storage, () => this.#clock.reset(Date.now() + 1_000));
+  readonly #items = createOpenItems(this.#sql, Date.now);
   readonly #connections = createConnections(() => this.#session()?.head ?? 0);
-  readonly #hellos = createHellos();
+  readonly #helloTimers = createHelloTimers();
   readonly #watchers = createWatchers({
     sockets: () => this.ctx.getWebSockets(),
     connections: this.#connections,
@@ -48,9 +48,9 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     void this.#index.flush(this.#session());
   });
   readonly #gates = createGates((provider) => this.#exports.ProviderGate.getByName(provider), Date.now);
-  readonly #desk = createSocketDesk({
+  readonly #socketHandler = createSocketHandler({
     connections: this.#connections,
-    hellos: this.#hellos,
+    hellos: this.#helloTimers,
     watchers: this.#watchers,
     items: this.#items,
     archive: () => archiveOf(this.#sql),
@@ -68,11 +68,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     engine: this.#engines.deployed(),
     team: this.#team(),
   }));
-  readonly #waking = createWaking({
+  readonly #loader = createSessionLoader({
     storage: this.ctx.storage,
     engines: () => this.#engines,
     team: () => this.#team(),
-    strikes: this.#strikes,
+    crashCounter: this.#crashCounter,
     index: () => this.#index,
     watchers: this.#watchers,
     clock: this.#clock,
@@ -88,65 +88,67 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc {
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}'));
   }
 
-  #session = (): Session | null => this.#waking.live()?.read() ?? null;
+  #session = (): Session | null => this.#loader.live()?.read() ?? null;
 
   #team = (): TeamDirectory => this.#exports.TeamObject.getByName(teamObjectName);
 
   async perform(call: SessionCall): Promise<SessionReply> {
-    if (call.host !== undefined) this.#engines.calledAt(call.host);
-    if (call.op === "create") await this.#removal.over();
-    const reply = await this.#waking.door(call, this.#remove).then((door) => perform(door, call), refusal);
+    if (call.host !== undefined) this.#engines.learnHost(call.host);
+    if (call.op === "create") await this.#removal.finish();
+    const reply = await this.#loader
+      .contextFor(call, this.#remove)
+      .then((context) => perform(context, call), problemReply);
     this.#pump();
-    if (call.op === "delete") await this.#removal.over();
+    if (call.op === "delete") await this.#removal.finish();
     return reply;
   }
 
   override async fetch(request: Request): Promise<Response> {
-    await this.#waking.wake();
+    await this.#loader.wake();
     const principal = JSON.parse(request.headers.get("limpet-principal") ?? "null") as Principal | null;
-    return this.#desk.open(this.ctx, this.#session(), principal);
+    return this.#socketHandler.open(this.ctx, this.#session(), principal);
   }
 
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
-    await this.#waking.wake();
-    await this.#desk.receive(socket, data);
+    await this.#loader.wake();
+    await this.#socketHandler.receive(socket, data);
   }
 
   override webSocketClose(socket: WebSocket): void {
-    this.#desk.closed(socket);
+    this.#socketHandler.handleClose(socket);
   }
 
   override async alarm(): Promise<void> {
-    if (!exists(this.#sql)) return void (await this.#removal.over());
-    const strikes = this.#strikes.begin(this.#waking.live() === null);
+    if (!hasTables(this.#sql)) return void (await this.#removal.finish());
+    const strikes = this.#crashCounter.begin(this.#loader.live() === null);
     if (strikes > 1) await this.ctx.storage.sync();
-    const live = await this.#waking.wake().catch(this.#strikes.spared);
-    if (live?.isOver() === true) this.#remove(null);
-    if (live === null || this.#session() === null) return void (await this.#removal.over());
-    if (strikes > deadDrives) live.update((draft) => runsPoisoned(draft, deadDrives));
+    const live = await this.#loader.wake().catch(this.#crashCounter.ignoreRefusal);
+    if (live?.isPastRetention() === true) this.#remove(null);
+    if (live === null || this.#session() === null) return void (await this.#removal.finish());
+    if (strikes > maxDeadDrives) live.update((draft) => poisonRuns(draft, maxDeadDrives));
     await this.#clock.drive(async () => {
       this.#pump();
       await live.driver.idle();
-      if (this.#waking.survived(live)) await this.#index.flush(live.read(), true);
+      if (this.#loader.hasSurvived(live)) await this.#index.flush(live.read(), true);
     });
   }
 
   #pump(): void {
-    const live = this.#waking.live();
+    const live = this.#loader.live();
     if (live === null) return;
     try {
       live.driver.pump();
       for (const { id, run } of Object.values(live.read().threads))
         if (run !== null) this.#gates.refresh(live.agent(id).lanes);
     } catch (error) {
-      this.#waking.failed(error);
+      this.#loader.handleFailure(error);
     }
   }
 
   #remove = (key: string | null): void => {
     const session = this.#session();
-    if (session !== null) this.#removal.begin(session, this.#index.removed(session, key));
-    this.#waking.drop();
-    this.#desk.removed(this.ctx.getWebSockets());
+    if (session !== null) this.#removal.begin(session, this.#index.takeFinalSummary(session, key));
+    this.#loader.drop();
+    this.#socketHandler.closeDeleted(this.ctx.getWebSockets());
   };
 }

@@ -3,15 +3,15 @@ import { refuse } from "../src/session/problems.ts";
 import { operationScopes } from "../src/session/rpc.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { Session } from "../src/agent/state/session.ts";
-import { memoryAt } from "../src/engine/access/memories.ts";
-import { reflectionsAt } from "../src/engine/access/reflections.ts";
-import { notesAt } from "../src/engine/access/notes.ts";
+import { createSharedMemory } from "../src/engine/access/memories.ts";
+import { createSharedReflections } from "../src/engine/access/reflections.ts";
+import { createSharedNotes } from "../src/engine/access/notes.ts";
 import type { TeamDirectory } from "../src/engine/access/rpc.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import { createGrants } from "./grants.ts";
-import type { LiveParts } from "./live.ts";
-import { within } from "./within.ts";
+import type { LiveSessionParts } from "./live-session.ts";
+import { withTimeout } from "./with-timeout.ts";
 
 /** What a session needs of its team's object. */
 
@@ -20,7 +20,7 @@ interface TeamParts {
   readonly team: () => TeamDirectory;
 }
 
-const unread = (): never =>
+const refuseUnreadable = (): never =>
   refuse("overloaded", "what this session's revision is made of cannot be read now; send it again", {
     retryAfterMs: 2_000,
   });
@@ -28,15 +28,15 @@ const unread = (): never =>
 /** The engine that runs a session: the deployed one, or that of the revision it pins, which is loaded once. */
 export const engineOf = async ({ engines, team }: TeamParts, session: Session | null): Promise<Engine> => {
   if (session === null) return engines().deployed();
-  const known = engines().known(session.revision);
+  const known = engines().findLoaded(session.revision);
   if (known !== null) return known;
-  const definition = await team().definition(session.revision).catch(unread);
-  return engines().pinned(session.revision, definition ?? "");
+  const definition = await team().definition(session.revision).catch(refuseUnreadable);
+  return engines().loadPinned(session.revision, definition ?? "");
 };
 
 /** The definition that new sessions pin is with the team before one of them exists. */
-export const definitionKept = async ({ engines, team }: TeamParts): Promise<void> => {
-  const { deployed, isKept, kept } = engines();
+export const ensureDefinition = async ({ engines, team }: TeamParts): Promise<void> => {
+  const { deployed, isKept, markKept: kept } = engines();
   if (isKept(Date.now())) return;
   const { revision, definition } = deployed();
   await team().keepDefinition(revision, definition);
@@ -44,7 +44,7 @@ export const definitionKept = async ({ engines, team }: TeamParts): Promise<void
 };
 
 /** Whether a command finds its tenant with as many runs as it may have; asked only of one that could begin a run. */
-export const isFull = async (
+export const isTenantFull = async (
   { engines, team }: TeamParts,
   { op, params, principal, session }: SessionCall,
   state: Session | null,
@@ -55,17 +55,20 @@ export const isFull = async (
   if (!creates && (!sends || state?.threads["main"]?.run !== null)) return false;
   if (!principal.scopes.includes(operationScopes[op])) return false;
   const limit = engines().deployed().team.limits.runs.per_tenant;
-  return (await within(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;
+  return (await withTimeout(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;
 };
 
 /** What a session uses of its team while it runs. */
-export const ofTeam = ({
+export const createTeamServices = ({
   engines,
   team,
-}: TeamParts): Pick<LiveParts, "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"> => ({
-  notes: (owner) => notesAt(team, owner),
-  memory: (tenant) => memoryAt(team, tenant),
-  reflections: (tenant) => reflectionsAt(team, tenant),
+}: TeamParts): Pick<
+  LiveSessionParts,
+  "notes" | "reflections" | "memory" | "lease" | "grants" | "sessionDays"
+> => ({
+  notes: (owner) => createSharedNotes(team, owner),
+  memory: (tenant) => createSharedMemory(team, tenant),
+  reflections: (tenant) => createSharedReflections(team, tenant),
   lease: (request) => team().lease(request),
   grants: createGrants(team, Date.now),
   sessionDays: () => engines().deployed().team.retention.session_days,

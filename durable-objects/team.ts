@@ -3,30 +3,30 @@ import type {
   EmbeddedRow,
   Memory,
   MemoryOwner,
-  Recalled,
+  RecalledMemory,
   RecallQuery,
-  Seen,
+  RecallExclusions,
 } from "../src/agent/definition/memory.ts";
 import type { Reflection } from "../src/agent/state/records.ts";
-import type { GrantsKnown, GrantsTold } from "../src/agent/calls/judge.ts";
+import type { GrantsUpdate, GrantsReport } from "../src/agent/calls/judge.ts";
 import type { LeaseAnswer, LeaseRequest } from "../src/agent/budgets/lease.ts";
 import type { KeyedDelete, RunAdmission, SessionSummary } from "../src/session/rpc.ts";
 import { createActiveRuns } from "../src/engine/access/active-runs.ts";
 import { authenticate } from "../src/engine/access/authenticate.ts";
 import { openTables } from "../src/engine/access/database.ts";
-import type { Database, Row } from "../src/engine/access/database.ts";
+import type { TeamDatabase, DatabaseRow } from "../src/engine/access/database.ts";
 import { addMemories, recallMemories, recentMemories } from "../src/engine/access/memories.ts";
 import { listNotes, readNote, writeNote } from "../src/engine/access/notes.ts";
 import { addReflections, findReflections } from "../src/engine/access/reflections.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
 import { wasDeleted } from "../src/engine/access/once.ts";
 import type { TeamCall, TeamDirectory, TeamReply } from "../src/engine/access/rpc.ts";
-import { tellGrants } from "../src/engine/access/grants.ts";
+import { exchangeGrants } from "../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../src/engine/access/definitions.ts";
 import { indexSession } from "../src/engine/access/session-index.ts";
 import { drawLease } from "../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
-import { createTogether } from "./together.ts";
+import { createBatchWindow } from "./batch-window.ts";
 
 /** The secret that is the first admin key. */
 export interface TeamEnv {
@@ -34,10 +34,10 @@ export interface TeamEnv {
 }
 
 /** How long a session's report waits for others: the index may be seconds behind. */
-const reportsMs = 25;
+const reportBatchMs = 25;
 
-const databaseOf = (storage: DurableObjectStorage): Database => ({
-  all: (query, ...values) => storage.sql.exec<Row>(query, ...values).toArray(),
+const databaseOf = (storage: DurableObjectStorage): TeamDatabase => ({
+  all: (query, ...values) => storage.sql.exec<DatabaseRow>(query, ...values).toArray(),
   transaction: (work) => storage.transactionSync(work),
 });
 
@@ -45,7 +45,7 @@ const databaseOf = (storage: DurableObjectStorage): Database => ({
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
   readonly #runs = createActiveRuns(this.#tables);
-  readonly #together = createTogether(reportsMs);
+  readonly #waitForBatch = createBatchWindow(reportBatchMs);
 
   authenticate(credential: string): ReturnType<TeamDirectory["authenticate"]> {
     return authenticate(this.#tables, credential, { adminKey: this.env.LIMPET_ADMIN_KEY, now: Date.now() });
@@ -56,8 +56,8 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
   }
 
   async index(summary: SessionSummary): Promise<void> {
-    this.#runs.reported(summary);
-    if (summary.status !== "deleted") await this.#together();
+    this.#runs.report(summary);
+    if (summary.status !== "deleted") await this.#waitForBatch();
     indexSession(this.#tables, summary);
   }
 
@@ -109,17 +109,21 @@ export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory 
     tenant: string,
     owner: MemoryOwner,
     limit: number,
-    seen: Seen,
+    seen: RecallExclusions,
   ): Promise<readonly Memory[]> {
     return recentMemories(this.#tables, tenant, owner, limit, seen);
   }
 
-  async recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly Recalled[]> {
+  async recallMemories(
+    tenant: string,
+    owner: MemoryOwner,
+    query: RecallQuery,
+  ): Promise<readonly RecalledMemory[]> {
     return recallMemories(this.#tables, tenant, owner, query);
   }
 
-  async grants(told: GrantsTold): Promise<GrantsKnown> {
-    return tellGrants(this.#tables, told, Date.now());
+  async grants(told: GrantsReport): Promise<GrantsUpdate> {
+    return exchangeGrants(this.#tables, told, Date.now());
   }
 
   async definition(revision: string): Promise<string | null> {

@@ -125,14 +125,14 @@ export const globProblem = (glob: string): string | null => {
   return segments.filter((segment) => segment === "**").length > 1 ? "only one ** is allowed" : null;
 };
 
-type Issue = z.core.$ZodIssue;
+type ZodIssue = z.core.$ZodIssue;
 
-const rejectsType = (branch: readonly Issue[]): boolean =>
+const rejectsType = (branch: readonly ZodIssue[]): boolean =>
   branch.some(({ code, path }) => path.length === 0 && (code === "invalid_type" || code === "invalid_value"));
 
-const unknownCount = (branch: readonly Issue[]): number =>
+const unknownCount = (branch: readonly ZodIssue[]): number =>
   branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
 
 /** The issues of the branch that a value was meant for; undefined if it has the type of none. */
-export const meantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly Issue[] | undefined =>
+export const meantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly ZodIssue[] | undefined =>
   errors.filter((branch) => !rejectsType(branch)).toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];

@@ -1,4 +1,4 @@
-import { createTimers, createWake } from "./timers.ts";
+import { createTimerPool, createMovableTimer } from "./timers.ts";
 
 /** The object's one alarm. While a drive lives inside `alarm()`, a crash makes the platform run that alarm again at once, so nothing may move it then. */
 export interface Clock {
@@ -11,15 +11,15 @@ export interface Clock {
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
   /** Also wakes at `at`, or not; counts from the next `rest`. */
-  readonly also: (at: number | null) => void;
+  readonly alsoWakeAt: (at: number | null) => void;
 }
 
-const driveMs = 600_000;
+const maxDriveMs = 600_000;
 
 /** Settles with the work, or after ten minutes. */
-const bounded = async (work: Promise<void>): Promise<void> => {
+const waitForDrive = async (work: Promise<void>): Promise<void> => {
   const limit = Promise.withResolvers<void>();
-  const end = setTimeout(limit.resolve, driveMs);
+  const end = setTimeout(limit.resolve, maxDriveMs);
   try {
     await Promise.race([work, limit.promise]);
   } finally {
@@ -33,8 +33,8 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   let due: number | null = null;
   let extra: number | null = null;
   let armed: number | null = null;
-  const timers = createTimers(now);
-  const wake = createWake(timers, now, pump);
+  const timers = createTimerPool(now);
+  const wake = createMovableTimer(timers, now, pump);
 
   const set = (at: number | null): void => {
     armed = at;
@@ -66,7 +66,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       armed = null;
       tick();
       try {
-        await bounded(idle());
+        await waitForDrive(idle());
       } finally {
         driving = false;
         arm();
@@ -81,7 +81,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       tick();
     },
     after: timers.after,
-    also: (at) => {
+    alsoWakeAt: (at) => {
       extra = at;
     },
   };

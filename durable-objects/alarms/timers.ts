@@ -2,20 +2,20 @@
  * Many short waits on one timer of the platform, which costs more than the waits. A cancelled wait leaves the timer as it
  * is: it finds nothing due and waits for the next.
  */
-interface Timers {
+interface TimerPool {
   /** Calls `run` once, about `ms` from now. */
   readonly after: (ms: number, run: () => void) => { readonly cancel: () => void };
   /** From now until the next wait: without a wait no timer stays behind, so that the object may sleep. */
   readonly rest: () => void;
 }
 
-interface Wait {
+interface TimerWait {
   readonly at: number;
   readonly run: () => void;
 }
 
-export const createTimers = (now: () => number): Timers => {
-  const waits = new Set<Wait>();
+export const createTimerPool = (now: () => number): TimerPool => {
+  const waits = new Set<TimerWait>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let firesAt = Infinity;
   let resting = false;
@@ -61,8 +61,8 @@ export const createTimers = (now: () => number): Timers => {
 };
 
 /** A moment that may move: calls `run` at the newest one, not at all after null. */
-export const createWake = (
-  timers: Timers,
+export const createMovableTimer = (
+  timers: TimerPool,
   now: () => number,
   run: () => void,
 ): ((at: number | null) => void) => {

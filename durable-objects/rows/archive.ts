@@ -1,28 +1,28 @@
 import type { Ask } from "../../src/agent/state/ask.ts";
-import type { Standing } from "../../src/agent/state/child.ts";
-import { standingBlob } from "../../src/agent/state/child.ts";
+import type { CallerConstraints } from "../../src/agent/state/child.ts";
+import { constraintsBlobId } from "../../src/agent/state/child.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
 import { addUsage, noUsage } from "../../src/agent/state/usage.ts";
-import type { KeptAnswer } from "../../src/agent/transaction/draft.ts";
+import type { StoredAnswer } from "../../src/agent/transaction/draft.ts";
 import type { Usage } from "../../src/model/completer.ts";
 import type { Archive } from "../../src/session/command.ts";
-import { linesOf } from "../../src/session/event-lines.ts";
-import type { From, PagedRow } from "../../src/session/paging.ts";
+import { eventLinesOf } from "../../src/session/event-lines.ts";
+import type { PageStart, PagedRow } from "../../src/session/paging.ts";
 import { pageClause } from "../../src/session/paging.ts";
 import { childrenOf } from "./children.ts";
-import { answered, chatThen, original, seen } from "./context-rows.ts";
-import { askOrder, blobOf, inputOf, loadBlob, messageJson, valuesOf, wholeJson } from "./encode.ts";
+import { findAnsweredCall, rebuildChat, readOriginal, readSeenRows } from "./context-rows.ts";
+import { askOrder, blobOf, readStoredInput, loadBlob, messageJson, valuesOf, wholeJson } from "./encode.ts";
 
 type Sql = SqlStorage;
 
-interface Row extends Record<string, SqlStorageValue> {
+interface JsonRow extends Record<string, SqlStorageValue> {
   readonly json: string;
 }
 
 /** By arrival; of those of one millisecond the shorter, so earlier number first. */
 const inputOrder = "(json ->> '$.at') * 200 + length(id)";
 
-interface Listed {
+interface ListedTable {
   readonly table: "inputs" | "asks" | "runs" | "children";
   readonly blob: (id: string) => string;
   readonly column: string;
@@ -30,10 +30,10 @@ interface Listed {
   readonly status?: string | null;
 }
 
-const paged = (
+const readTablePage = (
   sql: Sql,
-  { table, blob, column, descending, status = null }: Listed,
-  { position, limit }: From,
+  { table, blob, column, descending, status = null }: ListedTable,
+  { position, limit }: PageStart,
 ): readonly PagedRow[] => {
   const { where, values, tail } = pageClause(position, column, descending, limit - 1);
   const filter = status === null ? "" : "AND status = ?";
@@ -49,7 +49,7 @@ const paged = (
       id,
       json: () => {
         const query = `SELECT json FROM ${table} WHERE id = ? AND ${column} = ?`;
-        return wholeJson(sql, blob(id), sql.exec<Row>(query, id, at).one().json);
+        return wholeJson(sql, blob(id), sql.exec<JsonRow>(query, id, at).one().json);
       },
     }));
 };
@@ -74,7 +74,7 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
       .exec<EventRow>("SELECT * FROM events WHERE last > ? ORDER BY last LIMIT ?", seen, rowsAtOnce)
       .toArray();
     for (const { first, last, lines, at, session } of rows) {
-      const each = linesOf(lines.split("\n"), session, first, at);
+      const each = eventLinesOf(lines.split("\n"), session, first, at);
       yield* first > after ? each : each.slice(after - first + 1);
       seen = last;
     }
@@ -82,7 +82,7 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
 }
 
 /** A row of the ledger without what its call saw; `json` is its usage. */
-interface Spent extends Row {
+interface LedgerSpend extends JsonRow {
   readonly agent: string;
   readonly provider: string;
   readonly model: string;
@@ -90,10 +90,10 @@ interface Spent extends Row {
   readonly estimated: number;
 }
 
-const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
+const sumUsage = (sql: Sql): ReturnType<Archive["usage"]> => {
   const groups = new Map<string, ReturnType<Archive["usage"]>[number]>();
   const ledger = sql
-    .exec<Spent>("SELECT agent, provider, model, cost, estimated, json -> '$.usage' AS json FROM usage")
+    .exec<LedgerSpend>("SELECT agent, provider, model, cost, estimated, json -> '$.usage' AS json FROM usage")
     .toArray();
   for (const { agent, provider, model, cost, estimated, json } of ledger) {
     const key = `${agent}\n${provider}\n${model}`;
@@ -118,7 +118,7 @@ const usage = (sql: Sql): ReturnType<Archive["usage"]> => {
 };
 
 /** What a session that does not exist yet has: it has no tables either. */
-export const noArchive: Archive = {
+export const emptyArchive: Archive = {
   answer: () => null,
   input: () => null,
   inputs: () => [],
@@ -139,49 +139,58 @@ export const noArchive: Archive = {
   usage: () => [],
 };
 
-const measuredFor = 1_000;
+const meterMaxAgeMs = 1_000;
 
 /** Bytes that a session holds, as they were at most a second ago: asking costs more than an input's other checks. */
-export const createMeter = (sql: Sql, now: () => number): (() => number) => {
+export const createSizeMeter = (sql: Sql, now: () => number): (() => number) => {
   let bytes = 0;
   let until = 0;
   return () => {
     if (now() >= until) {
       bytes = sql.databaseSize;
-      until = now() + measuredFor;
+      until = now() + meterMaxAgeMs;
     }
     return bytes;
   };
 };
 
-const keptAnswer = (sql: Sql, key: string): KeptAnswer | null => {
+const findKeptAnswer = (sql: Sql, key: string): StoredAnswer | null => {
   const query = "SELECT key, fingerprint, status, json, at FROM idempotency WHERE key = ?";
-  const [row] = sql.exec<Row & KeptAnswer>(query, key).toArray();
+  const [row] = sql.exec<JsonRow & StoredAnswer>(query, key).toArray();
   return row === undefined ? null : { ...row, json: wholeJson(sql, blobOf.answer(key), row.json) };
 };
 
 /** A message as it was written. */
-const shown = (sql: Sql, thread: string, pos: number): string => {
+const readStoredMessage = (sql: Sql, thread: string, pos: number): string => {
   const query = "SELECT json FROM messages WHERE thread = ? AND pos = ?";
-  return messageJson(sql, thread, { pos, json: sql.exec<Row>(query, thread, pos).one().json });
+  return messageJson(sql, thread, { pos, json: sql.exec<JsonRow>(query, thread, pos).one().json });
 };
 
 /** Reads of everything that is not live state, straight from the rows. */
 export const archiveOf = (sql: Sql): Archive => ({
-  answer: (key) => keptAnswer(sql, key),
-  input: (id) => inputOf(sql, id),
+  answer: (key) => findKeptAnswer(sql, key),
+  input: (id) => readStoredInput(sql, id),
   inputs: (from) =>
-    paged(sql, { table: "inputs", blob: blobOf.input, column: inputOrder, descending: true }, from),
+    readTablePage(sql, { table: "inputs", blob: blobOf.input, column: inputOrder, descending: true }, from),
   ask: (id) =>
     (valuesOf(sql, blobOf.ask, "SELECT id, json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null,
   asks: (status, from) =>
-    paged(sql, { table: "asks", blob: blobOf.ask, column: askOrder, descending: false, status }, from),
+    readTablePage(
+      sql,
+      { table: "asks", blob: blobOf.ask, column: askOrder, descending: false, status },
+      from,
+    ),
   run: (id) =>
     (valuesOf(sql, blobOf.run, "SELECT id, json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
-  runs: (from) => paged(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
+  runs: (from) =>
+    readTablePage(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
   child: (id) => childrenOf(sql).record(id),
   children: (from) =>
-    paged(sql, { table: "children", blob: blobOf.child, column: "-started", descending: false }, from),
+    readTablePage(
+      sql,
+      { table: "children", blob: blobOf.child, column: "-started", descending: false },
+      from,
+    ),
   messages: ({ thread, before, limit, retired }) =>
     sql
       .exec<{ pos: number }>(
@@ -191,19 +200,22 @@ export const archiveOf = (sql: Sql): Archive => ({
         limit,
       )
       .toArray()
-      .map(({ pos }) => ({ pos, json: () => (retired ? original : shown)(sql, thread, pos) })),
+      .map(({ pos }) => ({
+        pos,
+        json: () => (retired ? readOriginal : readStoredMessage)(sql, thread, pos),
+      })),
   events: ({ after, limit }) => eventsAfter(sql, after).take(limit),
-  seen: (run, turn) => seen(sql, run, turn),
-  answered: (thread, before) => answered(sql, thread, before),
-  chatThen: (thread, edit, pos) => chatThen(sql, thread, edit, pos),
-  standing: (run) => JSON.parse(loadBlob(sql, standingBlob(run)) ?? "null") as Standing | null,
+  seen: (run, turn) => readSeenRows(sql, run, turn),
+  answered: (thread, before) => findAnsweredCall(sql, thread, before),
+  chatThen: (thread, edit, pos) => rebuildChat(sql, thread, edit, pos),
+  standing: (run) => JSON.parse(loadBlob(sql, constraintsBlobId(run)) ?? "null") as CallerConstraints | null,
   media: (blob) => loadBlob(sql, blob) ?? "",
   entries: (store) =>
     sql
-      .exec<Row & { key: string; revision: number }>(
+      .exec<JsonRow & { key: string; revision: number }>(
         "SELECT key, revision, json FROM entries WHERE store = ? ORDER BY key",
         store,
       )
       .toArray(),
-  usage: () => usage(sql),
+  usage: () => sumUsage(sql),
 });

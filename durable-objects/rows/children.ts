@@ -1,23 +1,23 @@
 import type { ChildRecord } from "../../src/agent/state/child.ts";
-import type { Moment } from "../../src/agent/transaction/draft.ts";
+import type { TransactionContext } from "../../src/agent/transaction/draft.ts";
 import { blobOf, rowJson, valuesOf } from "./encode.ts";
 
 /** Rows of called threads: what stays of them when they have left the live state. */
 
 /** Children that a caller may see at once. */
-const mostShown = 64;
+const mostShownChildren = 64;
 
-const recordsOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>
+const readRecords = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>
   valuesOf(sql, blobOf.child, query, ...values) as readonly ChildRecord[];
 
-export const childrenOf = (sql: SqlStorage): Moment["children"] => ({
-  record: (id) => recordsOf(sql, "SELECT id, json FROM children WHERE id = ?", id)[0] ?? null,
+export const childrenOf = (sql: SqlStorage): TransactionContext["children"] => ({
+  record: (id) => readRecords(sql, "SELECT id, json FROM children WHERE id = ?", id)[0] ?? null,
   of: (caller) =>
-    recordsOf(
+    readRecords(
       sql,
       "SELECT id, json FROM children WHERE caller = ? ORDER BY started DESC LIMIT ?",
       caller,
-      mostShown,
+      mostShownChildren,
     ),
 });
 

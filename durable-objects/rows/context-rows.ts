@@ -1,14 +1,14 @@
 import type { LedgerRow } from "../../src/agent/state/records.ts";
-import type { Cause, Message, Overlay } from "../../src/chat/message.ts";
-import { placeOf } from "../../src/chat/message.ts";
+import type { Cause, Message, MessageOverlay } from "../../src/chat/message.ts";
+import { viewPlaceOf } from "../../src/chat/message.ts";
 import type { Archive } from "../../src/session/command.ts";
-import type { ChatThen } from "../../src/session/context-view.ts";
+import type { PastChat } from "../../src/session/context-view.ts";
 import { jsonOf, messageJson, overlayJson } from "./encode.ts";
 
 /** Rows of the past: what a model call saw. */
 
 /** Calls of a turn that left, in order. */
-export const seen = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
+export const readSeenRows = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
   sql
     .exec<{ n: number; json: string }>(
       `SELECT n, json FROM usage WHERE json ->> '$.run' = ? AND json ->> '$.turn' = ?
@@ -20,7 +20,7 @@ export const seen = (sql: SqlStorage, run: string, turn: number): ReturnType<Arc
     .map(({ n, json }) => ({ n, row: JSON.parse(json) as LedgerRow }));
 
 /** The thread's newest answered call before a place in the ledger. */
-export const answered = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
+export const findAnsweredCall = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
   const [found = null] = jsonOf(
     sql,
     `SELECT json FROM usage WHERE outcome = 'ok' AND n < ? AND json ->> '$.thread' = ?
@@ -32,7 +32,7 @@ export const answered = (sql: SqlStorage, thread: string, before: number): Ledge
 };
 
 /** The chat of a thread as it was after an edit, up to a message. */
-export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: number): ChatThen => {
+export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: number): PastChat => {
   const overlays = new Map(
     sql
       .exec<{ pos: number; edit: number; json: string }>(
@@ -41,7 +41,7 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
         edit,
       )
       .toArray()
-      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as Overlay]),
+      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as MessageOverlay]),
   );
   const all = sql
     .exec<{ pos: number; retired: number; json: string; cause: string | null }>(
@@ -62,13 +62,13 @@ export const chatThen = (sql: SqlStorage, thread: string, edit: number, pos: num
     shown: all
       .filter((row) => !isGone(row))
       .map(({ message }) => message)
-      .sort((a, b) => placeOf(a) - placeOf(b)),
+      .sort((a, b) => viewPlaceOf(a) - viewPlaceOf(b)),
     gone: all.filter(isGone),
   };
 };
 
 /** A message as it was written, with what became of it since. */
-export const original = (sql: SqlStorage, thread: string, pos: number): string => {
+export const readOriginal = (sql: SqlStorage, thread: string, pos: number): string => {
   const row = sql
     .exec<{ pos: number; retired: number; json: string; by: string | null; reason: string | null }>(
       `SELECT pos, retired, m.json, r.json ->> '$.effect' AS by, r.json ->> '$.reason' AS reason

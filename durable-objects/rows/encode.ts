@@ -2,7 +2,7 @@ import type { Input } from "../../src/agent/state/input.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Message } from "../../src/chat/message.ts";
-import { piecesOf } from "../../src/chat/text.ts";
+import { splitText } from "../../src/chat/text.ts";
 
 /** What reading and writing a session's rows share: their shapes, and long texts in pieces. */
 
@@ -50,7 +50,7 @@ export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput"
 };
 
 /** Some fields of an object, those that it has. */
-export const picked = <T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> => {
+export const pickFields = <T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> => {
   const some = {} as { -readonly [key in K]: T[key] };
   for (const key of keys) if (key in from) some[key] = from[key];
   return some;
@@ -68,7 +68,7 @@ export const jsonOf = (sql: SqlStorage, query: string, ...values: SqlStorageValu
 
 /** Writes a long text in place of the one that was there. */
 export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
-  const pieces = piecesOf(text, pieceLength);
+  const pieces = splitText(text, pieceLength);
   for (const [piece, part] of pieces.entries())
     sql.exec("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?)", id, piece, part);
   sql.exec("DELETE FROM blobs WHERE id = ? AND piece >= ?", id, pieces.length);
@@ -103,7 +103,7 @@ export const blobOf = {
 } as const;
 
 /** Begins a row whose JSON stands in pieces; no other JSON begins so. */
-const apart = '{"apart":true';
+const apartPrefix = '{"apart":true';
 
 /** What stands in a row: a long JSON gets pieces, and only what queries ask of it stays. */
 export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: object = {}): string => {
@@ -114,7 +114,7 @@ export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: obje
 
 /** The whole JSON of a row. */
 export const wholeJson = (sql: SqlStorage, blob: string, json: string): string =>
-  json.startsWith(apart) ? (loadBlob(sql, blob) ?? json) : json;
+  json.startsWith(apartPrefix) ? (loadBlob(sql, blob) ?? json) : json;
 
 /** Deletes rows with the pieces of those whose JSON is long; `from` is a table and which of its rows, `key` the column that names them. */
 export const deleteRows = (
@@ -123,9 +123,9 @@ export const deleteRows = (
   { key, from }: { readonly key: string; readonly from: string },
   ...values: SqlStorageValue[]
 ): void => {
-  const query = `DELETE FROM ${from} RETURNING ${key} AS id, substr(json, 1, ${apart.length}) AS head`;
+  const query = `DELETE FROM ${from} RETURNING ${key} AS id, substr(json, 1, ${apartPrefix.length}) AS head`;
   for (const { id, head } of sql.exec<{ id: string; head: string }>(query, ...values).toArray())
-    if (head === apart) sql.exec("DELETE FROM blobs WHERE id = ?", blob(id));
+    if (head === apartPrefix) sql.exec("DELETE FROM blobs WHERE id = ?", blob(id));
 };
 
 /** What the rows hold that a query for `id` and `json` finds. */
@@ -141,11 +141,11 @@ export const valuesOf = (
     .map(({ id, json }) => JSON.parse(wholeJson(sql, blob(id), json)) as unknown);
 
 /** A stored input, whatever became of it. */
-export const inputOf = (sql: SqlStorage, id: string): Input | null =>
+export const readStoredInput = (sql: SqlStorage, id: string): Input | null =>
   (valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null;
 
 /** Stored inputs that wait. */
-export const waitingInputs = (sql: SqlStorage): readonly Input[] =>
+export const readWaitingInputs = (sql: SqlStorage): readonly Input[] =>
   valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE status = 'accepted'") as readonly Input[];
 
 /** A stored message. */

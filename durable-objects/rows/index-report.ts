@@ -1,4 +1,4 @@
-import { statusOf } from "../../src/agent/run/runs.ts";
+import { sessionStatusOf } from "../../src/agent/run/runs.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
@@ -9,16 +9,16 @@ import { logFailure } from "../log.ts";
 /** Keeps the team's index of sessions at most a few seconds behind: one call for many commits. */
 export interface IndexReport {
   /** Something was committed. */
-  readonly touched: () => void;
+  readonly touch: () => void;
   /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
   /** What the team is to hear of a session that is gone; nothing else is reported of it. */
-  readonly removed: (session: Session, key: string | null) => SessionSummary;
+  readonly takeFinalSummary: (session: Session, key: string | null) => SessionSummary;
 }
 
-const delay = 2_000;
+const reportDelayMs = 2_000;
 
-const longestDelay = 300_000;
+const longestReportDelayMs = 300_000;
 
 /** With the lease as the team books it, once the session spends from it no more. */
 const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
@@ -28,7 +28,7 @@ const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
   agent: session.agent,
   title: session.title,
   metadata: session.metadata,
-  status: statusOf(session),
+  status: sessionStatusOf(session),
   revision: session.revision,
   head_seq: session.head,
   created_at: session.createdAt,
@@ -47,9 +47,9 @@ export const createIndexReport = (
   let said: string | null = null;
   let failures = 0;
   return {
-    touched: () => {
-      due ??= now() + delay;
-      clock.also(due);
+    touch: () => {
+      due ??= now() + reportDelayMs;
+      clock.alsoWakeAt(due);
     },
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
@@ -58,21 +58,21 @@ export const createIndexReport = (
       const summary = summaryOf(session, lease?.closed === true ? lease : null);
       const news = JSON.stringify({ ...summary, head_seq: 0, updated_at: 0, run: session.nextRun });
       due = null;
-      clock.also(null);
+      clock.alsoWakeAt(null);
       if (news === said) return;
       try {
         await team().index(summary);
       } catch (error) {
         failures += 1;
-        due = now() + Math.min(longestDelay, delay * 2 ** failures);
-        clock.also(due);
+        due = now() + Math.min(longestReportDelayMs, reportDelayMs * 2 ** failures);
+        clock.alsoWakeAt(due);
         logFailure(engine().logLine, "session_index_failed", error);
         return;
       }
       said = news;
       failures = 0;
     },
-    removed: (session, key) => {
+    takeFinalSummary: (session, key) => {
       due = null;
       said = null;
       const summary = summaryOf(session, session.funds.tenant.lease);

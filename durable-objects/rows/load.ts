@@ -5,8 +5,8 @@ import type { Input } from "../../src/agent/state/input.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import { newThread } from "../../src/agent/state/thread.ts";
-import type { Message, Overlay } from "../../src/chat/message.ts";
-import { placeOf, shownTokens } from "../../src/chat/message.ts";
+import type { Message, MessageOverlay } from "../../src/chat/message.ts";
+import { viewPlaceOf, shownTokens } from "../../src/chat/message.ts";
 import type { StoredRow, TurnRow } from "./encode.ts";
 import {
   askOrder,
@@ -16,17 +16,17 @@ import {
   loadBlob,
   messageJson,
   overlayJson,
-  picked,
+  pickFields,
   sessionTurnFields,
   turnFields,
   valuesOf,
-  waitingInputs,
+  readWaitingInputs,
   wholeJson,
 } from "./encode.ts";
-import { loadOutcome } from "./outcomes.ts";
+import { loadOutcome } from "./call-outcomes.ts";
 
 /** The newest overlay of each message that is in the view. */
-const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Overlay> =>
+const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, MessageOverlay> =>
   new Map(
     sql
       .exec<{ pos: number; edit: number; json: string }>(
@@ -34,7 +34,7 @@ const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, Over
         thread,
       )
       .toArray()
-      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as Overlay]),
+      .map((row) => [row.pos, JSON.parse(overlayJson(sql, thread, row)) as MessageOverlay]),
   );
 
 const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
@@ -50,17 +50,17 @@ const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
       const overlay = overlays.get(found.pos);
       return overlay === undefined ? message : { ...message, overlay };
     })
-    .sort((a, b) => placeOf(a) - placeOf(b));
+    .sort((a, b) => viewPlaceOf(a) - viewPlaceOf(b));
 };
 
 /** The rows of a thread, apart from its chat and inbox. */
-interface Rows {
+interface ThreadRows {
   readonly row: StoredRow;
   readonly turn: TurnRow;
   readonly history: string;
 }
 
-const loadRows = (sql: SqlStorage): readonly Rows[] =>
+const loadRows = (sql: SqlStorage): readonly ThreadRows[] =>
   sql
     .exec<{ id: string; state: string; json: string; history: string }>(
       "SELECT id, state, json, history FROM threads JOIN turns ON thread = id",
@@ -87,7 +87,7 @@ const loadFirstInput = (sql: SqlStorage, { id, firstInput }: StoredRow): Message
 
 const loadThread = (
   sql: SqlStorage,
-  { row, turn, history }: Rows,
+  { row, turn, history }: ThreadRows,
   waiting: ReadonlyMap<string, Input>,
 ): Thread => {
   const { inboxIds, session: _session, ...rest } = row;
@@ -98,7 +98,7 @@ const loadThread = (
   return {
     ...fresh,
     ...rest,
-    ...picked(turn, turnFields),
+    ...pickFields(turn, turnFields),
     firstInput: loadFirstInput(sql, row),
     chat,
     inbox,
@@ -127,27 +127,27 @@ const loadRun = (
 };
 
 /** Where a thread stands among all: by the run that made it; `main` is the first. */
-const createdAt = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
+const creationOrder = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
   id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
 
 /** The live state: what the model will see, what waits, and counters; null if there is no session. */
-export const load = (sql: SqlStorage): Session | null => {
+export const loadSession = (sql: SqlStorage): Session | null => {
   const rows = loadRows(sql);
   const main = rows.find(({ row }) => row.id === "main");
   if (main === undefined) return null;
   const { session: own } = main.row as Required<StoredRow>;
   const { session: turned } = main.turn as Required<TurnRow>;
-  const waiting = waitingInputs(sql);
+  const waiting = readWaitingInputs(sql);
   const open = `SELECT id, json FROM asks WHERE status = 'open' ORDER BY ${askOrder}`;
   const asks = valuesOf(sql, blobOf.ask, open) as readonly Ask[];
   const tasks = jsonOf(sql, "SELECT json FROM tasks ORDER BY n") as readonly StoredTask[];
   const { head } = sql.exec<{ head: number | null }>("SELECT max(last) AS head FROM events").one();
   const inputs = new Map(waiting.map((input) => [input.id, input]));
   const threads = rows.map((row) => loadThread(sql, row, inputs));
-  const inOrder = threads.toSorted((a, b) => createdAt(a) - createdAt(b));
+  const inOrder = threads.toSorted((a, b) => creationOrder(a) - creationOrder(b));
   return {
     ...own,
-    ...picked(turned, sessionTurnFields),
+    ...pickFields(turned, sessionTurnFields),
     ...(own.external === undefined ? {} : { external: { text: loadBlob(sql, externalBlob) ?? "" } }),
     head: head ?? 0,
     threads: Object.fromEntries(inOrder.map((thread) => [thread.id, thread])),

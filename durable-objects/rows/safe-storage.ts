@@ -3,23 +3,23 @@ import type { LogLine } from "../../src/tools/log-line.ts";
 import { logFailure } from "../log.ts";
 
 /** The part of an object's storage that commits use. */
-export type Storage = Pick<DurableObjectStorage, "sql" | "transactionSync">;
+export type CommitStorage = Pick<DurableObjectStorage, "sql" | "transactionSync">;
 
-const problem = {
+const storageProblem = {
   code: "storage_error",
   detail: "The session could not be stored, so nothing was done. Send it again.",
   retryAfterMs: 1_000,
 } as const;
 
 /** Storage whose failed transaction is a problem: a caller may repeat it, a run is taken up by the next alarm. */
-export const safeStorage = (storage: DurableObjectStorage, line: LogLine): Storage => ({
+export const createSafeStorage = (storage: DurableObjectStorage, line: LogLine): CommitStorage => ({
   sql: storage.sql,
   transactionSync: (work) => {
     try {
       return storage.transactionSync(work);
     } catch (error) {
       logFailure(line, "session_commit_failed", error);
-      throw new ProblemError(problem);
+      throw new ProblemError(storageProblem);
     }
   },
 });

@@ -6,14 +6,14 @@ import type { Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Transition } from "../../src/agent/transaction/draft.ts";
 import type { Message } from "../../src/chat/message.ts";
-import type { Told } from "../../src/session/event-lines.ts";
+import type { EventTexts } from "../../src/session/event-lines.ts";
 import { writeChildren } from "./children.ts";
 import type { StoredRow, TurnRow } from "./encode.ts";
 import {
   blobOf,
   deleteRows,
   externalBlob,
-  picked,
+  pickFields,
   pieceLength,
   rowJson,
   sessionTurnFields,
@@ -21,48 +21,48 @@ import {
   writeBlob,
 } from "./encode.ts";
 import { writeEntries } from "./entries.ts";
-import { deleteOutcomes, writeOutcomes } from "./outcomes.ts";
+import { deleteOutcomes, writeOutcomes } from "./call-outcomes.ts";
 
 /** Writes a session's rows: only what a transition changed. */
 
 /** Calls without what stands elsewhere: outcomes in their own rows, arguments in the reply's message. */
-const slimRun = ({ run }: Thread): Thread["run"] => {
+const omitOutcomes = ({ run }: Thread): Thread["run"] => {
   if (run?.phase.at !== "acting") return run;
   const calls = run.phase.calls.map((call) => ({ ...call, call: { ...call.call, args: "" }, outcome: null }));
   return { ...run, phase: { at: "acting", calls } };
 };
 
 /** A row with more fields, none of which its JSON has. */
-type LeftOut<T> = T & Readonly<Record<string, unknown>>;
+type WithOmitted<T> = T & Readonly<Record<string, unknown>>;
 
 /** Fields with rows of their own, as `undefined`: left out of a JSON so, which costs a fraction of a copy without them. */
-const absent = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
+const omittedFields = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
   Object.fromEntries(keys.map((key) => [key, undefined]));
 
-const threadRest = absent([...turnFields, "chat", "inbox", "history"]);
+const omittedOfThread = omittedFields([...turnFields, "chat", "inbox", "history"]);
 
-const sessionRest = absent([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
+const omittedOfSession = omittedFields([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
 
 /** A thread's row; of its first input only the place, and of an external context only that there is one: they may be long. */
-const rowOf = (thread: Thread, session: Session): LeftOut<StoredRow> => {
+const rowOf = (thread: Thread, session: Session): WithOmitted<StoredRow> => {
   const firstInput = thread.firstInput === null ? null : { pos: thread.firstInput.pos };
-  const row = { ...thread, ...threadRest, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
+  const row = { ...thread, ...omittedOfThread, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
   if (thread.id !== "main") return row;
   const external = session.external === undefined ? {} : { external: { text: "" } };
-  return { ...row, session: { ...session, ...sessionRest, ...external } };
+  return { ...row, session: { ...session, ...omittedOfSession, ...external } };
 };
 
 const turnOf = (thread: Thread, session: Session): TurnRow => {
-  const row = { ...picked(thread, turnFields), run: slimRun(thread) };
-  return thread.id === "main" ? { ...row, session: picked(session, sessionTurnFields) } : row;
+  const row = { ...pickFields(thread, turnFields), run: omitOutcomes(thread) };
+  return thread.id === "main" ? { ...row, session: pickFields(session, sessionTurnFields) } : row;
 };
 
 /** Whether one of these fields has changed. */
-const someChanged = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
+const hasChangedField = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
   keys.some((key) => before[key] !== after[key]);
 
 /** Whether another field has changed than those with rows of their own. */
-const restChanged = <T extends object>(
+const hasChangedRest = <T extends object>(
   before: T,
   after: T,
   apart: Readonly<Record<string, undefined>>,
@@ -77,52 +77,52 @@ const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Se
 };
 
 /** Where a commit is written, with the texts of its new messages as far as its events have them. */
-interface To {
+interface CommitTarget {
   readonly sql: SqlStorage;
-  readonly messages: Told["messages"];
+  readonly messages: EventTexts["messages"];
 }
 
 /** A thread and its session. */
-interface Place {
+interface ThreadInSession {
   readonly thread: Thread;
   readonly session: Session;
 }
 
-const turnChanged = (before: Place, { thread, session }: Place): boolean =>
+const hasTurnChanged = (before: ThreadInSession, { thread, session }: ThreadInSession): boolean =>
   before.thread.history !== thread.history ||
-  someChanged(before.thread, thread, turnFields) ||
-  (thread.id === "main" && someChanged(before.session, session, sessionTurnFields));
+  hasChangedField(before.thread, thread, turnFields) ||
+  (thread.id === "main" && hasChangedField(before.session, session, sessionTurnFields));
 
-const sameInbox = (before: Thread["inbox"], after: Thread["inbox"]): boolean =>
+const isSameInbox = (before: Thread["inbox"], after: Thread["inbox"]): boolean =>
   before.length === after.length && before.every((input, place) => input === after[place]);
 
-const rowChanged = (before: Place, { thread, session }: Place): boolean =>
-  !sameInbox(before.thread.inbox, thread.inbox) ||
-  restChanged(before.thread, thread, threadRest) ||
-  (thread.id === "main" && restChanged(before.session, session, sessionRest));
+const hasRowChanged = (before: ThreadInSession, { thread, session }: ThreadInSession): boolean =>
+  !isSameInbox(before.thread.inbox, thread.inbox) ||
+  hasChangedRest(before.thread, thread, omittedOfThread) ||
+  (thread.id === "main" && hasChangedRest(before.session, session, omittedOfSession));
 
-const writeTurn = `INSERT INTO turns (thread, json, history) VALUES (?, ?, ?)
+const insertTurn = `INSERT INTO turns (thread, json, history) VALUES (?, ?, ?)
   ON CONFLICT (thread) DO UPDATE SET json = excluded.json, history = excluded.history`;
 
-const writeThread = (to: To, before: Place | null, after: Place): void => {
+const writeThread = (to: CommitTarget, before: ThreadInSession | null, after: ThreadInSession): void => {
   const { sql } = to;
   const { thread, session } = after;
   const { id, history } = thread;
-  if (before === null || rowChanged(before, after)) {
+  if (before === null || hasRowChanged(before, after)) {
     const json = rowJson(sql, blobOf.thread(id), JSON.stringify(rowOf(thread, session)));
     sql.exec("INSERT OR REPLACE INTO threads VALUES (?, ?)", id, json);
   }
-  if (before === null || turnChanged(before, after)) {
+  if (before === null || hasTurnChanged(before, after)) {
     const turn = turnOf(thread, session);
     const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
-    sql.exec(writeTurn, id, json, packHistory(history));
+    sql.exec(insertTurn, id, json, packHistory(history));
   }
   writeOutcomes(sql, before?.thread, thread);
   writeChat(to, id, before?.thread.chat ?? [], thread.chat);
 };
 
 /** A thread that left the live state: its last messages are written, its state is not needed any more. */
-const leaveThread = (to: To, before: Thread | undefined, { id, chat }: Thread): void => {
+const writeLeftThread = (to: CommitTarget, before: Thread | undefined, { id, chat }: Thread): void => {
   const { sql } = to;
   writeChat(to, id, before?.chat ?? [], chat);
   sql.exec("DELETE FROM threads WHERE id = ?", id);
@@ -130,7 +130,7 @@ const leaveThread = (to: To, before: Thread | undefined, { id, chat }: Thread): 
   deleteOutcomes(sql, id);
 };
 
-const writeMessage = ({ sql, messages }: To, thread: string, message: Message): void => {
+const writeMessage = ({ sql, messages }: CommitTarget, thread: string, message: Message): void => {
   const json =
     messages.get(message) ??
     JSON.stringify(message.overlay === undefined ? message : { ...message, overlay: undefined });
@@ -145,7 +145,12 @@ const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message
 };
 
 /** Appended messages are inserted, those that are shown otherwise get an overlay; what left the chat is retired with its edit. */
-const writeChat = (to: To, thread: string, before: readonly Message[], after: readonly Message[]): void => {
+const writeChat = (
+  to: CommitTarget,
+  thread: string,
+  before: readonly Message[],
+  after: readonly Message[],
+): void => {
   if (before === after) return;
   let same = 0;
   while (same < before.length && before[same] === after[same]) same += 1;
@@ -158,7 +163,7 @@ const writeChat = (to: To, thread: string, before: readonly Message[], after: re
 };
 
 /** What left the view keeps its row, and its edit says who did it; one that came and went in the same commit gets it now. */
-const writeRetired = (to: To, before: Session | null, { retired }: Transition): void => {
+const writeRetired = (to: CommitTarget, before: Session | null, { retired }: Transition): void => {
   if (retired.length === 0) return;
   const stored = new Map(
     Object.values(before?.threads ?? {}).map(({ id, chat }) => [
@@ -243,7 +248,7 @@ export const writeTransition = (
   before: Session | null,
   after: Session,
   transition: Transition,
-  { texts, messages }: Told,
+  { texts, messages }: EventTexts,
 ): void => {
   const to = { sql, messages };
   for (const thread of Object.values(after.threads)) {
@@ -252,7 +257,7 @@ export const writeTransition = (
     else if (known !== thread || thread.id === "main")
       writeThread(to, { thread: known, session: before }, { thread, session: after });
   }
-  for (const thread of transition.left) leaveThread(to, before?.threads[thread.id], thread);
+  for (const thread of transition.left) writeLeftThread(to, before?.threads[thread.id], thread);
   writeChildren(sql, transition.children);
   writeAsks(sql, before, after);
   writeTasks(sql, before, after);

@@ -1,9 +1,9 @@
-import type { Storage } from "./safe-storage.ts";
+import type { CommitStorage } from "./safe-storage.ts";
 import { migrations, schema } from "./schema.ts";
 
 /** The tables of a session: there from its creation on, brought up to date when it wakes. */
 
-export const exists = (sql: SqlStorage): boolean =>
+export const hasTables = (sql: SqlStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray().length > 0;
 
 export const createTables = (sql: SqlStorage): void => {
@@ -12,7 +12,7 @@ export const createTables = (sql: SqlStorage): void => {
 };
 
 /** Brings the tables of an older schema version up to date, step by step, each in its own transaction. */
-export const migrate = (storage: Storage, steps: readonly string[] = migrations): void => {
+export const migrate = (storage: CommitStorage, steps: readonly string[] = migrations): void => {
   const { value } = storage.sql
     .exec<{ value: string }>("SELECT value FROM meta WHERE key = 'schema_version'")
     .one();

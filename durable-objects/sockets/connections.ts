@@ -1,11 +1,11 @@
-import type { CloseCode, Filter } from "../../src/session/frames.ts";
-import { messageOf, streamLimits } from "../../src/session/frames.ts";
+import type { CloseCode, StreamFilter } from "../../src/session/frames.ts";
+import { joinFrames, streamLimits } from "../../src/session/frames.ts";
 import type { Principal } from "../../src/session/rpc.ts";
 import type { Flow } from "./flow.ts";
 import { createFlow } from "./flow.ts";
 
 /** What survives hibernation with a socket; `after` is its cursor while it is behind, else null: it has seen all. */
-interface Viewer extends Filter {
+interface Viewer extends StreamFilter {
   readonly principal: Principal | null;
   /** It has said hello. */
   readonly ready: boolean;
@@ -23,15 +23,15 @@ export interface Connections {
   /** Whether more is unacknowledged than a reader may hold; one that stays so is told, and after a while closed. */
   readonly isFull: (socket: WebSocket) => boolean;
   /** Answers whether the reader has room again. */
-  readonly acknowledged: (socket: WebSocket, frames: number) => boolean;
+  readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
   /** Closes a socket whose credential has run out; answers whether it did. `seen` as for `bye`. */
-  readonly isExpired: (socket: WebSocket, seen?: number) => boolean;
+  readonly closeIfExpired: (socket: WebSocket, seen?: number) => boolean;
   /** Says where to resume: at `seen`, if the newest events were not sent to a socket that is up to date. */
   readonly bye: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
   readonly forget: (socket: WebSocket) => void;
 }
 
-const fresh: Viewer = {
+const initialViewer: Viewer = {
   principal: null,
   ready: false,
   after: null,
@@ -44,7 +44,7 @@ const fresh: Viewer = {
 const createViewers = (): Pick<Connections, "viewer" | "change"> => {
   const viewers = new WeakMap<WebSocket, Viewer>();
   const viewer = (socket: WebSocket): Viewer => {
-    const known = viewers.get(socket) ?? (socket.deserializeAttachment() as Viewer | null) ?? fresh;
+    const known = viewers.get(socket) ?? (socket.deserializeAttachment() as Viewer | null) ?? initialViewer;
     viewers.set(socket, known);
     return known;
   };
@@ -72,11 +72,11 @@ export const createConnections = (
   };
   const post = (socket: WebSocket, message: string, frames: number): void => {
     if (socket.readyState !== WebSocket.OPEN) return;
-    flowOf(socket).sent(message.length, frames);
+    flowOf(socket).recordSent(message.length, frames);
     socket.send(message);
   };
   const send = (socket: WebSocket, frames: readonly string[]): void => {
-    const message = messageOf(frames);
+    const message = joinFrames(frames);
     if (message !== undefined) post(socket, message, frames.length);
   };
   const bye: Connections["bye"] = (socket, code, reason, seen = head()) => {
@@ -99,12 +99,12 @@ export const createConnections = (
       if (isNews) send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq })]);
       return true;
     },
-    acknowledged: (socket, frames) => {
+    acknowledge: (socket, frames) => {
       const flow = flowOf(socket);
-      flow.acknowledged(frames);
+      flow.acknowledge(frames);
       return flow.unacknowledged() <= limits.unacked / 2;
     },
-    isExpired: (socket, seen) => {
+    closeIfExpired: (socket, seen) => {
       const { principal } = viewer(socket);
       if (principal?.expires === undefined || principal.expires > Date.now()) return false;
       bye(socket, 4401, "token expired", seen);

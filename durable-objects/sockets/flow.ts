@@ -1,8 +1,8 @@
 /** What went to one socket in this isolate and was not acknowledged yet; `bufferedAmount` tells nothing on hibernating sockets. */
 export interface Flow {
-  readonly sent: (characters: number, frames: number) => void;
+  readonly recordSent: (characters: number, frames: number) => void;
   /** The reader has received so many frames of its connection. */
-  readonly acknowledged: (frames: number) => void;
+  readonly acknowledge: (frames: number) => void;
   /** Characters. */
   readonly unacknowledged: () => number;
   /** Gives the reader time for its next acknowledgement, if it is not running; answers whether it began now. */
@@ -23,12 +23,12 @@ export const createFlow = (): Flow => {
     waiting = null;
   };
   return {
-    sent: (more, count) => {
+    recordSent: (more, count) => {
       frames += count;
       characters += more;
       messages.push({ upTo: frames, characters: more });
     },
-    acknowledged: (received) => {
+    acknowledge: (received) => {
       others = Math.max(others, received - frames);
       const open = messages.findIndex(({ upTo }) => upTo > received - others);
       const done = messages.splice(0, open < 0 ? messages.length : open);

@@ -1,39 +1,39 @@
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Json } from "../../src/chat/message.ts";
-import { forSocket } from "../../src/engine/access/authenticate.ts";
+import { limitForSocket } from "../../src/engine/access/authenticate.ts";
 import type { Archive } from "../../src/session/command.ts";
 import type { ClientFrame } from "../../src/session/frames.ts";
 import { closeCodes, streamLimits } from "../../src/session/frames.ts";
-import { snapshotOf } from "../../src/session/operations/queries.ts";
+import { createSnapshot } from "../../src/session/operations/queries.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
 import { problemBody } from "../../src/session/problems.ts";
 import type { Operation, SessionCall, SessionReply, TeamRpc } from "../../src/session/rpc.ts";
 import type { Connections } from "./connections.ts";
-import type { Hellos } from "./hellos.ts";
-import type { Items } from "./items.ts";
+import type { HelloTimers } from "./hello-timers.ts";
+import type { OpenItems } from "./open-items.ts";
 import type { Watchers } from "./watchers.ts";
 
 /** What the frames of a session's sockets do. */
 
 export interface FrameParts {
   readonly connections: Connections;
-  readonly hellos: Hellos;
+  readonly hellos: HelloTimers;
   readonly watchers: Watchers;
-  readonly items: Items;
+  readonly items: OpenItems;
   readonly archive: () => Archive;
   readonly perform: (call: SessionCall) => Promise<SessionReply>;
   readonly session: () => Session | null;
   readonly authenticate: TeamRpc["authenticate"];
 }
 
-type Hello = Extract<ClientFrame, { type: "hello" }>;
+type HelloFrame = Extract<ClientFrame, { type: "hello" }>;
 
-type Change = Extract<ClientFrame, { type: "set" }>;
+type SetFrame = Extract<ClientFrame, { type: "set" }>;
 
-type Command = Extract<ClientFrame, { type: "send" | "withdraw" | "answer" | "cancel" }>;
+type CommandFrame = Extract<ClientFrame, { type: "send" | "withdraw" | "answer" | "cancel" }>;
 
-const callOf = (frame: Command): { readonly op: Operation; readonly params: unknown } => {
+const callOf = (frame: CommandFrame): { readonly op: Operation; readonly params: unknown } => {
   switch (frame.type) {
     case "send":
       return { op: "send", params: frame.input };
@@ -57,10 +57,10 @@ export const rejectFrame = (
   ]);
 
 /** Open items as a snapshot holds them. */
-export const openItems = (items: Items): Json =>
+export const snapshotItems = (items: OpenItems): Json =>
   items.open().map(({ id, kind, thread, attempt, text }) => ({ item: id, kind, thread, attempt, text }));
 
-const hello = (parts: FrameParts, socket: WebSocket, frame: Hello): void => {
+const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): void => {
   const { connections, hellos, watchers, items, archive } = parts;
   const now = parts.session();
   if (now === null) return;
@@ -86,14 +86,14 @@ const hello = (parts: FrameParts, socket: WebSocket, frame: Hello): void => {
   };
   const first = [JSON.stringify(welcome)];
   if (after === undefined) {
-    const snapshot = snapshotOf({ state: now, archive: archive() }, openItems(items));
+    const snapshot = createSnapshot({ state: now, archive: archive() }, snapshotItems(items));
     first.push(`{"type":"snapshot","snapshot":${snapshot}}`);
   }
   const filter = { deltas, types: frame.types ?? null, threads: frame.threads ?? null };
   watchers.start(socket, filter, after ?? now.head, first);
 };
 
-const command = async (parts: FrameParts, socket: WebSocket, frame: Command): Promise<void> => {
+const handleCommand = async (parts: FrameParts, socket: WebSocket, frame: CommandFrame): Promise<void> => {
   const { connections, perform } = parts;
   const { principal } = connections.viewer(socket);
   const now = parts.session();
@@ -105,7 +105,7 @@ const command = async (parts: FrameParts, socket: WebSocket, frame: Command): Pr
 };
 
 /** A new token for the same tenant and session keeps the socket. */
-const renew = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
+const renewCredential = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
   const { connections } = parts;
   const found = await parts.authenticate(token);
   if (!found.ok) return rejectFrame(parts, socket, found.problem);
@@ -115,10 +115,14 @@ const renew = async (parts: FrameParts, socket: WebSocket, token: string): Promi
   if (problem !== null) return connections.bye(socket, closeCodes.not_found, "not found");
   if (!found.principal.scopes.includes("sessions:read"))
     return connections.bye(socket, closeCodes.forbidden, "scope missing");
-  connections.change(socket, { principal: forSocket(found.principal, Date.now()) });
+  connections.change(socket, { principal: limitForSocket(found.principal, Date.now()) });
 };
 
-const refilter = ({ watchers }: FrameParts, socket: WebSocket, { deltas, types, threads }: Change): void =>
+const changeFilter = (
+  { watchers }: FrameParts,
+  socket: WebSocket,
+  { deltas, types, threads }: SetFrame,
+): void =>
   watchers.filter(socket, {
     ...(deltas === undefined ? {} : { deltas }),
     ...(types === undefined ? {} : { types }),
@@ -133,19 +137,19 @@ export const handleFrame = async (
 ): Promise<void> => {
   switch (frame.type) {
     case "hello":
-      return hello(parts, socket, frame);
+      return handleHello(parts, socket, frame);
     case "ack":
       return parts.watchers.acknowledged(socket, frame.frames);
     case "set":
-      return refilter(parts, socket, frame);
+      return changeFilter(parts, socket, frame);
     case "ping":
       return parts.connections.send(socket, ['{"type":"pong"}']);
     case "auth":
-      return renew(parts, socket, frame.token);
+      return renewCredential(parts, socket, frame.token);
     case "send":
     case "withdraw":
     case "answer":
     case "cancel":
-      return command(parts, socket, frame);
+      return handleCommand(parts, socket, frame);
   }
 };

@@ -1,25 +1,25 @@
 import type { Delta } from "../../src/agent/state/delta.ts";
-import type { Filter } from "../../src/session/frames.ts";
-import { eventFrame, eventsMessage, messageOf, passes } from "../../src/session/frames.ts";
-import { fitting } from "../../src/session/paging.ts";
+import type { StreamFilter } from "../../src/session/frames.ts";
+import { eventFrame, eventsMessage, joinFrames, matchesFilter } from "../../src/session/frames.ts";
+import { takeFitting } from "../../src/session/paging.ts";
 import type { Connections } from "./connections.ts";
-import type { Items } from "./items.ts";
+import type { OpenItems } from "./open-items.ts";
 
 /** Feeds the hibernating sockets of a session from committed rows. */
 export interface Watchers {
   /** Sends `first`, then the log after `after`, open items and `live`, at the reader's pace. */
-  readonly start: (socket: WebSocket, filter: Filter, after: number, first: readonly string[]) => void;
+  readonly start: (socket: WebSocket, filter: StreamFilter, after: number, first: readonly string[]) => void;
   /** Another filter from now on; open items are shown anew, since their beginning may have been left out. */
-  readonly filter: (socket: WebSocket, change: Partial<Filter>) => void;
+  readonly filter: (socket: WebSocket, change: Partial<StreamFilter>) => void;
   readonly publish: (lines: readonly string[], head: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
   readonly acknowledged: (socket: WebSocket, frames: number) => void;
 }
 
-interface Parts {
+interface WatcherParts {
   readonly sockets: () => readonly WebSocket[];
   readonly connections: Connections;
-  readonly items: Pick<Items, "open">;
+  readonly items: Pick<OpenItems, "open">;
   /** Some lines after a cursor, none if there are no more. */
   readonly replay: (after: number) => Iterable<string>;
   readonly head: () => number;
@@ -35,27 +35,27 @@ const deltaKinds = {
   tool_output: "tool_output_delta",
 } as const;
 
-const wants = ({ deltas, threads }: Filter, kind: Delta["kind"], thread: string): boolean =>
+const isWanted = ({ deltas, threads }: StreamFilter, kind: Delta["kind"], thread: string): boolean =>
   (deltas === "all" || (deltas === "text" && kind === "text_delta")) &&
   (threads === null || threads.includes(thread));
 
-const itemStates = ({ items }: Parts, filter: Filter): readonly string[] =>
+const itemStates = ({ items }: WatcherParts, filter: StreamFilter): readonly string[] =>
   items
     .open()
-    .filter(({ kind, thread }) => wants(filter, deltaKinds[kind], thread))
+    .filter(({ kind, thread }) => isWanted(filter, deltaKinds[kind], thread))
     .map(({ id, kind, thread, attempt, text }) =>
       JSON.stringify({ type: "item_state", item: id, kind, thread, attempt, text }),
     );
 
 /** Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. */
-const catchUp = (parts: Parts, socket: WebSocket, first: readonly string[] = []): void => {
+const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[] = []): void => {
   const { viewer, change, send, isFull } = parts.connections;
   let frames = first;
   for (;;) {
     const seen = viewer(socket);
-    const lines = fitting(parts.replay(seen.after ?? parts.head()), messageBytes);
+    const lines = takeFitting(parts.replay(seen.after ?? parts.head()), messageBytes);
     const after = (seen.after ?? parts.head()) + lines.length;
-    frames = [...frames, ...lines.filter((line) => passes(line, seen)).map(eventFrame)];
+    frames = [...frames, ...lines.filter((line) => matchesFilter(line, seen)).map(eventFrame)];
     if (after >= parts.head() || lines.length === 0) break;
     change(socket, { after });
     send(socket, frames);
@@ -68,29 +68,29 @@ const catchUp = (parts: Parts, socket: WebSocket, first: readonly string[] = [])
 };
 
 /** Whether a socket takes live frames; one that is full gets events from the log later, from `before` on. */
-const isOpen = ({ connections }: Parts, socket: WebSocket, before: number): boolean => {
+const isOpen = ({ connections }: WatcherParts, socket: WebSocket, before: number): boolean => {
   const { ready, after } = connections.viewer(socket);
-  if (!ready || connections.isExpired(socket, before)) return false;
+  if (!ready || connections.closeIfExpired(socket, before)) return false;
   if (!connections.isFull(socket)) return after === null;
   if (after === null) connections.change(socket, { after: before });
   return false;
 };
 
-const publish = (parts: Parts, lines: readonly string[], before: number): void => {
+const publish = (parts: WatcherParts, lines: readonly string[], before: number): void => {
   const { viewer, post, send } = parts.connections;
   const whole = eventsMessage(lines);
   for (const socket of parts.sockets()) {
     if (!isOpen(parts, socket, before)) continue;
     const seen = viewer(socket);
     if (seen.types === null && seen.threads === null) post(socket, whole, lines.length);
-    else send(socket, lines.filter((line) => passes(line, seen)).map(eventFrame));
+    else send(socket, lines.filter((line) => matchesFilter(line, seen)).map(eventFrame));
   }
 };
 
-const show = (parts: Parts, sockets: readonly WebSocket[], deltas: readonly Delta[]): void => {
+const show = (parts: WatcherParts, sockets: readonly WebSocket[], deltas: readonly Delta[]): void => {
   const { viewer, post, send } = parts.connections;
   const frames = deltas.map((delta) => JSON.stringify(delta));
-  const whole = messageOf(frames) ?? "";
+  const whole = joinFrames(frames) ?? "";
   for (const socket of sockets) {
     const seen = viewer(socket);
     if (seen.deltas === "none" || !isOpen(parts, socket, parts.head())) continue;
@@ -103,10 +103,10 @@ const show = (parts: Parts, sockets: readonly WebSocket[], deltas: readonly Delt
   }
 };
 
-const passesFilter = (filter: Filter, delta: Delta | undefined): boolean =>
-  delta !== undefined && wants(filter, delta.kind, delta.thread);
+const passesFilter = (filter: StreamFilter, delta: Delta | undefined): boolean =>
+  delta !== undefined && isWanted(filter, delta.kind, delta.thread);
 
-export const createWatchers = (parts: Parts): Watchers => {
+export const createWatchers = (parts: WatcherParts): Watchers => {
   const { connections } = parts;
   return {
     start: (socket, filter, after, first) => {
@@ -126,7 +126,7 @@ export const createWatchers = (parts: Parts): Watchers => {
       if (sockets.length > 0) show(parts, sockets, deltas);
     },
     acknowledged: (socket, frames) => {
-      const hasRoom = connections.acknowledged(socket, frames);
+      const hasRoom = connections.acknowledge(socket, frames);
       if (hasRoom && connections.viewer(socket).after !== null) catchUp(parts, socket);
     },
   };

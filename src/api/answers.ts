@@ -6,20 +6,20 @@ import type { TeamReply } from "../engine/access/rpc.ts";
 
 const jsonHeaders = { "Content-Type": "application/json" } as const;
 
-export const json = (value: unknown, status = 200): Response =>
+export const jsonResponse = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: jsonHeaders });
 
-type Reply = SessionReply | TeamReply;
-export type Accepted<R extends Reply> = Extract<R, { readonly ok: true }>;
+type ObjectReply = SessionReply | TeamReply;
+export type AcceptedReply<R extends ObjectReply> = Extract<R, { readonly ok: true }>;
 
 /** The reply of an accepted call; a refusal is thrown, to be answered at the edge. */
-export function accepted<R extends Reply>(reply: R): Accepted<R> {
+export function requireAccepted<R extends ObjectReply>(reply: R): AcceptedReply<R> {
   if (!reply.ok) throw new ProblemError(reply.problem);
-  return reply as Accepted<R>;
+  return reply as AcceptedReply<R>;
 }
 
 /** An accepted reply as an answer; its JSON is sent as it is. */
-export function answer(reply: Accepted<SessionReply> | Accepted<TeamReply>): Response {
+export function toResponse(reply: AcceptedReply<SessionReply> | AcceptedReply<TeamReply>): Response {
   const headers = new Headers(reply.status === 204 ? {} : jsonHeaders);
   if (reply.replayed) headers.set("Idempotent-Replayed", "true");
   return new Response(reply.status === 204 ? null : reply.json, { status: reply.status, headers });

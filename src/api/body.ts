@@ -3,9 +3,9 @@ import { refuse } from "../session/problems.ts";
 
 /** Request bodies: counted while they are read, bounded in depth, well-formed, one JSON object. */
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type RequestFields = Readonly<Record<string, unknown>>;
 
-const tooLarge = (limit: number): never =>
+const refuseTooLarge = (limit: number): never =>
   refuse("payload_too_large", `The body is larger than ${limit} bytes: send less, or several messages.`, {
     meta: { limit },
   });
@@ -22,21 +22,21 @@ function checkType(request: Request): void {
 }
 
 /** Of a body that is refused so much is read at most, in bytes: what the platform lets through. */
-const mostRead = 100 * 1024 * 1024;
+const maxDrainedBytes = 100 * 1024 * 1024;
 
 /** The bytes of a body. One that is over the limit is read to its end, or its sender would be cut off before the answer. */
 async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const announced = Number(request.headers.get("Content-Length") ?? 0);
-  if (announced > mostRead) tooLarge(limit);
+  if (announced > maxDrainedBytes) refuseTooLarge(limit);
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (size > mostRead) tooLarge(limit);
+    if (size > maxDrainedBytes) refuseTooLarge(limit);
     if (size <= limit) chunks.push(chunk);
     else chunks.length = 0;
   }
-  if (size > limit) tooLarge(limit);
+  if (size > limit) refuseTooLarge(limit);
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
@@ -49,7 +49,7 @@ function refuseBytes(bytes: Uint8Array): never {
   return refuseJson("The body is not UTF-8", before, before.length);
 }
 
-function decode(bytes: Uint8Array): string {
+function decodeBody(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
   } catch {
@@ -57,41 +57,41 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-const escaped = (step: string): string => step.replaceAll("~", "~0").replaceAll("/", "~1");
+const escapeStep = (step: string): string => step.replaceAll("~", "~0").replaceAll("/", "~1");
 
 /** RFC 6901 pointer to the first string or key with half a surrogate pair. */
-function malformedAt(value: unknown, pointer = ""): string | null {
+function findMalformed(value: unknown, pointer = ""): string | null {
   if (typeof value === "string") return value.isWellFormed() ? null : pointer;
   if (typeof value !== "object" || value === null) return null;
   for (const [key, inner] of Object.entries(value)) {
     if (!key.isWellFormed()) return pointer;
-    const found = malformedAt(inner, `${pointer}/${escaped(key)}`);
+    const found = findMalformed(inner, `${pointer}/${escapeStep(key)}`);
     if (found !== null) return found;
   }
   return null;
 }
 
-const isFields = (value: unknown): value is Fields =>
+const isRequestFields = (value: unknown): value is RequestFields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The fields of a value of unknown origin; what is no object has none. */
-export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+export const requestFieldsOf = (value: unknown): RequestFields => (isRequestFields(value) ? value : {});
 
 /** The fields of a JSON body; an absent body has none, and is refused where one is needed. */
-export async function readBody(request: Request, limit: number, isNeeded = false): Promise<Fields> {
+export async function readBody(request: Request, limit: number, isNeeded = false): Promise<RequestFields> {
   const bytes = await readBytes(request, limit);
   if (bytes.byteLength === 0) {
     return isNeeded ? refuseJson("The body is empty: send a JSON object; it ends", "", 0) : {};
   }
   checkType(request);
-  const text = decode(bytes);
+  const text = decodeBody(bytes);
   const value = parseInput(text, "body");
-  if (!isFields(value)) {
+  if (!isRequestFields(value)) {
     return refuse("invalid_request", "The body must be a JSON object.", {
       errors: [{ pointer: "", code: "invalid_type", message: "Send an object." }],
     });
   }
-  const malformed = /\\u[dD][89a-fA-F]/.test(text) ? malformedAt(value) : null;
+  const malformed = /\\u[dD][89a-fA-F]/.test(text) ? findMalformed(value) : null;
   if (malformed === null) return value;
   return refuse("invalid_request", `${malformed}: a text holds half a surrogate pair.`, {
     errors: [{ pointer: malformed, code: "invalid_string", message: "Send well-formed Unicode." }],

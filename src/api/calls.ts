@@ -3,34 +3,34 @@ import type { Operation, Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
 import { objectName, teamObjectName } from "../engine/access/names.ts";
 import type { TeamOperation, TeamReply } from "../engine/access/rpc.ts";
-import { accepted } from "./answers.ts";
-import type { Accepted } from "./answers.ts";
-import type { Fields } from "./body.ts";
-import type { Authorized, SessionRequest, SessionStub } from "./context.ts";
-import { repeat } from "./platform.ts";
+import { requireAccepted } from "./answers.ts";
+import type { AcceptedReply } from "./answers.ts";
+import type { RequestFields } from "./body.ts";
+import type { AuthorizedContext, SessionRequestContext, SessionStub } from "./context.ts";
+import { callWithRetry } from "./platform.ts";
 
 /** The way from a request into a session or the team: one RPC each. */
 
-const printable = /^[\x20-\x7e]{1,128}$/;
+const keyPattern = /^[\x20-\x7e]{1,128}$/;
 
 /** `Idempotency-Key`, else the body's `id`. */
-export function idempotencyKey(request: Request, body: Fields): string | undefined {
+export function readIdempotencyKey(request: Request, body: RequestFields): string | undefined {
   const header = request.headers.get("Idempotency-Key");
-  if (header !== null && !printable.test(header)) {
+  if (header !== null && !keyPattern.test(header)) {
     refuse("invalid_request", "Idempotency-Key takes 1 to 128 printable ASCII characters.");
   }
   const id = body["id"];
-  return header ?? (typeof id === "string" && printable.test(id) ? id : undefined);
+  return header ?? (typeof id === "string" && keyPattern.test(id) ? id : undefined);
 }
 
 /** The bare value of a PATCH's `If-Match`: `"12"` is 12; `*` asks only that the session is there. */
-function ifMatch(request: Request): string | undefined {
+function readIfMatch(request: Request): string | undefined {
   const sent = request.method === "PATCH" ? request.headers.get("If-Match")?.trim() : undefined;
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
 
 /** Path values beside a body: one that the body names too is refused, not overruled. */
-export function merged(fields: Fields, path: Fields): Fields {
+export function mergeFields(fields: RequestFields, path: RequestFields): RequestFields {
   const double = Object.keys(path).find((name) => Object.hasOwn(fields, name));
   if (double !== undefined) {
     refuse("invalid_request", `/${double}: stands in the address already.`, {
@@ -41,7 +41,10 @@ export function merged(fields: Fields, path: Fields): Fields {
 }
 
 /** Opens a new stub to a session's object. */
-export async function sessionStub(context: Authorized, session: string): Promise<() => SessionStub> {
+export async function openSessionStub(
+  context: AuthorizedContext,
+  session: string,
+): Promise<() => SessionStub> {
   const name = await objectName(context.principal.tenant, session);
   return () => context.objects.SessionObject.getByName(name);
 }
@@ -50,7 +53,7 @@ export async function sessionStub(context: Authorized, session: string): Promise
 const isOperator = ({ tenant, scopes, session }: Principal): boolean =>
   tenant === operatorTenant && scopes.includes("admin") && session === undefined;
 
-const reads = new Set<Operation>([
+const readOperations = new Set<Operation>([
   "get",
   "messages",
   "inputs",
@@ -70,18 +73,18 @@ const reads = new Set<Operation>([
 
 export interface SessionCommand {
   readonly op: Operation;
-  readonly params: Fields;
+  readonly params: RequestFields;
   readonly key?: string | undefined;
 }
 
 /** Performs one operation on a session; reads and calls with a key may be repeated. */
 export async function callSession(
-  context: SessionRequest,
+  context: SessionRequestContext,
   { op, params, key }: SessionCommand,
-): Promise<Accepted<SessionReply>> {
+): Promise<AcceptedReply<SessionReply>> {
   const { principal, session, request, traceparent, url } = context;
-  const stub = await sessionStub(context, session);
-  const match = ifMatch(request);
+  const stub = await openSessionStub(context, session);
+  const match = readIfMatch(request);
   const call = {
     principal,
     session,
@@ -92,17 +95,21 @@ export async function callSession(
     ...(key === undefined ? {} : { key }),
     ...(match === undefined ? {} : { ifMatch: match }),
   };
-  return accepted(await repeat(() => stub().perform(call), reads.has(op) || key !== undefined));
+  return requireAccepted(
+    await callWithRetry(() => stub().perform(call), readOperations.has(op) || key !== undefined),
+  );
 }
 
 /** Performs one operation of the team. */
 export async function callTeam(
-  context: Authorized,
+  context: AuthorizedContext,
   op: TeamOperation,
-  params: Fields,
+  params: RequestFields,
   key?: string,
-): Promise<Accepted<TeamReply>> {
+): Promise<AcceptedReply<TeamReply>> {
   const team = () => context.objects.TeamObject.getByName(teamObjectName);
   const call = { principal: context.principal, op, params, ...(key === undefined ? {} : { key }) };
-  return accepted(await repeat(() => team().perform(call), op !== "create_key" || key !== undefined));
+  return requireAccepted(
+    await callWithRetry(() => team().perform(call), op !== "create_key" || key !== undefined),
+  );
 }

@@ -5,7 +5,7 @@ import type { Route } from "./route.ts";
 
 /** The web page of `/console`: static, without secrets, so it is open. */
 
-const policy = [
+const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -17,7 +17,7 @@ const policy = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-const file = (path: string, type: string, text: string): Route => ({
+const staticRoute = (path: string, type: string, text: string): Route => ({
   method: "GET",
   path,
   scope: "open",
@@ -25,7 +25,7 @@ const file = (path: string, type: string, text: string): Route => ({
     new Response(text, {
       headers: {
         "Content-Type": `${type}; charset=utf-8`,
-        "Content-Security-Policy": policy,
+        "Content-Security-Policy": contentPolicy,
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "no-cache",
       },
@@ -33,7 +33,7 @@ const file = (path: string, type: string, text: string): Route => ({
 });
 
 /** Who opens the address that `npm start` prints gets the page. */
-const front: Route = {
+const frontRoute: Route = {
   method: "GET",
   path: "/",
   scope: "open",
@@ -41,8 +41,8 @@ const front: Route = {
 };
 
 export const consoleRoutes: readonly Route[] = [
-  front,
-  file("/console", "text/html", page),
-  file("/console/console.js", "text/javascript", script),
-  file("/console/console.css", "text/css", style),
+  frontRoute,
+  staticRoute("/console", "text/html", page),
+  staticRoute("/console/console.js", "text/javascript", script),
+  staticRoute("/console/console.css", "text/css", style),
 ];

@@ -22,7 +22,7 @@ export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
 /** What the router asks of a provider's gate: the models that failed lately. */
-interface HealthDesk {
+interface HealthStub {
   health(claim: null): Promise<
     readonly {
       readonly model: string;
@@ -42,7 +42,7 @@ export interface RouterContext {
     readonly SessionObject: Namespace<SessionStub>;
     readonly TeamObject: Namespace<TeamDirectory>;
     /** By provider name. */
-    readonly ProviderGate: Namespace<HealthDesk>;
+    readonly ProviderGate: Namespace<HealthStub>;
   };
 }
 
@@ -86,11 +86,11 @@ export interface RequestContext {
   readonly headers: Headers;
 }
 
-export interface Authorized extends RequestContext {
+export interface AuthorizedContext extends RequestContext {
   readonly principal: Principal;
 }
 
 /** A request on a session's route, its id checked. */
-export interface SessionRequest extends Authorized {
+export interface SessionRequestContext extends AuthorizedContext {
   readonly session: string;
 }

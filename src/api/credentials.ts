@@ -1,12 +1,12 @@
-import { ProblemError, refuse, refuseFor } from "../session/problems.ts";
+import { ProblemError, refuse, refuseIfProblem } from "../session/problems.ts";
 import type { Problem } from "../session/problems.ts";
 import type { Principal } from "../session/rpc.ts";
 import { secretCommand } from "../config/document/references.ts";
-import { adminKeyMinLength, adminKeyUsable } from "../engine/access/authenticate.ts";
+import { adminKeyMinLength, isAdminKeyUsable } from "../engine/access/authenticate.ts";
 import { credentialDigest } from "../engine/access/keys.ts";
 import { teamObjectName } from "../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
-import { repeat } from "./platform.ts";
+import { callWithRetry } from "./platform.ts";
 
 /** Who asks: API key, or browser token. */
 
@@ -17,7 +17,7 @@ const maxRemembered = 1000;
 const rememberedMs = 30_000;
 
 /** The newest answers of one kind, by the digest of their credential. */
-function createMemory<T>(now: () => number): {
+function createCredentialCache<T>(now: () => number): {
   readonly recall: (digest: string) => T | null;
   readonly remember: (digest: string, answer: T) => void;
 } {
@@ -37,17 +37,17 @@ function createMemory<T>(now: () => number): {
   };
 }
 
-export function createAuthenticate(now: () => number): Authenticate {
+export function createAuthenticator(now: () => number): Authenticate {
   // Two memories, so that guesses push no verified credential out.
-  const verified = createMemory<Principal>(now);
-  const refused = createMemory<Problem>(now);
+  const verified = createCredentialCache<Principal>(now);
+  const refused = createCredentialCache<Problem>(now);
   return async (context, credential) => {
     const digest = await credentialDigest(credential);
     const known = verified.recall(digest);
-    if (known !== null) return unexpired(known, now());
-    refuseFor(refused.recall(digest));
+    if (known !== null) return requireUnexpired(known, now());
+    refuseIfProblem(refused.recall(digest));
     const team = () => context.objects.TeamObject.getByName(teamObjectName);
-    const answer = await repeat(() => team().authenticate(credential), true);
+    const answer = await callWithRetry(() => team().authenticate(credential), true);
     if (answer.ok) {
       verified.remember(digest, answer.principal);
       return answer.principal;
@@ -57,33 +57,33 @@ export function createAuthenticate(now: () => number): Authenticate {
   };
 }
 
-const unexpired = (principal: Principal, now: number): Principal =>
+const requireUnexpired = (principal: Principal, now: number): Principal =>
   principal.expires !== undefined && principal.expires <= now
     ? refuse("token_expired", "The credential has expired: get a new one.")
     : principal;
 
-const bearer = /^Bearer ([A-Za-z0-9\-._~+/]{1,4096}=*)$/;
+const bearerPattern = /^Bearer ([A-Za-z0-9\-._~+/]{1,4096}=*)$/;
 
 /** The subprotocols a client offers: `limpet.v1`, and at most one credential as `bearer.<token>`. */
-function offeredCredential(request: Request): string | null {
+function readOfferedCredential(request: Request): string | null {
   const offered = (request.headers.get("Sec-WebSocket-Protocol") ?? "").split(",").map((name) => name.trim());
   const [credential] = offered.filter((name) => name.startsWith("bearer."));
   return credential?.slice("bearer.".length) ?? null;
 }
 
 /** The credential of a request: header or, on an upgrade, subprotocol; null if there is none. */
-export function presentedCredential(request: Request): string | null {
+export function readCredential(request: Request): string | null {
   const header = request.headers.get("Authorization");
   if (header !== null) {
-    const [, credential] = bearer.exec(header) ?? [];
+    const [, credential] = bearerPattern.exec(header) ?? [];
     return credential ?? refuse("unauthenticated", "Write the header as Authorization: Bearer <key>.");
   }
-  return request.headers.get("Upgrade") === null ? null : offeredCredential(request);
+  return request.headers.get("Upgrade") === null ? null : readOfferedCredential(request);
 }
 
 /** Whether anybody can be let in. */
 export const isConfigured = (env: RouterEnv): boolean =>
-  env.LIMPET_DEV === "1" || adminKeyUsable(env.LIMPET_ADMIN_KEY);
+  env.LIMPET_DEV === "1" || isAdminKeyUsable(env.LIMPET_ADMIN_KEY);
 
 /** Without an admin key every answer is 503. */
 export function requireConfigured({ env, router }: RequestContext): void {

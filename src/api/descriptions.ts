@@ -1,16 +1,16 @@
-import type { Agent } from "../config/team.ts";
+import type { TeamAgent } from "../config/team.ts";
 import type { RequestContext, Router, RouterEnv } from "./context.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
 import { limits } from "./limits.ts";
-import { repeat } from "./platform.ts";
+import { callWithRetry } from "./platform.ts";
 
 /** What the team offers, as `GET /v1/capabilities`, `/v1/agents` and `/v1/models` tell it. Holds no secret. */
 
-const modelOf = (router: Router, { provider, model }: Pick<Agent, "provider" | "model">): string =>
+const modelOf = (router: Router, { provider, model }: Pick<TeamAgent, "provider" | "model">): string =>
   model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
 
 /** An agent with its effective tools. */
-export function describeAgent(router: Router, agent: Agent): Readonly<Record<string, unknown>> {
+export function describeAgent(router: Router, agent: TeamAgent): Readonly<Record<string, unknown>> {
   const model = modelOf(router, agent);
   return {
     name: agent.name,
@@ -28,7 +28,9 @@ export function describeAgent(router: Router, agent: Agent): Readonly<Record<str
 }
 
 /** Provider and model of every lane: each provider's own model, those that agents name, and fallbacks. */
-function lanesOf(router: Router): readonly { readonly provider: string; readonly model: string }[] {
+function configuredModelsOf(
+  router: Router,
+): readonly { readonly provider: string; readonly model: string }[] {
   const { providers, agents } = router.team;
   const lanes = [
     ...providers.map(({ name: provider, model }) => ({ provider, model })),
@@ -45,10 +47,10 @@ export async function describeModels({
   router,
   objects,
 }: RequestContext): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const lanes = lanesOf(router);
+  const lanes = configuredModelsOf(router);
   const providers = [...new Set(lanes.map(({ provider }) => provider))];
   const told = await Promise.all(
-    providers.map((name) => repeat(() => objects.ProviderGate.getByName(name).health(null), true)),
+    providers.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).health(null), true)),
   );
   return lanes.map(({ provider, model }) => {
     const row = told[providers.indexOf(provider)]?.find((each) => each.model === model && !each.available);
@@ -75,5 +77,5 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
 });
 
 /** Secrets that the team's config names and this environment lacks: neither a text nor a Secrets Store binding. */
-export const missingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
+export const findMissingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
   router.team.secrets.filter((name) => !isSet(env, name));

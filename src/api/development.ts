@@ -25,11 +25,11 @@ const isLocal = ({ url, request: { headers } }: RequestContext): boolean =>
   isLoopbackAddress(headers.get("CF-Connecting-IP") ?? "");
 
 /** Whether no page but our own sent a request, as far as its browser tells. */
-const isOwn = ({ url, request: { headers } }: RequestContext): boolean =>
+const isOwnPage = ({ url, request: { headers } }: RequestContext): boolean =>
   (headers.get("Origin") ?? url.origin) === url.origin && headers.get("Sec-Fetch-Site") !== "cross-site";
 
 /** The tenant `dev`, for a keyless request of a development machine; null for any other. */
-export const devPrincipal = (context: RequestContext): Principal | null =>
-  context.env.LIMPET_DEV === "1" && isVouchedFor(context) && isLocal(context) && isOwn(context)
+export const findDevPrincipal = (context: RequestContext): Principal | null =>
+  context.env.LIMPET_DEV === "1" && isVouchedFor(context) && isLocal(context) && isOwnPage(context)
     ? { tenant: "dev", by: "dev", scopes: allScopes }
     : null;

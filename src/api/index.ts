@@ -3,26 +3,21 @@ import { ProblemError, refuse } from "../session/problems.ts";
 import type { Principal } from "../session/rpc.ts";
 import { sessionIdPattern } from "../engine/access/names.ts";
 import type {
-  Authorized,
+  AuthorizedContext,
   RequestContext,
   Router,
   RouterContext,
   RouterDependencies,
   RouterEnv,
-  SessionRequest,
+  SessionRequestContext,
 } from "./context.ts";
-import {
-  checkTokenOrigin,
-  createAuthenticate,
-  presentedCredential,
-  requireConfigured,
-} from "./credentials.ts";
-import { devPrincipal } from "./development.ts";
-import { checkHop, checkOrigin, preflight } from "./origins.ts";
+import { checkTokenOrigin, createAuthenticator, readCredential, requireConfigured } from "./credentials.ts";
+import { findDevPrincipal } from "./development.ts";
+import { checkHop, checkOrigin, answerPreflight } from "./origins.ts";
 import { problemOf, problemResponse } from "./problems.ts";
 import { refuseUrlCredentials } from "./query.ts";
-import { createCountRequest } from "./rate-limit.ts";
-import { logRequest, newRequestId, traceOf } from "./request-log.ts";
+import { createRequestCounter } from "./rate-limit.ts";
+import { logRequest, createRequestId, traceOf } from "./request-log.ts";
 import { requireScope } from "./route.ts";
 import type { Route } from "./route.ts";
 import { routes } from "./routes.ts";
@@ -33,8 +28,8 @@ export type { RouterContext, RouterDependencies, RouterEnv, SessionStub } from "
 
 /** Who sends this request; null if it holds no credential and is not let in without. */
 async function principalOf(context: RequestContext): Promise<Principal | null> {
-  const credential = presentedCredential(context.request);
-  if (credential === null) return devPrincipal(context);
+  const credential = readCredential(context.request);
+  if (credential === null) return findDevPrincipal(context);
   const principal = await context.router.authenticate(context, credential);
   checkTokenOrigin(context, principal);
   return principal;
@@ -55,8 +50,8 @@ function authorize(
   context: RequestContext,
   principal: Principal,
   { scope }: Exclude<Route, { readonly scope: "open" }>,
-): Authorized {
-  const authorized: Authorized = { ...context, principal };
+): AuthorizedContext {
+  const authorized: AuthorizedContext = { ...context, principal };
   context.notes.tenant = principal.tenant;
   countRequest(context, principal);
   requireScope(authorized, scope);
@@ -64,7 +59,7 @@ function authorize(
 }
 
 /** A session's request: an id out of pattern is as unknown as any other. */
-function onSession(context: Authorized): SessionRequest {
+function requireSessionId(context: AuthorizedContext): SessionRequestContext {
   const session = context.path["session"] ?? "";
   const { principal } = context;
   if (principal.session !== undefined && principal.session !== session) {
@@ -77,19 +72,20 @@ function onSession(context: Authorized): SessionRequest {
 
 const isUpgrade = (request: Request): boolean => request.headers.has("Upgrade");
 
-const unauthenticated = (): never => refuse("unauthenticated", "Send a key as Authorization: Bearer <key>.");
+const refuseUnauthenticated = (): never =>
+  refuse("unauthenticated", "Send a key as Authorization: Bearer <key>.");
 
 async function dispatch(context: RequestContext, route: Route): Promise<Response> {
   if (route.scope === "open") return route.handle(context);
   requireConfigured(context);
   const principal = await principalOf(context);
   if (route.on === "session") {
-    const admit = (who: Principal): SessionRequest => onSession(authorize(context, who, route));
+    const admit = (who: Principal): SessionRequestContext => requireSessionId(authorize(context, who, route));
     if (principal !== null) return route.handle(admit(principal));
-    if (route.late === undefined || !isUpgrade(context.request)) return unauthenticated();
+    if (route.late === undefined || !isUpgrade(context.request)) return refuseUnauthenticated();
     return route.late(context, admit);
   }
-  if (principal === null) return unauthenticated();
+  if (principal === null) return refuseUnauthenticated();
   if (principal.session !== undefined && route.tokens === undefined) {
     refuse("scope_missing", "A browser token opens its own session only.");
   }
@@ -114,16 +110,16 @@ function createApp(): Hono<{ Bindings: RequestContext }> {
 }
 
 /** Checks that hold for every address, then the route. */
-async function answerOf(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
+async function answerRequest(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
   checkOrigin(context);
   checkHop(context);
   refuseUrlCredentials(context.url.searchParams);
-  if (context.request.method === "OPTIONS") return preflight(context);
+  if (context.request.method === "OPTIONS") return answerPreflight(context);
   return app.fetch(context.request, context);
 }
 
 /** An answer with the headers that every answer has. */
-function finish(context: RequestContext, response: Response): Response {
+function finishResponse(context: RequestContext, response: Response): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of context.headers) headers.set(name, value);
   headers.set("Request-Id", context.requestId);
@@ -141,7 +137,7 @@ async function serve(app: ReturnType<typeof createApp>, context: RequestContext)
   const started = context.router.now();
   let response: Response;
   try {
-    response = await answerOf(app, context);
+    response = await answerRequest(app, context);
   } catch (thrown) {
     const problem = problemOf(thrown);
     context.notes.code = problem.code;
@@ -149,7 +145,7 @@ async function serve(app: ReturnType<typeof createApp>, context: RequestContext)
     response = problemResponse(problem, context.requestId);
   }
   logRequest(context, response.status, started);
-  return finish(context, response);
+  return finishResponse(context, response);
 }
 
 /** The API of a compiled team. Holds two small caches of its isolate: verified credentials and request counts. */
@@ -162,8 +158,8 @@ export function createRouter(dependencies: RouterDependencies): {
     logLine: (fields) => JSON.stringify(fields),
     ...dependencies,
     now,
-    authenticate: createAuthenticate(now),
-    countRequest: createCountRequest(dependencies.team.access.rate_limit.rpm, now),
+    authenticate: createAuthenticator(now),
+    countRequest: createRequestCounter(dependencies.team.access.rate_limit.rpm, now),
   };
   const app = createApp();
   return {
@@ -174,7 +170,7 @@ export function createRouter(dependencies: RouterDependencies): {
         env,
         objects: ctx.exports,
         url: new URL(request.url),
-        requestId: newRequestId(),
+        requestId: createRequestId(),
         traceparent: traceOf(request),
         notes: { route: null, tenant: null, session: null, code: null, fault: null },
         path: {},

@@ -3,7 +3,8 @@ import type { RequestContext } from "./context.ts";
 
 /** Who may call from where. Browsers: an Origin is our own or a configured one; only the latter get CORS headers. */
 
-const exposed = "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
+const exposedHeaders =
+  "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
 
 /** Refuses a foreign Origin and prepares the CORS headers of a configured one. */
 export function checkOrigin(context: RequestContext): void {
@@ -15,7 +16,7 @@ export function checkOrigin(context: RequestContext): void {
     refuse("origin_not_allowed", "This origin is not in the team's access.origins.");
   }
   headers.set("Access-Control-Allow-Origin", origin);
-  headers.set("Access-Control-Expose-Headers", exposed);
+  headers.set("Access-Control-Expose-Headers", exposedHeaders);
 }
 
 /** Refuses what an agent of some deployment sent: agents do not call agents over the API, or they could for ever. */
@@ -28,7 +29,7 @@ export function checkHop({ request }: RequestContext): void {
 }
 
 /** The answer to a browser's preflight; no credential travels with one. */
-export function preflight(context: RequestContext): Response {
+export function answerPreflight(context: RequestContext): Response {
   const { headers } = context;
   headers.set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE");
   headers.set(

@@ -1,6 +1,6 @@
 import { ProblemError, problemBody, problemKinds } from "../session/problems.ts";
 import type { Problem, ProblemCode } from "../session/problems.ts";
-import { fieldsOf } from "./body.ts";
+import { requestFieldsOf } from "./body.ts";
 
 /** Refusals as `application/problem+json`. */
 
@@ -25,7 +25,7 @@ const isCode = (code: unknown): code is ProblemCode => typeof code === "string" 
 
 /** A problem out of JSON that a session sent (a refused upgrade, an `error` frame); `internal` if it is none. */
 export function readProblem(value: unknown): Problem {
-  const { code, detail, retry_after_ms, errors, meta } = fieldsOf(value);
+  const { code, detail, retry_after_ms, errors, meta } = requestFieldsOf(value);
   if (!isCode(code) || typeof detail !== "string") return problemOf(null);
   return {
     code,

@@ -1,5 +1,5 @@
 import { refuse } from "../session/problems.ts";
-import type { Fields } from "./body.ts";
+import type { RequestFields } from "./body.ts";
 
 /** Query values as the JSON that the operation's schema expects. */
 
@@ -7,21 +7,21 @@ import type { Fields } from "./body.ts";
 export type QueryKinds = Readonly<Record<string, "integer" | "time" | "boolean" | "list" | "pairs">>;
 
 /** Refuses a parameter of a request by its name. */
-export const wrong = (name: string, message: string, code = "invalid_query"): never =>
+export const refuseParameter = (name: string, message: string, code = "invalid_query"): never =>
   refuse("invalid_request", `/${name}: ${message}`, {
     errors: [{ pointer: `/${name}`, code, message }],
   });
 
-const scalar = (name: string, text: string, kind: QueryKinds[string] | undefined): unknown => {
+const readQueryValue = (name: string, text: string, kind: QueryKinds[string] | undefined): unknown => {
   if (kind === "integer") {
     const value = Number(text);
     return /^-?\d{1,16}$/.test(text) && Number.isSafeInteger(value)
       ? value
-      : wrong(name, "is no whole number");
+      : refuseParameter(name, "is no whole number");
   }
   if (kind === "time") return /^\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === "boolean") {
-    return text === "true" || text === "false" ? text === "true" : wrong(name, "is true or false");
+    return text === "true" || text === "false" ? text === "true" : refuseParameter(name, "is true or false");
   }
   return text;
 };
@@ -29,7 +29,7 @@ const scalar = (name: string, text: string, kind: QueryKinds[string] | undefined
 const pairName = /^([^[\]]+)\[([^[\]]+)\]$/;
 
 /** The parameters of a query; one given twice is refused unless it is a list. */
-export function readQuery(query: URLSearchParams, kinds: QueryKinds): Fields {
+export function readQuery(query: URLSearchParams, kinds: QueryKinds): RequestFields {
   const fields: [string, unknown][] = [];
   const pairs = new Map<string, [string, string][]>();
   for (const name of new Set(query.keys())) {
@@ -39,11 +39,11 @@ export function readQuery(query: URLSearchParams, kinds: QueryKinds): Fields {
     if (kinds[name] === "list") {
       fields.push([name, values.flatMap((value) => value.split(","))]);
     } else if (values.length > 1) {
-      wrong(name, "is given more than once");
+      refuseParameter(name, "is given more than once");
     } else if (kinds[group] === "pairs") {
       pairs.set(group, [...(pairs.get(group) ?? []), [key, first]]);
     } else {
-      fields.push([name, scalar(name, first, kinds[name])]);
+      fields.push([name, readQueryValue(name, first, kinds[name])]);
     }
   }
   for (const [group, entries] of pairs) fields.push([group, Object.fromEntries(entries)]);
@@ -53,7 +53,7 @@ export function readQuery(query: URLSearchParams, kinds: QueryKinds): Fields {
 /** Commands take their parameters in the body: any query parameter is unknown. */
 export function refuseQuery(query: URLSearchParams): void {
   const [name] = query.keys();
-  if (name !== undefined) wrong(name, "is no parameter of this route: commands take JSON bodies");
+  if (name !== undefined) refuseParameter(name, "is no parameter of this route: commands take JSON bodies");
 }
 
 const secretNames = /^(access_?token|api_?key|auth|authorization|bearer|key|token)$/i;

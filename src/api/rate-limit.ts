@@ -10,7 +10,7 @@ export type CountRequest = (key: string) => {
 const windowMs = 60_000;
 const maxKeys = 10_000;
 
-export function createCountRequest(limit: number, now: () => number): CountRequest {
+export function createRequestCounter(limit: number, now: () => number): CountRequest {
   const counts = new Map<string, number>();
   let window = 0;
   return (key) => {

@@ -1,14 +1,14 @@
 import { randomHex } from "../engine/access/encoding.ts";
 import { randomBits } from "../engine/access/names.ts";
 import type { RequestContext } from "./context.ts";
-import { faultOf, isLogged, tenantHash } from "../tools/log-line.ts";
+import { describeFault, isLogged, tenantHash } from "../tools/log-line.ts";
 import type { LogLevel } from "../tools/log-line.ts";
 import { problemKinds } from "../session/problems.ts";
 import type { ProblemCode } from "../session/problems.ts";
 
 /** One JSON line per request, without content: no query, no texts, the tenant as a hash. */
 
-export const newRequestId = (): string => `req_${randomBits()}`;
+export const createRequestId = (): string => `req_${randomBits()}`;
 
 /** Continues the caller's W3C trace, or begins one. */
 export function traceOf(request: Request): string {
@@ -43,7 +43,7 @@ export function logRequest(context: RequestContext, status: number, started: num
       route: notes.route,
       status,
       duration_ms: at - started,
-      ...(notes.fault === null ? {} : faultOf(notes.fault)),
+      ...(notes.fault === null ? {} : describeFault(notes.fault)),
       code: notes.code,
     }),
   );

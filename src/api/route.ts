@@ -3,22 +3,22 @@ import { operationScopes } from "../session/rpc.ts";
 import type { Operation, Scope } from "../session/rpc.ts";
 import { teamOperationScopes } from "../engine/access/rpc.ts";
 import type { TeamOperation } from "../engine/access/rpc.ts";
-import { answer } from "./answers.ts";
+import { toResponse } from "./answers.ts";
 import { readBody } from "./body.ts";
-import type { Fields } from "./body.ts";
-import { callSession, callTeam, idempotencyKey, merged } from "./calls.ts";
-import type { Authorized, RequestContext, SessionRequest } from "./context.ts";
+import type { RequestFields } from "./body.ts";
+import { callSession, callTeam, readIdempotencyKey, mergeFields } from "./calls.ts";
+import type { AuthorizedContext, RequestContext, SessionRequestContext } from "./context.ts";
 import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
 import type { QueryKinds } from "./query.ts";
 
 /** A route is data: it cannot be written down without saying who may use it. */
 
-type Method = "GET" | "POST" | "PATCH" | "DELETE";
-type Answer = Response | Promise<Response>;
+type RouteMethod = "GET" | "POST" | "PATCH" | "DELETE";
+type RouteAnswer = Response | Promise<Response>;
 
-interface Address {
-  readonly method: Method;
+interface RouteAddress {
+  readonly method: RouteMethod;
   /** With `:name` for path parameters; `:session` is checked before the handler sees it. */
   readonly path: string;
   /** Answers without `/v1` too. */
@@ -26,27 +26,27 @@ interface Address {
 }
 
 /** Anyone; the credential, if one was sent, is not looked at. */
-interface OpenRoute extends Address {
+interface OpenRoute extends RouteAddress {
   readonly on?: never;
   readonly scope: "open";
-  readonly handle: (context: RequestContext) => Answer;
+  readonly handle: (context: RequestContext) => RouteAnswer;
 }
 /** One of these scopes, or `any`: any valid credential of the deployment. */
-interface TeamRoute extends Address {
+interface TeamRoute extends RouteAddress {
   readonly on?: never;
   readonly scope: "any" | Scope;
   /** A browser token, though bound to one session, may use it. */
   readonly tokens?: true;
-  readonly handle: (context: Authorized) => Answer;
+  readonly handle: (context: AuthorizedContext) => RouteAnswer;
 }
-interface SessionRoute extends Address {
+interface SessionRoute extends RouteAddress {
   readonly on: "session";
   readonly scope: Scope | readonly [Scope, ...Scope[]];
-  readonly handle: (context: SessionRequest) => Answer;
+  readonly handle: (context: SessionRequestContext) => RouteAnswer;
   /** An upgrade without credential, which must follow in the first frame. */
-  readonly late?: (context: RequestContext, admit: Admit) => Answer;
+  readonly late?: (context: RequestContext, admit: AdmitPrincipal) => RouteAnswer;
 }
-type Admit = (principal: Authorized["principal"]) => SessionRequest;
+type AdmitPrincipal = (principal: AuthorizedContext["principal"]) => SessionRequestContext;
 export type Route = OpenRoute | TeamRoute | SessionRoute;
 
 interface OperationOptions {
@@ -65,7 +65,10 @@ interface BodyOptions {
 }
 
 /** Fields of the body of a command; its query must be empty. */
-export async function commandBody(context: RequestContext, options: BodyOptions = {}): Promise<Fields> {
+export async function readCommandBody(
+  context: RequestContext,
+  options: BodyOptions = {},
+): Promise<RequestFields> {
   const { limit = limits.body_bytes, isOptional = false } = options;
   refuseQuery(context.url.searchParams);
   return readBody(context.request, limit, !isOptional && context.request.method !== "DELETE");
@@ -74,26 +77,33 @@ export async function commandBody(context: RequestContext, options: BodyOptions 
 const isRead = ({ request }: RequestContext): boolean =>
   request.method === "GET" || request.method === "HEAD";
 
-const parametersOf = (context: RequestContext, options: OperationOptions): Promise<Fields> | Fields =>
+const readParameters = (
+  context: RequestContext,
+  options: OperationOptions,
+): Promise<RequestFields> | RequestFields =>
   isRead(context)
     ? readQuery(context.url.searchParams, options.query ?? {})
-    : commandBody(context, options.body);
+    : readCommandBody(context, options.body);
 
-const tagged = new Set<Operation>(["create", "get", "patch"]);
+const taggedOperations = new Set<Operation>(["create", "get", "patch"]);
 
 /** A session's reply as an answer; on the session itself with its `ETag`. */
-export async function performed(context: SessionRequest, op: Operation, fields: Fields): Promise<Response> {
+export async function answerOperation(
+  context: SessionRequestContext,
+  op: Operation,
+  fields: RequestFields,
+): Promise<Response> {
   const { session: _session, ...path } = context.path;
-  const key = isRead(context) ? undefined : idempotencyKey(context.request, fields);
-  const reply = await callSession(context, { op, params: merged(fields, path), key });
-  const response = answer(reply);
-  if (tagged.has(op)) response.headers.set("ETag", `"${reply.seq}"`);
+  const key = isRead(context) ? undefined : readIdempotencyKey(context.request, fields);
+  const reply = await callSession(context, { op, params: mergeFields(fields, path), key });
+  const response = toResponse(reply);
+  if (taggedOperations.has(op)) response.headers.set("ETag", `"${reply.seq}"`);
   return response;
 }
 
 /** A route that is one operation of a session. */
-export const operation = (
-  method: Method,
+export const operationRoute = (
+  method: RouteMethod,
   path: string,
   op: Operation,
   options: OperationOptions = {},
@@ -103,12 +113,12 @@ export const operation = (
   path,
   ...(options.alias === undefined ? {} : { alias: options.alias }),
   scope: options.scope ?? operationScopes[op],
-  handle: async (context) => performed(context, op, await parametersOf(context, options)),
+  handle: async (context) => answerOperation(context, op, await readParameters(context, options)),
 });
 
 /** A route that is one operation of the team. */
-export const teamOperation = (
-  method: Method,
+export const teamOperationRoute = (
+  method: RouteMethod,
   path: string,
   op: TeamOperation,
   query: QueryKinds = {},
@@ -117,14 +127,14 @@ export const teamOperation = (
   path,
   scope: teamOperationScopes[op],
   handle: async (context) => {
-    const fields = await parametersOf(context, { query });
-    const key = isRead(context) ? undefined : idempotencyKey(context.request, {});
-    return answer(await callTeam(context, op, merged(fields, context.path), key));
+    const fields = await readParameters(context, { query });
+    const key = isRead(context) ? undefined : readIdempotencyKey(context.request, {});
+    return toResponse(await callTeam(context, op, mergeFields(fields, context.path), key));
   },
 });
 
 /** Refuses a principal without one of the scopes. */
-export function requireScope(context: Authorized, scope: "any" | Scope | readonly Scope[]): void {
+export function requireScope(context: AuthorizedContext, scope: "any" | Scope | readonly Scope[]): void {
   const allowed = [scope].flat();
   if (allowed.some((one) => one === "any" || context.principal.scopes.some((own) => own === one))) return;
   refuse("scope_missing", `This needs the scope ${allowed.join(" or ")}.`, {

@@ -1,12 +1,12 @@
 /** Where a text stops being JSON. The platform's parser says it in some cases only, and in words. */
 
-export interface Place {
+export interface TextPosition {
   /** Both count from 1. */
   readonly line: number;
   readonly column: number;
 }
 
-export const placeIn = (text: string, at: number): Place => {
+export const positionIn = (text: string, at: number): TextPosition => {
   const lines = text.slice(0, at).split("\n");
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 };
 };
@@ -16,7 +16,7 @@ const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 /** A piece of a string between its quotes; bounded, so that a long one is not matched in one go. */
 const piece = /(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
-interface Reader {
+interface JsonReader {
   at: number;
   /** Goes on behind a match here, if there is one. */
   readonly take: (pattern: RegExp) => boolean;
@@ -24,8 +24,8 @@ interface Reader {
   readonly mark: (character: string) => boolean;
 }
 
-const readerOf = (text: string): Reader => {
-  const reader: Reader = {
+const createJsonReader = (text: string): JsonReader => {
+  const reader: JsonReader = {
     at: 0,
     take: (pattern) => {
       pattern.lastIndex = reader.at;
@@ -45,20 +45,20 @@ const readerOf = (text: string): Reader => {
 };
 
 /** Reads a string up to its closing quote. */
-const readString = ({ take }: Reader): boolean => {
+const readString = ({ take }: JsonReader): boolean => {
   if (!take(/"/y)) return false;
   while (take(piece));
   return take(/"/y);
 };
 
-const readList = ({ mark }: Reader, close: string, item: () => boolean): boolean => {
+const readList = ({ mark }: JsonReader, close: string, item: () => boolean): boolean => {
   if (mark(close)) return true;
   do if (!item()) return false;
   while (mark(","));
   return mark(close);
 };
 
-const readValue = (reader: Reader, deepest: number): boolean => {
+const readValue = (reader: JsonReader, deepest: number): boolean => {
   const { take, mark } = reader;
   const inner = (): boolean => readValue(reader, deepest - 1);
   if (deepest > 0 && mark("[")) return readList(reader, "]", inner);
@@ -72,8 +72,8 @@ const readValue = (reader: Reader, deepest: number): boolean => {
  * The index at which a text stops being JSON that nests at most `deepest` levels: of the first character that cannot
  * stand there, or its length if it ends too early. Null if it is such JSON.
  */
-export const faultOf = (text: string, deepest: number): number | null => {
-  const reader = readerOf(text);
+export const findJsonFault = (text: string, deepest: number): number | null => {
+  const reader = createJsonReader(text);
   const isValue = readValue(reader, deepest);
   if (isValue) reader.take(spaces);
   return isValue && reader.at === text.length ? null : reader.at;

@@ -2,17 +2,17 @@ import { deepestInput, depthOf } from "./json-depth.ts";
 import type { Json } from "./message.ts";
 
 /** The entry of a name that others choose; names that every object has, like `constructor`, are none. */
-export const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
+export const ownEntry = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
 /** An object of JSON: neither null nor a list. */
-export type Fields = { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
 
-export const isFields = (value: unknown): value is Fields =>
+export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The fields of a value; what is no object has none. */
-export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+export const fieldsOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 
 /** Whether a JSON text nests deeper than so many levels; each level takes two characters. */
 export const isDeeper = (text: string, levels: number): boolean =>

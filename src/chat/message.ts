@@ -80,7 +80,7 @@ export interface Cause {
 }
 
 /** What a model sees of a message instead of some of its parts, made by an effect from the original. */
-export interface Overlay {
+export interface MessageOverlay {
   /** Number of the edit that made it. */
   readonly edit: number;
   /** Kind of the effect. */
@@ -131,7 +131,7 @@ export interface Message {
   readonly run?: string;
   readonly turn?: number;
   /** Set while the model sees something shorter; the original stays in `parts`. */
-  readonly overlay?: Overlay;
+  readonly overlay?: MessageOverlay;
   /** Set on a summary, with its place in the order of the view; absent: `pos` is the place. */
   readonly summary?: Summary;
   readonly place?: number;
@@ -141,4 +141,4 @@ export interface Message {
 export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;
 
 /** Where a message stands in the order of the view. */
-export const placeOf = ({ place, pos }: Message): number => place ?? pos;
+export const viewPlaceOf = ({ place, pos }: Message): number => place ?? pos;

@@ -5,7 +5,7 @@ import type { ContentPart, Message, Part } from "./message.ts";
 const ownTags =
   /<(?=\/?(?:note|identity|instructions|notes_protocol|project_context|skills|available_skills|available_agents|completion_protocol|delegation_context|handoff_context|prior_reflections|memory)\b)/gi;
 
-const rendered = new WeakMap<Message, Message>();
+const renderCache = new WeakMap<Message, Message>();
 
 /** A text with our own tags made harmless; the stored text stays as given. */
 export const escapeTags = (text: string): string =>
@@ -36,7 +36,7 @@ const prefixSteering = (parts: readonly Part[]): readonly Part[] => {
   );
 };
 
-const overlaidPart = (part: Part, text: string, media: boolean): Part => {
+const overlayPart = (part: Part, text: string, media: boolean): Part => {
   if (part.type !== "tool_result") return { type: "text", text };
   const kept = media ? part.content.filter(({ type }) => type !== "text") : [];
   return { ...part, content: [{ type: "text", text }, ...kept] };
@@ -48,7 +48,7 @@ export const shownParts = ({ parts, overlay }: Pick<Message, "parts" | "overlay"
     ? parts
     : parts.map((part, index) => {
         const text = overlay.texts[index];
-        return text === undefined ? part : overlaidPart(part, text, overlay.media);
+        return text === undefined ? part : overlayPart(part, text, overlay.media);
       });
 
 const renderParts = (message: Message): readonly Part[] => {
@@ -62,12 +62,12 @@ const renderParts = (message: Message): readonly Part[] => {
 };
 
 /** A message as a model sees it. The same message always gives the same object, so that its wire form can be kept. */
-export const render = (message: Message): Message => {
-  const known = rendered.get(message);
+export const renderMessage = (message: Message): Message => {
+  const known = renderCache.get(message);
   if (known !== undefined) return known;
   const parts = renderParts(message);
   const same = parts === message.parts || parts.every((part, index) => part === message.parts[index]);
   const result = same ? message : { ...message, parts, tokens: shownTokens(message) };
-  rendered.set(message, result);
+  renderCache.set(message, result);
   return result;
 };

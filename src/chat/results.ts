@@ -1,7 +1,7 @@
 import type { ResultStatus, ToolCallPart, ToolResultPart } from "./message.ts";
 
 /** What the model is told of a call that has no outcome of its own. */
-export const synthesised = {
+export const syntheticResults = {
   skipped: "skipped: Not started: a new message arrived first.",
   cancelled: "cancelled: It did not run.",
   cancelledRunning: "cancelled: It was running; it may have taken effect.",

@@ -27,20 +27,20 @@ export const withWholeEscapes = (json: string): string =>
 const longestInvalid = 2_000;
 
 /** Arguments that cannot be parsed, as an object that tells them. */
-export const unparsable = (args: string): string =>
+export const wrapUnparsable = (args: string): string =>
   JSON.stringify({ _invalid: args.slice(0, longestInvalid).toWellFormed() });
 
 /** A text without half characters. */
-const clean = (text: string, defects: Set<Defect>): string => {
+const mendText = (text: string, defects: Set<Defect>): string => {
   if (text.isWellFormed()) return text;
   defects.add("text_mended");
   return text.toWellFormed();
 };
 
-const cleanArguments = (args: string, defects: Set<Defect>): string => {
+const mendArguments = (args: string, defects: Set<Defect>): string => {
   if (isDeeper(args, deepestInput)) {
     defects.add("arguments_too_deep");
-    return unparsable(args);
+    return wrapUnparsable(args);
   }
   const text = withWholeEscapes(args.toWellFormed());
   if (text !== args) defects.add("text_mended");
@@ -48,36 +48,36 @@ const cleanArguments = (args: string, defects: Set<Defect>): string => {
 };
 
 /** A part as wires can carry it; what it found wrong is added to `defects`. */
-const cleanPart = <P extends Part>(part: P, defects: Set<Defect>): P => {
+const mendPart = <P extends Part>(part: P, defects: Set<Defect>): P => {
   switch (part.type) {
     case "text":
     case "reasoning":
-      return { ...part, text: clean(part.text, defects) };
+      return { ...part, text: mendText(part.text, defects) };
     case "tool_call":
-      return { ...part, args: cleanArguments(part.args, defects) };
+      return { ...part, args: mendArguments(part.args, defects) };
     case "tool_result":
-      return { ...part, content: part.content.map((each) => cleanPart(each, defects)) };
+      return { ...part, content: part.content.map((each) => mendPart(each, defects)) };
     case "image":
     case "document": {
       const { name, url } = part;
       return {
         ...part,
-        ...(name === undefined ? {} : { name: clean(name, defects) }),
-        ...(url === undefined ? {} : { url: clean(url, defects) }),
+        ...(name === undefined ? {} : { name: mendText(name, defects) }),
+        ...(url === undefined ? {} : { url: mendText(url, defects) }),
       };
     }
   }
 };
 
-const known = new WeakMap<Message, Sendable>();
+const sendableCache = new WeakMap<Message, Sendable>();
 
 /** A message as every wire can carry it: the same object if it is that already. */
 export const makeSendable = (message: Message): Sendable => {
-  const before = known.get(message);
+  const before = sendableCache.get(message);
   if (before !== undefined) return before;
   const defects = new Set<Defect>();
-  const parts = message.parts.map((part) => cleanPart(part, defects));
+  const parts = message.parts.map((part) => mendPart(part, defects));
   const sendable = { message: defects.size === 0 ? message : { ...message, parts }, defects: [...defects] };
-  known.set(message, sendable);
+  sendableCache.set(message, sendable);
   return sendable;
 };

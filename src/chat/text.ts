@@ -15,7 +15,7 @@ export const firstCharacters = (text: string, count: number): string => {
 };
 
 /** A text in pieces of at most `length` UTF-16 units, at least one; no surrogate pair is split. */
-export const piecesOf = (text: string, length: number): readonly string[] => {
+export const splitText = (text: string, length: number): readonly string[] => {
   const pieces: string[] = [];
   let at = 0;
   do {

@@ -31,24 +31,24 @@ const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 /** Tokens of a text: a quarter of its UTF-8 bytes, rounded up. */
 export const estimateText = (text: string): number => Math.ceil(utf8Length(text) / 4);
 
-const unreadableImage = 3000;
-const pdfPage = 3000;
+const unreadableImageTokens = 3000;
+const pdfPageTokens = 3000;
 
 const estimateImage = (part: ImagePart, { family, media }: EstimateOptions): number => {
   if (family === "gemini") return 1120;
   const size = part.blob === undefined ? null : imageSize(media(part.blob));
-  if (size === null) return unreadableImage;
+  if (size === null) return unreadableImageTokens;
   const tiles = (edge: number) => Math.ceil(size.width / edge) * Math.ceil(size.height / edge);
   return family === "anthropic" ? Math.min(4000, tiles(28)) : Math.min(15_000, Math.ceil(1.2 * tiles(32)));
 };
 
 const estimateDocument = (part: DocumentPart, { media }: EstimateOptions): number => {
-  if (part.blob === undefined) return pdfPage;
+  if (part.blob === undefined) return pdfPageTokens;
   const base64 = media(part.blob);
   const bytes = Math.floor((base64.length * 3) / 4) - (/=*$/.exec(base64)?.[0].length ?? 0);
   if (part.media_type !== "application/pdf") return Math.ceil(bytes / 4);
   const pages = atob(base64).match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0;
-  return pages > 0 ? pages * pdfPage : Math.ceil(bytes / 20);
+  return pages > 0 ? pages * pdfPageTokens : Math.ceil(bytes / 20);
 };
 
 const estimatePart = (part: Part, options: EstimateOptions): number => {
@@ -83,15 +83,15 @@ export const estimateTokens = (parts: readonly Part[], options: EstimateOptions)
 const estimateTool = (tool: { name: string; description: string; schema: Json }): number =>
   Math.ceil((utf8Length(tool.name) + utf8Length(tool.description) + schemaBytes(tool.schema)) / 4) + 10;
 
-const measured = new WeakMap<object, number>();
+const schemaByteCache = new WeakMap<object, number>();
 
 /** UTF-8 bytes of a schema's JSON, measured once per schema value. */
 const schemaBytes = (schema: Json): number => {
   if (typeof schema !== "object" || schema === null) return utf8Length(JSON.stringify(schema));
-  const known = measured.get(schema);
+  const known = schemaByteCache.get(schema);
   if (known !== undefined) return known;
   const bytes = utf8Length(JSON.stringify(schema));
-  measured.set(schema, bytes);
+  schemaByteCache.set(schema, bytes);
   return bytes;
 };
 

@@ -1,6 +1,6 @@
 /** Head and tail of a text; lengths are code points, and no cut splits one. */
 
-const marker = (shown: number, total: number, recall: string | null): string =>
+const truncationMarker = (shown: number, total: number, recall: string | null): string =>
   ` … [${shown} of ${total} characters shown${recall === null ? "" : `; recall("${recall}") has the full text`}] … `;
 
 /** An id as wide as room is kept for: what is shown of equal texts does not depend on how long theirs are. */
@@ -11,7 +11,7 @@ export const isLonger = (text: string, most: number): boolean =>
   text.length > most && (text.length > 2 * most || [...text].length > most);
 
 /** At most `most` characters, the marker included; `recall` names the stored whole, `total` its length if `text` was cut before. */
-export const headAndTail = (
+export const truncateText = (
   text: string,
   most: number,
   recall: string | null = null,
@@ -20,10 +20,10 @@ export const headAndTail = (
   if (!isLonger(text, most)) return text;
   const points = [...text];
   const whole = total ?? points.length;
-  const room = Math.max(0, most - marker(whole, whole, widestId(recall)).length);
+  const room = Math.max(0, most - truncationMarker(whole, whole, widestId(recall)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
   const end = tail === 0 ? "" : points.slice(-tail).join("");
-  const cut = `${points.slice(0, head).join("")}${marker(room, whole, recall)}${end}`;
+  const cut = `${points.slice(0, head).join("")}${truncationMarker(room, whole, recall)}${end}`;
   return [...cut].slice(0, most).join("");
 };

@@ -1,6 +1,6 @@
 import type { Message, Part, ToolCallPart, ToolResultPart } from "./message.ts";
-import { render } from "./render.ts";
-import { synthesised, textResult } from "./results.ts";
+import { renderMessage } from "./render.ts";
+import { syntheticResults, textResult } from "./results.ts";
 import { makeSendable } from "./sendable.ts";
 import type { Defect } from "./sendable.ts";
 import { hasContent } from "./text.ts";
@@ -24,7 +24,7 @@ export interface Repair {
   readonly pos: number;
 }
 
-export interface View {
+export interface ChatView {
   /** Rendered messages, valid for every protocol. */
   readonly messages: readonly Message[];
   /** What had to be mended: of a chat that only our transitions wrote, at most what no wire can carry. */
@@ -50,19 +50,19 @@ const partsOfRole: Readonly<Record<Message["role"], readonly Part["type"][]>> = 
   tool: ["tool_result"],
 };
 
-const fits = ({ role }: Message, part: Part): boolean => partsOfRole[role].includes(part.type);
+const fitsRole = ({ role }: Message, part: Part): boolean => partsOfRole[role].includes(part.type);
 
-const wellMade = new WeakSet<Message>();
+const wellFormedCache = new WeakSet<Message>();
 
 /** Whether a message alone may be sent: visible content, only parts of its role, one result in a tool message. */
-const isWellMade = (message: Message): boolean => {
-  if (wellMade.has(message)) return true;
+const isWellFormedMessage = (message: Message): boolean => {
+  if (wellFormedCache.has(message)) return true;
   const { role, parts } = message;
   const made =
     hasContent(message) &&
-    parts.every((part) => fits(message, part)) &&
+    parts.every((part) => fitsRole(message, part)) &&
     (role !== "tool" || parts.length === 1);
-  if (made) wellMade.add(message);
+  if (made) wellFormedCache.add(message);
   return made;
 };
 
@@ -75,7 +75,7 @@ const endOfBlock = (chat: readonly Message[], at: number, calls: readonly ToolCa
 };
 
 /** Whether a chat is in order from an index on at which no block is open; `ids` are those of the calls before it. */
-const isInOrder = (chat: readonly Message[], from: number, ids: Set<string>): boolean => {
+const isOrdered = (chat: readonly Message[], from: number, ids: Set<string>): boolean => {
   let at = from;
   while (at < chat.length) {
     const message = chat[at] as Message;
@@ -87,29 +87,29 @@ const isInOrder = (chat: readonly Message[], from: number, ids: Set<string>): bo
     }
     const end = endOfBlock(chat, at, calls);
     if (end < 0) return false;
-    for (; at < end; at++) if (!isWellMade(chat[at] as Message)) return false;
+    for (; at < end; at++) if (!isWellFormedMessage(chat[at] as Message)) return false;
   }
   return true;
 };
 
-const isBounded = (chat: readonly Message[]): boolean =>
+const hasValidEnds = (chat: readonly Message[]): boolean =>
   chat[0]?.role === "user" && chat.at(-1)?.role !== "assistant";
 
 /** Whether a chat may be sent as it stands. */
 export const isValid = (chat: readonly Message[]): boolean =>
-  isBounded(chat) && isInOrder(chat, 0, new Set());
+  hasValidEnds(chat) && isOrdered(chat, 0, new Set());
 
-const repair = (kind: RepairKind, { id, pos }: Message): Repair => ({ kind, message: id, pos });
+const createRepair = (kind: RepairKind, { id, pos }: Message): Repair => ({ kind, message: id, pos });
 
 /** A message as a model sees it, and what no wire could carry of it. */
-const shownOf = (message: Message, repairs: Repair[]): Message => {
-  const { message: shown, defects } = makeSendable(render(message));
-  for (const defect of defects) repairs.push(repair(defect, message));
+const renderSendable = (message: Message, repairs: Repair[]): Message => {
+  const { message: shown, defects } = makeSendable(renderMessage(message));
+  for (const defect of defects) repairs.push(createRepair(defect, message));
   return shown;
 };
 
 /** A chat that was found valid. */
-interface Sent {
+interface ValidChat {
   readonly chat: readonly Message[];
   readonly shown: readonly Message[];
   readonly repairs: readonly Repair[];
@@ -118,7 +118,7 @@ interface Sent {
 }
 
 /** The newest valid chat by its first message: of the next one, only what was appended is looked at. */
-const newest = new WeakMap<Message, Sent>();
+const newestValid = new WeakMap<Message, ValidChat>();
 
 const isPrefix = (before: readonly Message[], chat: readonly Message[]): boolean => {
   if (before.length > chat.length) return false;
@@ -127,24 +127,24 @@ const isPrefix = (before: readonly Message[], chat: readonly Message[]): boolean
 };
 
 /** The view of a chat whose messages may be sent in the order in which they stand; null if it needs another. */
-const viewAsIs = (chat: readonly Message[]): View | null => {
+const viewAsIs = (chat: readonly Message[]): ChatView | null => {
   const first = chat[0];
-  if (first === undefined || !isBounded(chat)) return null;
-  const known = newest.get(first);
+  if (first === undefined || !hasValidEnds(chat)) return null;
+  const known = newestValid.get(first);
   const sent =
     known !== undefined && isPrefix(known.chat, chat)
       ? known
       : { chat: [], shown: [], repairs: [], ids: new Set<string>() };
-  newest.delete(first);
-  if (!isInOrder(chat, sent.chat.length, sent.ids)) return null;
+  newestValid.delete(first);
+  if (!isOrdered(chat, sent.chat.length, sent.ids)) return null;
   const repairs = [...sent.repairs];
-  const fresh = chat.slice(sent.chat.length).map((message) => shownOf(message, repairs));
+  const fresh = chat.slice(sent.chat.length).map((message) => renderSendable(message, repairs));
   const shown = [...sent.shown, ...fresh];
-  newest.set(first, { chat, shown, repairs, ids: sent.ids });
+  newestValid.set(first, { chat, shown, repairs, ids: sent.ids });
   return { messages: shown, repairs };
 };
 
-const synthetic = (
+const createSynthetic = (
   near: Message,
   suffix: string,
   fields: Partial<Message> & Pick<Message, "role" | "parts">,
@@ -158,11 +158,14 @@ const synthetic = (
 });
 
 /** Result of a call that lost its own. */
-const unknownResult = (near: Message, call: ToolCallPart): Message =>
-  synthetic(near, call.id, { role: "tool", parts: [textResult(call, "unknown", synthesised.unknown)] });
+const createUnknownResult = (near: Message, call: ToolCallPart): Message =>
+  createSynthetic(near, call.id, {
+    role: "tool",
+    parts: [textResult(call, "unknown", syntheticResults.unknown)],
+  });
 
-const continueNote = (near: Message): Message =>
-  synthetic(near, "continue", {
+const createContinueNote = (near: Message): Message =>
+  createSynthetic(near, "continue", {
     role: "user",
     sender: "runtime",
     marks: ["note"],
@@ -170,10 +173,10 @@ const continueNote = (near: Message): Message =>
   });
 
 /** Without parts that its role cannot have, and with call ids that no earlier message has: a second use is renamed. */
-const mended = (message: Message, ids: Set<string>): Message => {
+const mendMessage = (message: Message, ids: Set<string>): Message => {
   let renamed = false;
   const parts = message.parts
-    .filter((part) => fits(message, part))
+    .filter((part) => fitsRole(message, part))
     .map((part) => {
       if (part.type !== "tool_call") return part;
       let { id } = part;
@@ -192,60 +195,61 @@ const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string
   for (const message of chat) {
     if (message.role !== "tool") continue;
     const result = resultOf(message);
-    if (result === null || !known.has(result.call)) repairs.push(repair("result_orphaned", message));
-    else if (results.has(result.call)) repairs.push(repair("result_repeated", message));
-    else results.set(result.call, isWellMade(message) ? message : { ...message, parts: [result] });
+    if (result === null || !known.has(result.call)) repairs.push(createRepair("result_orphaned", message));
+    else if (results.has(result.call)) repairs.push(createRepair("result_repeated", message));
+    else results.set(result.call, isWellFormedMessage(message) ? message : { ...message, parts: [result] });
   }
   return results;
 };
 
 const arrange = (stored: readonly Message[], repairs: Repair[]): Message[] => {
   const ids = new Set<string>();
-  const chat = stored.map((message) => (message.role === "tool" ? message : mended(message, ids)));
+  const chat = stored.map((message) => (message.role === "tool" ? message : mendMessage(message, ids)));
   const results = collectResults(chat, repairs);
   const shown: Message[] = [];
   for (const [index, message] of chat.entries()) {
     if (message.role === "tool") continue;
     if (!hasContent(message)) {
-      repairs.push(repair("message_empty", message));
+      repairs.push(createRepair("message_empty", message));
       continue;
     }
-    if (message !== stored[index]) repairs.push(repair("message_mended", message));
+    if (message !== stored[index]) repairs.push(createRepair("message_mended", message));
     shown.push(message);
     const calls = callsOf(message);
     const inPlace = endOfBlock(chat, index, calls) >= 0;
     for (const call of calls) {
       const result = results.get(call.id);
-      if (!inPlace) repairs.push(repair(result === undefined ? "result_missing" : "result_moved", message));
-      shown.push(result ?? unknownResult(message, call));
+      if (!inPlace)
+        repairs.push(createRepair(result === undefined ? "result_missing" : "result_moved", message));
+      shown.push(result ?? createUnknownResult(message, call));
     }
   }
   return shown;
 };
 
 /** A user message first, and no answer last. */
-const bounded = (shown: Message[], head: Message, first: Message | null, repairs: Repair[]): void => {
+const mendEnds = (shown: Message[], head: Message, first: Message | null, repairs: Repair[]): void => {
   if (shown[0]?.role !== "user") {
-    repairs.push(repair("start_added", head));
-    shown.unshift(first ?? continueNote(head));
+    repairs.push(createRepair("start_added", head));
+    shown.unshift(first ?? createContinueNote(head));
   }
   const last = shown.at(-1);
   if (last?.role !== "assistant") return;
-  repairs.push(repair("end_added", last));
-  shown.push(continueNote(last));
+  repairs.push(createRepair("end_added", last));
+  shown.push(createContinueNote(last));
 };
 
 /**
  * What a provider is sent of a chat (visible messages in order): the chat itself if it is valid, else a repaired
  * arrangement of it. `first` is the thread's first human input, shown when the view would start otherwise.
  */
-export const view = (chat: readonly Message[], first: Message | null = null): View => {
+export const buildView = (chat: readonly Message[], first: Message | null = null): ChatView => {
   const asIs = viewAsIs(chat);
   if (asIs !== null) return asIs;
   const repairs: Repair[] = [];
   const shown = arrange(chat, repairs);
   const head = shown[0] ?? chat[0] ?? first;
   if (head === null || head === undefined) return { messages: [], repairs };
-  bounded(shown, head, first, repairs);
-  return { messages: shown.map((message) => shownOf(message, repairs)), repairs };
+  mendEnds(shown, head, first, repairs);
+  return { messages: shown.map((message) => renderSendable(message, repairs)), repairs };
 };

@@ -1,19 +1,19 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { buildFiles } from "../config/build/emit.ts";
-import { listTeams, misnamedTeams, writeBuild } from "../config/build/files.ts";
+import { listTeams, findMisnamedTeams, writeBuild } from "../config/build/files.ts";
 import { writeShell } from "./build-shell.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
-import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /**
  * `limpet build`: checks teams and writes `.limpet/<team>/`, and the shell that all of them share. A team with errors keeps its last build; under
  * `wrangler dev` that one goes on serving.
  */
-export const build = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+export const runBuild = async (terminal: Terminal, { names, flags }: CommandArguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;
-  const misnamed = flags.all === true ? misnamedTeams(terminal.root) : [];
+  const misnamed = flags.all === true ? findMisnamedTeams(terminal.root) : [];
   printDiagnostics(terminal, misnamed, flags.json === true);
   await writeShell();
   let failed = misnamed.length > 0;

@@ -1,4 +1,4 @@
-import type { Compiled } from "../config/build/compile.ts";
+import type { CompiledTeam } from "../config/build/compile.ts";
 import { compileTeam } from "../config/build/compile.ts";
 import type { Diagnostic } from "../config/document/diagnostics.ts";
 import { formatDiagnostics, maximumShown } from "../config/document/diagnostics.ts";
@@ -8,7 +8,7 @@ import type { Terminal } from "./usage.ts";
 
 /** Compiling a team folder of the disk, and printing what was found. */
 
-interface CompiledFolder extends Compiled {
+interface CompiledFolder extends CompiledTeam {
   /** Undefined if the team has none. */
   readonly extensions: ExtensionModule | undefined;
 }

@@ -1,14 +1,14 @@
-import type { Explained } from "../config/explain/explain.ts";
+import type { ExplainedValue } from "../config/explain/explain.ts";
 import { explainAgent, explainKinds, explainTeam } from "../config/explain/explain.ts";
 import { effectsTable } from "../config/explain/explain-effects.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
 import type { Toolbox } from "../config/known.ts";
-import { suggestion } from "../config/document/suggest.ts";
+import { suggestFor } from "../config/document/suggest.ts";
 import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
-import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /** `limpet explain`: what a team comes to, each value with its origin. */
@@ -25,7 +25,7 @@ const valueText = (value: unknown): string =>
   typeof value === "string" && !/[\r\n]/.test(value) ? value : JSON.stringify(value);
 
 /** Rows under their sections, keys and origins in columns. */
-const table = (rows: readonly Explained[]): string[] => {
+const formatTable = (rows: readonly ExplainedValue[]): string[] => {
   const keys = Math.min(40, Math.max(0, ...rows.map(({ key }) => key.length)));
   const lines: string[] = [];
   let section = "";
@@ -63,18 +63,21 @@ const printEffects = (terminal: Terminal): ExitCode => {
 const printRows = (
   terminal: Terminal,
   team: Team,
-  general: readonly Explained[],
-  agents: readonly { readonly agent: string; readonly rows: readonly Explained[] }[],
+  general: readonly ExplainedValue[],
+  agents: readonly { readonly agent: string; readonly rows: readonly ExplainedValue[] }[],
 ): void => {
   terminal.print(`team ${team.name} ${team.revision}`);
-  for (const line of table(general)) terminal.print(line);
+  for (const line of formatTable(general)) terminal.print(line);
   for (const { agent, rows } of agents) {
     terminal.print(`agent ${agent}`);
-    for (const line of table(rows)) terminal.print(line);
+    for (const line of formatTable(rows)) terminal.print(line);
   }
 };
 
-export const explain = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+export const runExplain = async (
+  terminal: Terminal,
+  { names, flags }: CommandArguments,
+): Promise<ExitCode> => {
   const json = flags.json === true;
   if (flags.kinds === true) return printKinds(terminal, json);
   if (flags.effects === true) return printEffects(terminal);
@@ -86,7 +89,7 @@ export const explain = async (terminal: Terminal, { names, flags }: Arguments): 
   }
   const known = team.agents.map((agent) => agent.name);
   if (wanted !== undefined && !known.includes(wanted)) {
-    terminal.print(`${name} has no agent ${wanted}; ${suggestion(wanted, known) ?? ""}`);
+    terminal.print(`${name} has no agent ${wanted}; ${suggestFor(wanted, known) ?? ""}`);
     return exitCodes.usage;
   }
   const shown = wanted === undefined ? known : [wanted];

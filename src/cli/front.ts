@@ -17,14 +17,15 @@ export interface FrontOptions {
 }
 
 /** What a client could say about itself, and what holds for its own connection only. */
-const dropped = /^(mf-.*|cf-.*|x-forwarded-.*|forwarded|limpet-front|expect|connection|keep-alive|proxy-.*)$/;
+const strippedHeaders =
+  /^(mf-.*|cf-.*|x-forwarded-.*|forwarded|limpet-front|expect|connection|keep-alive|proxy-.*)$/;
 /** A client's offer to compress its socket, which would cost workerd 200 KB and hardly spare a near network anything. */
 const compression = "sec-websocket-extensions";
 const hopByHop = /^(connection|keep-alive|transfer-encoding)$/i;
 
 const headersOf = ({ headers, socket }: IncomingMessage, voucher: string): OutgoingHttpHeaders => ({
   ...Object.fromEntries(
-    Object.entries(headers).filter(([name]) => name !== compression && !dropped.test(name)),
+    Object.entries(headers).filter(([name]) => name !== compression && !strippedHeaders.test(name)),
   ),
   // Told to close, a server would cut off a body that it does not read to its end.
   connection: headers.upgrade === undefined ? "keep-alive" : "Upgrade",
@@ -32,7 +33,7 @@ const headersOf = ({ headers, socket }: IncomingMessage, voucher: string): Outgo
   "limpet-front": voucher,
 });
 
-const passOn = (from: IncomingMessage, { target, voucher }: FrontOptions): ClientRequest =>
+const forwardRequest = (from: IncomingMessage, { target, voucher }: FrontOptions): ClientRequest =>
   request({
     host: "127.0.0.1",
     port: target,
@@ -66,7 +67,7 @@ const refuse = (to: ServerResponse, status: number, sentence: string): void => {
 
 const ignore = (): void => undefined;
 
-const giveBack = (answer: IncomingMessage, to: ServerResponse): void => {
+const returnAnswer = (answer: IncomingMessage, to: ServerResponse): void => {
   const kept = answer.rawHeaders.filter((_, at, all) => !hopByHop.test(all[at - (at % 2)] ?? ""));
   to.writeHead(answer.statusCode ?? 502, answer.statusMessage, kept);
   to.flushHeaders();
@@ -74,9 +75,9 @@ const giveBack = (answer: IncomingMessage, to: ServerResponse): void => {
 };
 
 /** Sends a request on, and its answer back. */
-const relay = (from: IncomingMessage, to: ServerResponse, options: FrontOptions): ClientRequest => {
-  const on = passOn(from, options);
-  on.on("response", (answer) => giveBack(answer, to));
+const relayRequest = (from: IncomingMessage, to: ServerResponse, options: FrontOptions): ClientRequest => {
+  const on = forwardRequest(from, options);
+  on.on("response", (answer) => returnAnswer(answer, to));
   on.on("error", () => refuse(to, 503, "Wrangler does not answer: try again in a moment."));
   // What is left of a body that nobody reads any more would hold up its sender.
   on.on("close", () => void from.unpipe(on).resume());
@@ -92,26 +93,26 @@ const headOf = ({ statusMessage = "", rawHeaders }: IncomingMessage): string => 
   return [`HTTP/1.1 101 ${statusMessage}`, ...lines, "", ""].join("\r\n");
 };
 
-const join = (one: Duplex, other: Duplex): void => {
+const joinStreams = (one: Duplex, other: Duplex): void => {
   pipeline(one, other, ignore);
   pipeline(other, one, ignore);
 };
 
 /** Sends an upgrade on; a refusal of it is an answer like any other. */
-const upgrade = (from: IncomingMessage, socket: Socket, head: Buffer, options: FrontOptions): void => {
+const relayUpgrade = (from: IncomingMessage, socket: Socket, head: Buffer, options: FrontOptions): void => {
   const to = new ServerResponse(from);
   to.assignSocket(socket);
   to.on("finish", () => socket.end());
   socket.on("error", ignore);
   const problem = problemOf(from);
   if (problem !== null) return refuse(to, ...problem);
-  const on = relay(from, to, options);
+  const on = relayRequest(from, to, options);
   on.on("upgrade", (answer, upstream, early) => {
     to.detachSocket(socket);
     socket.write(headOf(answer));
     socket.write(early);
     upstream.write(head);
-    join(socket, upstream);
+    joinStreams(socket, upstream);
   });
   on.end();
 };
@@ -120,11 +121,11 @@ const upgrade = (from: IncomingMessage, socket: Socket, head: Buffer, options: F
 export const createFront = (options: FrontOptions): Server => {
   const server = createServer((from, to) => {
     const problem = problemOf(from);
-    if (problem === null) from.pipe(relay(from, to, options));
+    if (problem === null) from.pipe(relayRequest(from, to, options));
     else refuse(to, ...problem);
   });
   server.on("upgrade", (from, socket, head) => {
-    if (socket instanceof Socket) upgrade(from, socket, head, options);
+    if (socket instanceof Socket) relayUpgrade(from, socket, head, options);
     else socket.destroy();
   });
   return server;

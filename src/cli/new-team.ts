@@ -3,9 +3,9 @@ import { dirname, join } from "node:path";
 import { hasErrors } from "../config/document/diagnostics.ts";
 import { readDocument } from "../config/document/document.ts";
 import { listTeams, teamFolder } from "../config/build/files.ts";
-import { child, itemsOf, textOf } from "../config/document/located.ts";
+import { childOf, itemsOf, scalarTextOf } from "../config/document/located.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
-import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /** `limpet new-team`: a folder under `config/` and an environment in `wrangler.toml`. */
@@ -13,7 +13,7 @@ import { exitCodes } from "./usage.ts";
 const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema.json\n";
 
 /** The environment of a team; it overrides only what differs between teams. */
-export const environment = (name: string): string => `
+export const environmentText = (name: string): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
 build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config"] }
@@ -27,10 +27,10 @@ export const hasEnvironment = (toml: string, name: string): boolean =>
   new RegExp(String.raw`^\s*env\s*\.\s*"?${name}"?\s*[.=]`, "m").test(toml);
 
 /** Names of the skills that a file of the original names in `embedded_skills`; none if it cannot be read. */
-const namedSkills = (content: string): string[] => {
+const readNamedSkills = (content: string): string[] => {
   const { root } = readDocument("", content);
-  return itemsOf(child(root ?? undefined, "embedded_skills")).flatMap((item) => {
-    const name = textOf(child(item, "name")) ?? "";
+  return itemsOf(childOf(root ?? undefined, "embedded_skills")).flatMap((item) => {
+    const name = scalarTextOf(childOf(item, "name")) ?? "";
     return /^[A-Za-z0-9][\w-]{0,63}$/.test(name) ? [name] : [];
   });
 };
@@ -48,7 +48,7 @@ const importFile = (terminal: Terminal, file: string, folder: string): void => {
   mkdirSync(folder, { recursive: true });
   const marked = content.includes("yaml-language-server:") ? content : schemaLine + content;
   writeFileSync(join(folder, "team.yaml"), marked);
-  for (const skill of namedSkills(content)) {
+  for (const skill of readNamedSkills(content)) {
     const source = skillSources(skill)
       .map((path) => join(dirname(file), path))
       .find((path) => existsSync(path));
@@ -61,7 +61,12 @@ const importFile = (terminal: Terminal, file: string, folder: string): void => {
   }
 };
 
-const refusal = (terminal: Terminal, name: string, from: string, file: string | undefined): string | null => {
+const findNewTeamProblem = (
+  terminal: Terminal,
+  name: string,
+  from: string,
+  file: string | undefined,
+): string | null => {
   const { root } = terminal;
   const wrangler = join(root, "wrangler.toml");
   if (existsSync(teamFolder(root, name))) return `config/${name} exists already; nothing was changed`;
@@ -83,11 +88,14 @@ const nextCommands = (name: string, secrets: readonly string[]): readonly string
 ];
 
 /** Refuses, and changes nothing, if the folder or the environment exists. */
-export const newTeam = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+export const runNewTeam = async (
+  terminal: Terminal,
+  { names, flags }: CommandArguments,
+): Promise<ExitCode> => {
   const name = names[0] ?? "";
   const from = flags.from ?? "default";
   const folder = teamFolder(terminal.root, name);
-  const problem = refusal(terminal, name, from, flags.import);
+  const problem = findNewTeamProblem(terminal, name, from, flags.import);
   if (problem !== null) {
     terminal.print(problem);
     return exitCodes.diagnostics;
@@ -96,7 +104,7 @@ export const newTeam = async (terminal: Terminal, { names, flags }: Arguments): 
   else importFile(terminal, flags.import, folder);
   const wrangler = join(terminal.root, "wrangler.toml");
   const toml = readFileSync(wrangler, "utf8");
-  writeFileSync(wrangler, `${toml.trimEnd()}\n${environment(name)}`);
+  writeFileSync(wrangler, `${toml.trimEnd()}\n${environmentText(name)}`);
   const { diagnostics, secrets } = await compileFolder(terminal.root, name);
   printDiagnostics(terminal, diagnostics, false);
   terminal.print(`made config/${name}/ and [env.${name}] in wrangler.toml. Next:`);

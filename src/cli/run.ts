@@ -1,27 +1,28 @@
 import { teamNameProblem } from "../config/build/files.ts";
-import { build } from "./build.ts";
+import { runBuild } from "./build.ts";
 import { buildShell } from "./build-shell.ts";
-import { explain } from "./explain.ts";
-import { newTeam } from "./new-team.ts";
-import type { Arguments, ExitCode, Terminal } from "./usage.ts";
-import { exitCodes, parseArguments, usage } from "./usage.ts";
-import { validate } from "./validate.ts";
+import { runExplain } from "./explain.ts";
+import { runNewTeam } from "./new-team.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
+import { exitCodes, parseCommandLine, usageText } from "./usage.ts";
+import { runValidate } from "./validate.ts";
 
-type Command = (terminal: Terminal, given: Arguments) => Promise<ExitCode>;
+type CliCommand = (terminal: Terminal, given: CommandArguments) => Promise<ExitCode>;
 
-const commands: Readonly<Record<string, Command>> = {
-  validate,
-  build,
+const commands: Readonly<Record<string, CliCommand>> = {
+  validate: runValidate,
+  build: runBuild,
   "build-shell": buildShell,
-  "new-team": newTeam,
-  explain,
+  "new-team": runNewTeam,
+  explain: runExplain,
 };
 
 /** Whether `explain` tells of the product and not of a team. */
-const isGeneral = ({ kinds, effects }: Arguments["flags"]): boolean => kinds === true || effects === true;
+const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
+  kinds === true || effects === true;
 
 /** What is wrong with the names that a command was given, null if nothing is. */
-const namesProblem = ({ command, names, flags }: Arguments): string | null => {
+const namesProblem = ({ command, names, flags }: CommandArguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
   if (command === "new-team" && names.length !== 1) return "new-team needs one name";
   if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
@@ -32,7 +33,11 @@ const namesProblem = ({ command, names, flags }: Arguments): string | null => {
 };
 
 /** Runs `command`; a file that cannot be read or written becomes exit code 3. */
-const guarded = async (command: Command, terminal: Terminal, given: Arguments): Promise<ExitCode> => {
+const runGuarded = async (
+  command: CliCommand,
+  terminal: Terminal,
+  given: CommandArguments,
+): Promise<ExitCode> => {
   try {
     return await command(terminal, given);
   } catch (error) {
@@ -45,13 +50,13 @@ const guarded = async (command: Command, terminal: Terminal, given: Arguments): 
 /** Runs one command line; the result is the exit code. */
 export const run = async (given: readonly string[], terminal: Terminal): Promise<ExitCode> => {
   const refuse = (problem: string): ExitCode => {
-    terminal.print(`${problem}\n\n${usage}`);
+    terminal.print(`${problem}\n\n${usageText}`);
     return exitCodes.usage;
   };
-  const parsed = parseArguments(given);
+  const parsed = parseCommandLine(given);
   if (!parsed.ok) return refuse(parsed.problem);
   if (parsed.arguments.flags.help === true) {
-    terminal.print(usage);
+    terminal.print(usageText);
     return exitCodes.fine;
   }
   const name = parsed.arguments.command;
@@ -59,5 +64,5 @@ export const run = async (given: readonly string[], terminal: Terminal): Promise
   if (command === undefined)
     return refuse(name === undefined ? "no command was given" : `unknown command ${name}`);
   const problem = namesProblem(parsed.arguments);
-  return problem === null ? guarded(command, terminal, parsed.arguments) : refuse(problem);
+  return problem === null ? runGuarded(command, terminal, parsed.arguments) : refuse(problem);
 };

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 
 /** Arguments of the command line, and what is printed when they are wrong. */
 
-export const usage = `limpet <command>
+export const usageText = `limpet <command>
 
   validate [team…] [--strict] [--json]     check teams; all of them by default
   build <team…> | --all [--json]           check teams and write .limpet/<team>/
@@ -28,7 +28,7 @@ export interface Terminal {
   readonly serving?: boolean;
 }
 
-const options = {
+const flagOptions = {
   strict: { type: "boolean" },
   json: { type: "boolean" },
   all: { type: "boolean" },
@@ -39,36 +39,37 @@ const options = {
   help: { type: "boolean", short: "h" },
 } as const;
 
-const parse = (given: readonly string[]) => parseArgs({ args: [...given], options, allowPositionals: true });
+const parseFlags = (given: readonly string[]) =>
+  parseArgs({ args: [...given], options: flagOptions, allowPositionals: true });
 
-export interface Arguments {
+export interface CommandArguments {
   readonly command: string | undefined;
   readonly names: readonly string[];
-  readonly flags: ReturnType<typeof parse>["values"];
+  readonly flags: ReturnType<typeof parseFlags>["values"];
 }
 
-const allowed: Readonly<Record<string, readonly string[]>> = {
+const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   validate: ["strict", "json"],
   build: ["all", "json"],
   "new-team": ["from", "import"],
   explain: ["kinds", "effects", "json"],
 };
 
-export type Parsed =
-  | { readonly ok: true; readonly arguments: Arguments }
+export type ParsedCommandLine =
+  | { readonly ok: true; readonly arguments: CommandArguments }
   | { readonly ok: false; readonly problem: string };
 
 /** Reads arguments strictly: an option that the command does not know is a mistake. */
-export const parseArguments = (given: readonly string[]): Parsed => {
+export const parseCommandLine = (given: readonly string[]): ParsedCommandLine => {
   let parsed;
   try {
-    parsed = parse(given);
+    parsed = parseFlags(given);
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : "these arguments cannot be read" };
   }
   const [command, ...names] = parsed.positionals;
   const wrong = Object.keys(parsed.values).find(
-    (flag) => flag !== "help" && command !== undefined && !(allowed[command] ?? []).includes(flag),
+    (flag) => flag !== "help" && command !== undefined && !(allowedFlags[command] ?? []).includes(flag),
   );
   if (wrong !== undefined) return { ok: false, problem: `${String(command)} does not take --${wrong}` };
   return { ok: true, arguments: { command, names, flags: { ...parsed.values } } };

@@ -1,14 +1,17 @@
 import { hasErrors } from "../config/document/diagnostics.ts";
-import { listTeams, misnamedTeams } from "../config/build/files.ts";
+import { listTeams, findMisnamedTeams } from "../config/build/files.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
-import type { Arguments, ExitCode, Terminal } from "./usage.ts";
+import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /** `limpet validate`: checks teams and writes nothing. */
-export const validate = async (terminal: Terminal, { names, flags }: Arguments): Promise<ExitCode> => {
+export const runValidate = async (
+  terminal: Terminal,
+  { names, flags }: CommandArguments,
+): Promise<ExitCode> => {
   const all = names.length === 0;
   const teams = all ? listTeams(terminal.root) : names;
-  const misnamed = all ? misnamedTeams(terminal.root) : [];
+  const misnamed = all ? findMisnamedTeams(terminal.root) : [];
   printDiagnostics(terminal, misnamed, flags.json === true);
   let failed = misnamed.length > 0;
   for (const team of teams) {

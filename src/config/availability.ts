@@ -1,13 +1,13 @@
 import type { Path } from "./document/diagnostics.ts";
 import type { Located } from "./document/document.ts";
-import { at, itemsOf, plain, textOf } from "./document/located.ts";
+import { nodeAt, itemsOf, plainValueOf, scalarTextOf } from "./document/located.ts";
 
 /**
  * Parts of the team file that this release checks but cannot run yet. Each use that an author wrote is one
  * `not_available` diagnostic; what only a default implies is none. Whoever builds a part deletes its lines here.
  */
 
-interface Unavailable {
+interface UnavailablePart {
   /** Where it is written: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
   readonly path: string;
   /** Whether a value found there uses the part; omitted: any value does. */
@@ -18,11 +18,11 @@ interface Unavailable {
   readonly instead?: string;
 }
 
-const not =
+const isOtherThan =
   (...off: readonly unknown[]) =>
   (value: unknown): boolean =>
     !off.includes(value);
-const filled = (value: unknown): boolean =>
+const isFilled = (value: unknown): boolean =>
   Array.isArray(value)
     ? value.length > 0
     : typeof value === "object" && value !== null && Object.keys(value).length > 0;
@@ -33,31 +33,37 @@ const unbuiltToolboxes: Readonly<Record<string, string>> = {
   browser: "offer the browser toolbox",
 };
 
-const toolboxes: readonly Unavailable[] = Object.entries(unbuiltToolboxes).flatMap(([name, cannot]) => [
-  { path: "agent.toolboxes.*", used: (value) => value === name, cannot },
-  { path: "agent.toolboxes.*.name", used: (value) => value === name, cannot },
-]);
+const unavailableToolboxes: readonly UnavailablePart[] = Object.entries(unbuiltToolboxes).flatMap(
+  ([name, cannot]) => [
+    { path: "agent.toolboxes.*", used: (value) => value === name, cannot },
+    { path: "agent.toolboxes.*.name", used: (value) => value === name, cannot },
+  ],
+);
 
 const unbuiltProviders: readonly string[] = ["workers-ai"];
 
-const options: readonly Unavailable[] = [
-  { path: "no_progress_turns", used: not(0), cannot: "end a run without progress" },
-  { path: "checkpoints", used: filled, cannot: "give notes at checkpoints" },
-  { path: "reflect_on_error", used: not(false), cannot: "ask for a reflection after failed calls" },
-  { path: "verify_after_edit", used: not(false), cannot: "verify edits" },
-  { path: "verify_command", used: not(""), cannot: "verify edits" },
-  { path: "verify_broad_command", used: not(""), cannot: "verify edits" },
+const unavailableOptions: readonly UnavailablePart[] = [
+  { path: "no_progress_turns", used: isOtherThan(0), cannot: "end a run without progress" },
+  { path: "checkpoints", used: isFilled, cannot: "give notes at checkpoints" },
+  { path: "reflect_on_error", used: isOtherThan(false), cannot: "ask for a reflection after failed calls" },
+  { path: "verify_after_edit", used: isOtherThan(false), cannot: "verify edits" },
+  { path: "verify_command", used: isOtherThan(""), cannot: "verify edits" },
+  { path: "verify_broad_command", used: isOtherThan(""), cannot: "verify edits" },
   { path: "max_verify_retries", cannot: "verify edits" },
-  { path: "verify_on_breach", used: not(false), cannot: "verify edits" },
-  { path: "plan_before_execute", used: not(false), cannot: "plan before it executes" },
-  { path: "localize", used: not(false), cannot: "look for the files that an input is about" },
+  { path: "verify_on_breach", used: isOtherThan(false), cannot: "verify edits" },
+  { path: "plan_before_execute", used: isOtherThan(false), cannot: "plan before it executes" },
+  { path: "localize", used: isOtherThan(false), cannot: "look for the files that an input is about" },
 ].map((entry) => ({ ...entry, path: `agent.options.${entry.path}` }));
 
-const agents: readonly Unavailable[] = [
-  { path: "agent.permissions.after_untrusted", used: not("off"), cannot: "offer the tools that this is for" },
+const unavailableForAgents: readonly UnavailablePart[] = [
+  {
+    path: "agent.permissions.after_untrusted",
+    used: isOtherThan("off"),
+    cannot: "offer the tools that this is for",
+  },
 ];
 
-const team: readonly Unavailable[] = [
+const unavailableForTeam: readonly UnavailablePart[] = [
   {
     path: "providers.*.kind",
     used: (value) => unbuiltProviders.includes(String(value)),
@@ -68,25 +74,34 @@ const team: readonly Unavailable[] = [
   { path: "mcp_servers.*", cannot: "use MCP servers", instead: "remove this server" },
   { path: "webhooks.*", cannot: "deliver webhooks", instead: "remove this webhook" },
   { path: "schedules.*", cannot: "run schedules", instead: "remove this schedule" },
-  { path: "git", used: filled, cannot: "offer the git toolbox" },
-  { path: "http", used: filled, cannot: "offer the http toolbox" },
+  { path: "git", used: isFilled, cannot: "offer the git toolbox" },
+  { path: "http", used: isFilled, cannot: "offer the http toolbox" },
   { path: "browser.endpoint", cannot: "offer the browser toolbox" },
   { path: "browser.search_url", cannot: "offer the browser toolbox" },
-  { path: "egress.allow", used: filled, cannot: "offer the tools that this list is for" },
-  { path: "permissions.after_untrusted", used: not("off"), cannot: "offer the tools that this is for" },
+  { path: "egress.allow", used: isFilled, cannot: "offer the tools that this list is for" },
+  {
+    path: "permissions.after_untrusted",
+    used: isOtherThan("off"),
+    cannot: "offer the tools that this is for",
+  },
   { path: "sandbox.idle", cannot: "put a sandbox away; a resting one holds nothing" },
-  { path: "sandbox.egress", used: filled, cannot: "let commands reach the network" },
-  { path: "sandbox.allow_open_egress", used: not(false), cannot: "let commands reach the network" },
-  { path: "sandbox.credentials", used: filled, cannot: "let commands reach the network" },
-  { path: "sessions.revision", used: not("pin"), cannot: "move sessions to a new revision" },
-  { path: "retention.event_days", used: not("off"), cannot: "delete old events" },
-  { path: "observability.content", used: not("none"), cannot: "log texts; a middleware logger can" },
-  { path: "observability.metrics", used: not(false), cannot: "write metrics" },
-  { path: "debug.raw", used: not("off"), cannot: "show providers' raw frames" },
+  { path: "sandbox.egress", used: isFilled, cannot: "let commands reach the network" },
+  { path: "sandbox.allow_open_egress", used: isOtherThan(false), cannot: "let commands reach the network" },
+  { path: "sandbox.credentials", used: isFilled, cannot: "let commands reach the network" },
+  { path: "sessions.revision", used: isOtherThan("pin"), cannot: "move sessions to a new revision" },
+  { path: "retention.event_days", used: isOtherThan("off"), cannot: "delete old events" },
+  { path: "observability.content", used: isOtherThan("none"), cannot: "log texts; a middleware logger can" },
+  { path: "observability.metrics", used: isOtherThan(false), cannot: "write metrics" },
+  { path: "debug.raw", used: isOtherThan("off"), cannot: "show providers' raw frames" },
 ];
 
 /** The whole list. */
-export const unavailable: readonly Unavailable[] = [...team, ...agents, ...toolboxes, ...options];
+export const unavailableParts: readonly UnavailablePart[] = [
+  ...unavailableForTeam,
+  ...unavailableForAgents,
+  ...unavailableToolboxes,
+  ...unavailableOptions,
+];
 
 /** Kinds and toolboxes that cannot be used yet, for `limpet explain --kinds`. */
 export const unavailableNames: ReadonlySet<string> = new Set([
@@ -111,34 +126,34 @@ export interface UnavailableUse {
   readonly hint: string;
 }
 
-const expand = (root: Located, pattern: readonly string[], path: Path = []): Path[] => {
+const expandPath = (root: Located, pattern: readonly string[], path: Path = []): Path[] => {
   const [head, ...rest] = pattern;
   if (head === undefined) return [path];
-  const node = at(root, path);
+  const node = nodeAt(root, path);
   if (node === undefined) return [];
-  if (head !== "*") return at(node, [head]) === undefined ? [] : expand(root, rest, [...path, head]);
-  return itemsOf(node).flatMap((_, index) => expand(root, rest, [...path, index]));
+  if (head !== "*") return nodeAt(node, [head]) === undefined ? [] : expandPath(root, rest, [...path, head]);
+  return itemsOf(node).flatMap((_, index) => expandPath(root, rest, [...path, index]));
 };
 
 /** The places in a team file that the path of an unavailable part stands for. */
-export const patterns = (path: string): readonly string[] =>
+export const teamPathsOf = (path: string): readonly string[] =>
   path.startsWith("agent.")
     ? [path.replace("agent.", "agents.*."), path.replace("agent.", "defaults.")]
     : [path];
 
 /** Every use of an unavailable part in a team's own text, defaults not yet filled in. */
 export const findUnavailable = (root: Located): UnavailableUse[] =>
-  unavailable.flatMap(({ path: pattern, used, cannot, instead }) =>
-    patterns(pattern)
-      .flatMap((one) => expand(root, one.split(".")))
+  unavailableParts.flatMap(({ path: pattern, used, cannot, instead }) =>
+    teamPathsOf(pattern)
+      .flatMap((one) => expandPath(root, one.split(".")))
       .filter((path) => {
-        const node = at(root, path);
-        return node !== undefined && (used?.(plain(node)) ?? true);
+        const node = nodeAt(root, path);
+        return node !== undefined && (used?.(plainValueOf(node)) ?? true);
       })
       .map((path) => {
         const last = path.at(-1);
         const key = last === "name" || last === "kind" || typeof last === "number" ? null : last;
-        const what = key === null ? `"${textOf(at(root, path)) ?? "this entry"}"` : String(key);
+        const what = key === null ? `"${scalarTextOf(nodeAt(root, path)) ?? "this entry"}"` : String(key);
         return {
           path,
           which: key === null ? ("value" as const) : ("key" as const),

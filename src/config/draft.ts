@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Effect } from "../agent/definition/effect.ts";
 import type { Tool } from "../tools/define-tool.ts";
-import type { Code, Path, Place } from "./document/diagnostics.ts";
+import type { DiagnosticCode, Path, SourcePlace } from "./document/diagnostics.ts";
 import type { Located } from "./document/document.ts";
 import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
@@ -11,11 +11,11 @@ import type { Skill } from "./team.ts";
 type TeamShape = z.output<TeamSchemas["team"]>;
 export type ProviderShape = TeamShape["providers"][number];
 export type AgentShape = TeamShape["agents"][number];
-type ServerShape = TeamShape["mcp_servers"][number];
+type McpServerShape = TeamShape["mcp_servers"][number];
 type Sections = z.output<TeamSchemas["sections"]>;
 
 /** An entry with its place in the list that it stands in; entries that could not be used are absent. */
-export interface Listed<T> {
+export interface ListEntry<T> {
   readonly index: number;
   readonly value: T;
 }
@@ -27,9 +27,9 @@ interface ReportOptions {
 }
 
 /** Reports a finding at a path of the team file. */
-export type Report = (code: Code, path: Path, message: string, options?: ReportOptions) => void;
+export type Report = (code: DiagnosticCode, path: Path, message: string, options?: ReportOptions) => void;
 
-export interface Draft {
+export interface TeamDraft {
   /** What the author wrote, `defaults` merged into the agents. */
   readonly root: Located;
   /** The same without that merge. */
@@ -43,11 +43,11 @@ export interface Draft {
   /** Path of the team's keys in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
   /** Line and column of an offset of the team file. */
-  readonly place: (offset: number) => Place;
+  readonly place: (offset: number) => SourcePlace;
   readonly sections: Sections;
-  readonly providers: readonly Listed<ProviderShape>[];
-  readonly agents: readonly Listed<AgentShape>[];
-  readonly servers: readonly Listed<ServerShape>[];
+  readonly providers: readonly ListEntry<ProviderShape>[];
+  readonly agents: readonly ListEntry<AgentShape>[];
+  readonly servers: readonly ListEntry<McpServerShape>[];
   readonly skills: readonly Skill[];
   /** Toolbox → its tools: built-in ones and those of extensions. MCP servers are not in it. */
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
@@ -65,24 +65,24 @@ export interface Draft {
 }
 
 /** `models.<id>` of the file. */
-export const overrideOf = (
-  { sections: { models } }: Draft,
+export const modelOverrideOf = (
+  { sections: { models } }: TeamDraft,
   model: string,
 ): Sections["models"][string] | undefined => (Object.hasOwn(models, model) ? models[model] : undefined);
 
 /** A provider and a model that an agent may call. */
-export interface Lane {
-  readonly provider: Listed<ProviderShape>;
+export interface TargetShape {
+  readonly provider: ListEntry<ProviderShape>;
   readonly model: string;
 }
 
-const findProvider = (draft: Draft, name: string | undefined): Listed<ProviderShape> | undefined =>
+const findProvider = (draft: TeamDraft, name: string | undefined): ListEntry<ProviderShape> | undefined =>
   name === undefined
     ? draft.providers.find(({ index }) => index === 0)
     : draft.providers.find(({ value }) => value.name === name);
 
 /** The lanes of an agent, in the order in which they are tried. */
-export const lanesOf = (draft: Draft, agent: AgentShape): Lane[] => {
+export const targetShapesOf = (draft: TeamDraft, agent: AgentShape): TargetShape[] => {
   const first = findProvider(draft, agent.provider);
   if (first === undefined) return [];
   const fallbacks = (agent.fallbacks ?? first.value.fallbacks).flatMap((fallback) => {

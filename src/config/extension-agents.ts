@@ -1,4 +1,4 @@
-import type { Entry, Located } from "./document/document.ts";
+import type { MapEntry, Located } from "./document/document.ts";
 import { withEntries } from "./document/located.ts";
 
 /** Agents of a team's extensions: they join those of the team file and are checked like them. */
@@ -6,25 +6,25 @@ import { withEntries } from "./document/located.ts";
 /** Offset of everything that stands in `extensions.ts`: no place of the team file. */
 export const extensionOffset = -1;
 
-const at = extensionOffset;
+const everyOffset = extensionOffset;
 
 /** A value as if it had been written in a team file; null if a team file cannot hold it. */
-const locatedValue = (value: unknown): Located | null => {
+const locateValue = (value: unknown): Located | null => {
   if (value === null || ["string", "number", "boolean"].includes(typeof value))
-    return { kind: "scalar", value: value as string | number | boolean | null, at };
+    return { kind: "scalar", value: value as string | number | boolean | null, at: everyOffset };
   if (typeof value !== "object") return null;
   if (Array.isArray(value)) {
-    const items = value.map(locatedValue).filter((item) => item !== null);
-    return items.length < value.length ? null : { kind: "list", items, at };
+    const items = value.map(locateValue).filter((item) => item !== null);
+    return items.length < value.length ? null : { kind: "list", items, at: everyOffset };
   }
   const pairs = Object.entries(value).filter(([, each]) => each !== undefined);
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, MapEntry>();
   for (const [key, each] of pairs) {
-    const node = locatedValue(each);
+    const node = locateValue(each);
     if (node === null) return null;
-    entries.set(key, { keyAt: at, node });
+    entries.set(key, { keyAt: everyOffset, node });
   }
-  return { kind: "map", entries, at };
+  return { kind: "map", entries, at: everyOffset };
 };
 
 /** The agents of an export; what is none goes to `problem`. */
@@ -33,7 +33,7 @@ export const readAgents = (
   problem: (path: string, message: string) => void,
 ): Located[] =>
   value.flatMap((agent, index) => {
-    const node = locatedValue(agent);
+    const node = locateValue(agent);
     if (node?.kind === "map") return [node];
     problem(`agents[${index}]`, "an agent is an object of the keys that a team file takes, as plain values");
     return [];
@@ -45,6 +45,6 @@ export const withAgents = (body: Located, agents: readonly Located[]): Located =
   const own = body.entries.get("agents");
   if (own !== undefined && own.node.kind !== "list") return body;
   const items = [...(own?.node.kind === "list" ? own.node.items : []), ...agents];
-  const node: Located = { kind: "list", items, at: own?.node.at ?? at };
-  return withEntries(body, new Map([["agents", { keyAt: own?.keyAt ?? at, node }]]));
+  const node: Located = { kind: "list", items, at: own?.node.at ?? everyOffset };
+  return withEntries(body, new Map([["agents", { keyAt: own?.keyAt ?? everyOffset, node }]]));
 };

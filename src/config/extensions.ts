@@ -6,7 +6,7 @@ import { effectKinds } from "../effects/schema.ts";
 import { providerKinds } from "../providers/schema.ts";
 import { namePattern } from "../schema.ts";
 import type { Tool } from "../tools/define-tool.ts";
-import { thrownText } from "../tools/errors.ts";
+import { errorMessageOf } from "../tools/errors.ts";
 import type { ErrorCode } from "./document/diagnostics.ts";
 import type { Located } from "./document/document.ts";
 import { readAgents } from "./extension-agents.ts";
@@ -33,7 +33,7 @@ export interface ExtensionNames {
   readonly agents: readonly Located[];
 }
 
-const nothing: ExtensionNames = {
+const noExtensions: ExtensionNames = {
   toolboxes: new Map(),
   tools: [],
   providerKinds: [],
@@ -43,40 +43,50 @@ const nothing: ExtensionNames = {
   agents: [],
 };
 
-type Problem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
+type ReportProblem = (code: ErrorCode, path: string, message: string, hint?: string) => void;
 
-const lists = ["effects", "guards", "toolboxes", "providers", "protocols", "middleware", "checks", "agents"];
+const exportLists = [
+  "effects",
+  "guards",
+  "toolboxes",
+  "providers",
+  "protocols",
+  "middleware",
+  "checks",
+  "agents",
+];
 
-const field = (value: unknown, key: string): unknown => fieldsOf(value)[key];
+const exportField = (value: unknown, key: string): unknown => fieldsOf(value)[key];
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Why a value is not what `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
 const toolProblem = (tool: unknown): string | null => {
-  const isTool = field(tool, "params") instanceof z.ZodObject && typeof field(tool, "run") === "function";
+  const isTool =
+    exportField(tool, "params") instanceof z.ZodObject && typeof exportField(tool, "run") === "function";
   try {
-    if (isTool && typeof field(tool, "schema") === "object") return null;
+    if (isTool && typeof exportField(tool, "schema") === "object") return null;
   } catch (error) {
-    return `its parameters cannot be told as JSON Schema: ${thrownText(error)}`;
+    return `its parameters cannot be told as JSON Schema: ${errorMessageOf(error)}`;
   }
   return "this is no tool; make it with defineTool";
 };
 
-const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] => {
-  const tools = field(toolbox, "tools");
+const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): string[] => {
+  const tools = exportField(toolbox, "tools");
   if (!Array.isArray(tools)) {
     problem("extension_invalid", path, "a toolbox needs a list of tools");
     return [];
   }
   return tools.flatMap((tool: unknown, index) => {
-    const name = field(tool, "name");
+    const name = exportField(tool, "name");
     const at = `${path}.tools[${index}]`;
     const lack = toolProblem(tool);
     if (typeof name !== "string" || !namePattern.test(name) || lack !== null) {
       problem("extension_invalid", at, lack ?? "this is no tool; make it with defineTool");
       return [];
     }
-    if (builtInTools.includes(name) && field(tool, "replaces") !== true) {
+    if (builtInTools.includes(name) && exportField(tool, "replaces") !== true) {
       problem(
         "name_conflict",
         at,
@@ -91,18 +101,18 @@ const toolNames = (toolbox: unknown, path: string, problem: Problem): string[] =
 /** The tools behind the names that were read. */
 const toolsIn = (value: readonly unknown[], names: ReadonlyMap<string, readonly string[]>): Tool[] =>
   value.flatMap((toolbox) => {
-    const own = names.get(textOf(field(toolbox, "name"))) ?? [];
-    const tools = field(toolbox, "tools");
+    const own = names.get(textOf(exportField(toolbox, "name"))) ?? [];
+    const tools = exportField(toolbox, "tools");
     return (Array.isArray(tools) ? (tools as Tool[]) : []).filter((tool) =>
-      own.includes(textOf(field(tool, "name"))),
+      own.includes(textOf(exportField(tool, "name"))),
     );
   });
 
-const readToolboxes = (value: readonly unknown[], problem: Problem): Map<string, readonly string[]> => {
+const readToolboxes = (value: readonly unknown[], problem: ReportProblem): Map<string, readonly string[]> => {
   const found = new Map<string, readonly string[]>();
   value.forEach((toolbox, index) => {
     const path = `toolboxes[${index}]`;
-    const name = field(toolbox, "name");
+    const name = exportField(toolbox, "name");
     if (typeof name !== "string" || !namePattern.test(name)) {
       problem("extension_invalid", path, "a toolbox needs a name of letters, digits, - and _");
       return;
@@ -111,26 +121,26 @@ const readToolboxes = (value: readonly unknown[], problem: Problem): Map<string,
       problem("name_conflict", path, `there is a toolbox "${name}" already`);
       return;
     }
-    found.set(name, toolNames(toolbox, path, problem));
+    found.set(name, readToolNames(toolbox, path, problem));
   });
   return found;
 };
 
 const isProfile = (provider: unknown): boolean => {
-  const baseUrl = field(provider, "baseUrl");
+  const baseUrl = exportField(provider, "baseUrl");
   return (
-    ["anthropic-messages", "openai-chat"].includes(String(field(provider, "protocol"))) &&
+    ["anthropic-messages", "openai-chat"].includes(String(exportField(provider, "protocol"))) &&
     (baseUrl === null || typeof baseUrl === "string") &&
-    ["bearer", "x-api-key"].includes(String(field(provider, "auth"))) &&
-    typeof field(provider, "traits") === "function"
+    ["bearer", "x-api-key"].includes(String(exportField(provider, "auth"))) &&
+    typeof exportField(provider, "traits") === "function"
   );
 };
 
-const readProviders = (value: readonly unknown[], problem: Problem): string[] => {
+const readProviders = (value: readonly unknown[], problem: ReportProblem): string[] => {
   const kinds = new Set<string>(providerKinds);
   return value.flatMap((provider, index) => {
     const path = `providers[${index}]`;
-    const kind = field(provider, "kind");
+    const kind = exportField(provider, "kind");
     if (typeof kind !== "string" || !/^[a-z][a-z0-9-]{0,63}$/.test(kind)) {
       problem("extension_invalid", path, "a provider needs a kind of lower-case letters, digits and -");
       return [];
@@ -155,15 +165,15 @@ const paramsProblem = (params: unknown): string | null => {
   try {
     z.toJSONSchema(params, { io: "input" });
   } catch (error) {
-    return `params cannot be told as JSON Schema: ${thrownText(error)}`;
+    return `params cannot be told as JSON Schema: ${errorMessageOf(error)}`;
   }
   return null;
 };
 
 const isEffect = (value: unknown): boolean =>
-  ["before_complete", "after_complete"].includes(String(field(value, "phase"))) &&
-  ["shrink", "inject"].includes(String(field(value, "order"))) &&
-  typeof field(value, "run") === "function";
+  ["before_complete", "after_complete"].includes(String(exportField(value, "phase"))) &&
+  ["shrink", "inject"].includes(String(exportField(value, "order"))) &&
+  typeof exportField(value, "run") === "function";
 
 /** A list of definitions that are known by their kind, with parameters of their own. */
 interface KindList {
@@ -187,23 +197,23 @@ const guardList: KindList = {
   what: "guard",
   maker: "defineGuard",
   taken: [...guardKeys, ...guardKinds],
-  isOne: (value) => typeof field(value, "before") === "function",
+  isOne: (value) => typeof exportField(value, "before") === "function",
 };
 
 const readKinds = <Kind extends Effect | Guard>(
   value: readonly unknown[],
   { list, what, maker, taken, isOne }: KindList,
-  problem: Problem,
+  problem: ReportProblem,
 ): Kind[] => {
   const kinds = new Set<string>(taken);
   return value.flatMap((each, index) => {
     const path = `${list}[${index}]`;
-    const kind = field(each, "kind");
+    const kind = exportField(each, "kind");
     if (typeof kind !== "string" || !/^[a-z][a-z0-9_]{0,63}$/.test(kind) || !isOne(each)) {
       problem("extension_invalid", path, `this is no ${what}; make it with ${maker}`);
       return [];
     }
-    const wrong = paramsProblem(field(each, "params"));
+    const wrong = paramsProblem(exportField(each, "params"));
     if (wrong !== null) {
       problem("extension_invalid", `${path}.params`, `the ${what} ${kind}: ${wrong}`);
       return [];
@@ -214,15 +224,15 @@ const readKinds = <Kind extends Effect | Guard>(
       return [];
     }
     kinds.add(kind);
-    return [{ ...(each as Kind), description: textOf(field(each, "description")) }];
+    return [{ ...(each as Kind), description: textOf(exportField(each, "description")) }];
   });
 };
 
 /** Names of the checks that guardrails may use. */
-const readChecks = (value: readonly unknown[], problem: Problem): string[] => {
+const readChecks = (value: readonly unknown[], problem: ReportProblem): string[] => {
   const names = value.flatMap((each, index) => {
-    const name = textOf(field(each, "name"));
-    if (namePattern.test(name) && typeof field(each, "check") === "function") return [name];
+    const name = textOf(exportField(each, "name"));
+    if (namePattern.test(name) && typeof exportField(each, "check") === "function") return [name];
     problem("extension_invalid", `checks[${index}]`, "a check needs a name and a function check(text)");
     return [];
   });
@@ -231,10 +241,10 @@ const readChecks = (value: readonly unknown[], problem: Problem): string[] => {
   return names;
 };
 
-const listOf = (
+const readExportList = (
   exports: Readonly<Record<string, unknown>>,
   name: string,
-  problem: Problem,
+  problem: ReportProblem,
 ): readonly unknown[] => {
   const value = exports[name] ?? [];
   if (Array.isArray(value)) return value as unknown[];
@@ -243,15 +253,23 @@ const listOf = (
 };
 
 /** Names that the extensions add; what is wrong with them goes to `problem`. */
-export const readExtensions = (module: ExtensionModule | undefined, problem: Problem): ExtensionNames => {
-  if (module === undefined) return nothing;
+export const readExtensions = (
+  module: ExtensionModule | undefined,
+  problem: ReportProblem,
+): ExtensionNames => {
+  if (module === undefined) return noExtensions;
   if ("error" in module) {
     problem("extension_invalid", "", `the file could not be loaded: ${module.error}`);
-    return nothing;
+    return noExtensions;
   }
   for (const name of Object.keys(module.exports)) {
-    if (!lists.includes(name)) {
-      problem("extension_invalid", name, `"${name}" is no list of definitions`, `export ${lists.join(", ")}`);
+    if (!exportLists.includes(name)) {
+      problem(
+        "extension_invalid",
+        name,
+        `"${name}" is no list of definitions`,
+        `export ${exportLists.join(", ")}`,
+      );
     } else if (!availableExtensions.includes(name)) {
       problem(
         "not_available",
@@ -261,17 +279,17 @@ export const readExtensions = (module: ExtensionModule | undefined, problem: Pro
       );
     }
   }
-  const boxes = listOf(module.exports, "toolboxes", problem);
+  const boxes = readExportList(module.exports, "toolboxes", problem);
   const toolboxes = readToolboxes(boxes, problem);
   return {
     toolboxes,
     tools: toolsIn(boxes, toolboxes),
-    providerKinds: readProviders(listOf(module.exports, "providers", problem), problem),
-    effects: readKinds<Effect>(listOf(module.exports, "effects", problem), effectList, problem),
-    checks: readChecks(listOf(module.exports, "checks", problem), problem),
-    agents: readAgents(listOf(module.exports, "agents", problem), (path, message) =>
+    providerKinds: readProviders(readExportList(module.exports, "providers", problem), problem),
+    effects: readKinds<Effect>(readExportList(module.exports, "effects", problem), effectList, problem),
+    checks: readChecks(readExportList(module.exports, "checks", problem), problem),
+    agents: readAgents(readExportList(module.exports, "agents", problem), (path, message) =>
       problem("extension_invalid", path, message),
     ),
-    guards: readKinds<Guard>(listOf(module.exports, "guards", problem), guardList, problem),
+    guards: readKinds<Guard>(readExportList(module.exports, "guards", problem), guardList, problem),
   };
 };

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Located } from "./document/document.ts";
-import { at, textOf } from "./document/located.ts";
+import { nodeAt, scalarTextOf } from "./document/located.ts";
 import type { Path } from "./document/diagnostics.ts";
 import { plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
@@ -46,11 +46,11 @@ const withNames = (value: unknown, names: KnownNames): unknown => {
   return known === undefined || known.length === 0 ? copy : { ...copy, enum: known };
 };
 
-const made = new WeakMap<TeamSchemas, JsonSchema>();
+const schemaCache = new WeakMap<TeamSchemas, JsonSchema>();
 
-const base = (schemas: TeamSchemas): JsonSchema => {
-  const known = made.get(schemas) ?? (z.toJSONSchema(schemas.team, { io: "input" }) as JsonSchema);
-  made.set(schemas, known);
+const baseSchemaOf = (schemas: TeamSchemas): JsonSchema => {
+  const known = schemaCache.get(schemas) ?? (z.toJSONSchema(schemas.team, { io: "input" }) as JsonSchema);
+  schemaCache.set(schemas, known);
   return known;
 };
 
@@ -59,7 +59,7 @@ export const teamJsonSchema = (
   names: KnownNames = {},
   schemas: TeamSchemas = plainTeamSchemas,
 ): JsonSchema => {
-  const schema = withNames(base(schemas), names) as JsonSchema;
+  const schema = withNames(baseSchemaOf(schemas), names) as JsonSchema;
   return {
     ...schema,
     title: "Limpet team",
@@ -68,17 +68,17 @@ export const teamJsonSchema = (
   };
 };
 
-const branches = (schema: JsonSchema): readonly JsonSchema[] => {
+const branchesOf = (schema: JsonSchema): readonly JsonSchema[] => {
   const inner = schema.anyOf ?? schema.oneOf;
-  return inner === undefined ? [schema] : inner.flatMap(branches);
+  return inner === undefined ? [schema] : inner.flatMap(branchesOf);
 };
 
 const matchesKind = (schema: JsonSchema, node: Located | undefined): boolean => {
   const kind = schema.properties?.["kind"]?.const;
-  return kind === undefined || textOf(at(node, ["kind"])) === kind;
+  return kind === undefined || scalarTextOf(nodeAt(node, ["kind"])) === kind;
 };
 
-const below = (schema: JsonSchema, part: string | number): readonly JsonSchema[] => {
+const schemasBelow = (schema: JsonSchema, part: string | number): readonly JsonSchema[] => {
   if (typeof part === "number") return schema.items === undefined ? [] : [schema.items];
   const property = schema.properties?.[part];
   if (property !== undefined) return [property];
@@ -87,12 +87,12 @@ const below = (schema: JsonSchema, part: string | number): readonly JsonSchema[]
 
 /** Keys that may stand in the map at `path`. */
 export const keysAt = (root: Located, path: Path, schemas: TeamSchemas = plainTeamSchemas): string[] => {
-  let found = branches(base(schemas));
+  let found = branchesOf(baseSchemaOf(schemas));
   path.forEach((part, index) => {
     found = found
-      .flatMap((schema) => below(schema, part))
-      .flatMap(branches)
-      .filter((schema) => matchesKind(schema, at(root, path.slice(0, index + 1))));
+      .flatMap((schema) => schemasBelow(schema, part))
+      .flatMap(branchesOf)
+      .filter((schema) => matchesKind(schema, nodeAt(root, path.slice(0, index + 1))));
   });
   return [...new Set(found.flatMap((schema) => Object.keys(schema.properties ?? {})))];
 };

@@ -1,4 +1,4 @@
-import { createAgentsToolbox, judgedByAgent } from "../toolboxes/agents/index.ts";
+import { createAgentsToolbox, judgeByAgents } from "../toolboxes/agents/index.ts";
 import { handoff } from "../toolboxes/core/handoff.ts";
 import { createCoreToolbox, toolboxes } from "../toolboxes/index.ts";
 import type { Tool } from "../tools/define-tool.ts";
@@ -15,16 +15,18 @@ const agentsToolbox = createAgentsToolbox({ calls: true, adHoc: true, manages: t
 
 /** Built-in tools by name, as they are defined. */
 export const builtInDefinitions: ReadonlyMap<string, Tool> = new Map(
-  [...[...toolboxes, agentsToolbox].flatMap(({ tools }) => tools), judgedByAgent(handoff, nameOf)].map(
+  [...[...toolboxes, agentsToolbox].flatMap(({ tools }) => tools), judgeByAgents(handoff, nameOf)].map(
     (tool) => [tool.name, tool],
   ),
 );
 
-const built = Object.fromEntries(toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]));
+const builtInToolNames = Object.fromEntries(
+  toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]),
+);
 
 /** Toolbox → its tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
 export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
-  ...built,
+  ...builtInToolNames,
   git: ["git_status", "git_diff", "git_log", "git_commit"],
   http: ["http_fetch"],
   browser: [

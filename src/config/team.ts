@@ -19,13 +19,13 @@ export interface Skill {
   readonly files: Readonly<Record<string, string>>;
 }
 
-type TeamShape = z.output<TeamSchemas["team"]>;
-type AgentShape = TeamShape["agents"][number];
-type OptionsShape = AgentShape["options"];
+type CompiledTeamShape = z.output<TeamSchemas["team"]>;
+type CompiledAgentShape = CompiledTeamShape["agents"][number];
+type OptionsShape = CompiledAgentShape["options"];
 
 /** An agent whose provider, skills and effects are named outright. */
-export type Agent = DeepReadonly<
-  Omit<AgentShape, "provider" | "skills" | "effects" | "options"> & {
+export type TeamAgent = DeepReadonly<
+  Omit<CompiledAgentShape, "provider" | "skills" | "effects" | "options"> & {
     provider: string;
     /** Names of the skills it knows. */
     skills: string[];
@@ -36,11 +36,14 @@ export type Agent = DeepReadonly<
 >;
 
 export type Provider = DeepReadonly<ProviderConfig>;
-type McpServer = DeepReadonly<TeamShape["mcp_servers"][number]>;
+type McpServer = DeepReadonly<CompiledTeamShape["mcp_servers"][number]>;
 
-type Sections = Omit<TeamShape, "providers" | "agents" | "mcp_servers" | "defaults" | "entry_agent">;
+type TeamSections = Omit<
+  CompiledTeamShape,
+  "providers" | "agents" | "mcp_servers" | "defaults" | "entry_agent"
+>;
 
-export interface Team extends DeepReadonly<Sections> {
+export interface Team extends DeepReadonly<TeamSections> {
   /** Format of this object; a stored revision of an older format is upgraded when it is read. */
   readonly format: 1;
   /** Name of the team folder. */
@@ -50,7 +53,7 @@ export interface Team extends DeepReadonly<Sections> {
   readonly entry_agent: string;
   /** The first provider is the default of agents that name none. */
   readonly providers: readonly Provider[];
-  readonly agents: readonly Agent[];
+  readonly agents: readonly TeamAgent[];
   /** The author wrote a cost limit in `budgets`; the ones by default pass over models without a price. */
   readonly cost_limited: boolean;
   readonly mcp_servers: readonly McpServer[];

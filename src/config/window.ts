@@ -31,7 +31,7 @@ export interface Window {
   readonly origin: "provider" | "model" | "catalogue" | "team" | "kind" | "agent" | "last resort";
 }
 
-const explicit = (question: WindowQuestion): Window | null => {
+const findExplicitWindow = (question: WindowQuestion): Window | null => {
   const { provider, model, models } = question;
   const own = model === provider.model ? provider.context_window : undefined;
   const written = own ?? (Object.hasOwn(models, model) ? models[model]?.context_window : undefined);
@@ -41,7 +41,7 @@ const explicit = (question: WindowQuestion): Window | null => {
   return known === null ? null : { tokens: known, origin: "catalogue" };
 };
 
-const byKind = (question: WindowQuestion): Window | null => {
+const findKindWindow = (question: WindowQuestion): Window | null => {
   const { provider, model, default_context_windows: windows } = question;
   const known = describeModel(provider.kind, model).window;
   const of = (table: Readonly<Record<string, number>>): number | undefined =>
@@ -55,7 +55,7 @@ const byKind = (question: WindowQuestion): Window | null => {
 
 /** The first level that applies: per model, model default, agent default, 128 000. */
 export const resolveWindow = (question: WindowQuestion): Window => {
-  const found = explicit(question) ?? byKind(question);
+  const found = findExplicitWindow(question) ?? findKindWindow(question);
   if (found !== null) return found;
   return question.agentWindow === undefined
     ? { tokens: lastResortWindow, origin: "last resort" }

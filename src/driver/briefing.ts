@@ -1,34 +1,38 @@
-import type { Embedder, Memory, MemoryVector, Seen } from "../agent/definition/memory.ts";
-import type { Found, FoundMemory } from "../agent/hooks/briefing.ts";
-import { briefed, briefing } from "../agent/hooks/briefing.ts";
-import { preparingOf } from "../agent/hooks/preparing.ts";
-import { ownerOf, wordsOf } from "../agent/memory/recall.ts";
-import { keptReflections, matchingReflections } from "../agent/memory/reflections.ts";
+import type { Embedder, Memory, MemoryVector, RecallExclusions } from "../agent/definition/memory.ts";
+import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts";
+import { applyBriefing, briefingPosition } from "../agent/hooks/briefing.ts";
+import { preparingPhaseOf } from "../agent/hooks/preparing.ts";
+import { memoryOwnerOf, wordsOf } from "../agent/memory/recall.ts";
+import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
-import type { Want } from "../agent/state/run.ts";
+import type { BriefingTopic } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import { cleanText, firstCharacters, textOf } from "../chat/text.ts";
-import { headAndTail } from "../chat/truncate.ts";
+import { truncateText } from "../chat/truncate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
-import type { Outside } from "./work.ts";
+import type { WorkContext } from "./work.ts";
 
 /** Fetches what a run is told before its first turn. */
 
 /** Milliseconds that each may take; with all its repetitions after crashes, `longest`. */
-const patience: Readonly<Record<Want, number>> = { context: 10_000, reflections: 2_000, memory: 2_000 };
+const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
+  context: 10_000,
+  reflections: 2_000,
+  memory: 2_000,
+};
 
 /** Of which an embedding may take so much: what is left is for a search by words. */
 const embeddingMs = 1_200;
 
-const longest = 60_000;
+const longestMs = 60_000;
 
 /** Characters of an input that memory is searched by. */
 const longestQuery = 8_000;
 
 /** The outcome, or null if it fails, takes too long, or nobody wants it any more. */
-const within = async <T>(
-  { host, signal }: Outside,
+const withTimeout = async <T>(
+  { host, signal }: WorkContext,
   ms: number,
   work: () => Promise<T>,
 ): Promise<T | null> => {
@@ -41,108 +45,117 @@ const within = async <T>(
   return outcome;
 };
 
-const contextOf = async ({ host }: Outside): Promise<string> => {
+const fetchProjectContext = async ({ host }: WorkContext): Promise<string> => {
   const { context } = host.briefing;
   if (context === null) return "";
   return host.redactor.text(await readExternalContext(host.sandbox(), context));
 };
 
 /** What the run is about: the newest message of its chat. */
-const inputOf = ({ host }: Outside, threadId: string): string =>
+const newestTextOf = ({ host }: WorkContext, threadId: string): string =>
   textOf(host.read().threads[threadId]?.chat.at(-1)?.parts ?? []);
 
-const reflectionsOf = async (outside: Outside, threadId: string): Promise<readonly Reflection[]> => {
-  const { host } = outside;
+const fetchReflections = async (work: WorkContext, threadId: string): Promise<readonly Reflection[]> => {
+  const { host } = work;
   const { reflections } = host.briefing;
   if (reflections === null) return [];
-  const task = inputOf(outside, threadId);
+  const task = newestTextOf(work, threadId);
   const { scope, ttlMs } = reflections;
   if (scope === "tenant") return host.redactor.value(await host.reflections.find(task, ttlMs));
   const { entries } = host;
   const rows = entries
     .heads("reflections")
     .flatMap(({ key }) => (entries.entry("reflections", key)?.value ?? []) as unknown as Reflection);
-  return matchingReflections(keptReflections(rows, { now: host.now(), ttlMs }), task);
+  return matchReflections(pruneReflections(rows, { now: host.now(), ttlMs }), task);
 };
 
 /** What the chat holds already: its own runs, and what it was told. */
-const seenIn = ({ host }: Outside, threadId: string): Seen => {
+const recallExclusionsOf = ({ host }: WorkContext, threadId: string): RecallExclusions => {
   const { id, threads } = host.read();
   const chat = threads[threadId]?.chat ?? [];
   const runs = new Set(chat.flatMap(({ run }) => run ?? []));
   return { session: id, runs: [...runs], told: chat.flatMap(({ memories }) => memories ?? []) };
 };
 
-const vectorOf = async (
-  outside: Outside,
+const embedQuery = async (
+  work: WorkContext,
   embedder: Embedder | null,
   text: string,
 ): Promise<MemoryVector | null> => {
   if (embedder === null) return null;
-  const vectors = await within(outside, embeddingMs, () => embedder.embed([text], outside.signal));
+  const vectors = await withTimeout(work, embeddingMs, () => embedder.embed([text], work.signal));
   return vectors?.[0] ?? null;
 };
 
-const memoryOf = async (outside: Outside, threadId: string, late: boolean): Promise<FoundMemory> => {
-  const { host } = outside;
+const fetchMemory = async (work: WorkContext, threadId: string, late: boolean): Promise<BriefingMemory> => {
+  const { host } = work;
   const { memory, name } = host.agent(threadId);
   const none = { recent: [], recalled: [], wordsOnly: false };
   if (memory === null) return none;
   if (late) return { ...none, recent: null, recalled: null };
   const { limit, threshold, recent: beyond } = memory;
-  const owner = ownerOf(memory, host.read());
-  const seen = seenIn(outside, threadId);
-  const text = host.redactor.text(firstCharacters(inputOf(outside, threadId), longestQuery));
+  const owner = memoryOwnerOf(memory, host.read());
+  const seen = recallExclusionsOf(work, threadId);
+  const text = host.redactor.text(firstCharacters(newestTextOf(work, threadId), longestQuery));
   const recalls = limit > 0 && wordsOf(text).length >= memory.minWords;
   const embedder = recalls ? host.embedder(name) : null;
   let vector: MemoryVector | null = null;
   const recall = async (): Promise<readonly Memory[]> => {
-    vector = await vectorOf(outside, embedder, text);
+    vector = await embedQuery(work, embedder, text);
     return host.memory.recall(owner, { text, vector, limit, threshold, seen, beyond });
   };
   const [recent, recalled] = await Promise.all([
-    beyond === 0 ? [] : within(outside, patience.memory, () => host.memory.recent(owner, beyond, seen)),
-    recalls ? within(outside, patience.memory, recall) : [],
+    beyond === 0
+      ? []
+      : withTimeout(work, topicTimeoutMs.memory, () => host.memory.recent(owner, beyond, seen)),
+    recalls ? withTimeout(work, topicTimeoutMs.memory, recall) : [],
   ]);
   const wordsOnly = embedder !== null && vector === null;
   return host.redactor.value({ recent, recalled, wordsOnly });
 };
 
-const fetched = async (outside: Outside, threadId: string, want: Want, late: boolean): Promise<Found> => {
+const fetchTopic = async (
+  context: WorkContext,
+  threadId: string,
+  want: BriefingTopic,
+  late: boolean,
+): Promise<BriefingResult> => {
   const fetch = <T>(work: () => Promise<T>): Promise<T | null> =>
-    late ? Promise.resolve(null) : within(outside, patience[want], work);
+    late ? Promise.resolve(null) : withTimeout(context, topicTimeoutMs[want], work);
   switch (want) {
     case "context":
-      return { context: await fetch(() => contextOf(outside)) };
+      return { context: await fetch(() => fetchProjectContext(context)) };
     case "reflections":
-      return { reflections: await fetch(() => reflectionsOf(outside, threadId)) };
+      return { reflections: await fetch(() => fetchReflections(context, threadId)) };
     case "memory":
-      return { memory: await memoryOf(outside, threadId, late) };
+      return { memory: await fetchMemory(context, threadId, late) };
   }
 };
 
 /** Carries the stored intent out; a second time after a crash, since it only reads. */
-export const brief = async (outside: Outside, threadId: string): Promise<void> => {
-  const { host, settle } = outside;
+export const fetchBriefing = async (work: WorkContext, threadId: string): Promise<void> => {
+  const { host, settle } = work;
   const run = host.read().threads[threadId]?.run ?? null;
-  const phase = preparingOf(run);
+  const phase = preparingPhaseOf(run);
   if (run === null || phase === null) return;
-  const late = host.now() >= phase.startedAt + longest;
+  const late = host.now() >= phase.startedAt + longestMs;
   const { wants = [] } = run;
-  const found = await Promise.all(wants.map((want) => fetched(outside, threadId, want, late)));
+  const found = await Promise.all(wants.map((want) => fetchTopic(work, threadId, want, late)));
   const isCurrent = ({ threads }: Session): boolean => {
     const now = threads[threadId]?.run ?? null;
-    const at = preparingOf(now);
-    return now?.id === run.id && at?.effect === briefing && at.round === phase.round && at.until === null;
+    const at = preparingPhaseOf(now);
+    return (
+      now?.id === run.id && at?.effect === briefingPosition && at.round === phase.round && at.until === null
+    );
   };
   settle((draft) => {
-    if (isCurrent(draft.state)) briefed(draft, threadId, Object.assign({}, ...found) as Found);
+    if (isCurrent(draft.state)) applyBriefing(draft, threadId, Object.assign({}, ...found) as BriefingResult);
   });
 };
 
 /** Project context that a workspace brings along. */
 
-const named = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
+const contextFiles = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
 
 const rulesFolder = ".cursor/rules";
 
@@ -152,20 +165,20 @@ const mostRules = 50;
 const leastCharacters = 100;
 
 /** No such path, or a file where a folder should be. */
-const absent: readonly string[] = ["workspace_read_not_found", "conflict"];
+const absentCodes: readonly string[] = ["workspace_read_not_found", "conflict"];
 
-const orNothing = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
+const readOrDefault = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof SandboxError && absent.includes(error.code)) return nothing;
+    if (error instanceof SandboxError && absentCodes.includes(error.code)) return nothing;
     throw error;
   }
 };
 
 /** The first bytes of a file as text; nothing if there is no such file. */
-const textAt = async (sandbox: Sandbox, path: string, bytes: number): Promise<string> => {
-  const stat = await orNothing(sandbox.stat(path), null);
+const readText = async (sandbox: Sandbox, path: string, bytes: number): Promise<string> => {
+  const stat = await readOrDefault(sandbox.stat(path), null);
   const length = Math.min(stat?.size ?? 0, bytes);
   if (stat?.type !== "file" || length === 0) return "";
   const content = await sandbox.read(path, { offset: 0, length });
@@ -174,11 +187,11 @@ const textAt = async (sandbox: Sandbox, path: string, bytes: number): Promise<st
   return cleanText(text.replaceAll("\r\n", "\n"));
 };
 
-const withoutFrontmatter = (text: string): string =>
+const stripFrontmatter = (text: string): string =>
   text.replace(/^---[ \t]*\n(?:[\s\S]*?\n)?---[ \t]*(?:\n|$)/, "");
 
-const rulePaths = async (sandbox: Sandbox): Promise<readonly string[]> => {
-  const found = await orNothing(sandbox.list(rulesFolder), []);
+const listRulePaths = async (sandbox: Sandbox): Promise<readonly string[]> => {
+  const found = await readOrDefault(sandbox.list(rulesFolder), []);
   return found
     .filter(({ name, type }) => type === "file" && name.endsWith(".mdc"))
     .map(({ name }) => `${rulesFolder}/${name}`)
@@ -192,13 +205,13 @@ const readExternalContext = async (
   { fileBytes, characters }: { readonly fileBytes: number; readonly characters: number },
 ): Promise<string> => {
   const texts: string[] = [];
-  for (const path of named) texts.push(await textAt(sandbox, path, fileBytes));
-  for (const path of await rulePaths(sandbox))
-    texts.push(withoutFrontmatter(await textAt(sandbox, path, fileBytes)));
+  for (const path of contextFiles) texts.push(await readText(sandbox, path, fileBytes));
+  for (const path of await listRulePaths(sandbox))
+    texts.push(stripFrontmatter(await readText(sandbox, path, fileBytes)));
   const text = texts
     .map((each) => each.trim())
     .filter((each) => each !== "")
     .join("\n\n");
   const whole = [...text].length <= characters;
-  return whole || characters >= leastCharacters ? headAndTail(text, characters) : "";
+  return whole || characters >= leastCharacters ? truncateText(text, characters) : "";
 };

@@ -1,14 +1,14 @@
-import { tried } from "../agent/calls/background-commands.ts";
+import { recordEndTry } from "../agent/calls/background-commands.ts";
 import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
-import type { Delivered } from "../agent/memory/outbox.ts";
+import type { DeliveryResult } from "../agent/memory/outbox.ts";
 import { firstPause, longestPause, mostEmbeddings, mostMemories, outboxOf } from "../agent/memory/outbox.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
-import { entryWritten } from "../agent/transaction/entries.ts";
+import { writeEntry } from "../agent/transaction/entries.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import type { Host } from "./host.ts";
-import type { Outside } from "./work.ts";
+import type { WorkContext } from "./work.ts";
 
 /** Whether a command is ended; false if the sandbox could not be asked. A refusal means that there is nothing to end. */
 const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
@@ -22,18 +22,18 @@ const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
 };
 
 /** Tells the sandbox to end what has to end; what failed is tried again later, and holds up no run. */
-export const endCommands = async ({ host, settle }: Outside): Promise<void> => {
+export const endCommands = async ({ host, settle }: WorkContext): Promise<void> => {
   const ending = host.read().commands?.ending ?? [];
   const sandbox = host.sandbox();
   const ended = await Promise.all(ending.map((exec) => isEnded(sandbox, exec)));
-  settle((draft) => tried(draft, new Set(ending.filter((_, index) => ended[index] === true))));
+  settle((draft) => recordEndTry(draft, new Set(ending.filter((_, index) => ended[index] === true))));
 };
 
-const delivered = (draft: Draft, { taken, whole }: Delivered): void => {
+const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void => {
   const { rows, memories = 0, tries } = outboxOf(draft);
   const left = rows.filter(({ id }) => !taken.has(id));
   const gone = draft.moment.entries.heads("outbox").filter(({ key }) => taken.has(key));
-  for (const { key } of gone) entryWritten(draft, "outbox", key, undefined);
+  for (const { key } of gone) writeEntry(draft, "outbox", key, undefined);
   const count = memories - gone.length;
   const pause = whole ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(tries, 20));
   const outbox = {
@@ -46,12 +46,12 @@ const delivered = (draft: Draft, { taken, whole }: Delivered): void => {
 };
 
 /** Names the delivery that is due; null if there is none. */
-export const deliveryOf = ({ outbox = null }: Session, now: number): string | null =>
+export const dueDeliveryKey = ({ outbox = null }: Session, now: number): string | null =>
   outbox === null || outbox.until > now ? null : `outbox:${outbox.tries}`;
 
 /** Rows with the vectors of their texts, as far as their agents have any; rejects if these cannot be had yet. */
-const embedded = async (
-  { host, signal }: Outside,
+const embedRows = async (
+  { host, signal }: WorkContext,
   rows: readonly MemoryRow[],
   tries: number,
 ): Promise<readonly EmbeddedRow[]> => {
@@ -68,7 +68,7 @@ const embedded = async (
 };
 
 /** Ids of what was taken; null if it was not. */
-const taken = async (
+const tryDelivery = async (
   ids: readonly string[],
   work: () => Promise<void>,
 ): Promise<readonly string[] | null> => {
@@ -81,7 +81,7 @@ const taken = async (
   return ids;
 };
 
-const memoriesOf = ({ entries }: Host): readonly (readonly [string, MemoryRow])[] =>
+const waitingMemories = ({ entries }: Host): readonly (readonly [string, MemoryRow])[] =>
   entries
     .heads("outbox")
     .slice(0, mostMemories)
@@ -91,19 +91,21 @@ const memoriesOf = ({ entries }: Host): readonly (readonly [string, MemoryRow])[
     });
 
 /** Sends what is there; what failed is sent again later, and changes no run. */
-export const deliver = async (outside: Outside): Promise<void> => {
-  const { host, settle } = outside;
+export const deliverOutbox = async (work: WorkContext): Promise<void> => {
+  const { host, settle } = work;
   const { rows = [], memories: count = 0, tries = 0 } = host.read().outbox ?? {};
   const ttlMs = host.briefing.reflections?.ttlMs ?? 0;
-  const memories = count === 0 ? [] : memoriesOf(host);
+  const memories = count === 0 ? [] : waitingMemories(host);
   const ids = rows.map(({ id }) => id);
   const keys = memories.map(([key]) => key);
   const all = await Promise.all([
-    taken(ids, () => host.reflections.add(host.redactor.value(rows), ttlMs)),
-    taken(keys, async () =>
-      host.memory.add(await embedded(outside, host.redactor.value(memories.map(([, row]) => row)), tries)),
+    tryDelivery(ids, () => host.reflections.add(host.redactor.value(rows), ttlMs)),
+    tryDelivery(keys, async () =>
+      host.memory.add(await embedRows(work, host.redactor.value(memories.map(([, row]) => row)), tries)),
     ),
   ]);
   const done = all.flatMap((each) => each ?? []);
-  settle((draft) => delivered(draft, { taken: new Set(done), whole: all.every((each) => each !== null) }));
+  settle((draft) =>
+    recordDelivery(draft, { taken: new Set(done), whole: all.every((each) => each !== null) }),
+  );
 };

@@ -1,19 +1,19 @@
-import { endingOf } from "../agent/calls/background-commands.ts";
-import { clockTicked } from "../agent/loop/advance.ts";
+import { commandsEndKey } from "../agent/calls/background-commands.ts";
+import { advanceSession } from "../agent/loop/advance.ts";
 import { nextDeadline } from "../agent/loop/deadlines.ts";
 import type { Call } from "../agent/state/call.ts";
 import { callsOfRun } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { attemptId } from "../agent/turn/turns.ts";
-import { deliver, deliveryOf, endCommands } from "./deliver.ts";
-import { prepare } from "./effect.ts";
+import { deliverOutbox, dueDeliveryKey, endCommands } from "./deliver.ts";
+import { runPreparation } from "./effect.ts";
 import type { Host } from "./host.ts";
-import { createPlaces } from "./model-call.ts";
-import { think } from "./think.ts";
-import { act } from "./tool.ts";
-import type { Outside } from "./work.ts";
-import { createEnding, createToolCache } from "./work.ts";
+import { createTickets } from "./model-call.ts";
+import { runModelAttempt } from "./think.ts";
+import { runToolCall } from "./tool.ts";
+import type { WorkContext } from "./work.ts";
+import { createLazyAbort, createToolCache } from "./work.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {
@@ -37,16 +37,16 @@ type Intent =
       readonly stopping: boolean;
     };
 
-const deliveries = (session: Session, now: number): readonly Intent[] => {
-  const key = deliveryOf(session, now);
-  const ending = endingOf(session, now);
+const deliveryIntents = (session: Session, now: number): readonly Intent[] => {
+  const key = dueDeliveryKey(session, now);
+  const ending = commandsEndKey(session, now);
   return [
     ...(key === null ? [] : [{ key, kind: "deliver" } as const]),
     ...(ending === null ? [] : [{ key: ending, kind: "end_commands" } as const]),
   ];
 };
 
-const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
+const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
   Object.values(session.threads).flatMap(({ id, run }): readonly Intent[] => {
     if (run === null) return [];
     if (run.phase.at === "thinking" && run.phase.epoch === epoch)
@@ -68,10 +68,10 @@ const intentsOf = (session: Session, epoch: number): readonly Intent[] =>
   });
 
 /** Works in progress by their keys, each with the two ways to end it. */
-interface Works {
+interface WorkRegistry {
   readonly size: () => number;
   readonly has: (key: string) => boolean;
-  readonly add: (key: string) => Pick<Outside, "stop" | "gone">;
+  readonly add: (key: string) => Pick<WorkContext, "stop" | "gone">;
   /** Forgets a work that ended; idle is only what `then` leaves without a successor. */
   readonly done: (key: string, then: () => void) => void;
   /** Ends what is not wanted any more, and asks to end what is being stopped. */
@@ -80,8 +80,8 @@ interface Works {
   readonly idle: () => Promise<void>;
 }
 
-const createWorks = (): Works => {
-  const live = new Map<string, Pick<Outside, "stop" | "gone">>();
+const createWorkRegistry = (): WorkRegistry => {
+  const live = new Map<string, Pick<WorkContext, "stop" | "gone">>();
   let waiters: (() => void)[] = [];
   const release = (): void => {
     if (live.size > 0) return;
@@ -93,7 +93,7 @@ const createWorks = (): Works => {
     size: () => live.size,
     has: (key) => live.has(key),
     add: (key) => {
-      const work = { stop: createEnding(), gone: createEnding() };
+      const work = { stop: createLazyAbort(), gone: createLazyAbort() };
       live.set(key, work);
       return work;
     },
@@ -122,25 +122,25 @@ const createWorks = (): Works => {
   };
 };
 
-const begun = (outside: Outside, intent: Intent): Promise<void> => {
+const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
   switch (intent.kind) {
     case "think":
-      return think(outside, intent.thread);
+      return runModelAttempt(work, intent.thread);
     case "prepare":
-      return prepare(outside, intent.thread);
+      return runPreparation(work, intent.thread);
     case "deliver":
-      return deliver(outside);
+      return deliverOutbox(work);
     case "end_commands":
-      return endCommands(outside);
+      return endCommands(work);
     case "act":
-      return act(outside, intent.thread, intent.call);
+      return runToolCall(work, intent.thread, intent.call);
   }
 };
 
 export const createDriver = (host: Host): Driver => {
-  const works = createWorks();
+  const works = createWorkRegistry();
   const cache = createToolCache();
-  const places = createPlaces(host);
+  const tickets = createTickets(host);
   let stopped = false;
 
   /** An outcome is stored together with everything that follows from it. */
@@ -148,13 +148,13 @@ export const createDriver = (host: Host): Driver => {
     if (stopped) return;
     host.update((draft) => {
       change(draft);
-      clockTicked(draft);
+      advanceSession(draft);
     });
   };
 
   const begin = (intent: Intent): void => {
     const { stop, gone } = works.add(intent.key);
-    const outside: Outside = {
+    const work: WorkContext = {
       host,
       cache,
       stop,
@@ -163,9 +163,9 @@ export const createDriver = (host: Host): Driver => {
         return stop.signal();
       },
       settle,
-      places,
+      places: tickets,
     };
-    void begun(outside, intent)
+    void startWork(work, intent)
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
         works.done(intent.key, () => {
@@ -176,8 +176,8 @@ export const createDriver = (host: Host): Driver => {
 
   const launch = (): void => {
     const session = host.read();
-    places.review(session);
-    const intents = [...intentsOf(session, host.epoch), ...deliveries(session, host.now())];
+    tickets.review(session);
+    const intents = [...threadIntents(session, host.epoch), ...deliveryIntents(session, host.now())];
     works.review(intents);
     for (const intent of intents) if (!works.has(intent.key)) begin(intent);
     host.rest(works.size() > 0, nextDeadline(session, host.now()));
@@ -186,14 +186,14 @@ export const createDriver = (host: Host): Driver => {
   return {
     pump: (by = "time") => {
       if (stopped) return;
-      host.update((draft) => clockTicked(draft, by));
+      host.update((draft) => advanceSession(draft, by));
       launch();
     },
     idle: works.idle,
     stop: (removed = false) => {
       stopped = true;
       works.drop();
-      if (removed) places.leave();
+      if (removed) tickets.leave();
     },
   };
 };

@@ -6,7 +6,7 @@ import type { Host } from "./host.ts";
 
 /** Requests for vectors at their provider's gate: a place that is free now is taken, nothing waits for another. */
 
-const embedded = async (
+const embedAtGate = async (
   { provider, model, gate: terms, embed }: Embedder,
   gate: ReturnType<Host["gate"]>,
   id: string,
@@ -30,14 +30,18 @@ const embedded = async (
 };
 
 /** The same embedders, each request with a place of its own. `name` tells this isolate's requests from others'. */
-export const atGates = (embedderOf: Host["embedder"], gate: Host["gate"], name: string): Host["embedder"] => {
+export const gateEmbedders = (
+  embedderOf: Host["embedder"],
+  gate: Host["gate"],
+  name: string,
+): Host["embedder"] => {
   let asked = 0;
   return (agent) => {
     const embedder = embedderOf(agent);
     if (embedder === null) return null;
     const embed: Embedder["embed"] = (texts, signal) => {
       asked += 1;
-      return embedded(embedder, gate(embedder.provider), `${name}.${asked}`, texts, signal);
+      return embedAtGate(embedder, gate(embedder.provider), `${name}.${asked}`, texts, signal);
     };
     return { ...embedder, embed };
   };

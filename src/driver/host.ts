@@ -12,7 +12,7 @@ import type { Delta, ItemKind } from "../agent/state/delta.ts";
 import type { EntryReader, StoreRules } from "../agent/state/entries.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
-import type { ReserveAnswer, ReserveRequest, Settlement } from "../model/gate.ts";
+import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
@@ -20,7 +20,7 @@ import type { Redactor } from "../tools/redaction.ts";
 export interface Gate {
   reserve(request: ReserveRequest): Promise<ReserveAnswer>;
   /** Tells how an attempt ended; nothing waits for it. `booked` = it had a place. */
-  ended(id: string, booked: boolean, outcome: Settlement): void;
+  ended(id: string, booked: boolean, outcome: GateSettlement): void;
   /** Gives a place back that is not needed. */
   release(id: string): void;
 }

@@ -1,13 +1,13 @@
 import type { Agent } from "../agent/definition/agent.ts";
 import type { SharedNotes } from "../agent/definition/memory.ts";
-import { ownerOf } from "../agent/memory/recall.ts";
-import { taskOf, taskView } from "../agent/state/board.ts";
+import { memoryOwnerOf } from "../agent/memory/recall.ts";
+import { findTask, taskView } from "../agent/state/board.ts";
 import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";
 import type { Host } from "./host.ts";
 
 /** The shared stores as a tool sees them. */
-export const storesOf = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
+export const createStores = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
   const { entries, storeRules } = host;
   const shared = host.notes(agent.name);
   const note = (name: string): string | null => {
@@ -22,7 +22,7 @@ export const storesOf = (host: Host, agent: Agent, signal: () => AbortSignal): S
     tasks: {
       get: (id) => {
         const { tasks } = host.read();
-        const task = taskOf(tasks, id);
+        const task = findTask(tasks, id);
         return task && structuredClone(taskView(tasks, task, storeRules.onDependencyFailure));
       },
       list: () => {
@@ -37,12 +37,12 @@ export const storesOf = (host: Host, agent: Agent, signal: () => AbortSignal): S
       list: async () =>
         shared?.list() ?? entries.heads("notes").map(({ key, head }) => ({ name: key, first_line: head })),
     },
-    memory: { search: (query, options) => searched(host, agent, signal(), query, options) },
+    memory: { search: (query, options) => searchMemory(host, agent, signal(), query, options) },
   };
 };
 
 /** What an agent remembers and fits a query; without vectors if they cannot be had. */
-const searched = async (
+const searchMemory = async (
   host: Host,
   { name, memory }: Agent,
   signal: AbortSignal,
@@ -55,7 +55,7 @@ const searched = async (
   );
   const session = host.read();
   const seen = { session: session.id, runs: [], told: [] };
-  const found = await host.memory.recall(ownerOf(memory, session), {
+  const found = await host.memory.recall(memoryOwnerOf(memory, session), {
     text,
     vector,
     limit,
@@ -67,7 +67,7 @@ const searched = async (
 };
 
 /** Writes the notes among some changes where they are shared, before the outcome is stored. Answers why one is refused. */
-export const sharedNotesWritten = async (
+export const writeSharedNotes = async (
   notes: SharedNotes,
   changes: readonly StoreChange[],
   key: string,

@@ -1,68 +1,68 @@
-import { outputFor, wantedOn } from "../agent/budgets/reserve.ts";
-import { holding } from "../agent/calls/judge.ts";
-import { overrideFor, requestFor, sightOf } from "../agent/context/request.ts";
-import type { Agent, Lane } from "../agent/definition/agent.ts";
+import { allowedOutput, estimateCost } from "../agent/budgets/reserve.ts";
+import { validGrants } from "../agent/calls/judge.ts";
+import { modelOverrideFor, buildTurnRequest, createContextSnapshot } from "../agent/context/request.ts";
+import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { Delta, DeltaKind } from "../agent/state/delta.ts";
-import type { LedgerRow, Sight } from "../agent/state/records.ts";
+import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
 import type { Phase, Run } from "../agent/state/run.ts";
-import { placeId, purposeOf } from "../agent/state/run.ts";
+import { ticketId, purposeOf } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { changeRun, emit } from "../agent/transaction/draft.ts";
 import { requestTokens } from "../agent/transaction/estimate.ts";
-import { attemptFailed, attemptPlaced, attemptUnpaid } from "../agent/turn/attempts.ts";
-import { answered } from "../agent/turn/replies.ts";
+import { failAttempt, pauseAttemptForTicket, handleUncoveredAttempt } from "../agent/turn/attempts.ts";
+import { applyReply } from "../agent/turn/replies.ts";
 import type { OpenedItem } from "../agent/turn/turns.ts";
-import { attemptId, itemId, itemsOpened } from "../agent/turn/turns.ts";
+import { attemptId, itemId, openItems } from "../agent/turn/turns.ts";
 import type { Part } from "../chat/message.ts";
 import { preview } from "../chat/text.ts";
-import { view } from "../chat/view.ts";
+import { buildView } from "../chat/view.ts";
 import type { Completion, ItemDelta, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure } from "../model/error.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import type { Host } from "./host.ts";
-import { drawn } from "./lease.ts";
-import type { ModelCall, Outcome } from "./model-call.ts";
-import { made, placeFor } from "./model-call.ts";
-import type { Outside } from "./work.ts";
+import { ensureLease } from "./lease.ts";
+import type { ModelCall, ModelCallOutcome } from "./model-call.ts";
+import { runModelCall, requestTicket } from "./model-call.ts";
+import type { WorkContext } from "./work.ts";
 
 /** One model attempt, from the stored intent to the stored outcome. */
 
-type Thinking = Extract<Phase, { at: "thinking" }>;
+type AttemptPhase = Extract<Phase, { at: "thinking" }>;
 
-interface Attempt {
+interface ModelAttempt {
   readonly thread: Thread;
   readonly run: Run;
-  readonly phase: Thinking;
+  readonly phase: AttemptPhase;
   readonly agent: Agent;
-  readonly lane: Lane;
+  readonly lane: ModelTarget;
 }
 
-const attemptAt = ({ host }: Outside, threadId: string): Attempt | null => {
+const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | null => {
   const thread = host.read().threads[threadId];
   if (thread?.run?.phase.at !== "thinking") return null;
   const { run } = thread;
   const phase = thread.run.phase;
   const agent = host.agent(threadId);
-  const lane = agent.lanes[phase.lanes.current];
-  return lane === undefined ? null : { thread, run, phase, agent, lane };
+  const target = agent.lanes[phase.lanes.current];
+  return target === undefined ? null : { thread, run, phase, agent, lane: target };
 };
 
 /** Outcomes of another run or attempt are late: they change nothing. */
-const isCurrent = (session: Session, { thread, run, phase }: Attempt): boolean => {
+const isAttemptCurrent = (session: Session, { thread, run, phase }: ModelAttempt): boolean => {
   const now = session.threads[thread.id]?.run;
   if (now?.phase.at !== "thinking") return false;
   return attemptId(now, now.phase.attempt) === attemptId(run, phase.attempt);
 };
 
 const requestOf = (
-  { host }: Outside,
-  { thread, run, phase, agent, lane }: Attempt,
+  { host }: WorkContext,
+  { thread, run, phase, agent, lane }: ModelAttempt,
   messages: ModelRequest["messages"],
   maxTokens: number,
 ): ModelRequest =>
-  requestFor({
+  buildTurnRequest({
     agent,
     lane,
     depth: thread.depth,
@@ -87,41 +87,46 @@ const requestOf = (
   });
 
 /** Whether the tenant's day pays for the attempt; if not, it waits or its run ends. */
-const isPaid = async (outside: Outside, attempt: Attempt): Promise<boolean> => {
+const ensureAttemptCovered = async (work: WorkContext, attempt: ModelAttempt): Promise<boolean> => {
   const { thread, run, agent, lane } = attempt;
-  const wanted = wantedOn(lane, requestTokens(agent, thread, run));
-  const how = await drawn(outside, thread.id, wanted, (session) => isCurrent(session, attempt));
+  const estimate = estimateCost(lane, requestTokens(agent, thread, run));
+  const how = await ensureLease(work, thread.id, estimate, (session) => isAttemptCurrent(session, attempt));
   if (how === "covered" || how === "late") return how === "covered";
-  outside.settle((draft) => {
-    if (isCurrent(draft.state, attempt)) attemptUnpaid(draft, thread.id, how);
+  work.settle((draft) => {
+    if (isAttemptCurrent(draft.state, attempt)) handleUncoveredAttempt(draft, thread.id, how);
   });
   return false;
 };
 
 /** The gate's place for the attempt; false if it has to wait for it, or gets none. */
-const hasPlace = async (outside: Outside, attempt: Attempt, call: ModelCall): Promise<boolean> => {
-  const placed = await placeFor(outside, call);
+const obtainTicket = async (work: WorkContext, attempt: ModelAttempt, call: ModelCall): Promise<boolean> => {
+  const placed = await requestTicket(work, call);
   if (placed.is === "free" || placed.is === "late") return placed.is === "free";
-  outside.settle((draft) => {
-    if (!isCurrent(draft.state, attempt)) return;
-    if (placed.is === "failed") attemptFailed(draft, attempt.thread.id, placed.failure);
-    else attemptPlaced(draft, attempt.thread.id, placed.until, placed.booked);
+  work.settle((draft) => {
+    if (!isAttemptCurrent(draft.state, attempt)) return;
+    if (placed.is === "failed") failAttempt(draft, attempt.thread.id, placed.failure);
+    else pauseAttemptForTicket(draft, attempt.thread.id, placed.until, placed.booked);
   });
   return false;
 };
 
-type Stored = ReturnType<typeof attemptFailed>;
+type AttemptResult = ReturnType<typeof failAttempt>;
 
-const replyStored = ({ host, settle }: Outside, attempt: Attempt, reply: Completion, saw: Sight): void => {
+const storeReply = (
+  { host, settle }: WorkContext,
+  attempt: ModelAttempt,
+  reply: Completion,
+  saw: ContextSnapshot,
+): void => {
   const { thread, run, phase } = attempt;
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) answered(draft, thread.id, reply, saw);
+    if (isAttemptCurrent(draft.state, attempt)) applyReply(draft, thread.id, reply, saw);
     else host.late({ thread: thread.id, run: run.id, step: attemptId(run, phase.attempt), code: "ok" });
   });
 };
 
 /** SHA-256 of the body that a failed attempt sent; a reply brings its own. null if the provider does not tell, or it could not be made. */
-const sentHash = ({ completer }: Lane, request: ModelRequest): string | null => {
+const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string | null => {
   let body: string | undefined;
   try {
     body = completer.body?.(request);
@@ -132,21 +137,21 @@ const sentHash = ({ completer }: Lane, request: ModelRequest): string | null => 
 };
 
 /** Stores a failure; answers whether its lane was given up. */
-const failureStored = (
-  { host, settle }: Outside,
-  attempt: Attempt,
+const storeFailure = (
+  { host, settle }: WorkContext,
+  attempt: ModelAttempt,
   failure: ModelFailure,
   saw: () => Pick<LedgerRow, "saw">,
-): Stored => {
-  let stored: Stored = { exhausted: false };
-  const seen = isCurrent(host.read(), attempt) ? saw() : {};
+): AttemptResult => {
+  let stored: AttemptResult = { exhausted: false };
+  const seen = isAttemptCurrent(host.read(), attempt) ? saw() : {};
   settle((draft) => {
-    if (isCurrent(draft.state, attempt)) stored = attemptFailed(draft, attempt.thread.id, failure, seen);
+    if (isAttemptCurrent(draft.state, attempt)) stored = failAttempt(draft, attempt.thread.id, failure, seen);
   });
   return stored;
 };
 
-const historyBroken = (draft: Draft, threadId: string): void => {
+const failBrokenHistory = (draft: Draft, threadId: string): void => {
   changeRun(draft, threadId, {
     phase: { at: "ready" },
     stop: { reason: "internal", error: "the history could not be made valid" },
@@ -157,11 +162,11 @@ const historyBroken = (draft: Draft, threadId: string): void => {
 const mostNamed = 20;
 
 /** The thread's messages as a provider may see them; what had to be mended is said once in each run. */
-const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"] | null => {
+const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelRequest["messages"] | null => {
   const { thread, run } = attempt;
-  const { messages, repairs } = view(thread.chat, thread.firstInput);
+  const { messages, repairs } = buildView(thread.chat, thread.firstInput);
   if (messages.length === 0) {
-    settle((draft) => historyBroken(draft, thread.id));
+    settle((draft) => failBrokenHistory(draft, thread.id));
     return null;
   }
   const beginsRun = run.turn === 1 && !run.repair;
@@ -182,13 +187,16 @@ const visible = ({ settle }: Outside, attempt: Attempt): ModelRequest["messages"
 const leastOutput = 1_024;
 
 /** Output tokens the request may ask for: what its budget and the window leave; null if the window leaves too little to be useful. */
-const roomFor = (outside: Outside, { thread, run, phase, agent, lane }: Attempt): number | null => {
-  const { output } = attemptAt(outside, thread.id)?.phase.hold ?? phase.hold;
-  const room = outputFor(lane, requestTokens(agent, thread, run), Infinity);
+const outputLimitFor = (
+  work: WorkContext,
+  { thread, run, phase, agent, lane }: ModelAttempt,
+): number | null => {
+  const { output } = findAttempt(work, thread.id)?.phase.hold ?? phase.hold;
+  const room = allowedOutput(lane, requestTokens(agent, thread, run), Infinity);
   return room < leastOutput ? null : Math.min(output, room);
 };
 
-const overflow = ({ lane }: Attempt): ModelFailure => ({
+const overflowFailure = ({ lane }: ModelAttempt): ModelFailure => ({
   code: "context_overflow",
   retryable: false,
   provider: lane.provider,
@@ -197,47 +205,51 @@ const overflow = ({ lane }: Attempt): ModelFailure => ({
 });
 
 /** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
-export const think = async (outside: Outside, threadId: string): Promise<void> => {
-  const attempt = attemptAt(outside, threadId);
+export const runModelAttempt = async (work: WorkContext, threadId: string): Promise<void> => {
+  const attempt = findAttempt(work, threadId);
   if (attempt === null) return;
   const { thread, run, phase, agent, lane } = attempt;
-  const session = outside.host.read();
-  const from = { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
-  const sight = sightOf(agent, thread, run, { ...from, held: phase.hold.output });
+  const session = work.host.read();
+  const from = { edit: session.nextEdit - 1, override: modelOverrideFor(session, thread) };
+  const snapshot = createContextSnapshot(agent, thread, run, { ...from, held: phase.hold.output });
   const call: ModelCall = {
-    id: placeId(session.id, threadId, attemptId(run, phase.attempt)),
+    id: ticketId(session.id, threadId, attemptId(run, phase.attempt)),
     lane,
     booked: phase.booked,
     input: requestTokens(agent, thread, run),
     output: phase.hold.output,
   };
-  const messages = visible(outside, attempt);
-  if (messages === null || !(await isPaid(outside, attempt)) || !(await hasPlace(outside, attempt, call)))
+  const messages = prepareMessages(work, attempt);
+  if (
+    messages === null ||
+    !(await ensureAttemptCovered(work, attempt)) ||
+    !(await obtainTicket(work, attempt, call))
+  )
     return;
-  const maxTokens = roomFor(outside, attempt);
+  const maxTokens = outputLimitFor(work, attempt);
   if (maxTokens === null) {
-    outside.settle((draft) => {
-      if (isCurrent(draft.state, attempt)) attemptFailed(draft, threadId, overflow(attempt));
+    work.settle((draft) => {
+      if (isAttemptCurrent(draft.state, attempt)) failAttempt(draft, threadId, overflowFailure(attempt));
     });
     return;
   }
-  const stream = openStream(outside.host, threadId, run, phase.attempt);
-  const request = (): ModelRequest => requestOf(outside, attempt, messages, maxTokens);
-  const saw = { ...sight, max_tokens: maxTokens };
-  const stored = async (outcome: Outcome): Promise<Stored> => {
+  const stream = openStream(work.host, threadId, run, phase.attempt);
+  const request = (): ModelRequest => requestOf(work, attempt, messages, maxTokens);
+  const saw = { ...snapshot, max_tokens: maxTokens };
+  const stored = async (outcome: ModelCallOutcome): Promise<AttemptResult> => {
     stream.close();
     if (!outcome.ok) {
       const { failure, known } = outcome;
-      return failureStored(outside, attempt, failure, () =>
-        known ? { saw: { ...saw, hash: sentHash(lane, request()) } } : {},
+      return storeFailure(work, attempt, failure, () =>
+        known ? { saw: { ...saw, hash: hashSentBody(lane, request()) } } : {},
       );
     }
     const { reply } = outcome;
-    await grantsLooked(outside.host, agent, thread, reply.parts);
-    replyStored(outside, attempt, reply, saw);
+    await refreshGrants(work.host, agent, thread, reply.parts);
+    storeReply(work, attempt, reply, saw);
     return { exhausted: false };
   };
-  await made(outside, call, request, stored, { onDelta: stream.take });
+  await runModelCall(work, call, request, stored, { onDelta: stream.take });
 };
 
 /** Live text of one attempt on its way to the watchers: many provider reads become one frame per item. */
@@ -247,7 +259,7 @@ interface ItemStream {
   readonly close: () => void;
 }
 
-interface OpenItem {
+interface StreamItem {
   readonly id: string;
   readonly kind: ItemDelta["kind"];
   readonly call: { readonly id: string; readonly name: string } | null;
@@ -266,7 +278,7 @@ const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
 };
 
 /** Adds a piece to its item; true if it is the item's first. */
-const addPiece = (items: Map<number, OpenItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
+const addPiece = (items: Map<number, StreamItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
   const { index, kind, data, call } = delta;
   const known = items.get(index);
   if (known !== undefined) known.text += data;
@@ -282,7 +294,7 @@ const addPiece = (items: Map<number, OpenItem>, run: Run, attempt: number, delta
   return known === undefined;
 };
 
-const asOpened = ({ id, kind, call, text }: OpenItem): OpenedItem => ({
+const toOpenedItem = ({ id, kind, call, text }: StreamItem): OpenedItem => ({
   id,
   kind,
   call,
@@ -290,7 +302,7 @@ const asOpened = ({ id, kind, call, text }: OpenItem): OpenedItem => ({
 });
 
 export const openStream = (host: Host, threadId: string, run: Run, attempt: number): ItemStream => {
-  const items = new Map<number, OpenItem>();
+  const items = new Map<number, StreamItem>();
   let timer: { cancel(): void } | null = null;
   let shownAt = Number.NEGATIVE_INFINITY;
   let closed = false;
@@ -303,11 +315,11 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
       const now = draft.state.threads[threadId]?.run;
       if (now?.phase.at !== "thinking") return;
       if (attemptId(now, now.phase.attempt) === attemptId(run, attempt))
-        itemsOpened(draft, threadId, fresh.map(asOpened));
+        openItems(draft, threadId, fresh.map(toOpenedItem));
     });
   };
 
-  const unsent = (item: OpenItem): readonly Delta[] => {
+  const unsent = (item: StreamItem): readonly Delta[] => {
     const { id, kind, text, sent } = item;
     if (sent === text.length) return [];
     item.sent = text.length;
@@ -345,7 +357,7 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
 };
 
 /** Looks at the team's grants before a person is asked for a call, or a grant is used for it: they come and go elsewhere. */
-const grantsLooked = async (
+const refreshGrants = async (
   host: Host,
   agent: Agent,
   { depth }: Thread,
@@ -353,7 +365,7 @@ const grantsLooked = async (
 ): Promise<void> => {
   const calls = parts.filter((part) => part.type === "tool_call");
   if (calls.length === 0) return;
-  const grants = holding(host.read().grants, host.grants.known(), host.now());
+  const grants = validGrants(host.read().grants, host.grants.known(), host.now());
   const matters = calls.some((call) => {
     const { verdict, by } = agent.judge(call, grants, depth);
     return verdict === "ask" || by.startsWith("grant ");

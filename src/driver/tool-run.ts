@@ -1,26 +1,26 @@
 import { findCall } from "../agent/calls/finish.ts";
 import type { Call } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
-import type { Blob } from "../agent/transaction/draft.ts";
+import type { StoredBlob } from "../agent/transaction/draft.ts";
 import { changeCall } from "../agent/transaction/draft.ts";
 import type { ContentPart, ResultStatus } from "../chat/message.ts";
-import { synthesised } from "../chat/results.ts";
+import { syntheticResults } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
-import { base64Of } from "../tools/base64.ts";
+import { toBase64 } from "../tools/base64.ts";
 import type { Parked, Tool, ToolContext, ToolOutput } from "../tools/define-tool.ts";
-import { thrownError, toolError } from "../tools/errors.ts";
-import { parkOf } from "../tools/park-check.ts";
+import { toToolError, toolError } from "../tools/errors.ts";
+import { readPark } from "../tools/park-check.ts";
 import { noReach } from "../tools/reach.ts";
 import { outputProblem } from "../tools/result-check.ts";
 import type { Host } from "./host.ts";
-import { sharedNotesWritten, storesOf } from "./stores.ts";
-import type { Ending, Outside } from "./work.ts";
-import { createEnding } from "./work.ts";
+import { writeSharedNotes, createStores } from "./stores.ts";
+import type { LazyAbort, WorkContext } from "./work.ts";
+import { createLazyAbort } from "./work.ts";
 
 /** A tool at work, apart from everything else: its own signal, deadline and error boundary. */
 
 /** What a call came to: an output, or a wait. */
-export type Outcome =
+export type ToolOutcome =
   | {
       readonly kind: "output";
       readonly output: ToolOutput;
@@ -28,17 +28,17 @@ export type Outcome =
       /** What the cache said; null if it was not asked. */
       readonly cache: "hit" | "miss" | null;
       /** Bytes that the output shows. */
-      readonly kept?: readonly Blob[];
+      readonly kept?: readonly StoredBlob[];
     }
   | { readonly kind: "parked"; readonly park: Parked["parked"] };
 
 /** Whether the state still says that this very start of the call is running. */
-export const isCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
+export const isCallCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
   const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
   return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
 };
 
-export const output = (content: ToolOutput["content"], status: ResultStatus): Outcome => ({
+export const createOutput = (content: ToolOutput["content"], status: ResultStatus): ToolOutcome => ({
   kind: "output",
   output: { content, isError: status !== "ok" },
   status,
@@ -46,29 +46,33 @@ export const output = (content: ToolOutput["content"], status: ResultStatus): Ou
 });
 
 /** A thrown error as the model may read it. */
-const failure = (error: unknown): Outcome => output(thrownError(error).content, "error");
+const thrownOutcome = (error: unknown): ToolOutcome => createOutput(toToolError(error).content, "error");
 
 /** Beyond this a timer fires at once. */
 const longestTimeout = 2_147_483_647;
 
 /** Milliseconds that a call may take, or an error if the tool threw when it was asked, or named no time. */
-const timeoutOf = (tool: Tool, args: unknown, command: ToolContext["commandTimeout"]): number | Outcome => {
+const timeoutOf = (
+  tool: Tool,
+  args: unknown,
+  command: ToolContext["commandTimeout"],
+): number | ToolOutcome => {
   try {
     const ms = tool.timeout(args, command);
     const isTime = Number.isFinite(ms) && ms > 0 && ms <= longestTimeout;
-    return isTime ? ms : notUsable("a timeout that is no number of milliseconds");
+    return isTime ? ms : unusableOutcome("a timeout that is no number of milliseconds");
   } catch (error) {
-    return failure(error);
+    return thrownOutcome(error);
   }
 };
 
-const contextOf = (
-  { host }: Outside,
+const createToolContext = (
+  { host }: WorkContext,
   threadId: string,
   call: Call,
   time: CallTime,
   live: { readonly signal: AbortSignal; readonly ended: boolean },
-  keeper: Keeper,
+  attachments: Attachments,
 ): ToolContext => {
   const session = host.read();
   const thread = session.threads[threadId];
@@ -96,19 +100,19 @@ const contextOf = (
     ...(writablePaths === null ? {} : { writablePaths }),
     commandTimeout: agent.commandTimeout,
     workingDir: agent.workingDir,
-    stores: storesOf(host, agent, () => live.signal),
+    stores: createStores(host, agent, () => live.signal),
     recall: (id) => host.recall(id),
     memo: {
       get: () => findCall(host.read().threads[threadId]?.run ?? null, call.call.id)?.memo ?? null,
       set: (memo) =>
         host.update((draft) => {
-          if (isCurrent(draft.state, threadId, call, host.epoch))
+          if (isCallCurrent(draft.state, threadId, call, host.epoch))
             changeCall(draft, threadId, call.call.id, { memo: host.redactor.value(memo) });
         }),
     },
     sees: agent.lanes[0]?.media ?? { images: false, documents: false },
-    keep: keeper.keep,
-    show: liveOutput(host, threadId, call, live),
+    keep: attachments.keep,
+    show: createLiveOutput(host, threadId, call, live),
     ...noReach,
   };
 };
@@ -117,26 +121,26 @@ const contextOf = (
  * Runs a tool under its own deadline. When the call is cancelled its signal is aborted and it has until the run's end to
  * say how it ended; a tool that heeds neither is left behind.
  */
-export const runBounded = async (
-  outside: Outside,
+export const runTool = async (
+  work: WorkContext,
   threadId: string,
   call: Call,
   tool: Tool,
   args: unknown,
-): Promise<Outcome> => {
-  const { host, stop, gone } = outside;
+): Promise<ToolOutcome> => {
+  const { host, stop, gone } = work;
   const agent = host.agent(threadId);
   const ms = timeoutOf(tool, args, agent.commandTimeout);
   if (typeof ms !== "number") return host.redactor.value(ms);
-  const abort = createEnding();
-  const given = Promise.withResolvers<Outcome>();
-  const end = (outcome: Outcome): void => {
+  const abort = createLazyAbort();
+  const given = Promise.withResolvers<ToolOutcome>();
+  const end = (outcome: ToolOutcome): void => {
     abort.ask();
     given.resolve(outcome);
   };
-  const time = createCallTime(host, ms, () => end(timedOut(tool, ms)), abort);
+  const time = createCallTime(host, ms, () => end(timeoutOutcome(tool, ms)), abort);
   stop.whenAsked(abort.ask);
-  gone.whenAsked(() => end(cancelled));
+  gone.whenAsked(() => end(cancelledOutcome));
   const live = {
     get signal() {
       return abort.signal();
@@ -144,19 +148,19 @@ export const runBounded = async (
     ended: false,
   };
   const runId = host.read().threads[threadId]?.run?.id ?? "";
-  const keeper = createKeeper(`${runId}.${call.call.id}.${call.attempts}`);
-  const context = contextOf(outside, threadId, call, time, live, keeper);
+  const attachments = createAttachments(`${runId}.${call.call.id}.${call.attempts}`);
+  const context = createToolContext(work, threadId, call, time, live, attachments);
   void Promise.try(() => tool.run(args, context))
-    .then((result) => withKept(keeper, host.redactor.value(outcomeOf(result))))
+    .then((result) => withAttachments(attachments, host.redactor.value(checkOutcome(result))))
     .then((outcome) => (live.ended ? outcome : withSharedNotes(host, context, outcome)))
-    .catch((error: unknown) => host.redactor.value(failure(error)))
+    .catch((error: unknown) => host.redactor.value(thrownOutcome(error)))
     .then((outcome) => {
       given.resolve(outcome);
       return live.ended ? host.late(lateOutcome(threadId, runId, call, outcome)) : undefined;
     });
   try {
     const outcome = await given.promise;
-    return stop.asked() && !isSuccess(outcome) ? cancelled : outcome;
+    return stop.asked() && !isSuccess(outcome) ? cancelledOutcome : outcome;
   } finally {
     live.ended = true;
     time.cancel();
@@ -165,17 +169,17 @@ export const runBounded = async (
 
 /** Shared notes are written before the outcome is stored: written again after a crash, they are the same. */
 const withSharedNotes = async (
-  host: Outside["host"],
+  host: WorkContext["host"],
   { agent, session, key }: ToolContext,
-  outcome: Outcome,
-): Promise<Outcome> => {
+  outcome: ToolOutcome,
+): Promise<ToolOutcome> => {
   const notes = host.notes(agent);
   if (notes === null || outcome.kind === "parked" || outcome.status !== "ok") return outcome;
-  const problem = await sharedNotesWritten(notes, outcome.output.stores ?? [], `${session}/${key}`);
-  return problem === null ? outcome : output(problem, "error");
+  const problem = await writeSharedNotes(notes, outcome.output.stores ?? [], `${session}/${key}`);
+  return problem === null ? outcome : createOutput(problem, "error");
 };
 
-const lateOutcome = (thread: string, run: string, { call }: Call, outcome: Outcome) => ({
+const lateOutcome = (thread: string, run: string, { call }: Call, outcome: ToolOutcome) => ({
   thread,
   run,
   step: call.id,
@@ -183,22 +187,22 @@ const lateOutcome = (thread: string, run: string, { call }: Call, outcome: Outco
 });
 
 /** An output with the bytes that it shows. */
-const withKept = (keeper: Keeper, outcome: Outcome): Outcome => {
+const withAttachments = (attachments: Attachments, outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return outcome;
-  const kept = keeper.shown(outcome.output.content);
-  if (kept === null) return notUsable("an image that it did not keep");
+  const kept = attachments.shown(outcome.output.content);
+  if (kept === null) return unusableOutcome("an image that it did not keep");
   return kept.length === 0 ? outcome : { ...outcome, kept };
 };
 
-const cancelled: Outcome = output(synthesised.cancelledRunning, "cancelled");
+const cancelledOutcome: ToolOutcome = createOutput(syntheticResults.cancelledRunning, "cancelled");
 
-const timedOut = (tool: Tool, ms: number): Outcome =>
-  output(
+const timeoutOutcome = (tool: Tool, ms: number): ToolOutcome =>
+  createOutput(
     toolError("timeout", `${tool.name} took longer than ${ms / 1000} s and was stopped`).content,
     "error",
   );
 
-const isSuccess = (outcome: Outcome): boolean => outcome.kind === "output" && outcome.status === "ok";
+const isSuccess = (outcome: ToolOutcome): boolean => outcome.kind === "output" && outcome.status === "ok";
 
 const longestDetails = 65_536;
 
@@ -212,23 +216,23 @@ const isStorable = (value: unknown): boolean => {
 };
 
 /** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON. */
-const outcomeOf = (result: ToolOutput | Parked): Outcome => {
-  if (!isStorable(result) || Object(result) !== result) return notUsable("no JSON");
+const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
+  if (!isStorable(result) || Object(result) !== result) return unusableOutcome("no JSON");
   if ("parked" in result) {
-    const park = parkOf(result.parked);
-    return park === null ? notUsable("a wait that nobody understands") : { kind: "parked", park };
+    const park = readPark(result.parked);
+    return park === null ? unusableOutcome("a wait that nobody understands") : { kind: "parked", park };
   }
   const problem = outputProblem(result);
-  if (problem !== null) return notUsable(problem);
+  if (problem !== null) return unusableOutcome(problem);
   const { details } = result;
   if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)
-    return notUsable("details of more than 64 KiB");
+    return unusableOutcome("details of more than 64 KiB");
   const status = result.status ?? (result.isError === true ? "error" : "ok");
   return { kind: "output", output: result, status, cache: null };
 };
 
-const notUsable = (what: string): Outcome =>
-  output(toolError("failed", `the tool gave back ${what}`).content, "error");
+const unusableOutcome = (what: string): ToolOutcome =>
+  createOutput(toolError("failed", `the tool gave back ${what}`).content, "error");
 
 /** The time that a tool call may take; what it waits for a sandbox that is not ready yet does not count. */
 interface CallTime {
@@ -246,7 +250,7 @@ const createCallTime = (
   host: Pick<Host, "now" | "after">,
   ms: number,
   over: () => void,
-  ending: Ending,
+  ending: LazyAbort,
 ): CallTime => {
   let deadline = host.now() + ms;
   let timer = host.after(ms, over);
@@ -279,14 +283,14 @@ const mostBytes = 5 * 1_048_576;
 
 const mostBytesInAll = 20 * 1_048_576;
 
-interface Keeper {
+interface Attachments {
   readonly keep: ToolContext["keep"];
   /** What the parts of a result show of it; null if they show bytes that were not kept. */
-  readonly shown: (content: string | readonly ContentPart[]) => readonly Blob[] | null;
+  readonly shown: (content: string | readonly ContentPart[]) => readonly StoredBlob[] | null;
 }
 
 /** `start` names one start of a call within its session. */
-export const createKeeper = (start: string): Keeper => {
+export const createAttachments = (start: string): Attachments => {
   const kept = new Map<string, string>();
   let size = 0;
   return {
@@ -295,14 +299,14 @@ export const createKeeper = (start: string): Keeper => {
       if (bytes.length > mostBytes) throw new Error(`more than ${mostBytes} bytes cannot be kept`);
       if (size > mostBytesInAll) throw new Error(`a call keeps at most ${mostBytesInAll} bytes`);
       const id = `m.${start}.${kept.size}`;
-      kept.set(id, base64Of(bytes));
+      kept.set(id, toBase64(bytes));
       return id;
     },
     shown: (content) => {
       if (typeof content === "string") return [];
       const ids = content.flatMap((part) => (part.type === "text" ? [] : (part.blob ?? [])));
       const blobs = ids.map((id) => ({ id, text: kept.get(id) ?? null }));
-      return blobs.every((blob): blob is Blob => blob.text !== null) ? blobs : null;
+      return blobs.every((blob): blob is StoredBlob => blob.text !== null) ? blobs : null;
     },
   };
 };
@@ -311,7 +315,7 @@ export const createKeeper = (start: string): Keeper => {
  * Shows a tool's output that is still coming, until `live` says that it ended. Known secrets are taken out: a tail that
  * may begin one waits for what follows.
  */
-const liveOutput = (
+const createLiveOutput = (
   host: Host,
   thread: string,
   call: Call,

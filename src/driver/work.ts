@@ -1,25 +1,25 @@
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { ToolOutput } from "../tools/define-tool.ts";
 import type { Host } from "./host.ts";
-import type { Places } from "./model-call.ts";
+import type { Tickets } from "./model-call.ts";
 
 /** What one piece of work may touch. */
-export interface Outside {
+export interface WorkContext {
   readonly host: Host;
   readonly cache: ToolCache;
   /** The work is asked to end. */
-  readonly stop: Ending;
+  readonly stop: LazyAbort;
   /** Nobody waits for its outcome any more. */
-  readonly gone: Ending;
+  readonly gone: LazyAbort;
   /** The signal of `stop`. */
   readonly signal: AbortSignal;
-  readonly places: Places;
+  readonly places: Tickets;
   /** Stores an outcome and everything that follows from it, in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
 }
 
 /** An abort whose signal is made when somebody asks for it: most work ends by itself, and native signals cost more than short work. */
-export interface Ending {
+export interface LazyAbort {
   /** Whether it was asked for. */
   readonly asked: () => boolean;
   readonly ask: () => void;
@@ -28,7 +28,7 @@ export interface Ending {
   readonly signal: () => AbortSignal;
 }
 
-export const createEnding = (): Ending => {
+export const createLazyAbort = (): LazyAbort => {
   let asked = false;
   let controller: AbortController | null = null;
   let waiting: (() => void)[] = [];

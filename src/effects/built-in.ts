@@ -10,6 +10,10 @@ export type BuiltIn<Kind extends string, Params extends z.ZodObject> = Effect & 
 };
 
 /** Makes a built-in effect; it counts from the list in `index.ts`. */
-export const builtIn = <const Kind extends string, Params extends z.ZodObject, State extends Json = null>(
+export const defineBuiltIn = <
+  const Kind extends string,
+  Params extends z.ZodObject,
+  State extends Json = null,
+>(
   definition: EffectDefinition<Params, State> & { readonly kind: Kind },
 ): BuiltIn<Kind, Params> => defineEffect(definition) as BuiltIn<Kind, Params>;

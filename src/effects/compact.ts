@@ -1,32 +1,32 @@
 import * as z from "zod";
 import type { EffectContext, EffectResult } from "../agent/definition/effect.ts";
 import { count, name } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
+import { defineBuiltIn } from "./built-in.ts";
 import { unknownWindow } from "./compaction/chunks.ts";
-import { climbed } from "./compaction/ladder.ts";
-import type { Aim, Climb } from "./compaction/ladder.ts";
-import { paceAfter, paced, presumedLimit, requestLimit, steady } from "./compaction/pace.ts";
+import { runStages } from "./compaction/strategy.ts";
+import type { CompactionGoal, CompactionResult } from "./compaction/strategy.ts";
+import { paceAfter, waitForPace, presumedLimit, requestLimit, steadyPace } from "./compaction/pace.ts";
 import type { Pace } from "./compaction/pace.ts";
 import { editsOf } from "./compaction/shadow.ts";
-import { threshold } from "./threshold.ts";
+import { thresholdSchema } from "./threshold.ts";
 
 /** Compaction: over its threshold, or when it is forced, the chat is made shorter rung by rung. */
 
-const params = z.strictObject({
-  threshold: threshold(0.8),
+const compactParams = z.strictObject({
+  threshold: thresholdSchema(0.8),
   target: z.number().min(0.1).max(1).optional().describe("Share to get down to; omitted: threshold − 0.2."),
   keep_turns: count().default(0).describe("Newest turns that stay whole."),
   on_failure: z.enum(["ladder", "keep", "ask"]).default("ladder").describe("What a failed summary leads to."),
   summary_provider: name().optional().describe("Provider that writes summaries; omitted: the agent's own."),
 });
-type Params = z.output<typeof params>;
+type CompactParams = z.output<typeof compactParams>;
 
 /** Overflows of one turn that the ladder meets from its first rung; the next is met with the last. */
 const mostOverflows = 3;
 const leastTarget = 0.1;
 const targetBelow = 0.2;
 
-const targetOf = ({ target, threshold }: Params): number => {
+const targetOf = ({ target, threshold }: CompactParams): number => {
   const from = threshold === 0 ? 0.8 : threshold;
   return Math.min(from, target ?? Math.max(leastTarget, from - targetBelow));
 };
@@ -37,7 +37,7 @@ const windowOf = ({ window, size, force }: EffectContext): number => {
   return force?.why === "overflow" ? Math.max(1, Math.min(known, size - 1)) : known;
 };
 
-const aimOf = (context: EffectContext, given: Params): Aim => {
+const goalOf = (context: EffectContext, given: CompactParams): CompactionGoal => {
   const { force, size } = context;
   const window = windowOf(context);
   return {
@@ -58,15 +58,15 @@ const aimOf = (context: EffectContext, given: Params): Aim => {
   };
 };
 
-const tooLong = (window: number): NonNullable<EffectResult<Pace>["stop"]> => ({
+const stopAsTooLong = (window: number): NonNullable<EffectResult<Pace>["stop"]> => ({
   reason: "context_length_exceeded",
   message: `the newest messages do not fit the context window of ${window} tokens, even cut and with all others left out; send less, or choose a model with a larger window`,
 });
 
 const resultOf = (
   context: EffectContext,
-  given: Params,
-  { shadow, notices, failed, hopeless }: Climb,
+  given: CompactParams,
+  { shadow, notices, failed, hopeless }: CompactionResult,
 ): EffectResult<Pace> => {
   const edits = hopeless ? [] : editsOf(shadow);
   return {
@@ -75,22 +75,22 @@ const resultOf = (
     ...(context.force === null
       ? { state: paceAfter(context.window, given.threshold, shadow.size, failed) }
       : {}),
-    ...(hopeless ? { stop: tooLong(windowOf(context)) } : {}),
+    ...(hopeless ? { stop: stopAsTooLong(windowOf(context)) } : {}),
   };
 };
 
 /** Also what an overflow or the API forces, with default parameters where an agent has none. */
-export const compact = builtIn({
+export const compact = defineBuiltIn({
   kind: "compact",
   description: "Summarises the chat, rung by rung, when the window fills.",
   phase: "before_complete",
   order: "shrink",
-  params,
-  state: { initial: steady, reset: "never" },
+  params: compactParams,
+  state: { initial: steadyPace, reset: "never" },
   run: (context, given, pace) => {
-    const rest = context.force === null ? paced(context, given.threshold, pace) : null;
+    const rest = context.force === null ? waitForPace(context, given.threshold, pace) : null;
     if (rest !== null) return rest;
-    const climb = climbed(aimOf(context, given));
+    const climb = runStages(goalOf(context, given));
     return climb instanceof Promise
       ? climb.then((done) => resultOf(context, given, done))
       : resultOf(context, given, climb);

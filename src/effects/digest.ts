@@ -38,9 +38,9 @@ const subjectOf = (call: ToolCallPart | undefined): string => {
   return key === undefined ? "" : preview(String(args[key]), subjectLength);
 };
 
-const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+const countText = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
-const lines = (text: string): number => (text === "" ? 0 : text.replace(/\n$/, "").split("\n").length);
+const countLines = (text: string): number => (text === "" ? 0 : text.replace(/\n$/, "").split("\n").length);
 
 const exitOf = (text: string): string | null => {
   const [whole, code] = /(?:^|\n)\[exit (-?\d+)\]\s*$/.exec(text) ?? [];
@@ -57,9 +57,9 @@ const exitOf = (text: string): string | null => {
 const sizeOf = (tool: string, text: string): string => {
   const exit = exitOf(text);
   if (exit !== null) return exit;
-  if (/read/i.test(tool)) return `${countOf(lines(text), "line")}, read again if needed`;
-  if (/search|grep|find|list|glob/i.test(tool)) return countOf(lines(text), "line");
-  return countOf(characters(text), "character");
+  if (/read/i.test(tool)) return `${countText(countLines(text), "line")}, read again if needed`;
+  if (/search|grep|find|list|glob/i.test(tool)) return countText(countLines(text), "line");
+  return countText(characters(text), "character");
 };
 
 /** The digest of a result; `call` is what it answers, if that is known. */

@@ -4,7 +4,7 @@ import type { Message } from "../chat/message.ts";
 import { preview } from "../chat/text.ts";
 import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
+import { defineBuiltIn } from "./built-in.ts";
 
 /** What is repeated: a call, or a cycle of two or three. */
 type Period = 1 | 2 | 3;
@@ -22,34 +22,34 @@ type Repeats = {
   readonly told: number;
 };
 
-const none: Repeats = { last: -1, calls: [], equal: [0, 0, 0], told: 0 };
+const noRepeats: Repeats = { last: -1, calls: [], equal: [0, 0, 0], told: 0 };
 
-type Call = Repeats["calls"][number];
+type RepeatedCall = Repeats["calls"][number];
 
-const isEqual = (a: Call, b: Call | undefined): boolean => a[0] === b?.[0] && a[1] === b[1];
+const isEqual = (a: RepeatedCall, b: RepeatedCall | undefined): boolean => a[0] === b?.[0] && a[1] === b[1];
 
-interface Loop {
+interface FoundLoop {
   readonly period: Period;
   /** Equal calls, or full repeats of the cycle. */
   readonly count: number;
 }
 
 /** The most frequent repeat that can reach the threshold within the window; a streak is counted on past it. */
-const loopOf = ({ equal, calls }: Repeats, threshold: number, window: number): Loop => {
+const findLoop = ({ equal, calls }: Repeats, threshold: number, window: number): FoundLoop => {
   const found = periods
     .filter((period) => threshold * period <= window && calls.length >= period)
     .map((period) => ({ period, count: Math.floor(((equal[period - 1] ?? 0) + period) / period) }));
   return found.reduce((best, each) => (each.count > best.count ? each : best), { period: 1, count: 1 });
 };
 
-const followed = (repeats: Repeats, call: Call): Repeats => {
+const followCall = (repeats: Repeats, call: RepeatedCall): Repeats => {
   const streak = (period: Period): number =>
     isEqual(call, repeats.calls.at(-period)) ? (repeats.equal[period - 1] ?? 0) + 1 : 0;
   return { ...repeats, calls: [...repeats.calls.slice(-2), call], equal: [streak(1), streak(2), streak(3)] };
 };
 
 /** Counts the calls of the run's replies that came since the last time, parts of a reply in order. */
-const continued = (
+const continueRepeats = (
   repeats: Repeats,
   view: readonly Message[],
   run: string,
@@ -59,7 +59,7 @@ const continued = (
   for (const message of view) {
     if (message.run !== run || message.pos <= repeats.last) continue;
     for (const { name, args } of callsOf(message)) {
-      next = followed(next, [preview(name, 64), argsDigest(args)]);
+      next = followCall(next, [preview(name, 64), argsDigest(args)]);
       if (!isLoop(next)) next = { ...next, told: 0 };
     }
     next = { ...next, last: message.pos };
@@ -67,7 +67,7 @@ const continued = (
   return next;
 };
 
-const note = ({ period, count: times }: Loop, { calls }: Repeats, isLate: boolean): string => {
+const loopNote = ({ period, count: times }: FoundLoop, { calls }: Repeats, isLate: boolean): string => {
   const names = calls.slice(-period).map(([tool]) => tool);
   const what =
     period === 1
@@ -79,7 +79,7 @@ const note = ({ period, count: times }: Loop, { calls }: Repeats, isLate: boolea
 };
 
 /** Notes that the same calls are made again and again; it never ends a run. */
-export const loopDetect = builtIn({
+export const loopDetect = defineBuiltIn({
   kind: "loop_detect",
   description: "Notes that the same call is made again and again.",
   phase: "before_complete",
@@ -88,15 +88,15 @@ export const loopDetect = builtIn({
     threshold: count(2).default(3).describe("Equal calls from which a note is given."),
     window_size: count(2).default(10).describe("Newest calls that are looked at."),
   }),
-  state: { initial: none, reset: "run" },
+  state: { initial: noRepeats, reset: "run" },
   run: ({ iteration, view, run }, { threshold, window_size: window }, repeats) => {
     if (iteration === 0) return {};
-    const count = (each: Repeats): number => loopOf(each, threshold, window).count;
-    const state = continued(repeats, view, run, (each) => count(each) >= threshold);
-    const loop = loopOf(state, threshold, window);
+    const count = (each: Repeats): number => findLoop(each, threshold, window).count;
+    const state = continueRepeats(repeats, view, run, (each) => count(each) >= threshold);
+    const loop = findLoop(state, threshold, window);
     if (loop.count < threshold || loop.count <= state.told)
       return state.last === repeats.last ? {} : { state };
-    const text = note(loop, state, loop.count >= 2 * threshold);
+    const text = loopNote(loop, state, loop.count >= 2 * threshold);
     return { edits: [{ inject: { text } }], state: { ...state, told: loop.count } };
   },
 });

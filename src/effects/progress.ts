@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { count } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
+import { defineBuiltIn } from "./built-in.ts";
 
-const note = (turns: number): string =>
+const progressNote = (turns: number): string =>
   `You have worked for ${turns} turns. Call write_note now, and write down what is done, what remains, and what blocks you. Then go on.`;
 
 /** Asks for a progress note every few turns, if the agent can write one. */
-export const progress = builtIn({
+export const progress = defineBuiltIn({
   kind: "progress",
   description: "Asks for a progress note every few turns.",
   phase: "before_complete",
@@ -17,6 +17,6 @@ export const progress = builtIn({
   run: ({ iteration, tools }, { interval }, { asked }) => {
     if (iteration % interval > 0 || iteration === asked) return {};
     if (!tools.includes("write_note")) return {};
-    return { edits: [{ inject: { text: note(iteration) } }], state: { asked: iteration } };
+    return { edits: [{ inject: { text: progressNote(iteration) } }], state: { asked: iteration } };
   },
 });

@@ -2,11 +2,11 @@ import * as z from "zod";
 import type { Message } from "../chat/message.ts";
 import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
-import { resultOf } from "./texts.ts";
+import { defineBuiltIn } from "./built-in.ts";
+import { toolResultOf } from "./texts.ts";
 
 /** How many replies in a row failed, as far as the messages were looked at. */
-type Streak = {
+type FailureStreak = {
   /** `pos` of the newest message that was counted. */
   readonly last: number;
   readonly failures: number;
@@ -14,9 +14,9 @@ type Streak = {
   readonly told: number;
 };
 
-const none: Streak = { last: -1, failures: 0, told: 0 };
+const noFailures: FailureStreak = { last: -1, failures: 0, told: 0 };
 
-const note = (failures: number): string =>
+const reflectionNote = (failures: number): string =>
   [
     `The tool calls of ${failures} replies in a row have failed. Before the next call:`,
     "1. Analyse what went wrong in each of them.",
@@ -24,12 +24,12 @@ const note = (failures: number): string =>
     "3. Describe a strategy that differs from what you tried, and follow it.",
   ].join("\n");
 
-const broken = (streak: Streak): Streak => ({ ...streak, failures: 0, told: 0 });
+const breakStreak = (streak: FailureStreak): FailureStreak => ({ ...streak, failures: 0, told: 0 });
 
 /** The results of one reply: failed if one is an error and none is ok; others neither count nor break. */
-const counted = (streak: Streak, results: readonly Message[]): Streak => {
-  const statuses = results.map((message) => resultOf(message)?.status);
-  if (statuses.includes("ok")) return broken(streak);
+const countReply = (streak: FailureStreak, results: readonly Message[]): FailureStreak => {
+  const statuses = results.map((message) => toolResultOf(message)?.status);
+  if (statuses.includes("ok")) return breakStreak(streak);
   return statuses.includes("error") ? { ...streak, failures: streak.failures + 1 } : streak;
 };
 
@@ -39,30 +39,30 @@ const resultsFrom = (view: readonly Message[], at: number): readonly Message[] =
 };
 
 /** Counts the run's messages that came since the last time; a message of a person breaks the streak, notes do not. */
-const continued = (streak: Streak, view: readonly Message[], run: string): Streak => {
+const continueStreak = (streak: FailureStreak, view: readonly Message[], run: string): FailureStreak => {
   let next = streak;
   for (const [at, message] of view.entries()) {
     if (message.run !== run || message.pos <= streak.last || message.summary !== undefined) continue;
-    if (message.role === "user" && message.origin === "human") next = broken(next);
-    if (callsOf(message).length > 0) next = counted(next, resultsFrom(view, at + 1));
+    if (message.role === "user" && message.origin === "human") next = breakStreak(next);
+    if (callsOf(message).length > 0) next = countReply(next, resultsFrom(view, at + 1));
     next = { ...next, last: message.pos };
   }
   return next;
 };
 
 /** Asks for another strategy when the calls of several replies in a row have failed. */
-export const reflection = builtIn({
+export const reflection = defineBuiltIn({
   kind: "reflection",
   description: "Asks for another strategy after failures in a row.",
   phase: "before_complete",
   order: "inject",
   params: z.strictObject({ failure_threshold: count(1).default(2).describe("Failed replies in a row.") }),
-  state: { initial: none, reset: "run" },
+  state: { initial: noFailures, reset: "run" },
   run: ({ iteration, view, run }, { failure_threshold: least }, streak) => {
     if (iteration === 0) return {};
-    const state = continued(streak, view, run);
+    const state = continueStreak(streak, view, run);
     const { failures, told } = state;
     if (failures < least || failures <= told) return state.last === streak.last ? {} : { state };
-    return { edits: [{ inject: { text: note(failures) } }], state: { ...state, told: failures } };
+    return { edits: [{ inject: { text: reflectionNote(failures) } }], state: { ...state, told: failures } };
   },
 });

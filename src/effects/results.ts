@@ -3,9 +3,9 @@ import { isBlockPinned } from "../chat/blocks.ts";
 import type { Message, ToolResultPart } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
-import { said } from "./compaction/shadow.ts";
+import { longestForm } from "./compaction/shadow.ts";
 import type { ShownText } from "./compaction/shadow.ts";
-import { resultOf } from "./texts.ts";
+import { toolResultOf } from "./texts.ts";
 
 /** Tool results of a view, for the effects that show something shorter. */
 
@@ -16,18 +16,18 @@ export interface OkResult {
 }
 
 /** The `ok` results before an index, oldest first, of messages that `may` be meant; pinned ones stay as they are. */
-export const okResults = (
+export const findOkResults = (
   view: readonly Message[],
   end: number,
   may: (message: Message) => boolean = () => true,
 ): readonly OkResult[] =>
   view.slice(0, end).flatMap((message, index) => {
-    const result = may(message) ? resultOf(message) : null;
+    const result = may(message) ? toolResultOf(message) : null;
     return result?.status === "ok" && !isBlockPinned(view, index) ? [{ message, result }] : [];
   });
 
 /** Index of the `count`-th newest message of a role, from which on everything is recent; 0 if there are fewer. */
-export const newestFrom = (
+export const findNewestFrom = (
   view: readonly Message[],
   count: number,
   role: Message["role"] | "any" = "any",
@@ -41,18 +41,18 @@ export const newestFrom = (
 };
 
 /** Text of a result as the model is shown it now. */
-export const shownText = (message: Message): string => {
+export const shownResultText = (message: Message): string => {
   const [part] = shownParts(message);
   return part?.type === "tool_result" ? textOf(part.content) : "";
 };
 
 /** A text in the place of what is shown of a result, if it is shorter and takes no more tokens. */
-export const shownInstead = (
+export const showInstead = (
   { tokens }: Pick<EffectContext, "tokens">,
   { id: message }: Message,
   shown: string,
   text: ShownText,
 ): readonly ChatEdit[] =>
-  said(text).length < shown.length && tokens(said(text)) <= tokens(shown)
+  longestForm(text).length < shown.length && tokens(longestForm(text)) <= tokens(shown)
     ? [{ overlay: { message, part: 0, text, media: true } }]
     : [];

@@ -4,7 +4,7 @@ import { effects } from "./index.ts";
 
 /** How an agent's `effects` are written: this follows from the definitions. */
 
-type BuiltIn = (typeof effects)[number];
+type ListedEffect = (typeof effects)[number];
 
 type ConfigOf<Definition> = Definition extends {
   readonly kind: infer Kind;
@@ -14,7 +14,7 @@ type ConfigOf<Definition> = Definition extends {
   : never;
 
 /** A built-in effect of an agent, with the parameters of its kind filled in. */
-export type BuiltInConfig = ConfigOf<BuiltIn>;
+export type BuiltInConfig = ConfigOf<ListedEffect>;
 export type EffectKind = BuiltInConfig["kind"];
 
 /** An effect of the team's extensions; its own schema has accepted its parameters. */
@@ -30,12 +30,12 @@ export type EffectConfig = BuiltInConfig | CustomConfig;
 export const effectKinds: readonly EffectKind[] = effects.map(({ kind }) => kind);
 
 /** Whether an entry is of a built-in kind; its parameters are then known. */
-export const isOf =
+export const isOfKind =
   <Kind extends EffectKind>(kind: Kind) =>
   (config: { readonly kind: string }): config is Extract<BuiltInConfig, { readonly kind: Kind }> =>
     config.kind === kind;
 
-const entry = ({ kind, description, params }: Pick<Effect, "kind" | "description" | "params">) =>
+const entrySchemaOf = ({ kind, description, params }: Pick<Effect, "kind" | "description" | "params">) =>
   z
     .strictObject({
       kind: z.literal(kind).describe("Kind of the effect."),
@@ -45,7 +45,7 @@ const entry = ({ kind, description, params }: Pick<Effect, "kind" | "description
 
 /** The schema of one entry where these effects are known beside the built-in ones. */
 export const effectSchemaOf = (custom: readonly Effect[]): z.ZodType<EffectConfig> => {
-  const [first, ...more] = [...effects, ...custom].map(entry);
+  const [first, ...more] = [...effects, ...custom].map(entrySchemaOf);
   if (first === undefined) throw new Error("there are no effects");
   return z.discriminatedUnion("kind", [first, ...more]);
 };

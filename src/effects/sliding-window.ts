@@ -4,28 +4,28 @@ import { blockStart } from "../chat/blocks.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
+import { defineBuiltIn } from "./built-in.ts";
 import { summaryWindow } from "./compaction/chunks.ts";
-import { notice } from "./compaction/notice.ts";
+import { createNotice } from "./compaction/notice.ts";
 import { rangeBefore, tailStart } from "./compaction/range.ts";
-import type { Range } from "./compaction/range.ts";
+import type { MessageRange } from "./compaction/range.ts";
 import { editsOf, shadowOf, tokensOf, withRetired } from "./compaction/shadow.ts";
 import type { Shadow } from "./compaction/shadow.ts";
-import { shortened } from "./compaction/shorten.ts";
-import { full, isWorthwhile } from "./compaction/summarise.ts";
-import type { Job, Written } from "./compaction/summarise.ts";
-import { cutEnd, resultOf } from "./texts.ts";
-import { isOver, threshold } from "./threshold.ts";
+import { shortenMessages } from "./compaction/shorten.ts";
+import { summariseFull, isWorthwhile } from "./compaction/summarise.ts";
+import type { SummaryJob, SummaryOutcome } from "./compaction/summarise.ts";
+import { truncateEnd, toolResultOf } from "./texts.ts";
+import { isOver, thresholdSchema } from "./threshold.ts";
 
 /** Recent messages stay whole, results of those before are cut, and one running summary stands for the rest. */
 
-const params = z.strictObject({
-  threshold: threshold(0.7),
+const windowParams = z.strictObject({
+  threshold: thresholdSchema(0.7),
   recent_zone: count().default(10).describe("Newest messages that stay whole."),
   medium_zone: count().default(10).describe("Messages before them whose results are cut."),
   trim_length: count().default(200).describe("Characters that stay of a result in the middle zone."),
 });
-type Params = z.output<typeof params>;
+type WindowParams = z.output<typeof windowParams>;
 
 /** Where the middle and the recent zone begin: both edges moved to older messages, so that no block is split. */
 interface Zones {
@@ -35,7 +35,7 @@ interface Zones {
 
 const zonesOf = (
   { view, unread }: Pick<EffectContext, "view" | "unread">,
-  { recent_zone, medium_zone }: Params,
+  { recent_zone, medium_zone }: WindowParams,
 ): Zones => {
   const counted = [...view.keys()].filter((at) => view[at]?.summary === undefined);
   const edge = (before: number, size: number): number => {
@@ -47,63 +47,66 @@ const zonesOf = (
   return { recent, medium: edge(recent, medium_zone) };
 };
 
-const cutResults = (shadow: Shadow, zone: readonly Message[], max: number): Shadow => {
+const truncateResults = (shadow: Shadow, zone: readonly Message[], max: number): Shadow => {
   const shorter = (message: Message): string | null => {
-    const result = resultOf(message);
+    const result = toolResultOf(message);
     if (result?.status !== "ok") return null;
     const text = textOf(result.content);
-    const cut = cutEnd(text, max);
+    const cut = truncateEnd(text, max);
     return cut === text ? null : cut;
   };
-  return shortened(shadow, zone, shorter, true);
+  return shortenMessages(shadow, zone, shorter, true);
 };
 
 /** What is to be done, once it is known whether there is a summary. */
-interface Plan {
-  readonly given: Params;
+interface SlidePlan {
+  readonly given: WindowParams;
   readonly start: Shadow;
-  readonly range: Range;
+  readonly range: MessageRange;
   readonly medium: readonly Message[];
 }
 
-const moved = (
-  { given, start, range, medium }: Plan,
-  written: Extract<Written, { ok: true }> | null,
+const moveWindow = (
+  { given, start, range, medium }: SlidePlan,
+  written: Extract<SummaryOutcome, { ok: true }> | null,
 ): EffectResult<null> => {
   const evicted =
     written === null ? start : withRetired(start, { runs: [range.gone], summary: written.text });
-  const shadow = cutResults(evicted, medium, given.trim_length);
+  const shadow = truncateResults(evicted, medium, given.trim_length);
   const edits = editsOf(shadow);
   if (edits.length === 0) return {};
-  return { edits, notify: [notice("window", start, shadow, written?.attempts)] };
+  return { edits, notify: [createNotice("window", start, shadow, written?.attempts)] };
 };
 
-const unchanged = (
-  { start }: Plan,
-  { error, attempts }: Extract<Written, { ok: false }>,
-): EffectResult<null> => ({ notify: [notice("failed", start, start, attempts, `window: ${error}`)] });
+const keepWindow = (
+  { start }: SlidePlan,
+  { error, attempts }: Extract<SummaryOutcome, { ok: false }>,
+): EffectResult<null> => ({ notify: [createNotice("failed", start, start, attempts, `window: ${error}`)] });
 
-const slid = (context: EffectContext, given: Params): EffectResult<null> | Promise<EffectResult<null>> => {
+const slideWindow = (
+  context: EffectContext,
+  given: WindowParams,
+): EffectResult<null> | Promise<EffectResult<null>> => {
   const { view, size } = context;
   const { medium, recent } = zonesOf(context, given);
   const start = shadowOf(context, size);
   const range = rangeBefore(view, medium);
-  const plan: Plan = { given, start, range, medium: view.slice(medium, recent) };
+  const plan: SlidePlan = { given, start, range, medium: view.slice(medium, recent) };
   const shown = tokensOf(start, range.gone);
   const window = summaryWindow(context.window, context);
-  const job: Job = { context, form: "window", range, shown, window, instructions: null, round: 1 };
-  if (!isWorthwhile(job)) return moved(plan, null);
-  return full(job, new Map()).then((written) =>
-    written.ok ? moved(plan, written) : unchanged(plan, written),
+  const job: SummaryJob = { context, form: "window", range, shown, window, instructions: null, round: 1 };
+  if (!isWorthwhile(job)) return moveWindow(plan, null);
+  return summariseFull(job, new Map()).then((written) =>
+    written.ok ? moveWindow(plan, written) : keepWindow(plan, written),
   );
 };
 
 /** There is exactly one summary, and it is durable: it is the message that stands for the old zone. */
-export const slidingWindow = builtIn({
+export const slidingWindow = defineBuiltIn({
   kind: "sliding_window",
   description: "Keeps a recent zone, shortens a middle one, summarises the rest.",
   phase: "before_complete",
   order: "shrink",
-  params,
-  run: (context, given) => (isOver(context, given.threshold) ? slid(context, given) : {}),
+  params: windowParams,
+  run: (context, given) => (isOver(context, given.threshold) ? slideWindow(context, given) : {}),
 });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { CallRecord } from "../agent/state/records.ts";
 import { count, fraction } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
+import { defineBuiltIn } from "./built-in.ts";
 
 /** What the calls of a run came to, as far as its records were looked at. */
 type Stall = {
@@ -13,44 +13,49 @@ type Stall = {
   readonly since: number | null;
 };
 
-const fresh: Stall = { last: 0, prints: [], since: null };
+const noStall: Stall = { last: 0, prints: [], since: null };
 
 const fingerprint = ({ tool, args, status, outcome }: CallRecord): string =>
   `${tool} ${args} ${status} ${outcome}`;
 
-interface Measure {
+interface StallMeasure {
   readonly window: number;
   readonly similarity_threshold: number;
 }
 
-const isStalled = ({ prints }: Stall, { window, similarity_threshold: share }: Measure): boolean =>
+const isStalled = ({ prints }: Stall, { window, similarity_threshold: share }: StallMeasure): boolean =>
   prints.length === window && 1 - (new Set(prints).size - 1) / window >= share;
 
 /** A successful change of the workspace or a store is progress, and so is a window of calls that differ. */
-const followed = (stall: Stall, record: CallRecord, measure: Measure): Stall => {
+const followRecord = (stall: Stall, record: CallRecord, measure: StallMeasure): Stall => {
   const last = record.n;
-  if (record.changed && record.status === "ok") return { ...fresh, last };
+  if (record.changed && record.status === "ok") return { ...noStall, last };
   const prints = [...stall.prints, fingerprint(record)].slice(-measure.window);
   const next = { last, prints, since: stall.since === null ? null : stall.since + 1 };
   return isStalled(next, measure) ? next : { ...next, since: null };
 };
 
 /** Counts the run's records that came since the last time; if some are gone, it begins anew behind them. */
-const continued = (stall: Stall, calls: readonly CallRecord[], run: string, measure: Measure): Stall => {
+const continueStall = (
+  stall: Stall,
+  calls: readonly CallRecord[],
+  run: string,
+  measure: StallMeasure,
+): Stall => {
   const added = calls.filter((record) => record.run === run && record.n > stall.last);
   const first = added[0]?.n ?? stall.last + 1;
-  const known = stall.last > 0 && first > stall.last + 1 ? fresh : stall;
-  return added.reduce((each, record) => followed(each, record, measure), known);
+  const known = stall.last > 0 && first > stall.last + 1 ? noStall : stall;
+  return added.reduce((each, record) => followRecord(each, record, measure), known);
 };
 
-const nudge = (window: number): string =>
+const nudgeText = (window: number): string =>
   `Your last ${window} calls went round in circles: the same calls came to the same outcomes, and nothing was changed. Say what you still need to know or do, and take a step that you have not taken yet.`;
 
-const reason = (window: number): string =>
+const stopReason = (window: number): string =>
   `the calls went round in circles, and went on so for ${window} calls after the model was told`;
 
 /** Nudges a run whose calls go round in circles, and ends it if that does not help. */
-export const stallDetect = builtIn({
+export const stallDetect = defineBuiltIn({
   kind: "stall_detect",
   description: "Ends a run that goes round in circles.",
   phase: "before_complete",
@@ -59,14 +64,14 @@ export const stallDetect = builtIn({
     window: count(3, 200).default(6).describe("Newest calls that are looked at."),
     similarity_threshold: fraction().default(0.8).describe("Share of equal calls that counts as a stall."),
   }),
-  state: { initial: fresh, reset: "run" },
+  state: { initial: noStall, reset: "run" },
   run: ({ calls, run }, measure, stall) => {
     const { window } = measure;
-    const state = continued(stall, calls, run, measure);
+    const state = continueStall(stall, calls, run, measure);
     if (!isStalled(state, measure)) return state.last === stall.last ? {} : { state };
     if (state.since === null)
-      return { edits: [{ inject: { text: nudge(window) } }], state: { ...state, since: 0 } };
+      return { edits: [{ inject: { text: nudgeText(window) } }], state: { ...state, since: 0 } };
     if (state.since < window) return state.last === stall.last ? {} : { state };
-    return { state, stop: { reason: "no_progress", message: reason(window) } };
+    return { state, stop: { reason: "no_progress", message: stopReason(window) } };
   },
 });

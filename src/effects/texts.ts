@@ -19,11 +19,11 @@ const lastCharacters = (text: string, count: number): string =>
 export const trimMark = "… [trimmed]";
 
 /** The beginning of a text that is longer than `max`, marked as cut; a shorter one as it is. */
-export const cutEnd = (text: string, max: number, mark = trimMark): string =>
+export const truncateEnd = (text: string, max: number, mark = trimMark): string =>
   isLonger(text, max) ? `${firstCharacters(text, max)}${mark}` : text;
 
 /** Beginning and end of a text that is longer than `max`, with what lies between them counted; a shorter one as it is. */
-export const cutMiddle = (text: string, max: number): string => {
+export const truncateMiddle = (text: string, max: number): string => {
   if (!isLonger(text, max)) return text;
   const head = firstCharacters(text, Math.ceil(max * 0.6));
   const tail = lastCharacters(text.slice(head.length), Math.floor(max * 0.4));
@@ -32,7 +32,7 @@ export const cutMiddle = (text: string, max: number): string => {
 };
 
 /** What stands for an image or document that is not shown. */
-export const reference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
+export const mediaReference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
   part.type === "text" ? "" : `[${part.type} ${id}]`;
 
 /** A text followed by references to the images and documents that came with it. */
@@ -41,7 +41,7 @@ export const withReferences = (
   content: readonly ContentPart[],
   text: string,
 ): string => {
-  const references = content.map((part) => reference(message, part)).filter((each) => each !== "");
+  const references = content.map((part) => mediaReference(message, part)).filter((each) => each !== "");
   return [...(text === "" ? [] : [text]), ...references].join("\n");
 };
 
@@ -50,7 +50,7 @@ export const maskText = (message: Pick<Message, "id">, { name, content }: ToolRe
   withReferences(message, content, `[tool result for ${name}: ${preview(textOf(content), previewLength)}]`);
 
 /** The result of a tool message; null for every other message. */
-export const resultOf = ({ role, parts }: Pick<Message, "role" | "parts">): ToolResultPart | null => {
+export const toolResultOf = ({ role, parts }: Pick<Message, "role" | "parts">): ToolResultPart | null => {
   const part = role === "tool" ? parts[0] : undefined;
   return part?.type === "tool_result" ? part : null;
 };

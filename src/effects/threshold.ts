@@ -2,7 +2,7 @@ import { fraction } from "../schema.ts";
 import type { EffectContext } from "../agent/definition/effect.ts";
 
 /** The parameter of effects that act from a share of the context window on. */
-export const threshold = (value: number) =>
+export const thresholdSchema = (value: number) =>
   fraction({ zero: true })
     .default(value)
     .describe("Share of the context window from which it acts; 0 = never.");
@@ -12,6 +12,6 @@ export const isOver = ({ size, window }: Pick<EffectContext, "size" | "window">,
   window > 0 && share > 0 && size >= Math.floor(window * share);
 
 /** The parameter of budgets that warn before they are used up. */
-export const warnThreshold = fraction({ zero: true })
+export const warnThresholdSchema = fraction({ zero: true })
   .default(0.8)
   .describe("Share at which a warning is given.");

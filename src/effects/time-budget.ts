@@ -1,17 +1,17 @@
 import * as z from "zod";
 import { duration } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
-import { warnThreshold } from "./threshold.ts";
+import { defineBuiltIn } from "./built-in.ts";
+import { warnThresholdSchema } from "./threshold.ts";
 
 /** A run's limit of model time as an effect: it becomes one of the run's own limits and does nothing in the loop. */
-export const timeBudget = builtIn({
+export const timeBudget = defineBuiltIn({
   kind: "time_budget",
   description: "Ends a run that has used this much model time.",
   phase: "after_complete",
   order: "inject",
   params: z.strictObject({
     max_duration: duration().prefault("10m").describe("Model time of a run."),
-    warn_threshold: warnThreshold,
+    warn_threshold: warnThresholdSchema,
   }),
   run: () => ({}),
 });

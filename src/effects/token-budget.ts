@@ -1,14 +1,17 @@
 import * as z from "zod";
 import { count } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
-import { warnThreshold } from "./threshold.ts";
+import { defineBuiltIn } from "./built-in.ts";
+import { warnThresholdSchema } from "./threshold.ts";
 
 /** A run's limit of tokens as an effect: it becomes one of the run's own limits and does nothing in the loop. */
-export const tokenBudget = builtIn({
+export const tokenBudget = defineBuiltIn({
   kind: "token_budget",
   description: "Ends a run that has used this many tokens.",
   phase: "after_complete",
   order: "inject",
-  params: z.strictObject({ max_tokens: count().describe("Tokens of a run."), warn_threshold: warnThreshold }),
+  params: z.strictObject({
+    max_tokens: count().describe("Tokens of a run."),
+    warn_threshold: warnThresholdSchema,
+  }),
   run: () => ({}),
 });

@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { globMatch } from "../sandbox/glob.ts";
-import { builtIn } from "./built-in.ts";
+import { matchesGlob } from "../sandbox/glob.ts";
+import { defineBuiltIn } from "./built-in.ts";
 
-const matches = (globs: readonly string[], name: string): boolean =>
-  globs.some((glob) => globMatch(glob, name, { segments: false }));
+const matchesAny = (globs: readonly string[], name: string): boolean =>
+  globs.some((glob) => matchesGlob(glob, name, { segments: false }));
 
 /** Takes tools out of every turn: they are neither declared nor run. */
-export const toolScope = builtIn({
+export const toolScope = defineBuiltIn({
   kind: "tool_scope",
   description: "Hides tools.",
   phase: "before_complete",
@@ -17,7 +17,7 @@ export const toolScope = builtIn({
   }),
   run: ({ tools }, { exclude, include }) => {
     const hide = tools.filter(
-      (name) => matches(exclude, name) || (include.length > 0 && !matches(include, name)),
+      (name) => matchesAny(exclude, name) || (include.length > 0 && !matchesAny(include, name)),
     );
     return hide.length === 0 ? {} : { tools: { hide } };
   },

@@ -4,29 +4,33 @@ import { shownTokens } from "../chat/message.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
-import { builtIn } from "./built-in.ts";
-import { newestFrom, okResults, shownInstead, shownText } from "./results.ts";
+import { defineBuiltIn } from "./built-in.ts";
+import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./results.ts";
 import type { OkResult } from "./results.ts";
-import { cutEnd, trimMark } from "./texts.ts";
+import { truncateEnd, trimMark } from "./texts.ts";
 
-const kind = "trim_tool_results";
+const trimKind = "trim_tool_results";
 
 /** Whether a message may show more than `max` characters of a result: told from stored figures, since this runs every turn. */
 const mayBeLong = (message: Message, max: number): boolean =>
   message.role === "tool" && shownTokens(message) * 4 > max && !isTrimmed(message, max);
 
 const isTrimmed = ({ overlay }: Message, max: number): boolean =>
-  overlay?.by === kind && (overlay.texts[0]?.length ?? 0) <= max + trimMark.length;
+  overlay?.by === trimKind && (overlay.texts[0]?.length ?? 0) <= max + trimMark.length;
 
-const trimmed = (context: EffectContext, { message, result }: OkResult, max: number): readonly ChatEdit[] => {
-  const shown = shownText(message);
+const trimResult = (
+  context: EffectContext,
+  { message, result }: OkResult,
+  max: number,
+): readonly ChatEdit[] => {
+  const shown = shownResultText(message);
   if (shown.length <= max) return [];
-  return shownInstead(context, message, shown, cutEnd(textOf(result.content), max));
+  return showInstead(context, message, shown, truncateEnd(textOf(result.content), max));
 };
 
 /** Older results show only their beginning. */
-export const trimToolResults = builtIn({
-  kind,
+export const trimToolResults = defineBuiltIn({
+  kind: trimKind,
   description: "Shortens older tool results after every turn.",
   phase: "after_complete",
   order: "inject",
@@ -36,8 +40,10 @@ export const trimToolResults = builtIn({
   }),
   run: (context, { max_result_length: max, preserve_recent: recent }) => {
     const { view } = context;
-    const older = okResults(view, newestFrom(view, recent, "tool"), (message) => mayBeLong(message, max));
-    const edits = older.flatMap((each) => trimmed(context, each, max));
+    const older = findOkResults(view, findNewestFrom(view, recent, "tool"), (message) =>
+      mayBeLong(message, max),
+    );
+    const edits = older.flatMap((each) => trimResult(context, each, max));
     return edits.length === 0 ? {} : { edits };
   },
 });

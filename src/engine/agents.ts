@@ -1,20 +1,26 @@
 import { missingAgent } from "../agent/definition/agent.ts";
 import type { Agent, RunLimits } from "../agent/definition/agent.ts";
-import type { Standing } from "../agent/state/child.ts";
+import type { CallerConstraints } from "../agent/state/child.ts";
 import type { ClientTool, Session } from "../agent/state/session.ts";
-import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 import { estimateRequest } from "../chat/tokens.ts";
 import { workspacePath } from "../sandbox/paths.ts";
 import { described } from "../tools/permission.ts";
 import {
+  applyCallersModel,
+  boundLentTools,
   delegationOf,
-  narrowedLimits,
-  withCallersModel,
-  withLendersPaths,
+  narrowLimits,
   writablePathsOf,
-} from "./tools/called.ts";
-import { beyondDepth, declared, effectiveTools, hasNone, toolNamesOf } from "./tools/effective-tools.ts";
-import type { Cast } from "./tools/effective-tools.ts";
+} from "./tools/delegation.ts";
+import {
+  toolsBeyondDepth,
+  declaredTools,
+  effectiveTools,
+  hasNoTools,
+  toolNamesOf,
+} from "./tools/effective-tools.ts";
+import type { PlacedAgent } from "./tools/effective-tools.ts";
 import { bindEffects, effectHistory } from "./effects.ts";
 import { guardHistory, guardsOf } from "./guards.ts";
 import { asksForTurns, runBoundsOf } from "./models/budgets.ts";
@@ -22,10 +28,10 @@ import { ceilingOf, rulesOver } from "./tools/ceiling.ts";
 import type { Ceiling } from "./tools/ceiling.ts";
 import { clientToolsOf } from "./tools/client-tools.ts";
 import { createJudge } from "./tools/judge.ts";
-import { lacksOf } from "./tools/lacks.ts";
+import { findLacks } from "./tools/lacks.ts";
 import type { Deployment } from "./tools/lacks.ts";
-import { lanesOf, laneTo } from "./models/lanes.ts";
-import type { MakeCompleter } from "./models/lanes.ts";
+import { modelTargetsOf, modelTargetTo } from "./models/model-targets.ts";
+import type { MakeCompleter } from "./models/model-targets.ts";
 import { memoryOf } from "./models/memory.ts";
 import { middlewareOf, timeoutsOf } from "./middleware.ts";
 import type { OutputCheck } from "./middleware.ts";
@@ -54,7 +60,7 @@ const limitsOf = (team: Team, agent: AgentConfig): RunLimits => ({
 });
 
 const specsOf = (tools: Agent["tools"], client: readonly ClientTool[]): Agent["specs"] => [
-  ...declared(tools).map(({ tool: { name, description, schema } }) => ({ name, description, schema })),
+  ...declaredTools(tools).map(({ tool: { name, description, schema } }) => ({ name, description, schema })),
   ...client.map(({ name, description, params }) => ({ name, description, schema: params })),
 ];
 
@@ -84,7 +90,7 @@ const asksOf = (
 
 const promptsOf = (
   team: Team,
-  { agent, standing }: Cast,
+  { agent, standing }: PlacedAgent,
   specs: Agent["specs"],
   { callable }: Agent["delegation"],
   external: string,
@@ -115,16 +121,16 @@ const commandsOf = ({ options }: AgentConfig): Pick<Agent, "commandTimeout" | "w
   workingDir: workspacePath(options.working_dir),
 });
 
-type Variant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
+type SessionVariant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
 
 /** A session's own model is `main`'s, and its children's only if it was set for the whole tree. */
-const overrideOf = ({ standing }: Cast, { model, modelScope }: Variant): string | null =>
+const overrideOf = ({ standing }: PlacedAgent, { model, modelScope }: SessionVariant): string | null =>
   standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
 
-const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
+const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVariant): Agent => {
   const { team } = parts;
   const { agent, standing } = cast;
-  const tools = withLendersPaths(team, cast, effectiveTools(parts, cast, variant.tools));
+  const tools = boundLentTools(team, cast, effectiveTools(parts, cast, variant.tools));
   const client = clientToolsOf(team, cast, tools, variant);
   const specs = specsOf(tools, client.tools);
   const known = new Set([...toolNamesOf(parts.toolboxes), ...variant.clientTools.map(({ name }) => name)]);
@@ -132,9 +138,9 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
   const delegation = delegationOf(team, cast, tools);
   const format = formatOf(agent);
   const guarding = guardsOf(parts.guards, agent, tools);
-  const lane = (name: string) => laneTo(team, agent, name, parts.make);
-  const effects = bindEffects({ custom: parts.effects, lane }, agent);
-  const deeper = beyondDepth(parts, cast, variant.tools);
+  const target = (name: string) => modelTargetTo(team, agent, name, parts.make);
+  const effects = bindEffects({ custom: parts.effects, lane: target }, agent);
+  const deeper = toolsBeyondDepth(parts, cast, variant.tools);
   const ceiling = ceilingOf(parts, cast, variant);
   const judged = { ...parts, agent, tools, client, known, beyondDepth: deeper, ceiling };
   return {
@@ -142,12 +148,12 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
     missing: null,
     prefix: agent.prefix,
     description: agent.description,
-    lanes: lanesOf(team, withCallersModel(team, cast, override), override, parts.make),
+    lanes: modelTargetsOf(team, applyCallersModel(team, cast, override), override, parts.make),
     tools,
     specs,
-    toolsDisabled: hasNone(agent),
+    toolsDisabled: hasNoTools(agent),
     system: promptsOf(team, cast, specs, delegation, variant.external?.text ?? ""),
-    limits: narrowedLimits(limitsOf(team, agent), standing),
+    limits: narrowLimits(limitsOf(team, agent), standing),
     memory: memoryOf(agent),
     ...middlewareOf(agent, parts.checks),
     delegation,
@@ -175,7 +181,7 @@ const buildAgent = (parts: AgentParts, cast: Cast, variant: Variant): Agent => {
 };
 
 /** What a definition says of a run that waits: when it ends, what becomes of its asks and of the calls that a deploy interrupted. */
-export const waitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
+export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
   const standIn = missingAgent(agent.name, missing);
   return {
     ...standIn,
@@ -188,33 +194,38 @@ export const waitingAgent = (team: Team, agent: AgentConfig, missing: string): A
 };
 
 /** The agent, or its stand-in if the definition or the deployment lacks it or what it needs. */
-const agentOf = (parts: AgentParts, name: string, standing: Standing | null, variant: Variant): Agent => {
+const agentOf = (
+  parts: AgentParts,
+  name: string,
+  standing: CallerConstraints | null,
+  variant: SessionVariant,
+): Agent => {
   const { agents } = parts.team;
   const agent = agents.find((each) => each.name === name);
   const gone = [name, ...(standing?.chain ?? [])].find((each) => !agents.some((one) => one.name === each));
   if (agent === undefined || gone !== undefined) return missingAgent(name, `agent ${gone ?? name}`);
-  const lacks = lacksOf(parts, agent);
-  if (lacks.length > 0) return waitingAgent(parts.team, agent, lacks.join(", "));
+  const lacks = findLacks(parts, agent);
+  if (lacks.length > 0) return createWaitingAgent(parts.team, agent, lacks.join(", "));
   return buildAgent(parts, { agent, standing }, variant);
 };
 
-interface Called {
-  readonly external: Variant["external"] | undefined;
+interface BuiltAgent {
+  readonly external: SessionVariant["external"] | undefined;
   readonly key: string;
   readonly agent: Agent;
 }
 
 /** Built agents that one isolate keeps: sessions that name their own models must not fill it. */
-const mostKept = 256;
+const maxBuiltAgents = 256;
 
 /** Finds or builds agents: plain sessions share one, a session with its own tools or ceiling has its own. */
 export const createAgents = (
   parts: AgentParts,
-): ((name: string, session: Variant, standing?: Standing | null) => Agent) => {
+): ((name: string, session: SessionVariant, standing?: CallerConstraints | null) => Agent) => {
   const shared = new Map<string, Agent>();
   const special = new WeakMap<object, Map<string, Agent>>();
-  const called = new WeakMap<Standing, Called>();
-  const shelf = ({ tools, clientTools, external }: Variant): Map<string, Agent> => {
+  const called = new WeakMap<CallerConstraints, BuiltAgent>();
+  const shelf = ({ tools, clientTools, external }: SessionVariant): Map<string, Agent> => {
     if (tools === null && clientTools.length === 0 && external === undefined) return shared;
     // A session's context stands for all of the session: its tools never change.
     const owner = external ?? (clientTools.length > 0 ? clientTools : (tools ?? clientTools));
@@ -222,12 +233,17 @@ export const createAgents = (
     special.set(owner, known);
     return known;
   };
-  const found = (key: string, name: string, standing: Standing | null, session: Variant): Agent => {
+  const found = (
+    key: string,
+    name: string,
+    standing: CallerConstraints | null,
+    session: SessionVariant,
+  ): Agent => {
     const agents = shelf(session);
     const known = agents.get(key);
     if (known !== undefined) return known;
     const built = agentOf(parts, name, standing, session);
-    if (agents.size >= mostKept) agents.clear();
+    if (agents.size >= maxBuiltAgents) agents.clear();
     agents.set(key, built);
     return built;
   };

@@ -2,7 +2,7 @@ import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard } from "../agent/definition/guard.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
-import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 import { definitionOf } from "../config/revision.ts";
 import { guards as builtInGuards } from "../guards/index.ts";
 import type { Completer } from "../model/completer.ts";
@@ -18,21 +18,21 @@ import { createLogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import { createAgents } from "./agents.ts";
 import { briefingOf } from "./briefing.ts";
-import { callsOf, declared, effectiveTools, toolNamesOf } from "./tools/effective-tools.ts";
+import { callEdgesOf, declaredTools, effectiveTools, toolNamesOf } from "./tools/effective-tools.ts";
 import { egressOf } from "./secrets/egress.ts";
 import { teamBudgetsOf } from "./models/budgets.ts";
 import type { Engine } from "./engine.ts";
 import { redactorOf } from "./secrets/known-secrets.ts";
-import type { MakeCompleter } from "./models/lanes.ts";
+import type { MakeCompleter } from "./models/model-targets.ts";
 import type { OutputCheck } from "./middleware.ts";
-import { embedders } from "./models/memory.ts";
-import { overrideOf, providerOf, windowOf } from "./models/models.ts";
+import { createEmbedders } from "./models/memory.ts";
+import { teamOverrideOf, providerOf, modelWindowOf } from "./models/models.ts";
 import type { OwnHosts } from "./secrets/own-hosts.ts";
 import { declaredSecrets, withReach } from "./tools/reach.ts";
-import { withoutSecrets } from "./secrets/redacted.ts";
+import { redactCompleter } from "./secrets/redact-completer.ts";
 import { rulesOf } from "./rules.ts";
 import { skillFilesOf } from "./skills.ts";
-import { withModels, withSecrets } from "./secrets/secrets.ts";
+import { resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
 /** The only composition root: a compiled team and the Worker's bindings become an engine. */
@@ -59,7 +59,7 @@ export interface EngineOptions {
 }
 
 /** Makes completers for `team`, whose model ids are resolved. */
-const makerOf = (
+const completerMakerOf = (
   { env, profiles = [] }: EngineOptions,
   team: Team,
   now: () => number,
@@ -72,7 +72,7 @@ const makerOf = (
       createCompleter({
         config: provider,
         model,
-        override: overrideOf(team, model),
+        override: teamOverrideOf(team, model),
         secret,
         egress,
         now,
@@ -80,20 +80,26 @@ const makerOf = (
         extensions: profiles,
       });
     const { learn } = redactor;
-    return withSecrets(team, env, target, (secret) => withoutSecrets(create(secret), redactor), learn);
+    return createSecretCompleter(
+      team,
+      env,
+      target,
+      (secret) => redactCompleter(create(secret), redactor),
+      learn,
+    );
   };
 };
 
-interface Fetcher {
+interface SandboxFetcher {
   fetch(request: Request): Promise<Response>;
 }
-const isFetcher = (value: unknown): value is Fetcher =>
+const isFetcher = (value: unknown): value is SandboxFetcher =>
   typeof value === "object" && value !== null && "fetch" in value;
 
 const missingSandbox = "this deployment has no SANDBOX binding";
 
 /** What tools of extensions meet that use the sandbox; the built-in ones are not run at all. */
-const noSandbox: Fetcher = {
+const noSandbox: SandboxFetcher = {
   fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
 };
 
@@ -131,12 +137,12 @@ export const createEngine = (options: EngineOptions): Engine => {
   const { env, profiles = [], effects = [], checks = [] } = options;
   const guards = [...builtInGuards, ...(options.guards ?? [])];
   const now = options.now ?? (() => Date.now());
-  const team = withModels(options.team, env);
+  const team = resolveModelIds(options.team, env);
   const kinds = ["scripted", ...[...builtInProfiles, ...profiles].map(({ kind }) => kind)];
   const unavailable = unavailableIn(env);
   const redactor = redactorOf(options.team, env);
   const egress = egressOf(options);
-  const make = makerOf(options, team, now, redactor, egress);
+  const make = completerMakerOf(options, team, now, redactor, egress);
   const toolboxes = withReach(options.toolboxes, { env, team: team.name, egress, redactor });
   const { ceiling = null } = options;
   const parts = { team, ceiling, toolboxes, guards, effects, checks, kinds, unavailable, now, make };
@@ -156,7 +162,7 @@ export const createEngine = (options: EngineOptions): Engine => {
       sharedNotes: team.notes.scope !== "session",
     },
     briefing: briefingOf(team),
-    embedder: embedders({ team, env, egress, redactor, profiles }),
+    embedder: createEmbedders({ team, env, egress, redactor, profiles }),
     notesOwner: (agent, { tenant }) =>
       team.notes.scope === "session" ? null : { tenant, agent: team.notes.scope === "agent" ? agent : null },
     sandbox: sandboxesOf(team, env),
@@ -164,7 +170,7 @@ export const createEngine = (options: EngineOptions): Engine => {
     toolsOf: (name) => {
       const agent = configOf(name);
       if (agent === undefined) return [];
-      return declared(toolsIn(agent)).map(({ tool, toolbox }) => ({
+      return declaredTools(toolsIn(agent)).map(({ tool, toolbox }) => ({
         name: tool.name,
         toolbox,
         description: tool.description,
@@ -173,11 +179,11 @@ export const createEngine = (options: EngineOptions): Engine => {
     },
     callsOf: (name) => {
       const agent = configOf(name);
-      return agent === undefined ? [] : callsOf(parts, agent);
+      return agent === undefined ? [] : callEdgesOf(parts, agent);
     },
     windowOf: (name, model, agent = "") => {
       const provider = providerOf(team, name);
-      return provider === undefined ? 0 : windowOf(team, { provider, model }, configOf(agent));
+      return provider === undefined ? 0 : modelWindowOf(team, { provider, model }, configOf(agent));
     },
   };
 };

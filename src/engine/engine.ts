@@ -2,8 +2,8 @@ import type { Part } from "../chat/message.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Embedder, BriefingRules } from "../agent/definition/memory.ts";
 import type { TeamBudgets } from "../agent/state/budget.ts";
-import type { Rules } from "../session/command.ts";
-import type { Standing } from "../agent/state/child.ts";
+import type { SessionRules } from "../session/command.ts";
+import type { CallerConstraints } from "../agent/state/child.ts";
 import type { StoreRules } from "../agent/state/entries.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Team } from "../config/team.ts";
@@ -29,12 +29,12 @@ export interface Engine {
   readonly revision: string;
   /** The definition as stored for sessions that pin it. */
   readonly definition: string;
-  readonly rules: Rules;
+  readonly rules: SessionRules;
   /** Takes the deployment's secrets out of texts. */
   readonly redactor: Redactor;
   readonly logLine: LogLine;
   /** An agent of a session; `standing` if it was called by others. */
-  readonly agent: (name: string, session: Session, standing?: Standing | null) => Agent;
+  readonly agent: (name: string, session: Session, standing?: CallerConstraints | null) => Agent;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
   /** What makes vectors for an agent's memory; null: it has none. */

@@ -3,8 +3,8 @@ import type { Json } from "../chat/message.ts";
 import { ceilingOver, unreadable, withDefinition } from "../config/revision.ts";
 import type { Pinned } from "../config/revision.ts";
 import type { Team } from "../config/team.ts";
-import { waitingAgent } from "./agents.ts";
-import { keptMs } from "./access/definitions.ts";
+import { createWaitingAgent } from "./agents.ts";
+import { definitionKeepMs } from "./access/definitions.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
@@ -14,18 +14,18 @@ import { createOwnHosts } from "./secrets/own-hosts.ts";
 export interface Engines {
   readonly deployed: () => Engine;
   /** The engine of a revision whose definition was loaded already; null: not yet. */
-  readonly known: (revision: string) => Engine | null;
+  readonly findLoaded: (revision: string) => Engine | null;
   /** `definition` is what the session's creation stored. */
-  readonly pinned: (revision: string, definition: string) => Engine;
+  readonly loadPinned: (revision: string, definition: string) => Engine;
   /** Whether the team has the deployed definition for sure, as far as this isolate knows. */
   readonly isKept: (now: number) => boolean;
-  readonly kept: (now: number) => void;
+  readonly markKept: (now: number) => void;
   /** Tells of a host that the operator called this deployment at, so that its agents do not call it. */
-  readonly calledAt: (host: string) => void;
+  readonly learnHost: (host: string) => void;
 }
 
 /** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait. */
-const unavailable = (
+const createUnavailableEngine = (
   engine: Engine,
   revision: string,
   { missing, waiting }: Extract<Pinned, { ok: false }>,
@@ -37,7 +37,7 @@ const unavailable = (
     agent: (name) => {
       const agent = waiting?.agents.find((each) => each.name === name);
       if (agent === undefined) return missingAgent(name, lacks);
-      return waitingAgent({ ...engine.team, ...waiting }, agent, lacks);
+      return createWaitingAgent({ ...engine.team, ...waiting }, agent, lacks);
     },
   };
 };
@@ -60,22 +60,22 @@ export const createEngines = (given: EngineOptions): Engines => {
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
     const found = teamOf(options.team, revision, definition);
-    if (!found.ok) return unavailable(deployed, revision, found);
+    if (!found.ok) return createUnavailableEngine(deployed, revision, found);
     const { team } = found;
     return createEngine({ ...options, team, ceiling: ceilingOver(options.team, team) });
   };
   return {
     deployed: () => deployed,
-    known: (revision) => (revision === deployed.revision ? deployed : (known.get(revision) ?? null)),
-    pinned: (revision, definition) => {
+    findLoaded: (revision) => (revision === deployed.revision ? deployed : (known.get(revision) ?? null)),
+    loadPinned: (revision, definition) => {
       const engine = known.get(revision) ?? build(revision, definition);
       known.set(revision, engine);
       return engine;
     },
-    isKept: (now) => keptAt !== null && now - keptAt < keptMs / 2,
-    kept: (now) => {
+    isKept: (now) => keptAt !== null && now - keptAt < definitionKeepMs / 2,
+    markKept: (now) => {
       keptAt = now;
     },
-    calledAt: ownHosts.learn,
+    learnHost: ownHosts.learn,
   };
 };

@@ -1,18 +1,18 @@
 import type { Agent, BoundTool } from "../agent/definition/agent.ts";
 import type { BoundGuard, Guard } from "../agent/definition/guard.ts";
-import type { Agent as AgentConfig } from "../config/team.ts";
+import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { equalReplies } from "../guards/equal-replies.ts";
-import { globMatch } from "../sandbox/glob.ts";
+import { matchesGlob } from "../sandbox/glob.ts";
 
 /** Guards of an agent as its configuration says. */
 
 /** Keys of `guards` that are applied elsewhere: no guard of calls stands behind them. */
-const elsewhere: readonly string[] = ["budget", "context_window"];
+const handledElsewhere: readonly string[] = ["budget", "context_window"];
 
 /** Kinds of guards that an agent needs. */
 export const guardKindsOf = ({ guards }: AgentConfig): readonly string[] =>
   Object.entries(guards)
-    .filter(([kind, params]) => !elsewhere.includes(kind) && isOn(params))
+    .filter(([kind, params]) => !handledElsewhere.includes(kind) && isOn(params))
     .map(([kind]) => kind);
 
 const isOn = (params: unknown): boolean =>
@@ -35,7 +35,7 @@ export const guardsOf = (
     guards: [...configured, ...own],
     isPoll: (name) =>
       tools.get(name)?.tool.poll === true ||
-      globs.some((pattern) => globMatch(pattern, name, { segments: false })),
+      globs.some((pattern) => matchesGlob(pattern, name, { segments: false })),
   };
 };
 

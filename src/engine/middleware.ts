@@ -1,6 +1,6 @@
 import type { Agent, RunLimits, RunLogger } from "../agent/definition/agent.ts";
 import type { Guardrail } from "../agent/definition/guard.ts";
-import type { Agent as AgentConfig } from "../config/team.ts";
+import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { outputProblems } from "./models/output-check.ts";
 
 /** Middleware of an agent as configured, first = outermost. */
@@ -11,10 +11,13 @@ export interface OutputCheck {
   readonly check: (text: string) => string | null;
 }
 
-type Entry = AgentConfig["middleware"][number];
-type Params = Extract<Entry, { kind: "output_guardrail" }>["params"];
+type MiddlewareEntry = AgentConfig["middleware"][number];
+type GuardrailParams = Extract<MiddlewareEntry, { kind: "output_guardrail" }>["params"];
 
-const lengthProblem = (text: string, { min_length: least, max_length: most }: Params): string | null => {
+const lengthProblem = (
+  text: string,
+  { min_length: least, max_length: most }: GuardrailParams,
+): string | null => {
   const length = [...text].length;
   if (least !== undefined && length < least)
     return `it has ${length} characters, at least ${least} are needed`;
@@ -24,7 +27,7 @@ const lengthProblem = (text: string, { min_length: least, max_length: most }: Pa
 
 const literalProblem = (
   text: string,
-  { must_contain: needed, must_not_contain: banned }: Params,
+  { must_contain: needed, must_not_contain: banned }: GuardrailParams,
 ): string | null => {
   const missing = needed.find((each) => !text.includes(each));
   if (missing !== undefined) return `it does not contain ${JSON.stringify(missing)}`;
@@ -34,12 +37,12 @@ const literalProblem = (
 const bannedProblem = (text: string, banned: readonly string[]): string | null =>
   banned.some((each) => text.includes(each)) ? "it contains a text that must not be in it" : null;
 
-const schemaProblem = (text: string, { schema }: Params): string | null =>
+const schemaProblem = (text: string, { schema }: GuardrailParams): string | null =>
   schema === undefined ? null : (outputProblems(text, "json_schema", schema)[0] ?? null);
 
 const checkProblem = (
   text: string,
-  { check: name }: Params,
+  { check: name }: GuardrailParams,
   checks: readonly OutputCheck[],
 ): string | null => {
   const problem: unknown = checks.find((each) => each.name === name)?.check(text) ?? null;
@@ -47,7 +50,7 @@ const checkProblem = (
   throw new TypeError(`check ${name} gives back neither a reason nor null`);
 };
 
-const guardrailOf = (params: Params, checks: readonly OutputCheck[]): Guardrail => ({
+const guardrailOf = (params: GuardrailParams, checks: readonly OutputCheck[]): Guardrail => ({
   problem: (text) =>
     lengthProblem(text, params) ??
     literalProblem(text, params) ??
@@ -59,7 +62,7 @@ const guardrailOf = (params: Params, checks: readonly OutputCheck[]): Guardrail 
   text: params.text ?? null,
 });
 
-const timeoutOf = (entries: readonly Entry[], count: "active" | "wall"): number | null => {
+const timeoutOf = (entries: readonly MiddlewareEntry[], count: "active" | "wall"): number | null => {
   const times = entries.flatMap((each) =>
     each.kind === "timeout" && each.params.count === count ? [each.params.duration] : [],
   );

@@ -2,7 +2,7 @@ import { formatCapabilities } from "../agent/definition/delegation.ts";
 import type { AgentCard } from "../agent/definition/delegation.ts";
 import { estimateText } from "../chat/tokens.ts";
 import { escapeTags } from "../chat/render.ts";
-import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 
 /** The system prompt: a pure function of the definition and of where the agent stands. */
 
@@ -23,13 +23,13 @@ export interface PromptFacts {
   readonly external: string;
 }
 
-const section = (name: string, body: string): readonly string[] =>
+const sectionOf = (name: string, body: string): readonly string[] =>
   body === "" ? [] : [`<${name}>\n${body}\n</${name}>`];
 
-const identity = ({ name, description }: AgentConfig): string =>
+const identityLine = ({ name, description }: AgentConfig): string =>
   description === "" ? `You are ${name}.` : `You are ${name}: ${description}`;
 
-const prompt = (sections: readonly string[]): Prompt => {
+const createPrompt = (sections: readonly string[]): Prompt => {
   const text = sections.join("\n\n");
   return { text, tokens: estimateText(text) };
 };
@@ -85,7 +85,7 @@ const completionProtocol = ({ tools, called }: PromptFacts): string => {
 };
 
 const identityOf = (agent: AgentConfig, { nameless }: PromptFacts): string =>
-  nameless === null ? identity(agent) : "You are an agent that works on one task.";
+  nameless === null ? identityLine(agent) : "You are an agent that works on one task.";
 
 /** External first, curated last. */
 const projectContext = ({ context_text }: Team, { external }: PromptFacts): string =>
@@ -96,26 +96,26 @@ export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts):
   const skills = team.skills.filter(({ name }) => agent.skills.includes(name));
   const inlined = skills.filter(({ description }) => description === null);
   const offered = skills.filter(({ description }) => description !== null);
-  return prompt([
-    ...section("identity", identityOf(agent, facts)),
-    ...section("instructions", facts.nameless === null ? agent.instructions : escapeTags(facts.nameless)),
-    ...section("notes_protocol", notesProtocol(facts.tools)),
-    ...section("project_context", escapeTags(projectContext(team, facts))),
-    ...section("skills", inlined.map(({ name, body }) => `### ${name}\n${escapeTags(body)}`).join("\n\n")),
-    ...section(
+  return createPrompt([
+    ...sectionOf("identity", identityOf(agent, facts)),
+    ...sectionOf("instructions", facts.nameless === null ? agent.instructions : escapeTags(facts.nameless)),
+    ...sectionOf("notes_protocol", notesProtocol(facts.tools)),
+    ...sectionOf("project_context", escapeTags(projectContext(team, facts))),
+    ...sectionOf("skills", inlined.map(({ name, body }) => `### ${name}\n${escapeTags(body)}`).join("\n\n")),
+    ...sectionOf(
       "available_skills",
       offered.length === 0
         ? ""
         : `${offered.map(({ name, description }) => `- ${name}: ${escapeTags(description ?? "")}`).join("\n")}\nUse load_skill to read one before you rely on it.`,
     ),
-    ...section("available_agents", availableAgents(facts)),
-    ...section("completion_protocol", completionProtocol(facts)),
+    ...sectionOf("available_agents", availableAgents(facts)),
+    ...sectionOf("completion_protocol", completionProtocol(facts)),
   ]);
 };
 
 /** The minimal prompt of a `light` input: identity and the heartbeat text. */
 export const buildLightPrompt = (team: Team, agent: AgentConfig): Prompt =>
-  prompt([
-    ...section("identity", identity(agent)),
-    ...section("project_context", escapeTags(team.heartbeat_text)),
+  createPrompt([
+    ...sectionOf("identity", identityLine(agent)),
+    ...sectionOf("project_context", escapeTags(team.heartbeat_text)),
   ]);

@@ -1,12 +1,12 @@
-import type { Rules } from "../session/command.ts";
+import type { SessionRules } from "../session/command.ts";
 import type { Problem } from "../session/problems.ts";
-import type { Agent as AgentConfig, Team } from "../config/team.ts";
+import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";
 import { clientToolProblem } from "./tools/client-tools.ts";
 import { ceilingProblem } from "./tools/effective-tools.ts";
-import { firstTarget, mediaProblem, modelProblem } from "./models/models.ts";
+import { firstProviderModel, mediaProblem, modelProblem } from "./models/models.ts";
 import { schemaProblem } from "../tools/schema/json-schema-check.ts";
-import { unsetSecret } from "./secrets/secrets.ts";
+import { findUnsetSecret } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
 /** What a team's definition says about the commands of its sessions. */
@@ -22,12 +22,12 @@ interface RuleParts {
 
 /** A secret that a session of this agent needs and that is not set. */
 const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
-  const target = firstTarget(team, agent, null);
-  const unset = target === null ? null : unsetSecret(team, env, target);
+  const target = firstProviderModel(team, agent, null);
+  const unset = target === null ? null : findUnsetSecret(team, env, target);
   return unset === null ? null : { code: "config_incomplete", detail: unset };
 };
 
-export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): Rules => {
+export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): SessionRules => {
   const byName = new Map(team.agents.map((agent) => [agent.name, agent]));
   /** Asks of an agent that exists; callers check the name before. */
   const ask = <T>(name: string, question: (agent: AgentConfig) => T | null): T | null => {

@@ -1,7 +1,7 @@
 /** Loops in a sequence of calls: pure counting, nothing is remembered here. */
 
 /** A call as detectors compare it; `outcome` is null as long as it has none. */
-export interface Seen {
+export interface ComparedCall {
   readonly tool: string;
   readonly args: string;
   readonly outcome: string | null;
@@ -9,7 +9,7 @@ export interface Seen {
 
 export type Detector = "global_circuit_breaker" | "generic_repeat" | "known_poll_no_progress" | "ping_pong";
 
-export interface Finding {
+export interface LoopFinding {
   readonly detector: Detector;
   readonly level: "warning" | "critical";
   /** Calls that make the loop, the judged one included. */
@@ -18,9 +18,9 @@ export interface Finding {
   readonly key: string;
 }
 
-type Level = Finding["level"] | null;
+type FindingLevel = LoopFinding["level"] | null;
 
-export interface Settings {
+export interface DetectorSettings {
   readonly warning_threshold: number;
   readonly critical_threshold: number;
   readonly global_circuit_breaker_threshold: number;
@@ -30,26 +30,27 @@ export interface Settings {
   readonly strict: boolean;
 }
 
-export type Key = Pick<Seen, "tool" | "args">;
+export type CallKey = Pick<ComparedCall, "tool" | "args">;
 
-export const keyOf = ({ tool, args }: Key): string => `${tool} ${args}`;
+export const callKeyOf = ({ tool, args }: CallKey): string => `${tool} ${args}`;
 
-export const isSame = (one: Key, other: Key): boolean => one.args === other.args && one.tool === other.tool;
+export const isSameCall = (one: CallKey, other: CallKey): boolean =>
+  one.args === other.args && one.tool === other.tool;
 
-export const repeatsOf = (calls: readonly Seen[], key: Key): number =>
-  calls.reduce((count, call) => (isSame(call, key) ? count + 1 : count), 0);
+export const countRepeats = (calls: readonly ComparedCall[], key: CallKey): number =>
+  calls.reduce((count, call) => (isSameCall(call, key) ? count + 1 : count), 0);
 
 /**
  * Newest equal outcomes of a key in a row, calls between ignored. Calls without an outcome continue a streak of two or more:
  * before that nothing says that their outcomes will be equal.
  */
-export const streakOf = (calls: readonly Seen[], key: Key): number => {
+export const streakOf = (calls: readonly ComparedCall[], key: CallKey): number => {
   let outcome: string | null = null;
   let equal = 0;
   let open = 0;
   for (let at = calls.length - 1; at >= 0; at--) {
     const call = calls[at];
-    if (call === undefined || !isSame(call, key)) continue;
+    if (call === undefined || !isSameCall(call, key)) continue;
     if (call.outcome === null) {
       open += 1;
       continue;
@@ -62,60 +63,72 @@ export const streakOf = (calls: readonly Seen[], key: Key): number => {
 };
 
 /** Whether both sides of a tail gave one outcome each, at least twice. */
-const isStable = (tail: readonly Seen[]): boolean =>
+const isStable = (tail: readonly ComparedCall[]): boolean =>
   [0, 1].every((side) => {
     const known = tail.flatMap(({ outcome }, at) => (at % 2 === side && outcome !== null ? [outcome] : []));
     return known.length >= 2 && known.every((outcome) => outcome === known[0]);
   });
 
 /** Shorter tails are no back and forth. */
-const shortest = 4;
+const minAlternation = 4;
 
 /** The newest calls that alternate between two keys, the judged one included; null if there are too few. */
-export const alternation = (
-  calls: readonly Seen[],
-  judged: Key,
+export const findAlternation = (
+  calls: readonly ComparedCall[],
+  judged: CallKey,
 ): { readonly count: number; readonly stable: boolean; readonly key: string } | null => {
   const other = calls.at(-1);
-  if (other === undefined || isSame(other, judged)) return null;
+  if (other === undefined || isSameCall(other, judged)) return null;
   let from = calls.length;
   while (from > 0) {
     const call = calls[from - 1];
     const expected = (calls.length - from) % 2 === 0 ? other : judged;
-    if (call === undefined || !isSame(call, expected)) break;
+    if (call === undefined || !isSameCall(call, expected)) break;
     from -= 1;
   }
   const count = calls.length - from + 1;
-  if (count < shortest) return null;
-  const key = [keyOf(judged), keyOf(other)].toSorted().join(" / ");
+  if (count < minAlternation) return null;
+  const key = [callKeyOf(judged), callKeyOf(other)].toSorted().join(" / ");
   return { count, stable: isStable(calls.slice(from)), key };
 };
 
-type Judged = Key & { readonly poll: boolean };
+type JudgedKey = CallKey & { readonly poll: boolean };
 
 /** How often the judged call was made before and since, and how long its row of equal outcomes is; it counts itself. */
-interface Counts {
+interface RepeatCounts {
   readonly repeats: number;
   readonly streak: number;
   readonly longest: number;
 }
 
-const breaker = ({ longest }: Counts, settings: Settings): Level =>
+const breakerLevel = ({ longest }: RepeatCounts, settings: DetectorSettings): FindingLevel =>
   longest >= settings.global_circuit_breaker_threshold ? "critical" : null;
 
-const generic = ({ poll }: Judged, { repeats, streak }: Counts, settings: Settings): Level => {
+const repeatLevel = (
+  { poll }: JudgedKey,
+  { repeats, streak }: RepeatCounts,
+  settings: DetectorSettings,
+): FindingLevel => {
   if (!settings.generic_repeat) return null;
   if (!poll && streak >= settings.critical_threshold) return "critical";
   return repeats >= settings.warning_threshold ? "warning" : null;
 };
 
-const pollLevel = ({ poll }: Judged, { streak }: Counts, settings: Settings): Level => {
+const pollLevel = (
+  { poll }: JudgedKey,
+  { streak }: RepeatCounts,
+  settings: DetectorSettings,
+): FindingLevel => {
   if (!settings.known_poll_no_progress || !poll || streak < settings.warning_threshold) return null;
   return streak >= settings.critical_threshold ? "critical" : "warning";
 };
 
-const backAndForth = (judged: Judged, calls: readonly Seen[], settings: Settings): Finding | null => {
-  const tail = settings.ping_pong ? alternation(calls, judged) : null;
+const findPingPong = (
+  judged: JudgedKey,
+  calls: readonly ComparedCall[],
+  settings: DetectorSettings,
+): LoopFinding | null => {
+  const tail = settings.ping_pong ? findAlternation(calls, judged) : null;
   if (tail === null || tail.count < settings.warning_threshold) return null;
   const stuck = tail.count >= settings.critical_threshold && (settings.strict || tail.stable);
   return {
@@ -130,27 +143,27 @@ const backAndForth = (judged: Judged, calls: readonly Seen[], settings: Settings
  * What the detectors find when `judged` comes after `calls`, those of its reply before it included; in the order in which detectors are asked.
  * `carried` is the streak of its key as the counter outside the window knows it.
  */
-export const findings = (
-  judged: Judged,
-  calls: readonly Seen[],
+export const detectLoops = (
+  judged: JudgedKey,
+  calls: readonly ComparedCall[],
   carried: number,
-  settings: Settings,
-): readonly Finding[] => {
-  const repeats = repeatsOf(calls, judged) + 1;
+  settings: DetectorSettings,
+): readonly LoopFinding[] => {
+  const repeats = countRepeats(calls, judged) + 1;
   const streak = settings.strict ? repeats : streakOf(calls, judged) + 1;
   const counts = { repeats, streak, longest: Math.max(streak, carried + 1) };
-  const found: Finding[] = [];
-  const add = (detector: Detector, level: Level, count: number): void => {
-    if (level !== null) found.push({ detector, level, count, key: keyOf(judged) });
+  const found: LoopFinding[] = [];
+  const add = (detector: Detector, level: FindingLevel, count: number): void => {
+    if (level !== null) found.push({ detector, level, count, key: callKeyOf(judged) });
   };
-  add("global_circuit_breaker", breaker(counts, settings), counts.longest);
-  const level = generic(judged, counts, settings);
+  add("global_circuit_breaker", breakerLevel(counts, settings), counts.longest);
+  const level = repeatLevel(judged, counts, settings);
   add("generic_repeat", level, level === "critical" ? streak : repeats);
   add("known_poll_no_progress", pollLevel(judged, counts, settings), streak);
-  const alternating = backAndForth(judged, calls, settings);
+  const alternating = findPingPong(judged, calls, settings);
   return alternating === null ? found : [...found, alternating];
 };
 
 /** The finding that counts: the highest level, of several the first. */
-export const worstOf = (found: readonly Finding[]): Finding | undefined =>
+export const worstOf = (found: readonly LoopFinding[]): LoopFinding | undefined =>
   found.find(({ level }) => level === "critical") ?? found[0];

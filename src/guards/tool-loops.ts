@@ -1,10 +1,10 @@
 import type { CallRecord } from "../agent/state/records.ts";
 import { defineGuard } from "../agent/definition/guard.ts";
-import type { GuardFacts, JudgedCall, Loop, Verdict } from "../agent/definition/guard.ts";
+import type { GuardFacts, JudgedCall, DetectedLoop, GuardVerdict } from "../agent/definition/guard.ts";
 import { isForgotten, nextPoll } from "./backoff.ts";
-import { continued, counted, keptOf, lengthOf } from "./counts.ts";
-import { findings, isSame, keyOf, repeatsOf, worstOf } from "./detectors.ts";
-import type { Finding, Seen } from "./detectors.ts";
+import { extendStreak, countEndedCalls, findStreak, streakLength } from "./counts.ts";
+import { detectLoops, isSameCall, callKeyOf, countRepeats, worstOf } from "./detectors.ts";
+import type { LoopFinding, ComparedCall } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";
 import type { ToolLoops } from "./schema.ts";
 
@@ -14,7 +14,7 @@ import type { ToolLoops } from "./schema.ts";
 type Poll = readonly [outcome: string, equal: number, at: number];
 
 /** A type, since an interface is no JSON. */
-type State = {
+type ToolLoopState = {
   /** Streaks beyond the window, of the records up to `upTo`; those behind it stand in the window whole. */
   readonly counts: string;
   readonly upTo: number;
@@ -25,74 +25,82 @@ type State = {
   readonly vetoes: number;
 };
 
-const initial: State = { counts: "", upTo: 0, polls: {}, warned: [], vetoes: 0 };
+const noToolLoops: ToolLoopState = { counts: "", upTo: 0, polls: {}, warned: [], vetoes: 0 };
 
 const mostKept = 64;
 
 /** Calls that were skipped or cancelled say nothing of a loop. */
-const ran = ({ status }: CallRecord): boolean => status !== "skipped" && status !== "cancelled";
+const didRun = ({ status }: CallRecord): boolean => status !== "skipped" && status !== "cancelled";
 
-const open = ({ tool, args }: Pick<JudgedCall, "tool" | "args">): Seen => ({ tool, args, outcome: null });
+const openCall = ({ tool, args }: Pick<JudgedCall, "tool" | "args">): ComparedCall => ({
+  tool,
+  args,
+  outcome: null,
+});
 
 /** The streak of a call before it, counted beyond the window. */
-const carriedBy = (
+const carriedStreak = (
   call: JudgedCall,
   records: readonly CallRecord[],
-  { counts, upTo }: State,
+  { counts, upTo }: ToolLoopState,
   { earlier }: GuardFacts,
   strict: boolean,
 ): number => {
-  let kept = keptOf(counts, call);
+  let kept = findStreak(counts, call);
   for (const each of records)
-    if (each.n > upTo && isSame(each, call)) kept = continued(kept, each.outcome, strict);
-  const equal = lengthOf(kept);
-  return strict || equal >= 2 ? equal + repeatsOf(earlier.map(open), call) : equal;
+    if (each.n > upTo && isSameCall(each, call)) kept = extendStreak(kept, each.outcome, strict);
+  const equal = streakLength(kept);
+  return strict || equal >= 2 ? equal + countRepeats(earlier.map(openCall), call) : equal;
 };
 
-const times = (count: number): string => `${count} times`;
+const timesText = (count: number): string => `${count} times`;
 
 /** What is wrong, as the model and the stream read it. */
-const sentence = ({ tool }: JudgedCall, { detector, level, count }: Finding, strict: boolean): string => {
+const loopSentence = (
+  { tool }: JudgedCall,
+  { detector, level, count }: LoopFinding,
+  strict: boolean,
+): string => {
   const same = strict || level === "warning" ? "the same arguments" : "the same arguments and outcome";
   switch (detector) {
     case "known_poll_no_progress":
-      return `${tool} brought nothing new ${times(count)} in a row`;
+      return `${tool} brought nothing new ${timesText(count)} in a row`;
     case "ping_pong":
       return `${tool} and another call took turns for ${count} calls`;
     case "generic_repeat":
     case "global_circuit_breaker":
-      return `${tool} was called ${times(count)} with ${same}`;
+      return `${tool} was called ${timesText(count)} with ${same}`;
   }
 };
 
-const loopOf = (call: JudgedCall, finding: Finding, strict: boolean): Loop => ({
+const loopOf = (call: JudgedCall, finding: LoopFinding, strict: boolean): DetectedLoop => ({
   detector: finding.detector,
   count: finding.count,
-  message: sentence(call, finding, strict),
+  message: loopSentence(call, finding, strict),
 });
 
 const afterCompaction = "post_compaction";
-const identical = 3;
+const minIdentical = 3;
 
 /** A compaction after which one call comes in a row with one outcome has helped nobody; polls have their own detector. */
 const stuckAfterCompaction = (
   call: JudgedCall,
   records: readonly CallRecord[],
   { compacted, earlier }: GuardFacts,
-): Loop | null => {
-  if (compacted === null || call.poll || !earlier.every((each) => isSame(each, call))) return null;
+): DetectedLoop | null => {
+  if (compacted === null || call.poll || !earlier.every((each) => isSameCall(each, call))) return null;
   const outcome = records.at(-1)?.outcome;
   const other = records.findLastIndex(
-    (each) => each.n < compacted || !isSame(each, call) || each.outcome !== outcome,
+    (each) => each.n < compacted || !isSameCall(each, call) || each.outcome !== outcome,
   );
   const row = records.length - 1 - other;
-  if (row < identical - 1) return null;
+  if (row < minIdentical - 1) return null;
   const count = row + earlier.length + 1;
-  const message = `${call.tool} was called ${times(count)} in a row with the same arguments and outcome since the chat was compacted`;
+  const message = `${call.tool} was called ${timesText(count)} in a row with the same arguments and outcome since the chat was compacted`;
   return { detector: afterCompaction, count, message };
 };
 
-const stop = (loop: Loop, state: State): Verdict<State> => ({
+const stopVerdictOf = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<ToolLoopState> => ({
   do: "stop",
   reason: `${loop.message}; the run was ended.`,
   loop,
@@ -100,22 +108,22 @@ const stop = (loop: Loop, state: State): Verdict<State> => ({
 });
 
 /** The first finding of critical level refuses the reply, the second ends the run, and the breaker does so at once. */
-const critical = (loop: Loop, state: State): Verdict<State> => {
-  if (loop.detector === "global_circuit_breaker" || state.vetoes > 0) return stop(loop, state);
+const refuseOrStop = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<ToolLoopState> => {
+  if (loop.detector === "global_circuit_breaker" || state.vetoes > 0) return stopVerdictOf(loop, state);
   const reason = `${loop.message}. No call of this reply was run. Do something else, or end with what you know: the next such call ends the run.`;
   return { do: "veto", reason, loop, state: { ...state, vetoes: state.vetoes + 1 } };
 };
 
-const bucketOf = ({ detector, count, key }: Finding, threshold: number): string =>
+const bucketOf = ({ detector, count, key }: LoopFinding, threshold: number): string =>
   `${detector} ${Math.floor(count / threshold)} ${key}`;
 
 /** A warning is told to the model once for its detector, key and floor(count / threshold); `strict` tells the stream every time. */
-const warned = (
+const warnOnce = (
   call: JudgedCall,
-  found: readonly Finding[],
+  found: readonly LoopFinding[],
   { warning_threshold: threshold, strict }: ToolLoops,
-  state: State,
-): Verdict<State> => {
+  state: ToolLoopState,
+): GuardVerdict<ToolLoopState> => {
   const fresh = found.find((finding) => !state.warned.includes(bucketOf(finding, threshold)));
   const said = fresh ?? (strict ? found[0] : undefined);
   if (said === undefined) return { do: "allow" };
@@ -130,22 +138,22 @@ const warned = (
 const isFirst = (
   call: JudgedCall,
   history: readonly CallRecord[],
-  { counts, polls }: State,
+  { counts, polls }: ToolLoopState,
   earlier: GuardFacts["earlier"],
 ): boolean =>
-  !history.some((each) => isSame(each, call)) &&
-  !earlier.some((each) => isSame(each, call)) &&
-  keptOf(counts, call) === undefined &&
-  (!call.poll || polls[keyOf(call)] === undefined);
+  !history.some((each) => isSameCall(each, call)) &&
+  !earlier.some((each) => isSameCall(each, call)) &&
+  findStreak(counts, call) === undefined &&
+  (!call.poll || polls[callKeyOf(call)] === undefined);
 
 /** When a poll may run, if that is not now. */
-const heldUntil = (
+const holdPoll = (
   call: JudgedCall,
-  { polls }: State,
+  { polls }: ToolLoopState,
   { poll_backoff }: ToolLoops,
   now: number,
 ): { readonly until?: number } => {
-  const poll = poll_backoff === "enforce" && call.poll ? polls[keyOf(call)] : undefined;
+  const poll = poll_backoff === "enforce" && call.poll ? polls[callKeyOf(call)] : undefined;
   if (poll === undefined) return {};
   const [, equal, at] = poll;
   const until = nextPoll({ equal, at }, now);
@@ -153,29 +161,30 @@ const heldUntil = (
 };
 
 /** Records are counted some at a time, all of them before they leave the window. */
-const batch = 16;
+const maxCountBatch = 16;
 
-const atOnce = ({ history_size }: ToolLoops): number => Math.min(batch, Math.ceil(history_size / 2));
+const countBatch = ({ history_size }: ToolLoops): number =>
+  Math.min(maxCountBatch, Math.ceil(history_size / 2));
 
 /** The state with what leaves the window soon counted, and with a record that ended behind such ones. */
 const withCounts = (
-  state: State,
+  state: ToolLoopState,
   record: CallRecord,
   history: readonly CallRecord[],
   params: ToolLoops,
-): State => {
+): ToolLoopState => {
   const { counts, upTo } = state;
   const { strict } = params;
-  if (record.n <= upTo) return { ...state, counts: counted(counts, [record], strict) };
+  if (record.n <= upTo) return { ...state, counts: countEndedCalls(counts, [record], strict) };
   const from = history.findLastIndex(({ n }) => n <= upTo) + 1;
-  if (history.length - from + 1 < atOnce(params)) return state;
+  if (history.length - from + 1 < countBatch(params)) return state;
   const ended = [...history.slice(from), record];
   const last = ended.reduce((most, { n }) => Math.max(most, n), upTo);
-  return { ...state, counts: counted(counts, ended.filter(ran), strict), upTo: last };
+  return { ...state, counts: countEndedCalls(counts, ended.filter(didRun), strict), upTo: last };
 };
 
-const withPoll = (state: State, { tool, args, outcome }: CallRecord, now: number): State => {
-  const key = keyOf({ tool, args });
+const withPoll = (state: ToolLoopState, { tool, args, outcome }: CallRecord, now: number): ToolLoopState => {
+  const key = callKeyOf({ tool, args });
   const { [key]: before, ...others } = state.polls;
   const goesOn = before !== undefined && before[0] === outcome && !isForgotten(before[2], now);
   const kept = Object.entries(others).slice(1 - mostKept);
@@ -184,12 +193,17 @@ const withPoll = (state: State, { tool, args, outcome }: CallRecord, now: number
 };
 
 /** What a poll's result says of the next one. */
-const pollNote = ({ polls }: State, record: CallRecord, params: ToolLoops, now: number): string | null => {
-  const [, equal, at] = polls[keyOf(record)] ?? ["", 0, now];
+const pollNote = (
+  { polls }: ToolLoopState,
+  record: CallRecord,
+  params: ToolLoops,
+  now: number,
+): string | null => {
+  const [, equal, at] = polls[callKeyOf(record)] ?? ["", 0, now];
   const next = nextPoll({ equal, at }, now);
   if (next === null) return null;
   const held = params.poll_backoff === "enforce" ? "; an earlier one waits until then" : "";
-  return `[poll: nothing new ${times(equal)} in a row; the next useful poll is in ${(next - now) / 1_000} s, at ${new Date(next).toISOString()}${held}]`;
+  return `[poll: nothing new ${timesText(equal)} in a row; the next useful poll is in ${(next - now) / 1_000} s, at ${new Date(next).toISOString()}${held}]`;
 };
 
 /** The tool-loop guard. */
@@ -197,23 +211,23 @@ export const toolLoops = defineGuard({
   kind: "tool_loops",
   description: "Warns of calls made again and again, then refuses them, then ends the run.",
   params: toolLoopsParams,
-  state: { initial, reset: "input" },
+  state: { initial: noToolLoops, reset: "input" },
   history: ({ history_size }) => history_size,
   before: (call, history, context) => {
     const { params, earlier, now } = context;
     const { state } = context;
     if (isFirst(call, history, state, earlier)) return { do: "allow" };
-    const records = history.filter(ran);
+    const records = history.filter(didRun);
     const stuck = stuckAfterCompaction(call, records, context);
-    if (stuck !== null) return stop(stuck, state);
-    const carried = carriedBy(call, records, state, context, params.strict);
-    const found = findings(call, [...records, ...earlier.map(open)], carried, params);
+    if (stuck !== null) return stopVerdictOf(stuck, state);
+    const carried = carriedStreak(call, records, state, context, params.strict);
+    const found = detectLoops(call, [...records, ...earlier.map(openCall)], carried, params);
     const worst = worstOf(found);
-    if (worst?.level === "critical") return critical(loopOf(call, worst, params.strict), state);
-    return { ...warned(call, found, params, state), ...heldUntil(call, state, params, now) };
+    if (worst?.level === "critical") return refuseOrStop(loopOf(call, worst, params.strict), state);
+    return { ...warnOnce(call, found, params, state), ...holdPoll(call, state, params, now) };
   },
   after: (record, history, { params, state, now }) => {
-    if (!ran(record)) return {};
+    if (!didRun(record)) return {};
     const known = withCounts(state, record, history, params);
     const polls = record.poll && params.poll_backoff !== "off";
     const next = polls ? withPoll(known, record, now) : known;

@@ -3,17 +3,17 @@ import type { ModelRequest } from "./completer.ts";
 /** Which call ids a reply may keep, and new ones for the rest. */
 export interface CallIds {
   /** True if the thread already has a call of this id. */
-  readonly known: (id: string) => boolean;
+  readonly isKnown: (id: string) => boolean;
   /** Calls of the thread may be missing here, so that nobody can tell whether another id is new. */
   readonly partial: boolean;
   /** The id of the reply's n-th call; the same for every attempt of the same request. */
   readonly mint: (index: number) => string;
 }
 
-const usable = /^[A-Za-z0-9_-]{1,40}$/;
+const usableId = /^[A-Za-z0-9_-]{1,40}$/;
 
 /** 52 bits of a string as 11 base-36 digits; no cryptography, only spread. */
-const digest = (text: string): string => {
+const spreadDigest = (text: string): string => {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;
   for (let i = 0; i < text.length; i++) {
@@ -27,7 +27,7 @@ const digest = (text: string): string => {
 };
 
 /** The call ids of a request's history, looked up without a list of their own, and minted ids derived from its context. */
-export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
+export const createCallIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
   /** Looks through the whole history for each call of a reply: a plain loop, several times as fast as callbacks. */
   const known = (id: string): boolean => {
     for (const { role, parts } of messages) {
@@ -38,14 +38,14 @@ export const callIds = ({ messages, context }: Pick<ModelRequest, "messages" | "
   };
   const { session, thread, run, turn, call, purpose, partial = false } = context;
   const mint = (index: number): string =>
-    `call_${digest([session, thread, run, turn, call, purpose].join("\n"))}_${index}`;
-  return { known, partial, mint };
+    `call_${spreadDigest([session, thread, run, turn, call, purpose].join("\n"))}_${index}`;
+  return { isKnown: known, partial, mint };
 };
 
 /** The provider's id if it is usable and surely new in thread and reply, else a minted one. */
 export const chooseId = (given: string, index: number, ids: CallIds, taken: ReadonlySet<string>): string => {
-  const free = (id: string) => !taken.has(id) && !ids.known(id);
-  if (!ids.partial && usable.test(given) && free(given)) return given;
+  const free = (id: string) => !taken.has(id) && !ids.isKnown(id);
+  if (!ids.partial && usableId.test(given) && free(given)) return given;
   let id = ids.mint(index);
   for (let again = 2; !free(id); again++) id = `${ids.mint(index)}_${again}`;
   return id;

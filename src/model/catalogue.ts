@@ -20,7 +20,7 @@ const unboundedOutput = 1_000_000;
 /** A model id as the rows have it: lower case, without `vendor/`. */
 const familyName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).toLowerCase();
 
-const longest = <Row extends { readonly kind: string; readonly prefix: string }>(
+const findLongestPrefix = <Row extends { readonly kind: string; readonly prefix: string }>(
   rows: readonly Row[],
   kind: string | null,
   model: string,
@@ -35,8 +35,8 @@ const longest = <Row extends { readonly kind: string; readonly prefix: string }>
 };
 
 /** A family by its name wherever it is served: its sizes, but nothing that the server may refuse. */
-const servedElsewhere = (model: string): ModelEntry => {
-  const row = longest(modelRows, null, model);
+const entryByFamily = (model: string): ModelEntry => {
+  const row = findLongestPrefix(modelRows, null, model);
   const sampling = row?.capabilities.sampling ?? true;
   return {
     window: row?.window ?? null,
@@ -46,7 +46,7 @@ const servedElsewhere = (model: string): ModelEntry => {
   };
 };
 
-const scripted: ModelEntry = {
+const scriptedEntry: ModelEntry = {
   window: null,
   max_output: unboundedOutput,
   capabilities: scriptedCapabilities,
@@ -54,7 +54,7 @@ const scripted: ModelEntry = {
 };
 
 /** An unknown model of a known vendor is like its newest generation, but its window is not known. */
-const unknownOf = (newest: ModelRow): ModelEntry => ({
+const unknownEntryOf = (newest: ModelRow): ModelEntry => ({
   window: null,
   max_output: newest.max_output,
   capabilities: newest.capabilities,
@@ -62,11 +62,11 @@ const unknownOf = (newest: ModelRow): ModelEntry => ({
 });
 
 const entryOf = (kind: string, model: string): ModelEntry => {
-  if (kind === "scripted") return scripted;
+  if (kind === "scripted") return scriptedEntry;
   const newest = modelRows.find((row) => row.kind === kind);
-  if (newest === undefined) return servedElsewhere(model);
-  const row = longest(modelRows, kind, model);
-  return row === undefined ? unknownOf(newest) : { ...row, efforts: row.efforts ?? null };
+  if (newest === undefined) return entryByFamily(model);
+  const row = findLongestPrefix(modelRows, kind, model);
+  return row === undefined ? unknownEntryOf(newest) : { ...row, efforts: row.efforts ?? null };
 };
 
 /** What is known of a model of a provider kind: its family's row, else its vendor's newest, under the team's overrides. */
@@ -83,4 +83,4 @@ export const describeModel = (kind: string, model: string, override: ModelOverri
 
 /** Price of a model by the id that answered: the team's, else its family's within the kind; null if unknown. */
 export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
-  override.price ?? longest(priceRows, kind, model) ?? null;
+  override.price ?? findLongestPrefix(priceRows, kind, model) ?? null;

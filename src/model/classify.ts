@@ -2,9 +2,9 @@ import { fieldsOf, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { modelError } from "./failure.ts";
-import type { Origin } from "./failure.ts";
+import type { AttemptOrigin } from "./failure.ts";
 import { isOverflow } from "./overflow.ts";
-import { holdUntil, retryAfterMs, shouldRetry, toldWait } from "./rate-headers.ts";
+import { readHoldUntil, readRetryAfter, readShouldRetry, capWait } from "./rate-headers.ts";
 import type { HeaderSource } from "./rate-headers.ts";
 
 /** An error answer: an HTTP response that is no reply, or an error inside a stream (then `status` is absent or 200). */
@@ -15,7 +15,7 @@ export interface ErrorAnswer {
   readonly body: Json;
 }
 
-interface Told {
+interface ErrorDetails {
   /** Error types and codes as the vendors name them, in lower case. */
   readonly types: ReadonlySet<string>;
   /** The vendor's sentence, and the body's other details as text: for recognition only, never shown. */
@@ -24,7 +24,7 @@ interface Told {
 }
 
 /** Error bodies come as `{error: {…}}`, `{error: "…"}`, flat, or (Gemini) in an array. */
-const tellOf = (body: Json): Told => {
+const readErrorDetails = (body: Json): ErrorDetails => {
   const parsed = typeof body === "string" ? (parseJson(body) ?? body) : body;
   const outer = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed);
   const inner = fieldsOf(outer["error"]);
@@ -38,7 +38,7 @@ const tellOf = (body: Json): Told => {
   };
 };
 
-const byType: Readonly<Record<string, ModelErrorCode>> = {
+const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   rate_limit_error: "rate_limited",
   rate_limit_exceeded: "rate_limited",
   resource_exhausted: "rate_limited",
@@ -69,7 +69,7 @@ const byType: Readonly<Record<string, ModelErrorCode>> = {
   invalid_argument: "invalid_request",
 };
 
-const byStatus: Readonly<Record<number, ModelErrorCode>> = {
+const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
   401: "auth",
   402: "quota_exceeded",
   403: "auth",
@@ -82,37 +82,37 @@ const byStatus: Readonly<Record<number, ModelErrorCode>> = {
   529: "overloaded",
 };
 
-const outOfMoney =
+const outOfMoneyPattern =
   /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit/i;
-const badKey =
+const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)/i;
 
 /** Google says "check your plan and billing" for limits per minute too; only its daily ones name the day. */
 const isQuota = (
-  { types, message, details }: Told,
+  { types, message, details }: ErrorDetails,
   codes: readonly ModelErrorCode[],
   status = 400,
 ): boolean => {
   if (codes.includes("quota_exceeded")) return true;
   if (types.has("resource_exhausted")) return /PerDay/i.test(details);
-  return [400, 403, 429].includes(status) && outOfMoney.test(message);
+  return [400, 403, 429].includes(status) && outOfMoneyPattern.test(message);
 };
 
-const codeOf = (told: Told, status: number | undefined): ModelErrorCode => {
-  const codes = [...told.types].map((type) => byType[type]).filter((code) => code !== undefined);
+const codeOf = (told: ErrorDetails, status: number | undefined): ModelErrorCode => {
+  const codes = [...told.types].map((type) => codesByType[type]).filter((code) => code !== undefined);
   if (isRedirect(status)) return "invalid_request";
   if (isQuota(told, codes, status)) return "quota_exceeded";
   if (codes.includes("context_overflow") || isOverflow(told.message, status)) return "context_overflow";
-  if ((status ?? 400) < 500 && badKey.test(`${told.message} ${told.details}`)) return "auth";
+  if ((status ?? 400) < 500 && badKeyPattern.test(`${told.message} ${told.details}`)) return "auth";
   const typed = codes.find((code) => code !== "invalid_request") ?? codes[0];
-  return status === undefined ? (typed ?? "server_error") : fromStatus(status, typed);
+  return status === undefined ? (typed ?? "server_error") : codeOfStatus(status, typed);
 };
 
 const isRedirect = (status = 0): boolean => status >= 300 && status < 400;
 
 /** The status decides; the body's type only where a status is ambiguous: other 4xx, and an overload told as 500. */
-const fromStatus = (status: number, typed: ModelErrorCode | undefined): ModelErrorCode => {
-  const known = byStatus[status];
+const codeOfStatus = (status: number, typed: ModelErrorCode | undefined): ModelErrorCode => {
+  const known = codesByStatus[status];
   if (known !== undefined) return known;
   if (status >= 500) return typed === "overloaded" ? "overloaded" : "server_error";
   return typed === "model_not_found" || typed === "auth" ? typed : "invalid_request";
@@ -135,31 +135,31 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
 };
 
 /** A request's fault is named by its status, the vendor's error type and the parameter, never by the vendor's sentence. */
-const messageOf = (code: ModelErrorCode, { types }: Told, status: number | undefined): string => {
-  const type = [...types].find((name) => byType[name] !== undefined);
+const messageOf = (code: ModelErrorCode, { types }: ErrorDetails, status: number | undefined): string => {
+  const type = [...types].find((name) => codesByType[name] !== undefined);
   const details = [status === undefined ? undefined : `HTTP ${status}`, type].filter((detail) => detail);
   return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.`;
 };
 
 /** The wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */
-const waitOf = (headers: HeaderSource, { details }: Told, now: number): number | undefined => {
+const waitOf = (headers: HeaderSource, { details }: ErrorDetails, now: number): number | undefined => {
   const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
-  const inBody = seconds === undefined ? undefined : toldWait(Number(seconds) * 1000);
-  return retryAfterMs(headers, now) ?? inBody;
+  const inBody = seconds === undefined ? undefined : capWait(Number(seconds) * 1000);
+  return readRetryAfter(headers, now) ?? inBody;
 };
 
 /**
  * The failure behind an error answer: by type, by phrase for quota and context overflow, else by status.
  * Nothing of the body gets into the message but known error types. `now` in milliseconds since the epoch.
  */
-export const classify = (answer: ErrorAnswer, origin: Origin, now: number): ModelFailure => {
+export const classify = (answer: ErrorAnswer, origin: AttemptOrigin, now: number): ModelFailure => {
   const { headers } = answer;
   const status = (answer.status ?? 0) < 300 ? undefined : answer.status;
-  const told = tellOf(answer.body);
+  const told = readErrorDetails(answer.body);
   const code = codeOf(told, status);
   const wait = waitOf(headers, told, now);
-  const held = holdUntil(headers, now);
-  const override = code === "context_overflow" ? undefined : shouldRetry(headers);
+  const held = readHoldUntil(headers, now);
+  const override = code === "context_overflow" ? undefined : readShouldRetry(headers);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id");
   return modelError(code, origin, messageOf(code, told, status), {
     ...(status !== undefined && { status }),

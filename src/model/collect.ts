@@ -1,13 +1,13 @@
 import { estimateRequest, estimateText } from "../chat/tokens.ts";
-import { callIds } from "./call-ids.ts";
+import { createCallIds } from "./call-ids.ts";
 import type { CompleteOptions, Completion, ModelEvent, ModelRequest } from "./completer.ts";
 import { ModelError } from "./error.ts";
 import { asModelError, modelError } from "./failure.ts";
-import type { Origin } from "./failure.ts";
+import type { AttemptOrigin } from "./failure.ts";
 import { costOf } from "./prices.ts";
 import type { Price } from "./schema.ts";
 import { finishOf, openReply, partsOf, takeDeltas, takeEvent } from "./reply.ts";
-import type { Reply } from "./reply.ts";
+import type { OpenReply } from "./reply.ts";
 import { readUsage } from "./usage.ts";
 import type { UsageReport } from "./usage.ts";
 
@@ -29,10 +29,10 @@ export interface CollectOptions {
   readonly holdUntil?: number | undefined;
 }
 
-interface Attempt {
-  readonly reply: Reply;
+interface CollectAttempt {
+  readonly reply: OpenReply;
   readonly options: CollectOptions;
-  readonly origin: Origin;
+  readonly origin: AttemptOrigin;
   firstAt: number | undefined;
   settled: boolean;
 }
@@ -48,13 +48,13 @@ export const collect = async (
 ): Promise<Completion> => {
   const { request, provider, signal } = options;
   const origin = { provider, model: request.model };
-  const reply = openReply(origin, callIds(request), options.onDelta !== undefined);
-  const attempt: Attempt = { reply, options, origin, firstAt: undefined, settled: false };
+  const reply = openReply(origin, createCallIds(request), options.onDelta !== undefined);
+  const attempt: CollectAttempt = { reply, options, origin, firstAt: undefined, settled: false };
   if (signal?.aborted === true) throw asModelError(signal.reason, origin, signal);
   try {
-    await untilAborted(pump(batches[Symbol.asyncIterator](), attempt), origin, signal);
+    await raceAbort(pump(batches[Symbol.asyncIterator](), attempt), origin, signal);
   } catch (error) {
-    throw error instanceof ModelError ? booked(error, attempt) : error;
+    throw error instanceof ModelError ? bookUsage(error, attempt) : error;
   } finally {
     attempt.settled = true;
   }
@@ -62,7 +62,7 @@ export const collect = async (
 };
 
 /** Settles with the work or, first, with the abort: a read that ignores the signal holds nobody up. */
-const untilAborted = (work: Promise<void>, origin: Origin, signal?: AbortSignal): Promise<void> => {
+const raceAbort = (work: Promise<void>, origin: AttemptOrigin, signal?: AbortSignal): Promise<void> => {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(asModelError(signal.reason, origin, signal)), {
@@ -72,12 +72,15 @@ const untilAborted = (work: Promise<void>, origin: Origin, signal?: AbortSignal)
   });
 };
 
-const pump = async (batches: AsyncIterator<readonly ModelEvent[]>, attempt: Attempt): Promise<void> => {
+const pump = async (
+  batches: AsyncIterator<readonly ModelEvent[]>,
+  attempt: CollectAttempt,
+): Promise<void> => {
   const { reply, options } = attempt;
   let open = true;
   try {
     for (;;) {
-      const read = await next(batches, attempt);
+      const read = await readNext(batches, attempt);
       open = read.done !== true;
       if (read.done === true || attempt.settled) break;
       attempt.firstAt ??= options.now();
@@ -98,9 +101,9 @@ const pump = async (batches: AsyncIterator<readonly ModelEvent[]>, attempt: Atte
 };
 
 /** One read. Only its own errors are the provider's; an error of `onDelta` passes unchanged. */
-const next = async (
+const readNext = async (
   batches: AsyncIterator<readonly ModelEvent[]>,
-  { origin, options }: Attempt,
+  { origin, options }: CollectAttempt,
 ): Promise<IteratorResult<readonly ModelEvent[], unknown>> => {
   try {
     return await batches.next();
@@ -110,17 +113,17 @@ const next = async (
 };
 
 /** Tokens of what the reply holds so far. */
-const writtenIn = ({ parts }: Reply): number =>
+const countWritten = ({ parts }: OpenReply): number =>
   parts.reduce((sum, { name, text, fresh }) => sum + estimateText(name + text + fresh), 0);
 
 /** What was reported, with estimates for what is missing; they are made only then. */
-const usageOf = ({ reply, options }: Attempt): UsageReport => {
+const usageOf = ({ reply, options }: CollectAttempt): UsageReport => {
   const report = readUsage(reply.rawUsage, { input: 0, output: 0 });
   if (!report.estimated) return report;
-  return readUsage(reply.rawUsage, { input: estimateRequest(options.request), output: writtenIn(reply) });
+  return readUsage(reply.rawUsage, { input: estimateRequest(options.request), output: countWritten(reply) });
 };
 
-const completionOf = (attempt: Attempt): Completion => {
+const completionOf = (attempt: CollectAttempt): Completion => {
   const { reply, options, firstAt } = attempt;
   const finish = finishOf(reply, reply.finish ?? "stop");
   const parts = partsOf(reply, finish);
@@ -149,12 +152,12 @@ const completionOf = (attempt: Attempt): Completion => {
  * A failure after the first byte, with what the attempt is booked at: what was reported, at least what was written, and
  * no more output than the request allows.
  */
-const booked = ({ failure }: ModelError, attempt: Attempt): ModelError => {
+const bookUsage = ({ failure }: ModelError, attempt: CollectAttempt): ModelError => {
   const { reply, options, firstAt } = attempt;
   if (firstAt === undefined) return new ModelError(failure);
   const { usage, cacheWrite1h } = usageOf(attempt);
   const { maxOutput = options.request.maxTokens } = options;
-  const output = Math.min(maxOutput, Math.max(usage.output, writtenIn(reply)));
+  const output = Math.min(maxOutput, Math.max(usage.output, countWritten(reply)));
   const total = usage.input + usage.cacheRead + usage.cacheWrite + output;
   const spent = { ...usage, output, total };
   const requestId = failure.requestId ?? reply.requestId;

@@ -29,7 +29,7 @@ export interface ResponseFormat {
 }
 
 /** Where a request comes from: for scripts, events and ledgers. Never on the wire. */
-export interface RequestContext {
+export interface RequestOrigin {
   readonly session: string;
   readonly agent: string;
   readonly thread: string;
@@ -64,7 +64,7 @@ export interface ModelRequest {
   readonly previousNewest?: string;
   /** Base64 of a stored blob. */
   readonly media: (blob: string) => string;
-  readonly context: RequestContext;
+  readonly context: RequestOrigin;
 }
 
 export const finishReasons = [

@@ -1,6 +1,6 @@
 import type { ModelError } from "./error.ts";
 import { modelError } from "./failure.ts";
-import type { Origin } from "./failure.ts";
+import type { AttemptOrigin } from "./failure.ts";
 import type { Timeouts } from "./schema.ts";
 
 /** The clock and its timers, so that tests need no waiting. */
@@ -27,9 +27,9 @@ const systemTimers: Timers = {
   clear: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
 };
 
-type Kind = keyof Timeouts;
+type DeadlineKind = keyof Timeouts;
 
-const expired = (kind: Kind, timeouts: Timeouts, origin: Origin): ModelError => {
+const createTimeout = (kind: DeadlineKind, timeouts: Timeouts, origin: AttemptOrigin): ModelError => {
   const what = {
     connect: "no response headers",
     idle: "no byte",
@@ -43,26 +43,26 @@ const expired = (kind: Kind, timeouts: Timeouts, origin: Origin): ModelError => 
   );
 };
 
-interface Due {
-  readonly kind: Kind;
+interface DueDeadline {
+  readonly kind: DeadlineKind;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
 
 /** The deadline that is due first; `silent` since when nothing came, null before the response's headers. */
-const first = (
+const findFirstDue = (
   timeouts: Timeouts,
   startedAt: number,
   silent: { readonly readAt: number; readonly contentAt: number } | null,
-): Due => {
-  const limits: Due[] =
+): DueDeadline => {
+  const limits: DueDeadline[] =
     silent === null
       ? [{ kind: "connect", at: startedAt + timeouts.connect }]
       : [
           { kind: "idle", at: silent.readAt + timeouts.idle },
           { kind: "content_idle", at: silent.contentAt + timeouts.content_idle },
         ];
-  const total: Due = { kind: "total", at: startedAt + timeouts.total };
+  const total: DueDeadline = { kind: "total", at: startedAt + timeouts.total };
   return limits.reduce((earliest, limit) => (limit.at < earliest.at ? limit : earliest), total);
 };
 
@@ -72,7 +72,7 @@ const first = (
  */
 export const startDeadlines = (
   timeouts: Timeouts,
-  origin: Origin,
+  origin: AttemptOrigin,
   cancel: AbortSignal,
   timers: Timers = systemTimers,
 ): Deadlines => {
@@ -84,7 +84,7 @@ export const startDeadlines = (
   let timer: unknown;
   let firesAt = 0;
 
-  const due = (): Due => first(timeouts, startedAt, connected ? { readAt, contentAt } : null);
+  const due = (): DueDeadline => findFirstDue(timeouts, startedAt, connected ? { readAt, contentAt } : null);
   const stop = (): void => {
     timers.clear(timer);
     cancel.removeEventListener("abort", cancelled);
@@ -97,7 +97,7 @@ export const startDeadlines = (
   const watch = (): void => {
     const { kind, at } = due();
     const left = at - timers.now();
-    if (left <= 0) end(expired(kind, timeouts, origin));
+    if (left <= 0) end(createTimeout(kind, timeouts, origin));
     else {
       firesAt = at;
       timer = timers.set(watch, left);

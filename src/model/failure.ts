@@ -28,7 +28,7 @@ export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
 };
 
 /** Provider name and model id of the attempt that failed. */
-export interface Origin {
+export interface AttemptOrigin {
   readonly provider: string;
   readonly model: string;
 }
@@ -42,7 +42,7 @@ const shorten = (message: string): string =>
 /** A `ModelError` whose `retryable` follows that table unless `more` overrides it. `message` must hold no payload. */
 export const modelError = (
   code: ModelErrorCode,
-  origin: Origin,
+  origin: AttemptOrigin,
   message: string,
   more: Partial<Omit<ModelFailure, "code" | "message" | "provider" | "model">> = {},
 ): ModelError => {
@@ -61,7 +61,7 @@ export const modelError = (
  * Turns whatever a transport threw into a `ModelError`: the reason of an aborted signal if that is one, `cancelled`
  * for any other abort, otherwise `network`. The text of unknown errors is dropped: it may quote payload.
  */
-export const asModelError = (error: unknown, origin: Origin, signal?: AbortSignal): ModelError => {
+export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: AbortSignal): ModelError => {
   if (error instanceof ModelError) return error;
   if (signal?.aborted === true) {
     const reason: unknown = signal.reason;

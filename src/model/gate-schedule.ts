@@ -6,7 +6,7 @@ export interface Load {
 }
 
 /** Load that starts at a time (milliseconds since the epoch) and counts for the 60 s that follow. */
-export interface Booked extends Load {
+export interface BookedLoad extends Load {
   readonly startAt: number;
 }
 
@@ -20,7 +20,7 @@ const isFull = (load: Load, need: Load, limits: Load): boolean =>
   kinds.some((kind) => limits[kind] > 0 && load[kind] + Math.min(need[kind], limits[kind]) > limits[kind]);
 
 /** How the load of the last 60 s changes: by how much at which time, from `from` on. */
-const changesFrom = (booked: readonly Booked[], from: number): [number, Load][] => {
+const loadChangesFrom = (booked: readonly BookedLoad[], from: number): [number, Load][] => {
   const changes = new Map<number, Load>([[from, { requests: 0, input: 0, output: 0 }]]);
   const change = (at: number, sign: 1 | -1, load: Load): void => {
     const { requests, input, output } = changes.get(at) ?? { requests: 0, input: 0, output: 0 };
@@ -42,10 +42,15 @@ const changesFrom = (booked: readonly Booked[], from: number): [number, Load][] 
  * The earliest time from `from` on at which `need` fits: no window of 60 s that contains it exceeds a limit, counting
  * everything booked before and after it. One sweep over the times at which the window's load changes.
  */
-export const earliest = (booked: readonly Booked[], need: Load, limits: Load, from: number): number => {
+export const findEarliestStart = (
+  booked: readonly BookedLoad[],
+  need: Load,
+  limits: Load,
+  from: number,
+): number => {
   const load = { requests: 0, input: 0, output: 0 };
   let start: number | undefined;
-  for (const [at, change] of changesFrom(booked, from)) {
+  for (const [at, change] of loadChangesFrom(booked, from)) {
     if (start !== undefined && at >= start + windowMs) return start;
     for (const kind of kinds) load[kind] += change[kind];
     if (isFull(load, need, limits)) start = undefined;

@@ -1,8 +1,8 @@
 import type { Usage } from "./completer.ts";
 import type { ModelErrorCode } from "./error.ts";
-import { earliest, windowMs } from "./gate-schedule.ts";
-import type { Booked } from "./gate-schedule.ts";
-import { claimTrial, cooled, coolingUntil } from "./health.ts";
+import { findEarliestStart, windowMs } from "./gate-schedule.ts";
+import type { BookedLoad } from "./gate-schedule.ts";
+import { claimTrial, recordFailure, coolingUntil } from "./health.ts";
 import type { Health, HealthRow } from "./health.ts";
 
 /** A provider's `rate_limit`: per 60 s, 0 = no limit. */
@@ -39,7 +39,7 @@ export interface ReserveAnswer {
 }
 
 /** How a booked call ended. */
-export interface Settlement {
+export interface GateSettlement {
   readonly model: string;
   readonly code: ModelErrorCode | "ok";
   /** The lane's retries are used up. */
@@ -50,14 +50,14 @@ export interface Settlement {
   readonly holdUntil?: number | undefined;
 }
 
-interface Booking extends Booked {
+interface Booking extends BookedLoad {
   readonly id: string;
   /** When the lease ends by itself; 0 once settled. */
   readonly leaseUntil: number;
   readonly cacheReadsCount: boolean;
 }
 
-interface Waiting {
+interface QueuedCall {
   readonly id: string;
   readonly since: number;
   /** Without asking again until then the place is lost: its session died. */
@@ -67,7 +67,7 @@ interface Waiting {
 /** All that a gate keeps, one row: plain JSON. */
 export interface GateState {
   readonly bookings: readonly Booking[];
-  readonly queue: readonly Waiting[];
+  readonly queue: readonly QueuedCall[];
   /** Output tokens, and durations in milliseconds, of the last 20 calls. */
   readonly outputs: readonly number[];
   readonly durations: readonly number[];
@@ -90,24 +90,24 @@ export const isLimited = (limits: Omit<GateLimits, "cacheReadsCount">): boolean 
 
 const leaseGrace = 60_000;
 const queueGrace = 15_000;
-const remembered = 20;
+const rememberedCalls = 20;
 
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Output to book: the cap, but no more than experience says. */
-const outputGuess = (outputs: readonly number[], maxOutput: number): number =>
+const guessOutput = (outputs: readonly number[], maxOutput: number): number =>
   Math.min(maxOutput, outputs.length === 0 ? 4096 : Math.max(1024, Math.ceil(1.5 * mean(outputs))));
 
 /** Without bookings that have left every window and hold no lease, and without lost places in the queue. */
-const pruned = (state: GateState, now: number): GateState => ({
+const pruneState = (state: GateState, now: number): GateState => ({
   ...state,
   bookings: state.bookings.filter(({ startAt, leaseUntil }) => startAt + windowMs > now || leaseUntil > now),
   queue: state.queue.filter(({ until }) => until > now),
 });
 
 /** When to ask again for a slot: once a call of usual length will have ended. */
-const askAgain = (state: GateState, rank: number, slots: number, now: number): number => {
+const nextAskAt = (state: GateState, rank: number, slots: number, now: number): number => {
   const usual = state.durations.length === 0 ? 2000 : mean(state.durations);
   return now + Math.ceil(Math.min(15_000, Math.max(500, (usual * (rank + 1)) / slots)));
 };
@@ -123,7 +123,7 @@ const waitForSlot = (
   const place = state.queue.findIndex((waiting) => waiting.id === id);
   const rank = place < 0 ? state.queue.length : place;
   if (rank < limits.max_concurrent - leases) return null;
-  const startAt = askAgain(state, rank, limits.max_concurrent, now);
+  const startAt = nextAskAt(state, rank, limits.max_concurrent, now);
   const since = state.queue[place]?.since ?? now;
   if (startAt - since > maxWait) {
     const queue = state.queue.filter((waiting) => waiting.id !== id);
@@ -143,15 +143,15 @@ export const reserve = (
   request: ReserveRequest,
   now: number,
 ): { readonly state: GateState; readonly answer: ReserveAnswer } => {
-  const state = pruned(before, now);
+  const state = pruneState(before, now);
   const { id, limits } = request;
   const known = state.bookings.find((booking) => booking.id === id);
   if (known !== undefined) return { state, answer: { status: "booked", startAt: known.startAt } };
   const waiting = waitForSlot(state, request, now);
   if (waiting !== null) return waiting;
-  const load = { requests: 1, input: request.input, output: outputGuess(state.outputs, request.maxOutput) };
+  const load = { requests: 1, input: request.input, output: guessOutput(state.outputs, request.maxOutput) };
   const most = { requests: limits.rpm, input: limits.input_tpm, output: limits.output_tpm };
-  const startAt = earliest(state.bookings, load, most, Math.max(now, state.holdUntil));
+  const startAt = findEarliestStart(state.bookings, load, most, Math.max(now, state.holdUntil));
   const queue = state.queue.filter((waiting) => waiting.id !== id);
   if (startAt - now > request.maxWait) {
     return { state: { ...state, queue }, answer: { status: "rate_limited", startAt } };
@@ -176,17 +176,21 @@ const withOutcome = (state: GateState, model: string, health: Health | undefined
 };
 
 /** What a call without booking tells of a model's health; the same state if it changes nothing. */
-export const report = (
+export const reportOutcome = (
   state: GateState,
   model: string,
   code: ModelErrorCode | "ok",
   exhausted: boolean,
   now: number,
 ): GateState =>
-  withOutcome(state, model, code === "ok" ? undefined : cooled(state.health[model], code, exhausted, now));
+  withOutcome(
+    state,
+    model,
+    code === "ok" ? undefined : recordFailure(state.health[model], code, exhausted, now),
+  );
 
 /** The booking with the truth in it: load as used, lease over. */
-const settled = (booking: Booking, usage: Usage | null): Booking => {
+const settleBooking = (booking: Booking, usage: Usage | null): Booking => {
   const ended = { ...booking, leaseUntil: 0 };
   if (usage === null) return ended;
   const { input, cacheRead, cacheWrite, output } = usage;
@@ -197,20 +201,20 @@ const settled = (booking: Booking, usage: Usage | null): Booking => {
  * Puts in what a call really took, frees its slot, and notes headers and health. Repeats change nothing; a call that went
  * ahead without a booking only leaves headers and health.
  */
-export const settle = (before: GateState, id: string, settlement: Settlement, now: number): GateState => {
+export const settle = (before: GateState, id: string, settlement: GateSettlement, now: number): GateState => {
   const { model, code, exhausted, usage, holdUntil = 0 } = settlement;
   const index = before.bookings.findIndex((booking) => booking.id === id);
   const booking = before.bookings[index];
   if (booking?.leaseUntil === 0) return before;
-  const told = report(before, model, code, exhausted, now);
+  const told = reportOutcome(before, model, code, exhausted, now);
   const held = holdUntil > told.holdUntil ? { ...told, holdUntil } : told;
   if (booking === undefined) return held;
   const outputs = code === "ok" && usage !== null ? [...held.outputs, usage.output] : held.outputs;
   return {
     ...held,
-    bookings: held.bookings.with(index, settled(booking, usage)),
-    outputs: outputs.slice(-remembered),
-    durations: [...held.durations, Math.max(0, now - booking.startAt)].slice(-remembered),
+    bookings: held.bookings.with(index, settleBooking(booking, usage)),
+    outputs: outputs.slice(-rememberedCalls),
+    durations: [...held.durations, Math.max(0, now - booking.startAt)].slice(-rememberedCalls),
   };
 };
 
@@ -226,7 +230,7 @@ export const release = (state: GateState, id: string): GateState => {
  * Health of the models that failed lately. `claim` names the model that the caller is about to call: after its cooldown
  * the first to claim it sees it available, the others go on seeing it cool until that trial ends.
  */
-export const look = (
+export const readHealth = (
   state: GateState,
   provider: string,
   claim: string | null,

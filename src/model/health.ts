@@ -27,7 +27,7 @@ const trialMs = 2 * minute;
  * A failure's effect on a model's health; `exhausted` says that the lane's retries are used up. Failures while it cools
  * already do not lengthen its cooldown, so that one turn's retries count once.
  */
-export const cooled = (
+export const recordFailure = (
   health: Health | undefined,
   code: ModelErrorCode,
   exhausted: boolean,

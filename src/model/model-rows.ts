@@ -23,8 +23,8 @@ const able: Capabilities = {
   forced_tool_with_reasoning: true,
 };
 
-type Family = Omit<ModelRow, "kind" | "prefix">;
-const rows = (kind: string, families: Readonly<Record<string, Family>>): ModelRow[] =>
+type ModelFamily = Omit<ModelRow, "kind" | "prefix">;
+const modelRowsOf = (kind: string, families: Readonly<Record<string, ModelFamily>>): ModelRow[] =>
   Object.entries(families).map(([prefix, family]) => ({ kind, prefix, ...family }));
 
 const adaptive: Capabilities = {
@@ -37,7 +37,7 @@ const alwaysAdaptive: Capabilities = { ...adaptive, reasoning_off: false };
 const budget: Capabilities = { ...able, reasoning: "budget", forced_tool_with_reasoning: false };
 const million = { window: 1_000_000, max_output: 128_000 } as const;
 
-const anthropic = rows("anthropic", {
+const anthropic = modelRowsOf("anthropic", {
   "claude-sonnet-5-5": { ...million, capabilities: alwaysAdaptive },
   "claude-opus-5-5": { ...million, capabilities: alwaysAdaptive },
   "claude-haiku-5-5": { ...million, capabilities: adaptive },
@@ -74,7 +74,7 @@ const upToMax: readonly Effort[] = ["low", "medium", "high", "xhigh", "max"];
 const upToHigh: readonly Effort[] = ["low", "medium", "high"];
 const long = { window: 1_050_000, max_output: 128_000 } as const;
 
-const openai = rows("openai", {
+const openai = modelRowsOf("openai", {
   "gpt-6.1-sol": { ...long, capabilities: alwaysEffort, efforts: upToMax },
   "gpt-6.1-terra": { ...long, capabilities: effort, efforts: upToMax },
   "gpt-6": { ...long, capabilities: effort, efforts: upToMax },
@@ -99,7 +99,7 @@ const grokOutput = 128_000;
 const grokPlain: Capabilities = { ...able, documents: false };
 const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
 
-const grok = rows("grok", {
+const grok = modelRowsOf("grok", {
   "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
   "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
   "grok-4.5": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
@@ -118,7 +118,7 @@ const geminiEffort: Capabilities = {
 };
 const mebi = { window: 1_048_576, max_output: 65_536 } as const;
 
-const gemini = rows("gemini", {
+const gemini = modelRowsOf("gemini", {
   "gemini-4": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
   "gemini-3.8": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },
   "gemini-3.7": { ...mebi, capabilities: geminiEffort, efforts: upToHigh },

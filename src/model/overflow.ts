@@ -36,9 +36,9 @@ const phrases: readonly RegExp[] = [
 ];
 
 /** Statuses under which an overflow is told; elsewhere the same words mean a rate limit or a missing right. */
-const possible = (status: number | undefined): boolean =>
+const isPossibleStatus = (status: number | undefined): boolean =>
   status === undefined || status === 400 || status === 413 || status === 422 || status >= 500;
 
 /** True if an error body says that the request does not fit the context window. */
 export const isOverflow = (text: string, status: number | undefined): boolean =>
-  possible(status) && phrases.some((phrase) => phrase.test(text));
+  isPossibleStatus(status) && phrases.some((phrase) => phrase.test(text));

@@ -8,12 +8,12 @@ export interface PriceRow extends Price {
   readonly checked: string;
 }
 
-type Rows = Readonly<Record<string, Price>>;
-const rows = (kind: string, source: string, checked: string, prices: Rows): PriceRow[] =>
+type PricesByPrefix = Readonly<Record<string, Price>>;
+const priceRowsOf = (kind: string, source: string, checked: string, prices: PricesByPrefix): PriceRow[] =>
   Object.entries(prices).map(([prefix, price]) => ({ kind, prefix, source, checked, ...price }));
 
 /** Claude: writes cost 1.25 × input for five minutes, 2 × for an hour. */
-const claude = (input: number, output: number, cache_read: number): Price => ({
+const claudePrice = (input: number, output: number, cache_read: number): Price => ({
   input,
   output,
   cache_read,
@@ -21,34 +21,34 @@ const claude = (input: number, output: number, cache_read: number): Price => ({
   cache_write_1h: input * 2,
 });
 
-const anthropic = rows(
+const anthropic = priceRowsOf(
   "anthropic",
   "https://platform.claude.com/docs/en/about-claude/pricing",
   "2026-11-21",
   {
-    "claude-fable-5-1": claude(10, 50, 0.25),
-    "claude-mythos-5-1": claude(10, 50, 0.25),
-    "claude-fable-5": claude(10, 50, 1),
-    "claude-opus-5-5": claude(4, 20, 0.2),
-    "claude-opus-5": claude(5, 25, 0.5),
-    "claude-opus-4-8": claude(5, 25, 0.5),
-    "claude-opus-4-7": claude(5, 25, 0.5),
-    "claude-opus-4-6": claude(5, 25, 0.5),
-    "claude-opus-4-5": claude(5, 25, 0.5),
-    "claude-opus-4": claude(15, 75, 1.5),
-    "claude-sonnet-5-5": claude(2, 10, 0.1),
-    "claude-sonnet-5": claude(2, 10, 0.2),
-    "claude-sonnet-4": claude(3, 15, 0.3),
+    "claude-fable-5-1": claudePrice(10, 50, 0.25),
+    "claude-mythos-5-1": claudePrice(10, 50, 0.25),
+    "claude-fable-5": claudePrice(10, 50, 1),
+    "claude-opus-5-5": claudePrice(4, 20, 0.2),
+    "claude-opus-5": claudePrice(5, 25, 0.5),
+    "claude-opus-4-8": claudePrice(5, 25, 0.5),
+    "claude-opus-4-7": claudePrice(5, 25, 0.5),
+    "claude-opus-4-6": claudePrice(5, 25, 0.5),
+    "claude-opus-4-5": claudePrice(5, 25, 0.5),
+    "claude-opus-4": claudePrice(15, 75, 1.5),
+    "claude-sonnet-5-5": claudePrice(2, 10, 0.1),
+    "claude-sonnet-5": claudePrice(2, 10, 0.2),
+    "claude-sonnet-4": claudePrice(3, 15, 0.3),
     "claude-haiku-5-5": {
-      ...claude(0.1, 0.5, 0.01),
-      above: { tokens: 100_000, ...claude(0.5, 2.5, 0.05) },
+      ...claudePrice(0.1, 0.5, 0.01),
+      above: { tokens: 100_000, ...claudePrice(0.5, 2.5, 0.05) },
     },
-    "claude-haiku-4-5": claude(1, 5, 0.1),
+    "claude-haiku-4-5": claudePrice(1, 5, 0.1),
   },
 );
 
 /** GPT since 5.4: beyond 272 000 prompt tokens input and cache cost twice, output one and a half times as much. */
-const gpt = (input: number, output: number, cache_read: number): Price => {
+const gptPrice = (input: number, output: number, cache_read: number): Price => {
   const cache_write = input * 1.25;
   const above = {
     tokens: 272_000,
@@ -60,18 +60,18 @@ const gpt = (input: number, output: number, cache_read: number): Price => {
   return { input, output, cache_read, cache_write, above };
 };
 
-const openai = rows("openai", "https://developers.openai.com/api/docs/pricing", "2026-11-21", {
-  "gpt-6.1-sol": gpt(2, 10, 0.1),
-  "gpt-6.1-terra": gpt(1, 5, 0.05),
-  "gpt-6-astra": gpt(10, 50, 1),
-  "gpt-6-sol": gpt(2, 10, 0.2),
-  "gpt-6-luna": gpt(0.1, 0.5, 0.01),
-  "gpt-5.6-sol": gpt(4, 20, 0.4),
-  "gpt-5.6-terra": gpt(2, 12, 0.2),
-  "gpt-5.6-luna": gpt(0.2, 1.2, 0.02),
+const openai = priceRowsOf("openai", "https://developers.openai.com/api/docs/pricing", "2026-11-21", {
+  "gpt-6.1-sol": gptPrice(2, 10, 0.1),
+  "gpt-6.1-terra": gptPrice(1, 5, 0.05),
+  "gpt-6-astra": gptPrice(10, 50, 1),
+  "gpt-6-sol": gptPrice(2, 10, 0.2),
+  "gpt-6-luna": gptPrice(0.1, 0.5, 0.01),
+  "gpt-5.6-sol": gptPrice(4, 20, 0.4),
+  "gpt-5.6-terra": gptPrice(2, 12, 0.2),
+  "gpt-5.6-luna": gptPrice(0.2, 1.2, 0.02),
 });
 
-const grok = rows("grok", "https://docs.x.ai/developers/models", "2026-11-21", {
+const grok = priceRowsOf("grok", "https://docs.x.ai/developers/models", "2026-11-21", {
   "grok-4.7": {
     input: 2,
     output: 6,
@@ -87,7 +87,7 @@ const grok = rows("grok", "https://docs.x.ai/developers/models", "2026-11-21", {
 });
 
 /** Introductory prices are not listed: a row holds what the vendor names as the price after them. */
-const gemini = rows("gemini", "https://ai.google.dev/gemini-api/docs/pricing", "2026-11-21", {
+const gemini = priceRowsOf("gemini", "https://ai.google.dev/gemini-api/docs/pricing", "2026-11-21", {
   "gemini-4-argon": { input: 4, output: 20, cache_read: 0.2 },
   "gemini-3.8-flash": { input: 1.5, output: 7.5, cache_read: 0.15 },
   "gemini-3.5-flash": { input: 1.5, output: 9, cache_read: 0.15 },
@@ -100,7 +100,7 @@ const gemini = rows("gemini", "https://ai.google.dev/gemini-api/docs/pricing", "
   "gemini-3-flash": { input: 0.5, output: 3, cache_read: 0.05 },
 });
 
-const scripted = rows("scripted", "no vendor: a script costs nothing", "2026-11-21", {
+const scripted = priceRowsOf("scripted", "no vendor: a script costs nothing", "2026-11-21", {
   "": { input: 0, output: 0 },
 });
 

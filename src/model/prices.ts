@@ -14,13 +14,13 @@ export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null):
   const write = rates.cache_write ?? rates.input;
   const hourly = Math.min(cacheWrite1h, usage.cacheWrite);
   const millionths =
-    usage.input * micro(rates.input) +
-    usage.output * micro(rates.output) +
-    usage.cacheRead * micro(read) +
-    (usage.cacheWrite - hourly) * micro(write) +
-    hourly * micro(rates.cache_write_1h ?? write);
+    usage.input * toRate(rates.input) +
+    usage.output * toRate(rates.output) +
+    usage.cacheRead * toRate(read) +
+    (usage.cacheWrite - hourly) * toRate(write) +
+    hourly * toRate(rates.cache_write_1h ?? write);
   return Math.round(millionths / 1000);
 };
 
 /** USD per million tokens as whole 10⁻¹² USD per token, so that products and sums stay exact integers. */
-const micro = (usdPerMillion: number): number => Math.round(usdPerMillion * 1e6);
+const toRate = (usdPerMillion: number): number => Math.round(usdPerMillion * 1e6);

@@ -6,7 +6,7 @@ export interface HeaderSource {
 }
 
 /** A figure of a header, undefined if it is missing, negative or unreadable. */
-const figure = (text: string | null): number | undefined => {
+const readFigure = (text: string | null): number | undefined => {
   if (text === null || text.trim() === "") return undefined;
   const value = Number(text);
   return Number.isFinite(value) && value >= 0 ? value : undefined;
@@ -19,29 +19,29 @@ const longestWait = 366 * day;
 const longestWindow = day;
 
 /** A wait of so many milliseconds as it is believed. */
-export const toldWait = (ms: number): number => Math.min(Math.ceil(ms), longestWait);
+export const capWait = (ms: number): number => Math.min(Math.ceil(ms), longestWait);
 
 /** Milliseconds to wait by `retry-after-ms` or `retry-after` (seconds or date); undefined if absent or unreadable. */
-export const retryAfterMs = (headers: HeaderSource, now: number): number | undefined => {
-  const exact = figure(headers.get("retry-after-ms"));
-  if (exact !== undefined) return toldWait(exact);
+export const readRetryAfter = (headers: HeaderSource, now: number): number | undefined => {
+  const exact = readFigure(headers.get("retry-after-ms"));
+  if (exact !== undefined) return capWait(exact);
   const text = headers.get("retry-after");
-  const seconds = figure(text);
-  if (seconds !== undefined) return toldWait(seconds * 1000);
+  const seconds = readFigure(text);
+  if (seconds !== undefined) return capWait(seconds * 1000);
   if (text === null || !/[a-z]{3}/i.test(text)) return undefined;
   const date = Date.parse(text);
-  return Number.isNaN(date) || date < now ? undefined : toldWait(date - now);
+  return Number.isNaN(date) || date < now ? undefined : capWait(date - now);
 };
 
 /** `x-should-retry`, which overrides whether a failure is retried. */
-export const shouldRetry = (headers: HeaderSource): boolean | undefined => {
+export const readShouldRetry = (headers: HeaderSource): boolean | undefined => {
   const text = headers.get("x-should-retry")?.toLowerCase();
   return text === "true" ? true : text === "false" ? false : undefined;
 };
 
 /** A reset as milliseconds since the epoch: a date, a duration such as `6m0.5s`, seconds from now, or an epoch. */
-const resetAt = (text: string, now: number): number | undefined => {
-  const value = figure(text);
+const readReset = (text: string, now: number): number | undefined => {
+  const value = readFigure(text);
   if (value !== undefined) {
     if (value > 1e11) return value;
     return value > 1e9 ? value * 1000 : now + value * 1000;
@@ -67,13 +67,13 @@ const windows = [
  * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and its
  * reset lies ahead, within a day. A missing `remaining` is not exhaustion.
  */
-export const holdUntil = (headers: HeaderSource, now: number): number | undefined => {
+export const readHoldUntil = (headers: HeaderSource, now: number): number | undefined => {
   let until: number | undefined;
   for (const { remaining, reset } of windows) {
-    const left = figure(headers.get(remaining));
+    const left = readFigure(headers.get(remaining));
     if (left === undefined || left > 1) continue;
     const text = headers.get(reset);
-    const at = text === null ? undefined : resetAt(text.trim(), now);
+    const at = text === null ? undefined : readReset(text.trim(), now);
     if (at !== undefined && at > now && at <= now + longestWindow)
       until = Math.max(until ?? 0, Math.ceil(at));
   }

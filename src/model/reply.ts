@@ -4,13 +4,13 @@ import { chooseId } from "./call-ids.ts";
 import type { CallIds } from "./call-ids.ts";
 import type { FinishReason, ItemDelta, ModelEvent } from "./completer.ts";
 import { modelError } from "./failure.ts";
-import type { Origin } from "./failure.ts";
+import type { AttemptOrigin } from "./failure.ts";
 import { mergeUsage } from "./usage.ts";
 
 /** Bounds of one reply: UTF-8 bytes of text and of one call's arguments, calls that may run, characters of the model's name. */
 const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64, model: 200 } as const;
 
-interface Item {
+interface ReplyItem {
   readonly kind: "text" | "reasoning" | "call";
   /** Place among the parts; given with the first content, so that an empty item leaves no gap. */
   readonly index: number;
@@ -29,15 +29,15 @@ interface Item {
 }
 
 /** The state of a reply that is being collected: mutable, owned by one attempt. */
-export interface Reply {
-  readonly origin: Origin;
+export interface OpenReply {
+  readonly origin: AttemptOrigin;
   readonly ids: CallIds;
   /** Whether anybody wants deltas. */
   readonly live: boolean;
-  readonly items: Map<number, Item>;
-  readonly parts: Item[];
+  readonly items: Map<number, ReplyItem>;
+  readonly parts: ReplyItem[];
   /** Items with something new in this batch. */
-  dirty: Item[];
+  dirty: ReplyItem[];
   readonly taken: Set<string>;
   textBytes: number;
   started: boolean;
@@ -49,7 +49,7 @@ export interface Reply {
   category: string | undefined;
 }
 
-export const openReply = (origin: Origin, ids: CallIds, live: boolean): Reply => ({
+export const openReply = (origin: AttemptOrigin, ids: CallIds, live: boolean): OpenReply => ({
   origin,
   ids,
   live,
@@ -67,19 +67,25 @@ export const openReply = (origin: Origin, ids: CallIds, live: boolean): Reply =>
   category: undefined,
 });
 
-const impossible = (reply: Reply, what: string): never => {
+const failOutOfOrder = (reply: OpenReply, what: string): never => {
   throw modelError("protocol_error", reply.origin, `The provider's stream is out of order: ${what}.`);
 };
 
-const tooLarge = (reply: Reply, what: string): never => {
+const failTooLarge = (reply: OpenReply, what: string): never => {
   throw modelError("protocol_error", reply.origin, `The provider's reply is too large: ${what}.`);
 };
 
-const addItem = (reply: Reply, key: number, kind: Item["kind"], name = "", givenId = ""): Item => {
+const addItem = (
+  reply: OpenReply,
+  key: number,
+  kind: ReplyItem["kind"],
+  name = "",
+  givenId = "",
+): ReplyItem => {
   const index = reply.parts.length;
   const id = kind === "call" ? chooseId(givenId, index, reply.ids, reply.taken) : "";
   reply.taken.add(id);
-  const item: Item = {
+  const item: ReplyItem = {
     kind,
     index,
     id,
@@ -99,29 +105,29 @@ const addItem = (reply: Reply, key: number, kind: Item["kind"], name = "", given
 };
 
 /** The open item of this number, created if it is text or reasoning and new. */
-const openItem = (reply: Reply, key: number, kind: Item["kind"]): Item => {
+const openItem = (reply: OpenReply, key: number, kind: ReplyItem["kind"]): ReplyItem => {
   const item = reply.items.get(key) ?? (kind === "call" ? undefined : addItem(reply, key, kind));
-  if (item === undefined) return impossible(reply, "arguments of a call that was never opened");
-  if (item.kind !== kind) return impossible(reply, `${kind} for an item that is ${item.kind}`);
-  if (item.ended) return impossible(reply, `${kind} for an item that has ended`);
+  if (item === undefined) return failOutOfOrder(reply, "arguments of a call that was never opened");
+  if (item.kind !== kind) return failOutOfOrder(reply, `${kind} for an item that is ${item.kind}`);
+  if (item.ended) return failOutOfOrder(reply, `${kind} for an item that has ended`);
   return item;
 };
 
-const touch = (reply: Reply, item: Item): void => {
+const touch = (reply: OpenReply, item: ReplyItem): void => {
   if (item.touched) return;
   item.touched = true;
   reply.dirty.push(item);
 };
 
-const append = (reply: Reply, key: number, kind: Item["kind"], text: string): void => {
+const appendText = (reply: OpenReply, key: number, kind: ReplyItem["kind"], text: string): void => {
   const item = openItem(reply, key, kind);
   const bytes = utf8Length(text);
   if (kind === "call") {
     item.bytes += bytes;
-    if (item.bytes > replyLimits.args) tooLarge(reply, "more than 1 MiB of arguments in one call");
+    if (item.bytes > replyLimits.args) failTooLarge(reply, "more than 1 MiB of arguments in one call");
   } else {
     reply.textBytes += bytes;
-    if (reply.textBytes > replyLimits.text) tooLarge(reply, "more than 4 MiB of text");
+    if (reply.textBytes > replyLimits.text) failTooLarge(reply, "more than 4 MiB of text");
   }
   item.fresh += text;
   touch(reply, item);
@@ -132,37 +138,37 @@ type ContentEvent = Extract<
   { type: "text" | "reasoning" | "refusal" | "call" | "call_input" | "opaque" }
 >;
 
-const takeContent = (reply: Reply, event: ContentEvent): void => {
+const takeContent = (reply: OpenReply, event: ContentEvent): void => {
   if (("text" in event && event.text === "") || ("json" in event && event.json === "")) return;
-  if (!reply.started) impossible(reply, `${event.type} before the start`);
-  if (reply.finish !== undefined) impossible(reply, `${event.type} after the end`);
+  if (!reply.started) failOutOfOrder(reply, `${event.type} before the start`);
+  if (reply.finish !== undefined) failOutOfOrder(reply, `${event.type} after the end`);
   if (event.type === "call") return openCall(reply, event);
-  if (event.type === "opaque") return attach(reply, event);
-  if (event.type === "call_input") return append(reply, event.item, "call", event.json);
+  if (event.type === "opaque") return attachOpaque(reply, event);
+  if (event.type === "call_input") return appendText(reply, event.item, "call", event.json);
   if (event.type === "refusal") reply.refused = true;
-  append(reply, event.item, event.type === "reasoning" ? "reasoning" : "text", event.text);
+  appendText(reply, event.item, event.type === "reasoning" ? "reasoning" : "text", event.text);
 };
 
-const openCall = (reply: Reply, { item, name, id }: Extract<ModelEvent, { type: "call" }>): void => {
-  if (reply.items.has(item)) impossible(reply, "a call for an item that is open already");
+const openCall = (reply: OpenReply, { item, name, id }: Extract<ModelEvent, { type: "call" }>): void => {
+  if (reply.items.has(item)) failOutOfOrder(reply, "a call for an item that is open already");
   touch(reply, addItem(reply, item, "call", name, id));
 };
 
 /** Opaque data of an item without content is redacted reasoning. The last data of an item stands. */
-const attach = (reply: Reply, { item, data }: Extract<ModelEvent, { type: "opaque" }>): void => {
+const attachOpaque = (reply: OpenReply, { item, data }: Extract<ModelEvent, { type: "opaque" }>): void => {
   (reply.items.get(item) ?? addItem(reply, item, "reasoning")).data = data;
 };
 
-const start = (reply: Reply, event: Extract<ModelEvent, { type: "start" }>): void => {
-  if (reply.started) impossible(reply, "a second start");
+const startReply = (reply: OpenReply, event: Extract<ModelEvent, { type: "start" }>): void => {
+  if (reply.started) failOutOfOrder(reply, "a second start");
   reply.started = true;
   if (event.model !== "") reply.model = event.model.slice(0, replyLimits.model).toWellFormed();
   reply.requestId = event.requestId;
 };
 
 /** Applies one event; throws a `protocol_error` for an impossible order or a reply beyond its limits. */
-export const takeEvent = (reply: Reply, event: ModelEvent): void => {
-  if (event.type === "start") start(reply, event);
+export const takeEvent = (reply: OpenReply, event: ModelEvent): void => {
+  if (event.type === "start") startReply(reply, event);
   else if (event.type === "usage") reply.rawUsage = mergeUsage(reply.rawUsage, event.raw);
   else if (event.type === "finish") {
     reply.finish ??= event.reason;
@@ -172,13 +178,13 @@ export const takeEvent = (reply: Reply, event: ModelEvent): void => {
 };
 
 /** Wires also end items that never had content: those are unknown here. */
-const endItem = (reply: Reply, key: number): void => {
+const endItem = (reply: OpenReply, key: number): void => {
   const item = reply.items.get(key);
   if (item !== undefined) item.ended = true;
 };
 
 /** Closes a batch: what it brought, as at most one delta per item. */
-export const takeDeltas = (reply: Reply): readonly ItemDelta[] => {
+export const takeDeltas = (reply: OpenReply): readonly ItemDelta[] => {
   const deltas: ItemDelta[] = [];
   for (const item of reply.dirty) {
     const { kind, index, id, name, fresh } = item;
@@ -198,7 +204,7 @@ export const takeDeltas = (reply: Reply): readonly ItemDelta[] => {
 };
 
 /** Finishes under which no call of the reply may run. */
-const cutOff: ReadonlySet<FinishReason> = new Set([
+const truncatingFinishes: ReadonlySet<FinishReason> = new Set([
   "length",
   "context_full",
   "refusal",
@@ -207,14 +213,14 @@ const cutOff: ReadonlySet<FinishReason> = new Set([
 ]);
 
 /** The provider's reason, corrected by what the reply holds: calls mean `tool_calls`, refusal text means `refusal`. */
-export const finishOf = (reply: Reply, reason: FinishReason): FinishReason => {
+export const finishOf = (reply: OpenReply, reason: FinishReason): FinishReason => {
   if (reason !== "stop" && reason !== "tool_calls") return reason;
   if (reply.refused) return "refusal";
   return reply.parts.some(({ kind }) => kind === "call") ? "tool_calls" : "stop";
 };
 
 /** The reply as parts of a message, in the model's order. */
-export const partsOf = (reply: Reply, finish: FinishReason): Part[] => {
+export const partsOf = (reply: OpenReply, finish: FinishReason): Part[] => {
   let calls = 0;
   return reply.parts.map((item): Part => {
     const opaque = opaqueOf(reply.origin, item);
@@ -225,14 +231,18 @@ export const partsOf = (reply: Reply, finish: FinishReason): Part[] => {
       return { type: "reasoning", text: text.toWellFormed(), model, ...opaque };
     }
     calls += 1;
-    const invalid = cutOff.has(finish) ? "truncated" : calls > replyLimits.calls ? "too_many" : undefined;
+    const invalid = truncatingFinishes.has(finish)
+      ? "truncated"
+      : calls > replyLimits.calls
+        ? "too_many"
+        : undefined;
     const call = { type: "tool_call", id: item.id, name: item.name, args: text } as const;
     return { ...call, ...opaque, ...(invalid !== undefined && { invalid }) };
   });
 };
 
 /** Opaque data of a part: the wire's own, else the provider's id of a renamed call as `{ id }`. */
-const opaqueOf = ({ provider, model }: Origin, item: Item): { opaque?: Opaque } => {
+const opaqueOf = ({ provider, model }: AttemptOrigin, item: ReplyItem): { opaque?: Opaque } => {
   const renamed = item.givenId !== "" && item.givenId !== item.id;
   const data = item.data ?? (renamed ? { id: item.givenId } : undefined);
   return data === undefined ? {} : { opaque: { provider, model, data } };

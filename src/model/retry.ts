@@ -9,7 +9,7 @@ export interface RetryPolicy {
 }
 
 /** A provider and model that a turn may use, and what it met there in this turn. */
-export interface Lane {
+export interface TargetAttempts {
   readonly provider: string;
   readonly model: string;
   /** Failed attempts of this turn in this lane, and how many of them were cut or malformed replies. */
@@ -24,24 +24,29 @@ export interface Lane {
 }
 
 /** The lanes of one turn: plain data that the session stores. */
-export interface Lanes {
+export interface FallbackChain {
   readonly current: number;
-  readonly list: readonly Lane[];
+  readonly list: readonly TargetAttempts[];
   /** Content of the turn was committed: the lane may no longer change. */
   readonly committed: boolean;
 }
 
 /** What follows a failed attempt. `lanes` is the new state; `exhausted` says that the lane was given up. */
-export type AfterFailure =
-  | { readonly kind: "retry"; readonly at: number; readonly lanes: Lanes; readonly exhausted: false }
-  | { readonly kind: "next_lane"; readonly index: number; readonly lanes: Lanes; readonly exhausted: boolean }
+export type FailureDecision =
+  | { readonly kind: "retry"; readonly at: number; readonly lanes: FallbackChain; readonly exhausted: false }
+  | {
+      readonly kind: "next_lane";
+      readonly index: number;
+      readonly lanes: FallbackChain;
+      readonly exhausted: boolean;
+    }
   | {
       readonly kind: "fail";
       /** The first lane's code. */
       readonly code: ModelErrorCode;
       /** When a retry would be possible, if a wait was too long for `maxWait`. */
       readonly retryAt?: number;
-      readonly lanes: Lanes;
+      readonly lanes: FallbackChain;
       readonly exhausted: boolean;
     };
 
@@ -49,7 +54,7 @@ const longestBackoff = 30_000;
 const mostMalformed = 2;
 
 /** Lanes as a turn starts with them: at the first that is not cooling; if all are, at the first. */
-export const startLanes = (
+export const startFallbackChain = (
   list: readonly {
     readonly provider: string;
     readonly model: string;
@@ -57,7 +62,7 @@ export const startLanes = (
     readonly code?: ModelErrorCode;
   }[],
   now: number,
-): Lanes => ({
+): FallbackChain => ({
   current: Math.max(
     0,
     list.findIndex((lane) => lane.coolingUntil <= now),
@@ -68,7 +73,7 @@ export const startLanes = (
 
 const isMalformed = (code: ModelErrorCode): boolean => codeRules[code].remedy === "retry_twice";
 
-const mayRetry = (failure: ModelFailure, lane: Lane, policy: RetryPolicy): boolean =>
+const mayRetry = (failure: ModelFailure, lane: TargetAttempts, policy: RetryPolicy): boolean =>
   failure.retryable &&
   lane.failures <= policy.maxRetries &&
   (!isMalformed(failure.code) || lane.malformed <= mostMalformed);
@@ -77,37 +82,41 @@ const mayRetry = (failure: ModelFailure, lane: Lane, policy: RetryPolicy): boole
  * Decides what follows a failed attempt: a retry at a time never earlier than Retry-After, the next
  * lane, or the end. `policy` is the current lane's, `random` gives [0, 1), times are milliseconds.
  */
-export const afterFailure = (
+export const decideAfterFailure = (
   failure: ModelFailure,
-  lanes: Lanes,
+  lanes: FallbackChain,
   policy: RetryPolicy,
   now: number,
   random: () => number,
-): AfterFailure => {
+): FailureDecision => {
   const before = lanes.list[lanes.current];
   if (before === undefined) throw new RangeError(`There is no lane ${lanes.current}.`);
-  const lane: Lane = {
+  const lane: TargetAttempts = {
     ...before,
     failures: before.failures + 1,
     malformed: before.malformed + (isMalformed(failure.code) ? 1 : 0),
     code: failure.code,
   };
-  if (!mayRetry(failure, lane, policy)) return leave(failure, replace(lanes, lane), now);
+  if (!mayRetry(failure, lane, policy)) return giveUpTarget(failure, replaceCurrent(lanes, lane), now);
   const backoff = Math.min(policy.baseDelay * 2 ** before.failures, longestBackoff);
   const asked = failure.retryAfterMs ?? 0;
   const delay = Math.max(asked * (1 + 0.1 * random()), backoff * (0.75 + 0.5 * random()));
   if (delay > policy.maxWait)
-    return leave(failure, replace(lanes, { ...lane, retryAt: now + Math.max(asked, backoff) }), now);
-  return { kind: "retry", at: now + Math.ceil(delay), lanes: replace(lanes, lane), exhausted: false };
+    return giveUpTarget(
+      failure,
+      replaceCurrent(lanes, { ...lane, retryAt: now + Math.max(asked, backoff) }),
+      now,
+    );
+  return { kind: "retry", at: now + Math.ceil(delay), lanes: replaceCurrent(lanes, lane), exhausted: false };
 };
 
-const replace = (lanes: Lanes, lane: Lane): Lanes => ({
+const replaceCurrent = (lanes: FallbackChain, lane: TargetAttempts): FallbackChain => ({
   ...lanes,
   list: lanes.list.with(lanes.current, lane),
 });
 
 /** Gives the lane up: for the next one that is not cooling, or for good. */
-const leave = (failure: ModelFailure, lanes: Lanes, now: number): AfterFailure => {
+const giveUpTarget = (failure: ModelFailure, lanes: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
   const exhausted = failure.retryable || remedy !== "fail";
   const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);

@@ -1,9 +1,9 @@
-import { isFields } from "../chat/json.ts";
+import { isJsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Usage } from "./completer.ts";
 
 /** Names that providers give to counts of tokens: the first name present wins, a dot is nesting. */
-const names = {
+const usageNames = {
   input:
     "input_tokens inputTokens prompt_tokens promptTokens promptTokenCount input prompt_n timings.prompt_n",
   output:
@@ -17,11 +17,11 @@ const names = {
   total: "total_tokens totalTokens totalTokenCount total",
   hourly: "cache_creation.ephemeral_1h_input_tokens",
 } as const;
-type Field = keyof typeof names;
+type UsageField = keyof typeof usageNames;
 
-const paths = Object.fromEntries(
-  Object.entries(names).map(([field, list]) => [field, list.split(" ").map((name) => name.split("."))]),
-) as Record<Field, string[][]>;
+const usagePaths = Object.fromEntries(
+  Object.entries(usageNames).map(([field, list]) => [field, list.split(" ").map((name) => name.split("."))]),
+) as Record<UsageField, string[][]>;
 
 /** Figures beyond these are not believed. */
 const mostInput = 20_000_000;
@@ -38,24 +38,24 @@ export interface UsageReport {
   readonly cacheWrite1h: number;
 }
 
-interface Found {
+interface FoundFigure {
   readonly name: string;
   /** Null if the figure is no number or absurd. */
   readonly value: number | null;
 }
 
-const at = (raw: Json, path: readonly string[]): Json | undefined => {
+const figureAt = (raw: Json, path: readonly string[]): Json | undefined => {
   let value: Json | undefined = raw;
   for (const key of path) {
-    if (!isFields(value)) return undefined;
+    if (!isJsonObject(value)) return undefined;
     value = value[key];
   }
   return value;
 };
 
-const find = (raw: Json, field: Field, most: number): Found | undefined => {
-  for (const path of paths[field]) {
-    const value = at(raw, path);
+const findFigure = (raw: Json, field: UsageField, most: number): FoundFigure | undefined => {
+  for (const path of usagePaths[field]) {
+    const value = figureAt(raw, path);
     if (value === undefined || value === null) continue;
     const valid = typeof value === "number" && Number.isFinite(value) && value <= most;
     return { name: path.join("."), value: valid ? Math.max(0, Math.round(value)) : null };
@@ -65,15 +65,15 @@ const find = (raw: Json, field: Field, most: number): Found | undefined => {
 
 /** Merges a later, cumulative report into an earlier one: its non-null fields replace. */
 export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
-  if (!isFields(earlier)) return later;
-  if (!isFields(later)) return earlier;
+  if (!isJsonObject(earlier)) return later;
+  if (!isJsonObject(later)) return earlier;
   return {
     ...earlier,
     ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)),
   };
 };
 
-interface Figures {
+interface UsageFigures {
   readonly inputName: string;
   readonly outputName: string;
   /** As reported, null where the estimate must stand in. */
@@ -88,8 +88,9 @@ interface Figures {
   readonly doubtful: boolean;
 }
 
-const readFigures = (report: Json): Figures => {
-  const get = (field: Field, most: number) => find(report, field, most) ?? { name: "", value: undefined };
+const readFigures = (report: Json): UsageFigures => {
+  const get = (field: UsageField, most: number) =>
+    findFigure(report, field, most) ?? { name: "", value: undefined };
   const [input, output] = [get("input", mostInput), get("output", mostOutput)];
   const [cacheRead, cacheWrite] = [get("cacheRead", mostInput), get("cacheWrite", mostInput)];
   return {
@@ -107,12 +108,12 @@ const readFigures = (report: Json): Figures => {
 };
 
 /** True if the prompt figure contains the cached tokens. */
-const isInclusive = (report: Json, { inputName }: Figures): boolean =>
+const isInclusive = (report: Json, { inputName }: UsageFigures): boolean =>
   inputName.startsWith("prompt") ||
-  (inputName === "input_tokens" && at(report, ["input_tokens_details"]) !== undefined);
+  (inputName === "input_tokens" && figureAt(report, ["input_tokens_details"]) !== undefined);
 
 /** Output with reasoning: Google reports it apart, others (Grok) only show it in the total. */
-const outputOf = (figures: Figures, inclusive: boolean): number | null => {
+const outputOf = (figures: UsageFigures, inclusive: boolean): number | null => {
   const { prompt, thoughts, total } = figures;
   if (figures.output === null) return null;
   const output = figures.outputName === "candidatesTokenCount" ? figures.output + thoughts : figures.output;

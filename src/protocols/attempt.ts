@@ -1,17 +1,17 @@
-import { isFields, parseJson } from "../chat/json.ts";
+import { isJsonObject, parseJson } from "../chat/json.ts";
 import { classify } from "../model/classify.ts";
 import type { ModelEvent } from "../model/completer.ts";
 import type { Deadlines } from "../model/deadlines.ts";
 import { ModelError } from "../model/error.ts";
 import { asModelError, modelError } from "../model/failure.ts";
-import type { Origin } from "../model/failure.ts";
+import type { AttemptOrigin } from "../model/failure.ts";
 import { EgressError } from "../tools/egress/egress.ts";
-import { readCapped } from "../tools/egress/body.ts";
+import { readUpTo } from "../tools/egress/body.ts";
 import { createByteGuard } from "./byte-guard.ts";
 import type { Decoder, Faults } from "./protocol.ts";
-import { createGatherer } from "./gather.ts";
+import { createBodyGatherer } from "./body-gatherer.ts";
 import { createSseParser } from "./sse.ts";
-import type { Frame } from "./sse.ts";
+import type { SseFrame } from "./sse.ts";
 
 /** Bytes of an error answer that are read, to recognise it. */
 const maxErrorBody = 64 * 1024;
@@ -20,35 +20,35 @@ const maxErrorBody = 64 * 1024;
 const usualWait = 5_000;
 
 /** Makes the errors of one attempt's stream. */
-export const faultsOf = (origin: Origin, headers: Headers, now: () => number): Faults => ({
+export const createFaults = (origin: AttemptOrigin, headers: Headers, now: () => number): Faults => ({
   inBand: (body, status) => new ModelError(classify({ status, headers, body }, origin, now())),
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 
 /** The failure behind whatever sending threw: a refusal of the egress, else the network's. */
-export const sendFailure = (error: unknown, origin: Origin, signal: AbortSignal): ModelError => {
+export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: AbortSignal): ModelError => {
   if (signal.aborted) return asModelError(signal.reason, origin, signal);
   if (error instanceof EgressError) return modelError("invalid_request", origin, error.message);
   return asModelError(error, origin, signal);
 };
 
-const textOf = async ({ body }: Response): Promise<string> =>
-  new TextDecoder().decode((await readCapped(body, maxErrorBody)).bytes);
+const readErrorText = async ({ body }: Response): Promise<string> =>
+  new TextDecoder().decode((await readUpTo(body, maxErrorBody)).bytes);
 
 /** The failure that an error answer tells of. */
-export const answerFailure = async (
+export const readAnswerFailure = async (
   response: Response,
-  origin: Origin,
+  origin: AttemptOrigin,
   now: () => number,
 ): Promise<ModelError> => {
   const { status, headers } = response;
-  return new ModelError(classify({ status, headers, body: await textOf(response) }, origin, now()));
+  return new ModelError(classify({ status, headers, body: await readErrorText(response) }, origin, now()));
 };
 
 const hasError = (body: string): boolean => {
   const value = parseJson(body);
   const first: unknown = Array.isArray(value) ? value[0] : value;
-  return isFields(first) && (first["error"] ?? null) !== null;
+  return isJsonObject(first) && (first["error"] ?? null) !== null;
 };
 
 /** Types that a failure may name; others could quote what a header says. */
@@ -61,19 +61,19 @@ export const checkStream = async (
 ): Promise<ReadableStream<Uint8Array>> => {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "text/event-stream" && response.body !== null) return response.body;
-  const body = await textOf(response);
+  const body = await readErrorText(response);
   if (hasError(body)) throw faults.inBand(body);
   const what = namedTypes.has(type) ? type : "another content type";
   throw faults.broken(`${what} instead of text/event-stream`);
 };
 
-interface Batch {
+interface DecodedBatch {
   readonly events: ModelEvent[];
   /** What stopped the decoding; the events before it still count. */
   readonly error?: unknown;
 }
 
-const decode = (decoder: Decoder, lots: Iterable<readonly Frame[]>): Batch => {
+const decodeFrames = (decoder: Decoder, lots: Iterable<readonly SseFrame[]>): DecodedBatch => {
   const events: ModelEvent[] = [];
   try {
     for (const frames of lots) for (const frame of frames) decoder.frame(frame, events);
@@ -83,7 +83,7 @@ const decode = (decoder: Decoder, lots: Iterable<readonly Frame[]>): Batch => {
   }
 };
 
-const isWhole = ({ data }: Frame): boolean => data === "[DONE]" || parseJson(data, Infinity) !== undefined;
+const isWhole = ({ data }: SseFrame): boolean => data === "[DONE]" || parseJson(data, Infinity) !== undefined;
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
@@ -99,17 +99,17 @@ export async function* readReply(
   deadlines: Pick<Deadlines, "read">,
   usageWait = usualWait,
 ): AsyncGenerator<readonly ModelEvent[]> {
-  const gatherer = createGatherer(body);
+  const gatherer = createBodyGatherer(body);
   const guard = createByteGuard();
   const parser = createSseParser();
   let isTooLong = false;
-  const parse = (chunk: Uint8Array): readonly Frame[] => {
+  const parse = (chunk: Uint8Array): readonly SseFrame[] => {
     const broken = guard(chunk);
     isTooLong = broken !== null;
     if (isTooLong) throw faults.broken(`the ${broken} is longer than its limit`);
     return parser.feed(chunk);
   };
-  const parseEach = function* (chunks: readonly Uint8Array[]): Generator<readonly Frame[]> {
+  const parseEach = function* (chunks: readonly Uint8Array[]): Generator<readonly SseFrame[]> {
     for (const chunk of chunks) yield parse(chunk);
   };
   let until: number | undefined;
@@ -124,7 +124,10 @@ export async function* readReply(
     while (decoder.state() !== "done") {
       const chunks = await read();
       // A last frame without its blank line counts; one that was cut off is left to the missing end.
-      const batch = decode(decoder, chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks));
+      const batch = decodeFrames(
+        decoder,
+        chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks),
+      );
       if (chunks !== null) deadlines.read(batch.events.some(isContent));
       // A batch tells that the reply had begun, which must be paid for even if nothing of it could be read.
       if (batch.events.length > 0 || isTooLong) yield batch.events;

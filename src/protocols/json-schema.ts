@@ -1,5 +1,5 @@
-import { isFields } from "../chat/json.ts";
-import type { Fields } from "../chat/json.ts";
+import { isJsonObject } from "../chat/json.ts";
+import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
 /**
@@ -24,12 +24,12 @@ const lookUp = (ref: string, root: Json): Json | null => {
   if (!ref.startsWith("#/")) return null;
   let value: Json | undefined = root;
   for (const key of ref.slice(2).split("/"))
-    value = isFields(value) ? value[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+    value = isJsonObject(value) ? value[key.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
   return value ?? null;
 };
 
 /** Keywords of newer drafts in the older words that the common subset knows. */
-const rephrase = (schema: Fields): Fields => {
+const rephrase = (schema: JsonObject): JsonObject => {
   const out: Record<string, Json> = { ...schema };
   if ("const" in schema) out["enum"] = [schema["const"] ?? null];
   if (schema["oneOf"] !== undefined) out["anyOf"] = schema["oneOf"];
@@ -46,46 +46,46 @@ const rephrase = (schema: Fields): Fields => {
   return out;
 };
 
-const mapFields = (fields: Fields, map: (schema: Json) => Json): Fields =>
+const mapFields = (fields: JsonObject, map: (schema: Json) => Json): JsonObject =>
   Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, map(value)]));
 
 /** Applies `map` to every schema directly inside `schema`; other keywords stay. */
-const mapInner = (schema: Fields, map: (schema: Json) => Json): Fields => {
+const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject => {
   const out: Record<string, Json> = { ...schema };
   for (const key of ["items", "additionalProperties", "not"])
-    if (isFields(out[key])) out[key] = map(out[key]);
+    if (isJsonObject(out[key])) out[key] = map(out[key]);
   for (const key of ["anyOf", "oneOf", "allOf", "prefixItems"]) {
     const list = out[key];
     if (Array.isArray(list)) out[key] = list.map((inner: Json) => map(inner));
   }
   for (const key of ["properties", "$defs", "definitions"])
-    if (isFields(out[key])) out[key] = mapFields(out[key], map);
+    if (isJsonObject(out[key])) out[key] = mapFields(out[key], map);
   return out;
 };
 
-const pick = (schema: Fields, keys: ReadonlySet<string>): Fields =>
+const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.has(key)));
 
-const minimal = (schema: Json, root: Json, open: readonly string[]): Json => {
-  if (!isFields(schema)) return {};
+const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
+  if (!isJsonObject(schema)) return {};
   const ref = schema["$ref"];
   if (typeof ref === "string") {
     const target = open.includes(ref) ? null : lookUp(ref, root);
-    return target === null ? { type: "object" } : minimal(target, root, [...open, ref]);
+    return target === null ? { type: "object" } : toMinimal(target, root, [...open, ref]);
   }
-  return mapInner(pick(rephrase(schema), minimalKeys), (inner) => minimal(inner, root, open));
+  return mapInner(pickKeywords(rephrase(schema), minimalKeys), (inner) => toMinimal(inner, root, open));
 };
 
-const structured = (schema: Json): Json => {
-  if (!isFields(schema)) return {};
-  const kept = mapInner(pick(schema, structuredKeys), structured);
+const toStructured = (schema: Json): Json => {
+  if (!isJsonObject(schema)) return {};
+  const kept = mapInner(pickKeywords(schema, structuredKeys), toStructured);
   return kept["type"] === "object" ? { ...kept, additionalProperties: false } : kept;
 };
 
-const closed = (schema: Json): Json => {
-  if (!isFields(schema)) return schema;
+const toClosed = (schema: Json): Json => {
+  if (!isJsonObject(schema)) return schema;
   const { additionalProperties: _, ...kept } = schema;
-  return mapInner(kept, closed);
+  return mapInner(kept, toClosed);
 };
 
 /** A schema as a server of this dialect takes it. What it loses is still enforced by our own check. */
@@ -94,10 +94,10 @@ export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
     case "full":
       return schema;
     case "closed":
-      return closed(schema);
+      return toClosed(schema);
     case "minimal":
-      return minimal(schema, schema, []);
+      return toMinimal(schema, schema, []);
     case "structured":
-      return structured(schema);
+      return toStructured(schema);
   }
 };

@@ -11,14 +11,14 @@ const maxImage = 5 * 1024 * 1024;
 const longestName = 255;
 
 /** A stored blob's base64, what stands in one that is a text, or an address. */
-type Source = { readonly base64: string } | { readonly text: string } | { readonly url: string };
+type MediaSource = { readonly base64: string } | { readonly text: string } | { readonly url: string };
 
-export type Media =
+export type WireMedia =
   | {
       readonly kind: "image" | "document";
       readonly type: string;
       readonly name: string;
-      readonly source: Source;
+      readonly source: MediaSource;
     }
   /** What the model reads in place of the media. */
   | { readonly kind: "omitted"; readonly text: string };
@@ -26,7 +26,7 @@ export type Media =
 const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
 
 /** The text of a base64; null if it is none. */
-const textOf = (base64: string): string | null => {
+const decodeBase64Text = (base64: string): string | null => {
   let binary: string;
   try {
     binary = atob(base64);
@@ -37,43 +37,43 @@ const textOf = (base64: string): string | null => {
 };
 
 /** Why media cannot be shown. */
-interface Lack {
+interface MediaLack {
   readonly why: string;
 }
 
-const textSource = (base64: string): Source | Lack => {
-  const text = textOf(base64);
+const textSourceOf = (base64: string): MediaSource | MediaLack => {
+  const text = decodeBase64Text(base64);
   if (text === null) return { why: "it is damaged" };
   return isVisible(text) ? { text } : { why: "it is empty" };
 };
 
 /** Stored bytes may be gone, or their end: no server takes what is left. */
-const blobSource = (
+const blobSourceOf = (
   { type, media_type: mediaType }: ImagePart | DocumentPart,
   base64: string,
-): Source | Lack => {
+): MediaSource | MediaLack => {
   if (base64 === "") return { why: "it is not stored any more" };
-  if (type === "document" && mediaType !== "application/pdf") return textSource(base64);
+  if (type === "document" && mediaType !== "application/pdf") return textSourceOf(base64);
   if (type === "image" && base64.length > maxImage) return { why: "it is larger than 5 MiB" };
   return base64.length % 4 === 0 ? { base64 } : { why: "it is damaged" };
 };
 
-const urlSource = (url: string | undefined): Source | Lack =>
+const urlSourceOf = (url: string | undefined): MediaSource | MediaLack =>
   url?.startsWith("https://") === true && URL.canParse(url) ? { url } : { why: "its address is not https" };
 
 /** A media part as the model can take it; whatever it cannot take becomes a sentence, never nothing. */
-export const mediaOf = (
+export const wireMediaOf = (
   part: ImagePart | DocumentPart,
   capabilities: Capabilities,
   blob: (id: string) => string,
-): Media => {
+): WireMedia => {
   const what = part.type;
-  const omitted = (why: string): Media => ({ kind: "omitted", text: `[${what} omitted: ${why}]` });
+  const omitted = (why: string): WireMedia => ({ kind: "omitted", text: `[${what} omitted: ${why}]` });
   if (!capabilities[what === "image" ? "images" : "documents"])
     return omitted(`this model takes no ${what}s`);
   const known = what === "image" ? imageTypes.has(part.media_type) : isDocument(part.media_type);
   if (!known) return omitted(`this model takes no ${part.media_type}`);
-  const source = part.blob === undefined ? urlSource(part.url) : blobSource(part, blob(part.blob));
+  const source = part.blob === undefined ? urlSourceOf(part.url) : blobSourceOf(part, blob(part.blob));
   if ("why" in source) return omitted(source.why);
   const name = firstCharacters(part.name ?? "", longestName);
   return { kind: what, type: part.media_type, name: isVisible(name) ? name : what, source };

@@ -1,10 +1,10 @@
 import { parseJson } from "../chat/json.ts";
-import type { Fields } from "../chat/json.ts";
+import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Effort, ModelEvent, ModelRequest } from "../model/completer.ts";
 import type { Capabilities } from "../model/schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
-import type { Frame } from "./sse.ts";
+import type { SseFrame } from "./sse.ts";
 
 /** How a provider deviates from its protocol's plain form; a provider file fills it in. */
 export interface Traits {
@@ -25,7 +25,7 @@ export interface Traits {
 }
 
 /** The model that a request is for, as a protocol needs to know it. */
-export interface Target {
+export interface WireTarget {
   readonly provider: string;
   readonly capabilities: Capabilities;
   /** Output tokens that the model gives at most. */
@@ -45,7 +45,7 @@ export interface WireRequest {
 /** Turns the frames of one reply into events. */
 export interface Decoder {
   /** Appends the events of a frame. Throws what `Faults` makes. */
-  readonly frame: (frame: Frame, events: ModelEvent[]) => void;
+  readonly frame: (frame: SseFrame, events: ModelEvent[]) => void;
   /** `open`: the reply goes on; `finished`: its end was told, only usage may follow; `done`: nothing follows. */
   readonly state: () => "open" | "finished" | "done";
 }
@@ -73,14 +73,22 @@ export type Post = (
 export interface Protocol {
   readonly path: string;
   /** The same request gives the same bytes. */
-  readonly build: (request: ModelRequest, target: Target) => WireRequest;
-  readonly decoder: (request: ModelRequest, target: Target, faults: Faults, requestId?: string) => Decoder;
+  readonly build: (request: ModelRequest, target: WireTarget) => WireRequest;
+  readonly decoder: (
+    request: ModelRequest,
+    target: WireTarget,
+    faults: Faults,
+    requestId?: string,
+  ) => Decoder;
   /** Posts a body to a URL, as the vendor's SDK would; error answers are answers. Loads the SDK at first use. */
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
 /** The system prompt, and in words a format that the API cannot be given. */
-export const systemText = ({ system, responseFormat }: ModelRequest, { capabilities }: Target): string => {
+export const systemText = (
+  { system, responseFormat }: ModelRequest,
+  { capabilities }: WireTarget,
+): string => {
   if (responseFormat === undefined) return system;
   const { schema } = responseFormat;
   if (schema === undefined) return `${system}\n\nAnswer with one JSON object and nothing else.`;
@@ -92,9 +100,9 @@ export const systemText = ({ system, responseFormat }: ModelRequest, { capabilit
 const deepestFrame = 1_000;
 
 /** A frame's data as a JSON object; Gemini's errors come as a list. */
-export const parseFrame = (data: string, faults: Faults): Fields => {
+export const parseFrame = (data: string, faults: Faults): JsonObject => {
   const value = parseJson(data, deepestFrame);
   if (value === undefined) throw faults.broken("a frame is not JSON, or nests without end");
-  if (typeof value === "object" && value !== null) return value as Fields;
+  if (typeof value === "object" && value !== null) return value as JsonObject;
   throw faults.broken("a frame is not a JSON object");
 };

@@ -1,5 +1,5 @@
-import { isFields } from "../chat/json.ts";
-import type { Fields } from "../chat/json.ts";
+import { isJsonObject } from "../chat/json.ts";
+import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
 /** Gathers `reasoning_details`, which stream in pieces and go back whole and in order. */
@@ -10,11 +10,11 @@ export interface ReasoningDetails {
   readonly all: () => readonly Json[];
 }
 
-const textOf = ({ text, summary }: Fields): string =>
+const detailText = ({ text, summary }: JsonObject): string =>
   typeof text === "string" ? text : typeof summary === "string" ? summary : "";
 
 /** Texts grow by what each piece brings; other fields are told once. */
-const merged = (known: Fields, piece: Fields): Fields => {
+const mergePiece = (known: JsonObject, piece: JsonObject): JsonObject => {
   const grown = ["text", "summary", "data"].flatMap((key) => {
     const more = piece[key];
     const before = known[key];
@@ -24,18 +24,18 @@ const merged = (known: Fields, piece: Fields): Fields => {
 };
 
 export const createReasoningDetails = (keep: boolean): ReasoningDetails => {
-  const details: Fields[] = [];
-  const keepPiece = (piece: Fields): void => {
+  const details: JsonObject[] = [];
+  const keepPiece = (piece: JsonObject): void => {
     const at = details.findLastIndex(({ index, type }) => index === piece["index"] && type === piece["type"]);
     const known = piece["index"] === undefined ? undefined : details[at];
     if (known === undefined) details.push(piece);
-    else details[at] = merged(known, piece);
+    else details[at] = mergePiece(known, piece);
   };
   const take = (pieces: unknown): string => {
     if (!Array.isArray(pieces)) return "";
-    const taken = pieces.filter(isFields);
+    const taken = pieces.filter(isJsonObject);
     if (keep) taken.forEach(keepPiece);
-    return taken.map(textOf).join("");
+    return taken.map(detailText).join("");
   };
   return { take, all: () => details };
 };

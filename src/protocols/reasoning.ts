@@ -2,7 +2,7 @@ import { efforts } from "../model/completer.ts";
 import type { Effort, ModelRequest } from "../model/completer.ts";
 
 /** Tokens for thinking of each effort, for models that count it so. */
-const budgets: Readonly<Record<Exclude<Effort, "none">, number>> = {
+const budgetsByEffort: Readonly<Record<Exclude<Effort, "none">, number>> = {
   minimal: 4_096,
   low: 4_096,
   medium: 8_192,
@@ -11,22 +11,24 @@ const budgets: Readonly<Record<Exclude<Effort, "none">, number>> = {
   max: 32_768,
 };
 
-const least = 1_024;
+const minBudget = 1_024;
 
 /** The effort that a request asks for, read from a budget where only that was given; undefined if it asks for none. */
 export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
   if (reasoning?.effort !== undefined || reasoning?.budgetTokens === undefined) return reasoning?.effort;
   const tokens = reasoning.budgetTokens;
   return (
-    efforts.find((effort) => effort !== "none" && effort !== "minimal" && budgets[effort] >= tokens) ?? "max"
+    efforts.find(
+      (effort) => effort !== "none" && effort !== "minimal" && budgetsByEffort[effort] >= tokens,
+    ) ?? "max"
   );
 };
 
 /** The budget that a request asks for, at least 1 024; undefined if it asks for none or for no reasoning. */
 export const budgetOf = ({ reasoning }: Pick<ModelRequest, "reasoning">): number | undefined => {
-  if (reasoning?.budgetTokens !== undefined) return Math.max(least, reasoning.budgetTokens);
+  if (reasoning?.budgetTokens !== undefined) return Math.max(minBudget, reasoning.budgetTokens);
   const effort = reasoning?.effort;
-  return effort === undefined || effort === "none" ? undefined : budgets[effort];
+  return effort === undefined || effort === "none" ? undefined : budgetsByEffort[effort];
 };
 
 /** The effort nearest to the wanted one that a server takes, the lower of two equally near; never `none`. */

@@ -1,5 +1,5 @@
 /** One server-sent event: `event` is empty if the server named none. */
-export interface Frame {
+export interface SseFrame {
   readonly event: string;
   readonly data: string;
 }
@@ -7,9 +7,9 @@ export interface Frame {
 /** A parser of one event stream: bytes in any cut, with LF, CRLF or CR, a byte order mark, split UTF-8. */
 export interface SseParser {
   /** The frames that this chunk completes. */
-  readonly feed: (chunk: Uint8Array) => readonly Frame[];
+  readonly feed: (chunk: Uint8Array) => readonly SseFrame[];
   /** The frame that the stream's end left without its blank line, if it holds data. */
-  readonly end: () => readonly Frame[];
+  readonly end: () => readonly SseFrame[];
 }
 
 export const createSseParser = (): SseParser => {
@@ -20,7 +20,7 @@ export const createSseParser = (): SseParser => {
   let event = "";
   let data: string | null = null;
 
-  const line = (text: string, frames: Frame[]): void => {
+  const line = (text: string, frames: SseFrame[]): void => {
     if (text === "") {
       if (data !== null) frames.push({ event, data });
       event = "";
@@ -39,7 +39,7 @@ export const createSseParser = (): SseParser => {
     return rest.includes("\r") ? rest.replace(/\r\n?/g, "\n") : rest;
   };
 
-  const take = (decoded: string): readonly Frame[] => {
+  const take = (decoded: string): readonly SseFrame[] => {
     const text = withLineFeeds(decoded);
     const last = text.lastIndexOf("\n");
     if (last < 0) {
@@ -48,7 +48,7 @@ export const createSseParser = (): SseParser => {
     }
     const whole = open.length === 0 ? text : open.join("") + text;
     const end = whole.length - (text.length - last);
-    const frames: Frame[] = [];
+    const frames: SseFrame[] = [];
     let start = 0;
     while (start <= end) {
       const next = whole.indexOf("\n", start);

@@ -1,73 +1,74 @@
 /** A piece of a reply's text, told apart into reasoning and answer. */
-interface Piece {
+interface ThinkPiece {
   readonly type: "text" | "reasoning";
   readonly text: string;
 }
 
 /** Splits a leading `<think>…</think>` off a text that comes in any pieces. */
 export interface ThinkTags {
-  readonly feed: (text: string) => readonly Piece[];
+  readonly feed: (text: string) => readonly ThinkPiece[];
   /** What was held back because it could have been the start of a tag. */
-  readonly end: () => readonly Piece[];
+  readonly end: () => readonly ThinkPiece[];
 }
 
-const open = "<think>";
-const close = "</think>";
+const openTag = "<think>";
+const closeTag = "</think>";
 
 /** Length of the longest end of `text` that white space and then the beginning of `tag` could make. */
-const heldBack = (text: string, tag: string): number => {
+const heldLength = (text: string, tag: string): number => {
   let held = Math.min(text.length, tag.length - 1);
   while (held > 0 && !tag.startsWith(text.slice(text.length - held))) held -= 1;
   const before = text.slice(0, text.length - held);
   return text.length - before.trimEnd().length;
 };
 
-const piece = (type: Piece["type"], text: string): readonly Piece[] => (text === "" ? [] : [{ type, text }]);
+const createPieces = (type: ThinkPiece["type"], text: string): readonly ThinkPiece[] =>
+  text === "" ? [] : [{ type, text }];
 
 export const createThinkTags = (): ThinkTags => {
   let at: "start" | "inside" | "leading" | "after" = "start";
   let held = "";
   let thought = false;
 
-  const inside = (): readonly Piece[] => {
+  const inside = (): readonly ThinkPiece[] => {
     if (!thought) held = held.trimStart();
-    const end = held.indexOf(close);
-    const cut = end < 0 ? held.length - heldBack(held, close) : end;
+    const end = held.indexOf(closeTag);
+    const cut = end < 0 ? held.length - heldLength(held, closeTag) : end;
     const text = end < 0 ? held.slice(0, cut) : held.slice(0, cut).trimEnd();
     thought ||= text !== "";
-    held = held.slice(end < 0 ? cut : cut + close.length);
+    held = held.slice(end < 0 ? cut : cut + closeTag.length);
     if (end >= 0) at = "leading";
-    return end < 0 ? piece("reasoning", text) : [...piece("reasoning", text), ...answer()];
+    return end < 0 ? createPieces("reasoning", text) : [...createPieces("reasoning", text), ...answer()];
   };
-  const answer = (): readonly Piece[] => {
+  const answer = (): readonly ThinkPiece[] => {
     if (at === "leading") held = held.trimStart();
     if (held !== "") at = "after";
     const text = held;
     held = "";
-    return piece("text", text);
+    return createPieces("text", text);
   };
-  const begin = (): readonly Piece[] => {
+  const begin = (): readonly ThinkPiece[] => {
     const text = held.trimStart();
-    if (text.startsWith(open)) {
+    if (text.startsWith(openTag)) {
       at = "inside";
-      held = text.slice(open.length);
+      held = text.slice(openTag.length);
       return inside();
     }
-    if (open.startsWith(text)) return [];
+    if (openTag.startsWith(text)) return [];
     at = "after";
     return answer();
   };
 
-  const feed = (text: string): readonly Piece[] => {
-    if (at === "after") return piece("text", text);
+  const feed = (text: string): readonly ThinkPiece[] => {
+    if (at === "after") return createPieces("text", text);
     held += text;
     if (at === "start") return begin();
     return at === "inside" ? inside() : answer();
   };
-  const end = (): readonly Piece[] => {
+  const end = (): readonly ThinkPiece[] => {
     const text = held;
     held = "";
-    return piece(at === "inside" ? "reasoning" : "text", at === "inside" ? text.trimEnd() : text);
+    return createPieces(at === "inside" ? "reasoning" : "text", at === "inside" ? text.trimEnd() : text);
   };
   return { feed, end };
 };

@@ -19,15 +19,15 @@ const allowedId = /^[A-Za-z0-9_-]{1,40}$/;
 export const wireId = (id: string): string =>
   allowedId.test(id) ? id : `call_${hash8(id)}${hash8(`${id}\n`)}`;
 
-const mapped = new WeakMap<readonly ToolSpec[], ReadonlyMap<string, string>>();
+const namesCache = new WeakMap<readonly ToolSpec[], ReadonlyMap<string, string>>();
 
 /** From wire names back to the names of declared tools, once per list; names that need no mapping are left out. */
-export const namesBack = (tools: readonly ToolSpec[]): ReadonlyMap<string, string> => {
-  const known = mapped.get(tools);
+export const toolNamesByWire = (tools: readonly ToolSpec[]): ReadonlyMap<string, string> => {
+  const known = namesCache.get(tools);
   if (known !== undefined) return known;
   const names = new Map(
     tools.filter(({ name }) => !allowed.test(name)).map(({ name }) => [wireName(name), name]),
   );
-  mapped.set(tools, names);
+  namesCache.set(tools, names);
   return names;
 };

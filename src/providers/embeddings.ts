@@ -2,10 +2,10 @@ import * as z from "zod";
 import { classify } from "../model/classify.ts";
 import { ModelError } from "../model/error.ts";
 import type { Egress } from "../tools/egress/egress.ts";
-import { endpoint } from "./address.ts";
+import { endpointOf } from "./address.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
-import { credentials } from "./secrets.ts";
+import { readCredentials } from "./secrets.ts";
 
 /** Embeddings over the chat completions API's `/embeddings`. */
 
@@ -37,8 +37,8 @@ export const fetchEmbeddings = async (
   const base = config.base_url ?? profile.baseUrl;
   if (base === null) throw new Error(`provider ${config.name}: base_url is missing`);
   const headers = new Headers({ "content-type": "application/json" });
-  for (const [name, value] of credentials({ profile, config }, secret)) headers.set(name, value);
-  const response = await egress(endpoint(secret(base), profile.protocol, "/embeddings"), {
+  for (const [name, value] of readCredentials({ profile, config }, secret)) headers.set(name, value);
+  const response = await egress(endpointOf(secret(base), profile.protocol, "/embeddings"), {
     method: "POST",
     headers,
     body: JSON.stringify({ model: secret(config.model), input: texts, encoding_format: "float" }),

@@ -4,7 +4,7 @@ import type { ModelOverride } from "../model/schema.ts";
 import type { ProviderConfig } from "./schema.ts";
 
 /** What is known of a provider's model: catalogue, team and `compat` together. */
-export const describeServed = (
+export const describeProviderModel = (
   { kind, compat }: Pick<ProviderConfig, "kind" | "compat">,
   model: string,
   override?: ModelOverride,

@@ -1,5 +1,5 @@
 import { modelError } from "../model/failure.ts";
-import type { Origin } from "../model/failure.ts";
+import type { AttemptOrigin } from "../model/failure.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 
@@ -9,26 +9,31 @@ import type { ProviderConfig } from "./schema.ts";
  */
 export type SecretReader = (text: string, field: string) => string;
 
-const unset = (field: string, text: string): string => {
+const unsetSentence = (field: string, text: string): string => {
   const name = /\$\{([^}]*)/.exec(text)?.[1] ?? "";
   return `${field}: secret ${name} is not set (wrangler secret put ${name})`;
 };
 
 /** A text with its secrets, or an `auth` failure that says what is missing and never quotes a value. */
-export const reveal = (text: string, field: string, read: SecretReader, origin: Origin): string => {
+export const reveal = (text: string, field: string, read: SecretReader, origin: AttemptOrigin): string => {
   if (!text.includes("${")) return text;
   let value: string;
   try {
     value = read(text, field);
   } catch (error) {
-    throw modelError("auth", origin, error instanceof Error ? error.message : unset(field, text));
+    throw modelError("auth", origin, error instanceof Error ? error.message : unsetSentence(field, text));
   }
-  if (value.trim() === "") throw modelError("auth", origin, unset(field, text));
+  if (value.trim() === "") throw modelError("auth", origin, unsetSentence(field, text));
   return value;
 };
 
 /** The same for what a header carries; its ends are trimmed there. */
-export const revealHeader = (text: string, field: string, read: SecretReader, origin: Origin): string => {
+export const revealHeader = (
+  text: string,
+  field: string,
+  read: SecretReader,
+  origin: AttemptOrigin,
+): string => {
   const value = reveal(text, field, read, origin);
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value.trim())) return value;
   const wayOut = "set the secret again, without quotes or line breaks";
@@ -36,7 +41,7 @@ export const revealHeader = (text: string, field: string, read: SecretReader, or
 };
 
 /** The key and the configured headers of one request, by lower-case name; `read` is told the key of each text. */
-export const credentials = (
+export const readCredentials = (
   { profile, config }: { readonly profile: Profile; readonly config: ProviderConfig },
   read: SecretReader,
 ): ReadonlyMap<string, string> => {

@@ -6,18 +6,24 @@ import { startDeadlines } from "../model/deadlines.ts";
 import type { Deadlines } from "../model/deadlines.ts";
 import type { ModelError } from "../model/error.ts";
 import { modelError } from "../model/failure.ts";
-import type { Origin } from "../model/failure.ts";
-import { holdUntil } from "../model/rate-headers.ts";
+import type { AttemptOrigin } from "../model/failure.ts";
+import { readHoldUntil } from "../model/rate-headers.ts";
 import { anthropicMessages } from "../protocols/anthropic/messages.ts";
-import { answerFailure, checkStream, faultsOf, readReply, sendFailure } from "../protocols/attempt.ts";
+import {
+  readAnswerFailure,
+  checkStream,
+  createFaults,
+  readReply,
+  sendFailureOf,
+} from "../protocols/attempt.ts";
 import { openAiChat } from "../protocols/openai/chat.ts";
-import type { Post, Protocol, Target } from "../protocols/protocol.ts";
+import type { Post, Protocol, WireTarget } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress/egress.ts";
-import { endpoint } from "./address.ts";
-import { describeServed } from "./entry.ts";
+import { endpointOf } from "./address.ts";
+import { describeProviderModel } from "./entry.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
-import { credentials, reveal, revealHeader } from "./secrets.ts";
+import { readCredentials, reveal, revealHeader } from "./secrets.ts";
 import type { SecretReader } from "./secrets.ts";
 
 export interface WireOptions {
@@ -40,16 +46,17 @@ const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
   "openai-chat": openAiChat,
 };
 
-type Keys = ReturnType<typeof credentials>;
+type CredentialMap = ReturnType<typeof readCredentials>;
 
-const sameKeys = (some: Keys, others: Keys): boolean =>
+const areSameKeys = (some: CredentialMap, others: CredentialMap): boolean =>
   some.size === others.size && [...some].every(([name, value]) => others.get(name) === value);
 
 /** The headers that the SDK built with the keys put in: made anew when either is another. */
-const createHeaders = (): ((built: Headers, keys: Keys) => Headers) => {
-  let known: { readonly built: Headers; readonly keys: Keys; readonly headers: Headers } | null = null;
+const createHeaderCache = (): ((built: Headers, keys: CredentialMap) => Headers) => {
+  let known: { readonly built: Headers; readonly keys: CredentialMap; readonly headers: Headers } | null =
+    null;
   return (built, keys) => {
-    if (known?.built === built && sameKeys(known.keys, keys)) return known.headers;
+    if (known?.built === built && areSameKeys(known.keys, keys)) return known.headers;
     const headers = new Headers(built);
     headers.delete("authorization");
     for (const [name, value] of keys) headers.set(name, value);
@@ -59,28 +66,28 @@ const createHeaders = (): ((built: Headers, keys: Keys) => Headers) => {
 };
 
 /** Where requests go, worked out anew when the provider's address is another. */
-const createAddress = ({ config, profile, secret, field }: WireOptions, path: string) => {
+const createAddressCache = ({ config, profile, secret, field }: WireOptions, path: string) => {
   const base = config.base_url ?? profile.baseUrl;
   let known = { base: "", url: "" };
-  return (origin: Origin): string => {
+  return (origin: AttemptOrigin): string => {
     if (base === null)
       throw modelError("invalid_request", origin, `${field}.base_url: missing; ${profile.kind} needs it`);
     const address = reveal(base, `${field}.base_url`, secret, origin);
     if (address === known.base) return known.url;
     if (!URL.canParse(address))
       throw modelError("invalid_request", origin, `${field}.base_url: not a valid URL`);
-    known = { base: address, url: endpoint(address, profile.protocol, path) };
+    known = { base: address, url: endpointOf(address, profile.protocol, path) };
     return known.url;
   };
 };
 
-interface Attempt {
+interface WireAttempt {
   readonly options: WireOptions;
   readonly protocol: Protocol;
-  readonly target: Target;
-  readonly address: (origin: Origin) => string;
-  readonly headers: ReturnType<typeof createHeaders>;
-  readonly origin: Origin;
+  readonly target: WireTarget;
+  readonly address: (origin: AttemptOrigin) => string;
+  readonly headers: ReturnType<typeof createHeaderCache>;
+  readonly origin: AttemptOrigin;
   readonly request: ModelRequest;
   readonly deadlines: Deadlines;
 }
@@ -89,14 +96,14 @@ const utf8 = new TextEncoder();
 const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /** SHA-256 of a body, hex; made while the answer is on its way. */
-const digest = async (body: string): Promise<string> => {
+const digestBody = async (body: string): Promise<string> => {
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(body)));
   let hex = "";
   for (const byte of bytes) hex += hexOfByte[byte] ?? "";
   return hex;
 };
 
-const send = async ({
+const sendRequest = async ({
   options,
   protocol,
   target,
@@ -105,7 +112,7 @@ const send = async ({
   origin,
   request,
   deadlines,
-}: Attempt): Promise<{
+}: WireAttempt): Promise<{
   readonly response: Response;
   readonly dropped: readonly string[];
   readonly maxTokens: number;
@@ -113,7 +120,7 @@ const send = async ({
 }> => {
   const url = address(origin);
   const { secret, egress, field } = options;
-  const keys = credentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
+  const keys = readCredentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
   const { body, dropped, maxTokens } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
@@ -127,30 +134,30 @@ const send = async ({
       maxBytes: null,
     });
   const sent = protocol.post(url, post, body, deadlines.signal);
-  const hash = digest(body);
+  const hash = digestBody(body);
   let response: Response;
   let failure: ModelError | null;
   try {
     response = await sent;
-    failure = response.ok ? null : await answerFailure(response, origin, options.now);
+    failure = response.ok ? null : await readAnswerFailure(response, origin, options.now);
   } catch (error) {
-    throw sendFailure(error, origin, deadlines.signal);
+    throw sendFailureOf(error, origin, deadlines.signal);
   }
   if (failure !== null) throw failure;
   return { response, dropped, maxTokens, hash };
 };
 
-const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promise<Completion> => {
+const runAttempt = async (attempt: WireAttempt, onDelta: CompleteOptions["onDelta"]): Promise<Completion> => {
   const { options, protocol, target, origin, request, deadlines } = attempt;
   const { now } = options;
   const startedAt = now();
-  const { response, dropped, maxTokens, hash } = await send(attempt);
+  const { response, dropped, maxTokens, hash } = await sendRequest(attempt);
   deadlines.headers();
   const { headers } = response;
-  const faults = faultsOf(origin, headers, now);
+  const faults = createFaults(origin, headers, now);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id") ?? undefined;
   const body = await checkStream(response, faults).catch((error: unknown) => {
-    throw sendFailure(error, origin, deadlines.signal);
+    throw sendFailureOf(error, origin, deadlines.signal);
   });
   const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
   const completion = await collect(readReply(body, decoder, faults, deadlines), {
@@ -161,7 +168,7 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
     startedAt,
     now,
     signal: deadlines.signal,
-    holdUntil: holdUntil(headers, now()),
+    holdUntil: readHoldUntil(headers, now()),
     ...(onDelta !== undefined && { onDelta }),
   });
   const requestHash = await hash;
@@ -169,8 +176,8 @@ const run = async (attempt: Attempt, onDelta: CompleteOptions["onDelta"]): Promi
 };
 
 /** The model as its protocol needs to know it. */
-const targetOf = ({ profile, config, model, override }: WireOptions): Target => {
-  const { capabilities, max_output: maxOutput, efforts } = describeServed(config, model, override);
+const targetOf = ({ profile, config, model, override }: WireOptions): WireTarget => {
+  const { capabilities, max_output: maxOutput, efforts } = describeProviderModel(config, model, override);
   const traits = profile.traits(config);
   return {
     provider: config.name,
@@ -186,8 +193,8 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const provider = config.name;
   const target = targetOf(options);
   const protocol = protocols[options.profile.protocol];
-  const address = createAddress(options, protocol.path);
-  const headers = createHeaders();
+  const address = createAddressCache(options, protocol.path);
+  const headers = createHeaderCache();
   return {
     provider,
     model,
@@ -196,7 +203,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal);
       try {
-        return await run(
+        return await runAttempt(
           { options, protocol, target, address, headers, origin, request, deadlines },
           onDelta,
         );

@@ -3,16 +3,16 @@ import { EventParser, type ServerEvent } from "./sse.ts";
 import { unlessAborted, type Wire } from "./wire.ts";
 
 /** Milliseconds that a poll may take. */
-const pollTime = 10_000;
+const pollTimeout = 10_000;
 const defaultTimeout = 120_000;
 /** Milliseconds before each attempt to connect; the last one repeats. */
-const pauses = [0, 0, 50, 200, 1000, 2000];
+const connectPauses = [0, 0, 50, 200, 1000, 2000];
 
 type ExecMethods = Pick<Sandbox, "exec" | "start" | "attach" | "poll" | "kill">;
 
 const reasons: readonly ExecReason[] = ["exited", "timeout", "killed", "limit", "lost"];
 
-const lost: ExecEvent = { type: "exit", exitCode: -1, reason: "lost", durationMs: 0, truncated: false };
+const lostExit: ExecEvent = { type: "exit", exitCode: -1, reason: "lost", durationMs: 0, truncated: false };
 
 const bytesOf = (base64: string): Uint8Array =>
   Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
@@ -89,14 +89,14 @@ const bodyOf = (request: ExecRequest): string =>
 const isTransport = (error: SandboxError): boolean =>
   error.code === "exec_transport_error" || error.code === "capacity_exceeded";
 
-const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
+const sleepUnlessAborted = async (ms: number, signal: AbortSignal): Promise<void> => {
   if (ms === 0) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
   await unlessAborted(promise, signal).finally(() => clearTimeout(timer));
 };
 
-interface Followed {
+interface FollowRequest {
   readonly execId: string;
   readonly after: number;
   readonly deadline: number;
@@ -105,21 +105,22 @@ interface Followed {
   readonly signal: AbortSignal;
 }
 
-const pauseBefore = (attempt: number): number => pauses[Math.min(attempt, pauses.length - 1)] ?? 0;
+const pauseBefore = (attempt: number): number =>
+  connectPauses[Math.min(attempt, connectPauses.length - 1)] ?? 0;
 
 const isNews = (event: ExecEvent, attempt: number): boolean => event.type !== "start" || attempt === 0;
 
-type Start = (signal: AbortSignal) => Promise<Response>;
+type StartConnection = (signal: AbortSignal) => Promise<Response>;
 
 /**
  * After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. Without
  * capacity nothing was begun: the caller knows how long to wait for that.
  */
-function reconnection(
+function nextConnection(
   error: unknown,
-  attach: Start,
-  sent: { readonly start: Start | null; readonly first: boolean; readonly sameMemory: boolean },
-): Start | null {
+  attach: StartConnection,
+  sent: { readonly start: StartConnection | null; readonly first: boolean; readonly sameMemory: boolean },
+): StartConnection | null {
   if (!(error instanceof SandboxError)) return attach;
   if (error.code === "capacity_exceeded" && sent.first) throw error;
   if (isTransport(error)) return attach;
@@ -131,15 +132,15 @@ function reconnection(
  * Follows a command over any number of connections until `exit`; without one before the deadline, and a last look
  * behind it, it just ends. `start` sends the command; without it the command is one that was sent before.
  */
-async function* followed(
+async function* followCommand(
   wire: Wire,
-  start: Start | null,
-  { execId, after, deadline, lastLook, signal }: Followed,
+  start: StartConnection | null,
+  { execId, after, deadline, lastLook, signal }: FollowRequest,
 ): AsyncGenerator<ExecEvent> {
   let seen = after;
-  const attach: Start = (within) =>
+  const attach: StartConnection = (within) =>
     wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within });
-  let connect: Start | null = start ?? attach;
+  let connect: StartConnection | null = start ?? attach;
   let until = deadline;
   const memory = wire.instance();
   for (let attempt = 0; connect !== null; attempt++) {
@@ -153,7 +154,7 @@ async function* followed(
       AbortSignal.timeout(Math.max(Math.ceil(until - Date.now()), 0)),
     ]);
     try {
-      await pause(pauseBefore(attempt), bounded);
+      await sleepUnlessAborted(pauseBefore(attempt), bounded);
       const response = await connect(bounded);
       for await (const event of eventsOf(response, bounded)) {
         if ("seq" in event) seen = event.seq;
@@ -164,7 +165,7 @@ async function* followed(
     } catch (error) {
       signal.throwIfAborted();
       const sameMemory = memory === wire.instance() && until === deadline;
-      connect = reconnection(error, attach, { start, first: attempt === 0, sameMemory });
+      connect = nextConnection(error, attach, { start, first: attempt === 0, sameMemory });
     }
   }
 }
@@ -185,25 +186,25 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
   return {
     exec: async function* (request, signal) {
       const deadline = Date.now() + (request.timeoutMs ?? defaultTimeout) + grace;
-      const start: Start = (bounded) => post(request, bounded);
+      const start: StartConnection = (bounded) => post(request, bounded);
       const command = { execId: request.execId, after: 0, deadline, lastLook: grace / 2, signal };
-      for await (const event of followed(wire, start, command)) {
+      for await (const event of followCommand(wire, start, command)) {
         yield event;
         if (event.type === "exit") return;
       }
-      yield lost;
+      yield lostExit;
     },
     start: async (request, signal) => {
       const response = await post(request, signal);
       await response.body?.cancel();
     },
     attach: (execId, after, deadline, signal) =>
-      followed(wire, null, { execId, after, deadline, lastLook: 0, signal }),
+      followCommand(wire, null, { execId, after, deadline, lastLook: 0, signal }),
     poll: async (execId, reader) => {
       const query = `reader=${encodeURIComponent(reader)}`;
       const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` });
       const events: ExecEvent[] = [];
-      for await (const event of eventsOf(response, AbortSignal.timeout(pollTime))) {
+      for await (const event of eventsOf(response, AbortSignal.timeout(pollTimeout))) {
         if (event.type !== "start") events.push(event);
       }
       return events;

@@ -28,7 +28,7 @@ export interface SandboxOptions {
 }
 
 /** What the views of one sandbox share. */
-interface Memory extends WireMemory {
+interface SandboxMemory extends WireMemory {
   /** The sending of the settings; null before it and after it failed. */
   configured: Promise<void> | null;
 }
@@ -36,7 +36,7 @@ interface Memory extends WireMemory {
 const fileRoute = (path: string): string =>
   `/file/workspace/${workspacePath(path).split("/").map(encodeURIComponent).join("/")}`;
 
-const post = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => ({
+const postOf = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => ({
   method: "POST" as const,
   path,
   body: JSON.stringify(body),
@@ -48,9 +48,9 @@ const changeHeaders = (options: WriteOptions): Record<string, string> => ({
   ...(options.ifMatch === undefined ? {} : { "If-Match": `"${options.ifMatch}"` }),
 });
 
-const json = async <Answer>(response: Promise<Response>): Promise<Answer> => (await response).json();
+const readJson = async <Answer>(response: Promise<Response>): Promise<Answer> => (await response).json();
 
-async function write(
+async function writeWholeFile(
   wire: Wire,
   path: string,
   content: Uint8Array | string,
@@ -61,19 +61,21 @@ async function write(
     paths === undefined ? {} : { "Sandbox-Writable-Paths": encodeURIComponent(JSON.stringify(paths)) };
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : Uint8Array.from(content);
   const headers = { ...changeHeaders(options), ...bound };
-  return json(
+  return readJson(
     wire.send({ method: "PUT", path: fileRoute(path), body: bytes, headers, signal: options.signal }),
   );
 }
 
 /** The client of one sandbox. Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
-  viewOf(fetcher, id, options, { instance: null, configured: null });
+  createView(fetcher, id, options, { instance: null, configured: null });
 
 /** A sandbox without a place for them, or without room for them, does without: `load_skill` reads them, too. */
 async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
   try {
-    const { digest } = await json<{ digest: string | null }>(wire.send({ method: "GET", path: "/skills" }));
+    const { digest } = await readJson<{ digest: string | null }>(
+      wire.send({ method: "GET", path: "/skills" }),
+    );
     if (digest !== skills.digest)
       await wire.send({ method: "PUT", path: "/skills", body: JSON.stringify(skills) });
   } catch (error) {
@@ -83,16 +85,16 @@ async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
 }
 
 async function configure(wire: Wire, settings: SandboxSettings, skills: SkillFiles | null): Promise<void> {
-  await wire.send({ ...post("", settings), method: "PUT" });
+  await wire.send({ ...postOf("", settings), method: "PUT" });
   if (skills !== null) await placeSkills(wire, skills);
 }
 
 /** The wire, behind the settings. */
-const configuredWire = (
+const createConfiguredWire = (
   wire: Wire,
   settings: SandboxSettings,
   skills: () => SkillFiles | null,
-  memory: Memory,
+  memory: SandboxMemory,
 ): Wire => ({
   ...wire,
   send: async (request) => {
@@ -105,16 +107,16 @@ const configuredWire = (
   },
 });
 
-function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: Memory): Sandbox {
+function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memory: SandboxMemory): Sandbox {
   const bare = createWire(fetcher, id, options, memory);
   const { settings, skills = () => null } = options;
-  const wire = settings === undefined ? bare : configuredWire(bare, settings, skills, memory);
+  const wire = settings === undefined ? bare : createConfiguredWire(bare, settings, skills, memory);
   const capabilities = async (): Promise<SandboxCapabilities> =>
-    json(wire.send({ method: "GET", path: "/capabilities" }));
+    readJson(wire.send({ method: "GET", path: "/capabilities" }));
   return {
     id,
-    as: (actor) => viewOf(fetcher, id, { ...options, actor }, memory),
-    closing: (closed) => viewOf(fetcher, id, { ...options, closed }, memory),
+    as: (actor) => createView(fetcher, id, { ...options, actor }, memory),
+    closing: (closed) => createView(fetcher, id, { ...options, closed }, memory),
     closed: options.closed ?? [],
     capabilities,
     instance: async () => {
@@ -128,23 +130,29 @@ function viewOf(fetcher: Fetcher, id: string, options: SandboxOptions, memory: M
       const response = await wire.send({ method: "GET", path: fileRoute(path), headers });
       return new Uint8Array(await response.arrayBuffer());
     },
-    write: (path, content, change) => write(wire, path, content, change),
-    stat: (path) => json<FileStat>(wire.send(post("/fs/stat", { path }))),
+    write: (path, content, change) => writeWholeFile(wire, path, content, change),
+    stat: (path) => readJson<FileStat>(wire.send(postOf("/fs/stat", { path }))),
     list: async (path) => {
-      const { entries } = await json<{ entries: readonly FileStat[] }>(wire.send(post("/fs/list", { path })));
+      const { entries } = await readJson<{ entries: readonly FileStat[] }>(
+        wire.send(postOf("/fs/list", { path })),
+      );
       return entries;
     },
     change: (op, args, change) => {
       const body = { ...args, writable_paths: change.writablePaths };
-      return json(wire.send({ ...post(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal }));
+      return readJson(
+        wire.send({ ...postOf(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal }),
+      );
     },
     diff: async (a, b) => {
-      const { diff } = await json<{ diff: string }>(wire.send(post("/fs/diff", { a, b })));
+      const { diff } = await readJson<{ diff: string }>(wire.send(postOf("/fs/diff", { a, b })));
       return diff;
     },
-    searchContent: (query) => json<ContentHits>(wire.send(post("/search/content", query))),
+    searchContent: (query) => readJson<ContentHits>(wire.send(postOf("/search/content", query))),
     searchFiles: async (query) => {
-      const { paths } = await json<{ paths: readonly string[] }>(wire.send(post("/search/files", query)));
+      const { paths } = await readJson<{ paths: readonly string[] }>(
+        wire.send(postOf("/search/files", query)),
+      );
       return paths;
     },
     destroy: async () => {

@@ -1,7 +1,7 @@
 /** Globs without regular expressions: time is at most the product of both lengths, whatever the pattern. */
 
 /** One unit of a pattern: a literal character, `?`, `*` (a run within a segment), `**` (any run) or a character set. */
-type Unit =
+type GlobUnit =
   | { readonly kind: "literal"; readonly character: string }
   | { readonly kind: "any" | "run" | "deep" }
   | {
@@ -15,7 +15,7 @@ export interface GlobOptions {
   readonly segments?: boolean;
 }
 
-function characterSet(characters: readonly string[], start: number): { unit: Unit; next: number } | null {
+function characterSet(characters: readonly string[], start: number): { unit: GlobUnit; next: number } | null {
   const negated = characters[start] === "!" || characters[start] === "^";
   const first = negated ? start + 1 : start;
   const end = characters.indexOf("]", first + 1);
@@ -31,7 +31,7 @@ function characterSet(characters: readonly string[], start: number): { unit: Uni
 }
 
 /** The unit at an index and where the next one begins. */
-function unitAt(characters: readonly string[], index: number): { unit: Unit; next: number } {
+function unitAt(characters: readonly string[], index: number): { unit: GlobUnit; next: number } {
   const character = characters[index] ?? "";
   const after = characters[index + 1];
   if (character === "*") {
@@ -47,9 +47,9 @@ function unitAt(characters: readonly string[], index: number): { unit: Unit; nex
     : { unit: { kind: "literal", character }, next: index + 1 };
 }
 
-function parse(pattern: string): readonly Unit[] {
+function parseGlob(pattern: string): readonly GlobUnit[] {
   const characters = [...pattern];
-  const units: Unit[] = [];
+  const units: GlobUnit[] = [];
   for (let index = 0; index < characters.length;) {
     const { unit, next } = unitAt(characters, index);
     units.push(unit);
@@ -58,17 +58,17 @@ function parse(pattern: string): readonly Unit[] {
   return units;
 }
 
-function matchesOne(unit: Unit, character: string, segments: boolean): boolean {
+function matchesOne(unit: GlobUnit, character: string, segments: boolean): boolean {
   if (unit.kind === "literal") return unit.character === character;
   if (segments && character === "/") return unit.kind === "deep";
   if (unit.kind !== "set") return true;
   return unit.ranges.some(([low, high]) => low <= character && character <= high) !== unit.negated;
 }
 
-const isSlash = (unit: Unit | undefined): boolean => unit?.kind === "literal" && unit.character === "/";
+const isSlash = (unit: GlobUnit | undefined): boolean => unit?.kind === "literal" && unit.character === "/";
 
 /** Adds what is reachable without consuming: runs may be empty, and at the start of a segment a double star may vanish with its slash. */
-function settle(units: readonly Unit[], reachable: Uint8Array, segmentStart: boolean): void {
+function settleReachable(units: readonly GlobUnit[], reachable: Uint8Array, segmentStart: boolean): void {
   for (let index = 0; index < units.length; index++) {
     if (reachable[index] !== 1) continue;
     const unit = units[index];
@@ -79,11 +79,11 @@ function settle(units: readonly Unit[], reachable: Uint8Array, segmentStart: boo
   }
 }
 
-function run(units: readonly Unit[], text: string, segments: boolean): boolean {
+function matchUnits(units: readonly GlobUnit[], text: string, segments: boolean): boolean {
   let reachable = new Uint8Array(units.length + 2);
   let next = new Uint8Array(units.length + 2);
   reachable[0] = 1;
-  settle(units, reachable, true);
+  settleReachable(units, reachable, true);
   for (const character of text) {
     next.fill(0);
     let alive = false;
@@ -94,30 +94,30 @@ function run(units: readonly Unit[], text: string, segments: boolean): boolean {
       alive = true;
     }
     if (!alive) return false;
-    settle(units, next, character === "/");
+    settleReachable(units, next, character === "/");
     [reachable, next] = [next, reachable];
   }
   return reachable[units.length] === 1;
 }
 
 /** A glob made ready to match many texts. */
-export function globMatcher(pattern: string, options: GlobOptions = {}): (text: string) => boolean {
+export function createGlobMatcher(pattern: string, options: GlobOptions = {}): (text: string) => boolean {
   const segments = options.segments ?? true;
-  const units = parse(pattern);
+  const units = parseGlob(pattern);
   if (units.every((unit) => unit.kind === "literal")) {
     const literal = units.map((unit) => unit.character).join("");
     return (text) => text === literal;
   }
-  return (text) => run(units, text, segments);
+  return (text) => matchUnits(units, text, segments);
 }
 
 /** Whether the whole text matches. `*` stays within a path segment, `**` crosses them; `a/**` does not match `a`. */
-export const globMatch = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
-  globMatcher(pattern, options)(text);
+export const matchesGlob = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
+  createGlobMatcher(pattern, options)(text);
 
 /** Whether a pattern matches a path and all that may ever lie below it: only one that ends in `**` does. */
 export const globCoversBelow = (pattern: string, path: string): boolean =>
-  parse(pattern).at(-1)?.kind === "deep" && globMatch(pattern, path);
+  parseGlob(pattern).at(-1)?.kind === "deep" && matchesGlob(pattern, path);
 
 /** A pattern that matches exactly this text. */
 export const escapeGlob = (text: string): string =>

@@ -1,7 +1,7 @@
 import { base32, sha256 } from "./sha256.ts";
 
 /** Base32 of SHA-256 over the length-prefixed fields: no two lists of fields share a name. */
-export function hashedName(...fields: readonly string[]): string {
+export function hashName(...fields: readonly string[]): string {
   const encoder = new TextEncoder();
   const prefixed = fields.flatMap((field) => {
     const bytes = encoder.encode(field);
@@ -14,4 +14,4 @@ export function hashedName(...fields: readonly string[]): string {
 
 /** The id of a session's sandbox, from the names of Worker, tenant and session. */
 export const sandboxId = (worker: string, tenant: string, session: string): string =>
-  hashedName(worker, tenant, session);
+  hashName(worker, tenant, session);

@@ -3,7 +3,7 @@ import { SandboxError } from "./contract.ts";
 /** The folder that a workspace is mounted on, in commands and on the wire. */
 export const workspaceRoot = "/workspace";
 
-const outside = (path: string, why: string): never => {
+const refuseOutside = (path: string, why: string): never => {
   throw new SandboxError("path_outside", `${JSON.stringify(path)} ${why}; use a path inside the workspace`);
 };
 
@@ -18,15 +18,15 @@ function belowMount(path: string): string | null {
  * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside`.
  */
 export function workspacePath(raw: string): string {
-  if (raw.includes("\0")) return outside(raw, "contains a NUL character");
-  if (raw.length > 4096) return outside(raw.slice(0, 80), "is longer than 4096 characters");
+  if (raw.includes("\0")) return refuseOutside(raw, "contains a NUL character");
+  if (raw.length > 4096) return refuseOutside(raw.slice(0, 80), "is longer than 4096 characters");
   const below = belowMount(raw);
-  if (below === null && raw.startsWith("/")) return outside(raw, "is outside the workspace");
+  if (below === null && raw.startsWith("/")) return refuseOutside(raw, "is outside the workspace");
   const kept: string[] = [];
   for (const segment of (below ?? raw).split("/")) {
     if (segment === "" || segment === ".") continue;
     if (segment !== "..") kept.push(segment);
-    else if (kept.pop() === undefined) return outside(raw, "leads out of the workspace");
+    else if (kept.pop() === undefined) return refuseOutside(raw, "leads out of the workspace");
   }
   return kept.join("/") || ".";
 }

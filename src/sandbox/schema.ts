@@ -2,7 +2,7 @@ import * as z from "zod";
 import { count, duration, mapOf, size, text } from "../schema.ts";
 import { environmentName, leastOutput } from "./contract.ts";
 
-const environment = () =>
+const environmentSchema = () =>
   mapOf(z.string()).superRefine((env, context) => {
     for (const key of Object.keys(env).filter((each) => !environmentName.test(each))) {
       const message = "invalid_value: a name has letters, digits and _, and does not begin with a digit";
@@ -28,7 +28,7 @@ export const sandboxSchema = z.strictObject({
     .describe("Limits of the sandbox."),
   egress: z.array(text(253, 1)).max(100).default([]).describe("Hosts that commands may reach."),
   allow_open_egress: z.boolean().default(false).describe("Accept a driver that cannot restrict the network."),
-  env: environment().prefault({}).describe("Environment of commands; literal texts, never secrets."),
+  env: environmentSchema().prefault({}).describe("Environment of commands; literal texts, never secrets."),
   credentials: z
     .array(
       z.strictObject({

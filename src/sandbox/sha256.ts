@@ -1,7 +1,7 @@
 /** SHA-256 without waiting: file hashes are taken inside a storage transaction, where nothing may be awaited. */
 
-const round = Int32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)) | 0);
-const initial = Int32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime)) | 0);
+const roundConstants = Int32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)) | 0);
+const initialState = Int32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime)) | 0);
 
 function primes(count: number): number[] {
   const found: number[] = [];
@@ -15,7 +15,7 @@ function fraction(value: number): number {
   return Math.floor((value - Math.floor(value)) * 2 ** 32);
 }
 
-const at = (words: Int32Array, index: number): number => words[index] ?? 0;
+const wordAt = (words: Int32Array, index: number): number => words[index] ?? 0;
 
 /** Message schedule of the block at hand, and the hash so far: nothing is awaited in between, so one of each is enough. */
 const words = new Int32Array(64);
@@ -28,26 +28,26 @@ function load(bytes: Uint8Array, offset: number): void {
     words[index] = high | ((bytes[from + 2] ?? 0) << 8) | (bytes[from + 3] ?? 0);
   }
   for (let index = 16; index < 64; index++) {
-    const early = at(words, index - 15);
-    const late = at(words, index - 2);
+    const early = wordAt(words, index - 15);
+    const late = wordAt(words, index - 2);
     const small = ((early >>> 7) | (early << 25)) ^ ((early >>> 18) | (early << 14)) ^ (early >>> 3);
     const large = ((late >>> 17) | (late << 15)) ^ ((late >>> 19) | (late << 13)) ^ (late >>> 10);
-    words[index] = at(words, index - 16) + small + at(words, index - 7) + large;
+    words[index] = wordAt(words, index - 16) + small + wordAt(words, index - 7) + large;
   }
 }
 
 function compress(): void {
-  let a = at(state, 0);
-  let b = at(state, 1);
-  let c = at(state, 2);
-  let d = at(state, 3);
-  let e = at(state, 4);
-  let f = at(state, 5);
-  let g = at(state, 6);
-  let h = at(state, 7);
+  let a = wordAt(state, 0);
+  let b = wordAt(state, 1);
+  let c = wordAt(state, 2);
+  let d = wordAt(state, 3);
+  let e = wordAt(state, 4);
+  let f = wordAt(state, 5);
+  let g = wordAt(state, 6);
+  let h = wordAt(state, 7);
   for (let index = 0; index < 64; index++) {
     const sum = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
-    const first = (h + sum + ((e & f) ^ (~e & g)) + at(round, index) + at(words, index)) | 0;
+    const first = (h + sum + ((e & f) ^ (~e & g)) + wordAt(roundConstants, index) + wordAt(words, index)) | 0;
     const other = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
     const second = (other + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     h = g;
@@ -60,29 +60,29 @@ function compress(): void {
     a = (first + second) | 0;
   }
   const after = [a, b, c, d, e, f, g, h];
-  for (let index = 0; index < 8; index++) state[index] = at(state, index) + (after[index] ?? 0);
+  for (let index = 0; index < 8; index++) state[index] = wordAt(state, index) + (after[index] ?? 0);
 }
 
-const last = new Uint8Array(128);
+const lastBlock = new Uint8Array(128);
 
 /** The bytes behind the last whole block, padded to one block or two. */
 function feedEnd(bytes: Uint8Array, length: number): void {
   const tail = length % 64;
   const size = tail < 56 ? 64 : 128;
-  last.fill(0);
-  for (let index = 0; index < tail; index++) last[index] = bytes[length - tail + index] ?? 0;
-  last[tail] = 0x80;
+  lastBlock.fill(0);
+  for (let index = 0; index < tail; index++) lastBlock[index] = bytes[length - tail + index] ?? 0;
+  lastBlock[tail] = 0x80;
   for (let index = 0; index < 6; index++)
-    last[size - 1 - index] = Math.floor((length * 8) / 2 ** (index * 8)) % 256;
+    lastBlock[size - 1 - index] = Math.floor((length * 8) / 2 ** (index * 8)) % 256;
   for (let offset = 0; offset < size; offset += 64) {
-    load(last, offset);
+    load(lastBlock, offset);
     compress();
   }
 }
 
 /** Leaves the hash of the first `length` bytes in `state`. */
 function hash(bytes: Uint8Array, length: number): void {
-  state.set(initial);
+  state.set(initialState);
   for (let offset = 0; offset + 64 <= length; offset += 64) {
     load(bytes, offset);
     compress();
@@ -91,11 +91,11 @@ function hash(bytes: Uint8Array, length: number): void {
 }
 
 const encoder = new TextEncoder();
-const short = new Uint8Array(8_192);
+const shortBuffer = new Uint8Array(8_192);
 
 function hashText(text: string): void {
-  if (text.length * 3 <= short.length) {
-    hash(short, encoder.encodeInto(text, short).written);
+  if (text.length * 3 <= shortBuffer.length) {
+    hash(shortBuffer, encoder.encodeInto(text, shortBuffer).written);
     return;
   }
   const bytes = encoder.encode(text);
@@ -108,7 +108,7 @@ export function sha256(input: string | Uint8Array): Uint8Array {
   else hash(input, input.length);
   const result = new Uint8Array(32);
   const view = new DataView(result.buffer);
-  for (let index = 0; index < 8; index++) view.setInt32(index * 4, at(state, index));
+  for (let index = 0; index < 8; index++) view.setInt32(index * 4, wordAt(state, index));
   return result;
 }
 
@@ -124,8 +124,8 @@ export function shortDigest(text: string): string {
     const rest = 26 - (bit & 31);
     const value =
       rest >= 0
-        ? at(state, word) >>> rest
-        : (at(state, word) << -rest) | (at(state, word + 1) >>> (32 + rest));
+        ? wordAt(state, word) >>> rest
+        : (wordAt(state, word) << -rest) | (wordAt(state, word + 1) >>> (32 + rest));
     result += sixBits.charAt(value & 63);
   }
   return result;

@@ -5,7 +5,7 @@ export interface Fetcher {
   fetch(request: Request): Promise<Response>;
 }
 
-interface WireRequest {
+interface SandboxWireRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   /** Path below `/v1/sandbox/:id`. */
   readonly path: string;
@@ -16,7 +16,7 @@ interface WireRequest {
 
 /** Sends requests to one sandbox and turns refusals into `SandboxError`. */
 export interface Wire {
-  readonly send: (request: WireRequest) => Promise<Response>;
+  readonly send: (request: SandboxWireRequest) => Promise<Response>;
   /** `Sandbox-Instance` of the newest answer; null before the first. */
   readonly instance: () => string | null;
 }
@@ -27,7 +27,7 @@ const requestTimeout = 60_000;
 const codes = Object.keys(errorStatus) as SandboxErrorCode[];
 
 /** The error of an answer: its status decides, its code only refines. */
-async function refusal(response: Response): Promise<SandboxError> {
+async function readRefusal(response: Response): Promise<SandboxError> {
   const text = await response.text();
   let body: { readonly error?: unknown; readonly code?: unknown } = {};
   try {
@@ -42,7 +42,7 @@ async function refusal(response: Response): Promise<SandboxError> {
   return new SandboxError(code, message.slice(0, 4000), response.status);
 }
 
-const unreachable = (reason: string): SandboxError =>
+const createUnreachable = (reason: string): SandboxError =>
   new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
 /** Settles with the promise, or rejects when the signal is aborted: not every fetcher heeds a signal. */
@@ -64,17 +64,17 @@ export interface WireMemory {
 }
 
 /** For whom every request is: the thread whose view of the files counts for conflicts, and what is closed to it. */
-interface Caller {
+interface WireCaller {
   readonly actor?: string;
   readonly closed?: readonly ClosedPath[];
 }
 
-const headersOf = ({ actor, closed }: Caller): Record<string, string> => ({
+const headersOf = ({ actor, closed }: WireCaller): Record<string, string> => ({
   ...(actor === undefined ? {} : { "Sandbox-Actor": encodeURIComponent(actor) }),
   ...(closed === undefined ? {} : { "Sandbox-Closed-Paths": encodeURIComponent(JSON.stringify(closed)) }),
 });
 
-export function createWire(fetcher: Fetcher, id: string, caller: Caller, memory: WireMemory): Wire {
+export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, memory: WireMemory): Wire {
   const named = headersOf(caller);
   return {
     instance: () => memory.instance,
@@ -92,10 +92,10 @@ export function createWire(fetcher: Fetcher, id: string, caller: Caller, memory:
         response = await unlessAborted(fetcher.fetch(request), ends);
       } catch (error) {
         if (signal?.aborted === true) throw error;
-        throw unreachable(timeout.aborted ? "no answer in time" : "the connection failed");
+        throw createUnreachable(timeout.aborted ? "no answer in time" : "the connection failed");
       }
       memory.instance = response.headers.get("Sandbox-Instance") ?? memory.instance;
-      if (!response.ok) throw await refusal(response);
+      if (!response.ok) throw await readRefusal(response);
       return response;
     },
   };

@@ -1,4 +1,4 @@
-import { globMatch } from "./glob.ts";
+import { matchesGlob } from "./glob.ts";
 
 /** Why an entry of `writable_paths` is not valid, or null: relative, with at most one `**` as a whole segment. */
 export function writablePathProblem(entry: string): string | null {
@@ -17,44 +17,46 @@ export function writablePathProblem(entry: string): string | null {
 }
 
 /** An entry without `./` before it and `/` behind it. */
-const plain = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
+const plainEntry = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
 
 /** Whether a normalised workspace path may be written. Absent = unbounded; a list without a valid entry allows nothing. */
 export function mayWrite(writablePaths: readonly string[] | undefined, path: string): boolean {
   if (writablePaths === undefined) return true;
-  return writablePaths.some((entry) => writablePathProblem(entry) === null && globMatch(plain(entry), path));
+  return writablePaths.some(
+    (entry) => writablePathProblem(entry) === null && matchesGlob(plainEntry(entry), path),
+  );
 }
 
 /** Whether one segment of a glob covers another. */
 const segmentCovers = (wide: string, narrow: string): boolean =>
-  wide === narrow || wide === "*" || (!/[*?[\]]/.test(narrow) && globMatch(wide, narrow));
+  wide === narrow || wide === "*" || (!/[*?[\]]/.test(narrow) && matchesGlob(wide, narrow));
 
-const covers = (wide: readonly string[], narrow: readonly string[]): boolean => {
+const coversPath = (wide: readonly string[], narrow: readonly string[]): boolean => {
   const [first, ...rest] = wide;
   const [next, ...others] = narrow;
   if (first === undefined || next === undefined) return first === next;
-  if (first === "**") return covers(rest, others) || covers(wide, others);
-  return next !== "**" && segmentCovers(first, next) && covers(rest, others);
+  if (first === "**") return coversPath(rest, others) || coversPath(wide, others);
+  return next !== "**" && segmentCovers(first, next) && coversPath(rest, others);
 };
 
 /** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either. */
-export const narrowedPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
+export const narrowPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
   const within = (one: string, list: readonly string[]): boolean =>
-    list.some((each) => covers(plain(each).split("/"), plain(one).split("/")));
+    list.some((each) => coversPath(plainEntry(each).split("/"), plainEntry(one).split("/")));
   return [
     ...new Set([...given.filter((one) => within(one, own)), ...own.filter((one) => within(one, given))]),
   ];
 };
 
 /** The same where a list may be absent (null): that bounds nothing. */
-export const pathsWithin = (
+export const narrowOptionalPaths = (
   own: readonly string[] | null,
   given: readonly string[] | null,
-): readonly string[] | null => (own === null || given === null ? (own ?? given) : narrowedPaths(own, given));
+): readonly string[] | null => (own === null || given === null ? (own ?? given) : narrowPaths(own, given));
 
 /** The segments of a pattern before its first wildcard. */
 const literalStart = (pattern: string): readonly string[] => {
-  const segments = plain(pattern).split("/");
+  const segments = plainEntry(pattern).split("/");
   const wild = segments.findIndex((segment) => /[*?[\\]/.test(segment));
   return wild < 0 ? segments : segments.slice(0, wild);
 };
@@ -62,7 +64,7 @@ const literalStart = (pattern: string): readonly string[] => {
 /** The folder of all that an entry matches. */
 const folderStart = (entry: string): readonly string[] => {
   const start = literalStart(entry);
-  return start.length === plain(entry).split("/").length ? start.slice(0, -1) : start;
+  return start.length === plainEntry(entry).split("/").length ? start.slice(0, -1) : start;
 };
 
 /** Whether a list keeps writers, commands included, from all that a pattern matches. Commands are kept out by folders. */

@@ -2,19 +2,19 @@ import * as z from "zod";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Ask } from "../agent/state/ask.ts";
 import type { OnDependencyFailure } from "../agent/state/board.ts";
-import type { ChildRecord, Standing } from "../agent/state/child.ts";
+import type { ChildRecord, CallerConstraints } from "../agent/state/child.ts";
 import type { EntryStore } from "../agent/state/entries.ts";
 import type { OnBusy } from "../agent/state/events.ts";
 import type { Input } from "../agent/state/input.ts";
 import type { LedgerRow, RunRecord } from "../agent/state/records.ts";
 import type { ClientTool, Session } from "../agent/state/session.ts";
-import type { Draft, KeptAnswer } from "../agent/transaction/draft.ts";
+import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import { headAfter } from "../agent/transaction/draft.ts";
 import type { ContentPart, Json } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
-import type { ChatThen } from "./context-view.ts";
-import { fieldProblems, unspeakableField } from "./fields.ts";
-import type { From, PagedRow } from "./paging.ts";
+import type { PastChat } from "./context-view.ts";
+import { fieldProblems, findReservedField } from "./fields.ts";
+import type { PageStart, PagedRow } from "./paging.ts";
 import type { Problem } from "./problems.ts";
 import { refuse, refuseField } from "./problems.ts";
 import type { Principal } from "./rpc.ts";
@@ -22,20 +22,20 @@ import type { Principal } from "./rpc.ts";
 /** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
 export interface Archive {
   /** The kept answer of a keyed command. */
-  readonly answer: (key: string) => KeptAnswer | null;
+  readonly answer: (key: string) => StoredAnswer | null;
   readonly input: (id: string) => Input | null;
   /** The newest first. */
-  readonly inputs: (from: From) => readonly PagedRow[];
+  readonly inputs: (from: PageStart) => readonly PagedRow[];
   readonly ask: (id: string) => Ask | null;
   /** In the order in which they were put. */
-  readonly asks: (status: Ask["status"] | null, from: From) => readonly PagedRow[];
+  readonly asks: (status: Ask["status"] | null, from: PageStart) => readonly PagedRow[];
   readonly run: (id: string) => RunRecord | null;
   /** Those that have ended, the newest first. */
-  readonly runs: (from: From) => readonly PagedRow[];
+  readonly runs: (from: PageStart) => readonly PagedRow[];
   /** A called thread, also one that has ended. */
   readonly child: (id: string) => ChildRecord | null;
   /** The newest first: placed by the negative time of their start. */
-  readonly children: (from: From) => readonly PagedRow[];
+  readonly children: (from: PageStart) => readonly PagedRow[];
   /** The newest first. */
   readonly messages: (query: {
     thread: string;
@@ -50,9 +50,9 @@ export interface Archive {
   /** A thread's newest answered call before a place in the ledger. */
   readonly answered: (thread: string, before: number) => LedgerRow | null;
   /** The chat as it was after an edit, up to a message. */
-  readonly chatThen: (thread: string, edit: number, pos: number) => ChatThen;
+  readonly chatThen: (thread: string, edit: number, pos: number) => PastChat;
   /** How the called agent of a run stood; null: it was `main`'s. */
-  readonly standing: (run: string) => Standing | null;
+  readonly standing: (run: string) => CallerConstraints | null;
   /** Base64 of stored bytes. */
   readonly media: (blob: string) => string;
   /** Entries of a store, by key; values serialised. */
@@ -71,7 +71,7 @@ export interface Archive {
 }
 
 /** What the deployment says about sessions; the engine knows it. */
-export interface Rules {
+export interface SessionRules {
   readonly onBusy: OnBusy;
   readonly interactive: boolean;
   readonly entryAgent: string;
@@ -101,7 +101,7 @@ export interface Rules {
   };
 }
 
-export interface Answer {
+export interface CommandAnswer {
   readonly status: 200 | 201 | 202 | 204;
   /** A serialised string is sent as it is. */
   readonly value: Json | { readonly json: string };
@@ -110,18 +110,18 @@ export interface Answer {
 export interface ReadContext {
   readonly state: Session;
   readonly archive: Archive;
-  readonly rules: Rules;
+  readonly rules: SessionRules;
   readonly principal: Principal;
   readonly now: number;
   /** An agent with a model override, and as it stands if it is called. */
-  readonly agentOf: (agent: string, override: string | null, standing: Standing | null) => Agent;
+  readonly agentOf: (agent: string, override: string | null, standing: CallerConstraints | null) => Agent;
 }
 
 export interface WriteContext {
   readonly draft: Draft;
   readonly archive: Archive;
   readonly principal: Principal;
-  readonly rules: Rules;
+  readonly rules: SessionRules;
   readonly ifMatch: string | null;
   /** The tenant has as many runs under way as it may have: this command begins none. */
   readonly full: boolean;
@@ -130,14 +130,14 @@ export interface WriteContext {
 }
 
 /** A command changes the session in one commit; a query only reads. Each checks its own parameters. */
-export type Command =
-  | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => Answer }
-  | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => Answer };
+export type CommandHandler =
+  | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => CommandAnswer }
+  | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => CommandAnswer };
 
 /** Parameters that fit their schema, or 400 naming every field that does not. */
-export const checked = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
+export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
   const result = schema.safeParse(params);
-  const errors = result.success ? [unspeakableField(params) ?? []].flat() : fieldProblems(result.error);
+  const errors = result.success ? [findReservedField(params) ?? []].flat() : fieldProblems(result.error);
   if (result.success && errors.length === 0) return result.data;
   const first = errors[0];
   return refuse(
@@ -147,54 +147,55 @@ export const checked = <S extends z.ZodType>(schema: S, params: unknown): z.outp
   );
 };
 
-export const read = <S extends z.ZodType>(
+export const defineRead = <S extends z.ZodType>(
   schema: S,
-  run: (context: ReadContext, params: z.output<S>) => Answer,
-): Command => ({
+  run: (context: ReadContext, params: z.output<S>) => CommandAnswer,
+): CommandHandler => ({
   kind: "read",
-  run: (context, params) => run(context, checked(schema, params)),
+  run: (context, params) => run(context, parseParams(schema, params)),
 });
 
-export const write = <S extends z.ZodType>(
+export const defineWrite = <S extends z.ZodType>(
   schema: S,
-  run: (context: WriteContext, params: z.output<S>) => Answer,
-): Command => ({
+  run: (context: WriteContext, params: z.output<S>) => CommandAnswer,
+): CommandHandler => ({
   kind: "write",
-  run: (context, params) => run(context, checked(schema, params)),
+  run: (context, params) => run(context, parseParams(schema, params)),
 });
 
 /** Rows a list may be asked for; numbers may come as text, since they stand in queries. */
-export const limit = (most: number, standard: number): z.ZodType<number> =>
+export const limitSchema = (most: number, standard: number): z.ZodType<number> =>
   z.coerce.number().int().min(1).max(most).default(standard);
 
 /** An answer that is serialised already. */
-export const json = (text: string): Answer => ({ status: 200, value: { json: text } });
+export const jsonAnswer = (text: string): CommandAnswer => ({ status: 200, value: { json: text } });
 
-export const list = (rows: readonly string[]): string => `[${rows.join(",")}]`;
+export const joinRows = (rows: readonly string[]): string => `[${rows.join(",")}]`;
 
-export const ok = (value: Json): Answer => ({ status: 200, value });
+export const okAnswer = (value: Json): CommandAnswer => ({ status: 200, value });
 
 /** Serialised rows as they are listed. */
-export const rows = (serialised: readonly string[]): Answer => json(`{"data":${list(serialised)}}`);
+export const rowsAnswer = (serialised: readonly string[]): CommandAnswer =>
+  jsonAnswer(`{"data":${joinRows(serialised)}}`);
 
 /** The answer of an accepted command: with the `seq` of the newest event after it. */
-export const done = (draft: Draft, value: object, status: 200 | 202 = 200): Answer => ({
+export const acceptedAnswer = (draft: Draft, value: object, status: 200 | 202 = 200): CommandAnswer => ({
   status,
   value: { ...(value as Readonly<Record<string, Json>>), seq: headAfter(draft) },
 });
 
 /** Refuses an answer to an ask. */
-export const answerInvalid = (pointer: string, message: string): never =>
+export const refuseAnswer = (pointer: string, message: string): never =>
   refuseField("answer_invalid", pointer, message);
 
 /** Refuses a change of what is not as it was read any more. */
-export const unchanged = ({ ifMatch }: WriteContext, what: string, version: number): void => {
+export const requireUnchanged = ({ ifMatch }: WriteContext, what: string, version: number): void => {
   if (ifMatch !== null && ifMatch.replaceAll('"', "") !== String(version))
     refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
 };
 
 /** Refuses a command that would begin a run beyond what the tenant may have under way. */
-export const roomForRun = ({ full }: WriteContext): void => {
+export const requireRunAdmission = ({ full }: WriteContext): void => {
   if (!full) return;
   refuse(
     "rate_limited",
@@ -204,7 +205,7 @@ export const roomForRun = ({ full }: WriteContext): void => {
 };
 
 /** Text without lone surrogates or control characters that JSON carries but people do not mean. */
-export const wellFormed = (max: number): z.ZodString =>
+export const wellFormedText = (max: number): z.ZodString =>
   z
     .string()
     .max(max)

@@ -1,4 +1,4 @@
-import type { LedgerRow, Sight } from "../agent/state/records.ts";
+import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
 import type { Cause, Json, Message } from "../chat/message.ts";
 import { shownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
@@ -8,14 +8,14 @@ import type { ModelRequest } from "../model/completer.ts";
 /** The context view: what a model call saw, told again from rows, and what had changed since the call before. */
 
 /** The chat as a call saw it, and what had left it by then. */
-export interface ChatThen {
+export interface PastChat {
   /** In the order of the view, with the overlays of that moment. */
   readonly shown: readonly Message[];
   /** What left it, with the edit that took it out, and who did. */
-  readonly gone: readonly Gone[];
+  readonly gone: readonly RemovedMessage[];
 }
 
-interface Gone {
+interface RemovedMessage {
   readonly message: Message;
   readonly edit: number;
   /** null: a release that did not tell yet. */
@@ -23,18 +23,18 @@ interface Gone {
 }
 
 /** A model call as the ledger has it, or the one under way. */
-export type SeenCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
+export type RecordedCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
   readonly outcome: LedgerRow["outcome"] | "in_flight";
-  readonly saw?: Sight;
+  readonly saw?: ContextSnapshot;
 };
 
 /** A call with its chat. */
-export interface Seen {
-  readonly row: SeenCall;
-  readonly chat: ChatThen;
+export interface CallWithChat {
+  readonly row: RecordedCall;
+  readonly chat: PastChat;
 }
 
-interface Change {
+interface ContextChange {
   /** Kind of the effect; null: no effect's doing. */
   readonly effect: string | null;
   readonly reason: string | null;
@@ -58,24 +58,25 @@ const stateOf = (message: Message): "full" | "overlaid" | "summary" | "note" => 
 };
 
 /** Whose doing it is that a message is shown so. */
-interface By {
+interface ChangeAuthor {
   readonly effect: string | null;
   readonly reason: string | null;
 }
 
-const nobody: By = { effect: null, reason: null };
+const noAuthor: ChangeAuthor = { effect: null, reason: null };
 
-const overlayBy = ({ overlay }: Message): By =>
-  overlay === undefined ? nobody : { effect: overlay.by, reason: overlay.reason ?? null };
+const overlayAuthor = ({ overlay }: Message): ChangeAuthor =>
+  overlay === undefined ? noAuthor : { effect: overlay.by, reason: overlay.reason ?? null };
 
 /** Of a note or a summary. */
-const writtenBy = (message: Message): By => {
+const noteAuthor = (message: Message): ChangeAuthor => {
   const { summary, sender = null, reason = null } = message;
   if (summary !== undefined) return { effect: summary.by, reason: summary.reason ?? null };
-  return isNote(message) ? { effect: sender, reason } : nobody;
+  return isNote(message) ? { effect: sender, reason } : noAuthor;
 };
 
-const byOf = (message: Message): By => (isOverlaid(message) ? overlayBy(message) : writtenBy(message));
+const authorOf = (message: Message): ChangeAuthor =>
+  isOverlaid(message) ? overlayAuthor(message) : noteAuthor(message);
 
 const partText = (part: Message["parts"][number]): string => {
   switch (part.type) {
@@ -97,8 +98,8 @@ const messageView = (message: Message): Json => ({
   role: message.role,
   origin: message.origin,
   state: stateOf(message),
-  by: byOf(message).effect,
-  reason: byOf(message).reason,
+  by: authorOf(message).effect,
+  reason: authorOf(message).reason,
   tokens: shownTokens(message),
   original_tokens: message.tokens,
   text: shownParts(message).map(partText).join("\n"),
@@ -108,47 +109,47 @@ const tokensOf = (messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + shownTokens(message), 0);
 
 /** The messages as one change for each who made it. */
-const changes = (
-  edit: Change["edit"],
+const groupChanges = (
+  edit: ContextChange["edit"],
   messages: readonly Message[],
-  by: (message: Message) => By,
+  by: (message: Message) => ChangeAuthor,
   saved: (message: Message) => number,
-): readonly Change[] =>
+): readonly ContextChange[] =>
   [...Map.groupBy(messages, (message) => JSON.stringify(by(message))).values()].flatMap((group) => {
     const [first] = group;
-    return first === undefined ? [] : [{ ...by(first), edit, ...sumOf(group, saved) }];
+    return first === undefined ? [] : [{ ...by(first), edit, ...sumChange(group, saved) }];
   });
 
-const sumOf = (
+const sumChange = (
   messages: readonly Message[],
   saved: (message: Message) => number,
-): Pick<Change, "messages" | "tokens_saved"> => ({
+): Pick<ContextChange, "messages" | "tokens_saved"> => ({
   messages: messages.map(({ id }) => id),
   tokens_saved: messages.reduce((sum, message) => sum + saved(message), 0),
 });
 
 /** The summary that took the place of what an edit retired, among everything that was ever there. */
-const summaryOf = ({ shown, gone }: ChatThen, edit: number): Message | undefined =>
+const findSummary = ({ shown, gone }: PastChat, edit: number): Message | undefined =>
   shown.find(({ summary }) => summary?.edit === edit) ??
   gone.find(({ message }) => message.summary?.edit === edit)?.message;
 
-const causedBy = ({ cause }: Gone): By => ({
+const removalAuthor = ({ cause }: RemovedMessage): ChangeAuthor => ({
   effect: cause?.effect ?? null,
   reason: cause?.reason ?? null,
 });
 
 /** What left, one change for each edit. */
-const retirements = (left: readonly Gone[]): readonly Change[] =>
+const removalChanges = (left: readonly RemovedMessage[]): readonly ContextChange[] =>
   [...Map.groupBy(left, ({ edit }) => edit).values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
-    const by = causedBy(first);
+    const by = removalAuthor(first);
     const messages = group.map(({ message }) => message);
-    return [{ ...by, edit: by.effect === null ? "remove" : "retire", ...sumOf(messages, shownTokens) }];
+    return [{ ...by, edit: by.effect === null ? "remove" : "retire", ...sumChange(messages, shownTokens) }];
   });
 
 /** What stands between two calls, so that their tokens differ by exactly this; what came and went between them is told, too. */
-const changesOf = (before: Seen | null, now: Seen): readonly Change[] => {
+const changesOf = (before: CallWithChat | null, now: CallWithChat): readonly ContextChange[] => {
   const known = new Map(before?.chat.shown.map((message) => [message.id, message]) ?? []);
   const last = before?.row.saw?.pos ?? -1;
   const left = now.chat.gone.filter(({ message }) => known.has(message.id) || message.pos > last);
@@ -161,42 +162,42 @@ const changesOf = (before: Seen | null, now: Seen): readonly Change[] => {
     const old = known.get(message.id);
     return (old === undefined ? message.tokens : shownTokens(old)) - shownTokens(message);
   };
-  const rest = restOf(now);
-  const restBefore = before === null ? rest : restOf(before);
+  const rest = otherTokensOf(now);
+  const restBefore = before === null ? rest : otherTokensOf(before);
   return [
-    ...changes(
+    ...groupChanges(
       "append",
       fresh.filter((message) => !isWritten(message)),
-      () => nobody,
+      () => noAuthor,
       added,
     ),
-    ...changes("inject", fresh.filter(isNote), writtenBy, added),
-    ...changes("overlay", overlaid, overlayBy, shorter),
-    ...retirements(left),
-    ...changes(
+    ...groupChanges("inject", fresh.filter(isNote), noteAuthor, added),
+    ...groupChanges("overlay", overlaid, overlayAuthor, shorter),
+    ...removalChanges(left),
+    ...groupChanges(
       "inject",
       fresh.filter(({ summary }) => summary !== undefined),
-      writtenBy,
+      noteAuthor,
       added,
     ),
     ...(rest === restBefore
       ? []
-      : [{ ...nobody, edit: "request" as const, messages: [], tokens_saved: restBefore - rest }]),
+      : [{ ...noAuthor, edit: "request" as const, messages: [], tokens_saved: restBefore - rest }]),
   ];
 };
 
 /** Tools that the call did not have, and the effect that took each away. */
-const hiddenTools = (saw: Sight | undefined): readonly Json[] =>
+const hiddenTools = (saw: ContextSnapshot | undefined): readonly Json[] =>
   (saw?.hidden ?? []).map((name, at) => ({ name, by: saw?.hiders?.[at] ?? null }));
 
 /** Tokens of a request beside its messages. */
-const restOf = ({ row, chat }: Seen): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
+const otherTokensOf = ({ row, chat }: CallWithChat): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
 
-const hiddenView = (chat: ChatThen): readonly Json[] =>
+const hiddenView = (chat: PastChat): readonly Json[] =>
   chat.gone.map((gone) => {
     const { message, edit, cause } = gone;
-    const { effect, reason } = causedBy(gone);
-    const summary = summaryOf(chat, edit);
+    const { effect, reason } = removalAuthor(gone);
+    const summary = findSummary(chat, edit);
     return {
       id: message.id,
       role: message.role,
@@ -209,7 +210,7 @@ const hiddenView = (chat: ChatThen): readonly Json[] =>
     };
   });
 
-const callView = ({ purpose, attempt, outcome, provider, model, at }: SeenCall, index: number): Json => ({
+const callView = ({ purpose, attempt, outcome, provider, model, at }: RecordedCall, index: number): Json => ({
   call: index + 1,
   purpose,
   attempt,
@@ -220,10 +221,10 @@ const callView = ({ purpose, attempt, outcome, provider, model, at }: SeenCall, 
 });
 
 /** The view as the API gives it, with all calls of its turn; `verified`: the request, built again, has the hash of what was sent. */
-export const sightView = (
-  calls: readonly SeenCall[],
-  before: Seen | null,
-  now: Seen,
+export const contextView = (
+  calls: readonly RecordedCall[],
+  before: CallWithChat | null,
+  now: CallWithChat,
   request: ModelRequest,
   verified: boolean | null,
 ): { readonly [key: string]: Json } => {
@@ -263,77 +264,86 @@ export const sightView = (
 
 /** A context view for people: one line per message, one per change. */
 
-type Fields = Readonly<Record<string, Json>>;
+type JsonFields = Readonly<Record<string, Json>>;
 
-const fieldsOf = (value: Json | undefined): readonly Fields[] =>
-  Array.isArray(value) ? (value as Fields[]) : [];
+const toFieldList = (value: Json | undefined): readonly JsonFields[] =>
+  Array.isArray(value) ? (value as JsonFields[]) : [];
 
-const text = (value: Json | undefined): string =>
+const toText = (value: Json | undefined): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null);
 
-const width = 96;
+const lineWidth = 96;
 
-const line = (value: string): string => {
+const toLine = (value: string): string => {
   const flat = value.replace(/\s+/g, " ").trim();
-  return flat.length <= width ? flat : `${flat.slice(0, width - 1).trimEnd()}…`;
+  return flat.length <= lineWidth ? flat : `${flat.slice(0, lineWidth - 1).trimEnd()}…`;
 };
 
-const messageLine = ({ id, role, state, by, tokens, original_tokens: whole, text: said }: Fields): string => {
-  const size = tokens === whole ? text(tokens) : `${text(tokens)} of ${text(whole)}`;
-  const how = by === null || by === undefined ? text(state) : `${text(state)} by ${text(by)}`;
-  return `  ${text(id)}  ${text(role)}, ${how}, ${size} tokens\n      ${line(text(said))}`;
+const messageLine = ({
+  id,
+  role,
+  state,
+  by,
+  tokens,
+  original_tokens: whole,
+  text: said,
+}: JsonFields): string => {
+  const size = tokens === whole ? toText(tokens) : `${toText(tokens)} of ${toText(whole)}`;
+  const how = by === null || by === undefined ? toText(state) : `${toText(state)} by ${toText(by)}`;
+  return `  ${toText(id)}  ${toText(role)}, ${how}, ${size} tokens\n      ${toLine(toText(said))}`;
 };
 
-const changeLine = ({ effect, edit, messages, tokens_saved: saved }: Fields): string => {
+const changeLine = ({ effect, edit, messages, tokens_saved: saved }: JsonFields): string => {
   const count = Array.isArray(messages) ? messages.length : 0;
   const tokens = typeof saved === "number" ? -saved : 0;
-  const who = effect === null ? "" : `${text(effect)}: `;
-  return `  ${who}${text(edit)} ${count} message${count === 1 ? "" : "s"}, ${tokens > 0 ? "+" : ""}${tokens} tokens`;
+  const who = effect === null ? "" : `${toText(effect)}: `;
+  return `  ${who}${toText(edit)} ${count} message${count === 1 ? "" : "s"}, ${tokens > 0 ? "+" : ""}${tokens} tokens`;
 };
 
 const toolNames = (value: Json | undefined): string =>
-  fieldsOf(value)
-    .map(({ name }) => text(name))
+  toFieldList(value)
+    .map(({ name }) => toText(name))
     .join(", ");
 
 /** The calls of a turn that has several. */
-const callLines = (view: Fields): readonly string[] => {
-  const calls = fieldsOf(view["calls"]);
+const callLines = (view: JsonFields): readonly string[] => {
+  const calls = toFieldList(view["calls"]);
   if (calls.length < 2) return [];
   const each = calls.map(({ call, purpose, outcome }) =>
-    [text(call), ...(purpose === "repair" ? ["repair"] : []), text(outcome)].join(" "),
+    [toText(call), ...(purpose === "repair" ? ["repair"] : []), toText(outcome)].join(" "),
   );
-  return [`call ${text(view["call"])} of ${calls.length}: ${each.join(", ")}`];
+  return [`call ${toText(view["call"])} of ${calls.length}: ${each.join(", ")}`];
 };
 
-const section = (title: string, lines: readonly string[]): readonly string[] =>
+const formatSection = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : ["", title, ...lines];
 
-const checks: Readonly<Record<string, string>> = {
+const verificationTexts: Readonly<Record<string, string>> = {
   true: "these are the bytes that were sent",
   false: "the bytes differ from those that were sent: the definition has changed since",
 };
 
-const hiddenTool = ({ name, by }: Fields): string =>
-  by === null ? text(name) : `${text(name)} by ${text(by)}`;
+const hiddenTool = ({ name, by }: JsonFields): string =>
+  by === null ? toText(name) : `${toText(name)} by ${toText(by)}`;
 
 /** Renders what `sightView` gives. */
-export const sightText = (view: Fields): string => {
-  const hidden = fieldsOf(view["hidden"]);
-  const outcome = text(view["outcome"]);
-  const removed = fieldsOf(view["hidden_tools"]).map(hiddenTool).join(", ");
+export const formatContextView = (view: JsonFields): string => {
+  const hidden = toFieldList(view["hidden"]);
+  const outcome = toText(view["outcome"]);
+  const removed = toFieldList(view["hidden_tools"]).map(hiddenTool).join(", ");
   return [
-    `${text(view["run"])}, turn ${text(view["turn"])}: ${text(view["agent"])} on ${text(view["provider"])}/${text(view["model"])}${outcome === "ok" ? "" : `, ${outcome}`}`,
+    `${toText(view["run"])}, turn ${toText(view["turn"])}: ${toText(view["agent"])} on ${toText(view["provider"])}/${toText(view["model"])}${outcome === "ok" ? "" : `, ${outcome}`}`,
     ...callLines(view),
-    `${text(view["size"])} of ${text(view["window"])} tokens; ${checks[text(view["verified"])] ?? "not verified"}`,
+    `${toText(view["size"])} of ${toText(view["window"])} tokens; ${verificationTexts[toText(view["verified"])] ?? "not verified"}`,
     `tools: ${toolNames(view["tools"])}${removed === "" ? "" : ` (taken out: ${removed})`}`,
-    ...section("changed since the call before", fieldsOf(view["changes"]).map(changeLine)),
-    ...section("system prompt", [`      ${line(text(view["system"]))}`]),
-    ...section("messages", fieldsOf(view["messages"]).map(messageLine)),
-    ...section(
+    ...formatSection("changed since the call before", toFieldList(view["changes"]).map(changeLine)),
+    ...formatSection("system prompt", [`      ${toLine(toText(view["system"]))}`]),
+    ...formatSection("messages", toFieldList(view["messages"]).map(messageLine)),
+    ...formatSection(
       "out of view, still stored",
       hidden.map(
-        ({ id, role, why, tokens }) => `  ${text(id)}  ${text(role)}, ${text(tokens)} tokens, ${text(why)}`,
+        ({ id, role, why, tokens }) =>
+          `  ${toText(id)}  ${toText(role)}, ${toText(tokens)} tokens, ${toText(why)}`,
       ),
     ),
     "",

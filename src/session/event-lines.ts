@@ -11,17 +11,17 @@ const dataLimit = 65_536;
 const isTooLong = (text: string): boolean =>
   text.length * 3 > dataLimit && (text.length > dataLimit || utf8Length(text) > dataLimit);
 
-const cutStrings = (value: Json, most: number): Json => {
+const truncateStrings = (value: Json, most: number): Json => {
   if (typeof value === "string") return value.length <= most ? value : `${firstCharacters(value, most)}…`;
-  if (Array.isArray(value)) return value.map((each: Json) => cutStrings(each, most));
+  if (Array.isArray(value)) return value.map((each: Json) => truncateStrings(each, most));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, cutStrings(each, most)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, truncateStrings(each, most)]));
 };
 
 /** Data that fits, its longest texts cut first; the whole stands in the session's messages. */
-const fitted = (data: Json): Json => {
+const fitData = (data: Json): Json => {
   for (let most = 32_768; most >= 64; most /= 4) {
-    const cut = cutStrings(data, most);
+    const cut = truncateStrings(data, most);
     const shown =
       typeof cut === "object" && cut !== null && !Array.isArray(cut) ? { ...cut, truncated: true } : cut;
     if (!isTooLong(JSON.stringify(shown))) return shown;
@@ -30,7 +30,7 @@ const fitted = (data: Json): Json => {
 };
 
 /** Quoted, and ASCII: one sign outside of Latin-1 would make the text of each event twice as long in memory. */
-const ascii = (text: string): string =>
+const toAscii = (text: string): string =>
   JSON.stringify(text).replace(
     /[\u0080-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -41,12 +41,12 @@ let knownAgent = { name: "", prefix: "", text: "" };
 /** The agent of an event, as text; most events are of the agent that the one before was of. */
 const agentText = ({ name, prefix }: SessionEvent["agent"]): string => {
   if (knownAgent.name !== name || knownAgent.prefix !== prefix)
-    knownAgent = { name, prefix, text: `{"name":${ascii(name)},"prefix":${ascii(prefix)}}` };
+    knownAgent = { name, prefix, text: `{"name":${toAscii(name)},"prefix":${toAscii(prefix)}}` };
   return knownAgent.text;
 };
 
 /** The texts of a commit's events without what the commit adds to them, and those of the messages in them. */
-export interface Told {
+export interface EventTexts {
   readonly texts: readonly string[];
   readonly messages: ReadonlyMap<Message, string>;
 }
@@ -60,7 +60,7 @@ const dataText = (event: SessionEvent, messages: Map<Message, string>): string =
 };
 
 /** Put together field by field, which costs a fraction of a serialised copy. */
-const textOf = (event: SessionEvent, messages: Map<Message, string>): string => {
+const eventTextOf = (event: SessionEvent, messages: Map<Message, string>): string => {
   const { type, thread, agent, run, turn, attempt, call, item, node } = event;
   let text = `"type":"${type}","thread":"${thread}","agent":${agentText(agent)}`;
   if (run !== undefined) text += `,"run":"${run}"`;
@@ -70,17 +70,17 @@ const textOf = (event: SessionEvent, messages: Map<Message, string>): string => 
   if (item !== undefined) text += `,"item":${JSON.stringify(item)}`;
   if (node !== undefined) text += `,"node":${JSON.stringify(node)}`;
   const data = dataText(event, messages);
-  const shown = isTooLong(data) ? JSON.stringify(fitted(event.data as unknown as Json)) : data;
+  const shown = isTooLong(data) ? JSON.stringify(fitData(event.data as unknown as Json)) : data;
   return `${text},"data":${shown}}`;
 };
 
-export const toldOf = (events: readonly SessionEvent[]): Told => {
+export const eventTextsOf = (events: readonly SessionEvent[]): EventTexts => {
   const messages = new Map<Message, string>();
-  return { texts: events.map((event) => textOf(event, messages)), messages };
+  return { texts: events.map((event) => eventTextOf(event, messages)), messages };
 };
 
 /** The lines of a commit's events, the first of which is number `first`. */
-export const linesOf = (
+export const eventLinesOf = (
   texts: readonly string[],
   session: string,
   first: number,

@@ -6,19 +6,19 @@ import type { Problem } from "./problems.ts";
 
 type FieldProblem = NonNullable<Problem["errors"]>[number];
 
-type Issue = z.core.$ZodIssue;
+type SchemaIssue = z.core.$ZodIssue;
 
 const pointerOf = (path: readonly PropertyKey[]): string =>
   path.map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
 /** What the branches of a union take, unless the union says it itself. */
-const takenBy = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string => {
+const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string => {
   const taken = message === "Invalid input" ? errors.flat().map((issue) => issue.message) : [];
   return [...new Set(taken)].join("; or ") || message;
 };
 
 /** The problems of an issue: of a union, those of the branch that was meant. */
-const problemsOf = (issue: Issue, base: readonly PropertyKey[]): readonly FieldProblem[] => {
+const problemsOf = (issue: SchemaIssue, base: readonly PropertyKey[]): readonly FieldProblem[] => {
   const path = [...base, ...issue.path];
   const pointer = pointerOf(path);
   if (issue.code === "unrecognized_keys")
@@ -30,7 +30,7 @@ const problemsOf = (issue: Issue, base: readonly PropertyKey[]): readonly FieldP
   if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: issue.message }];
   const meant = meantBranch(issue);
   return meant === undefined
-    ? [{ pointer, code: issue.code, message: takenBy(issue) }]
+    ? [{ pointer, code: issue.code, message: unionMessage(issue) }]
     : meant.flatMap((inner) => problemsOf(inner, path));
 };
 
@@ -41,7 +41,7 @@ export const fieldProblems = ({ issues }: z.ZodError): readonly FieldProblem[] =
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 /** The name that a schema of any names would leave out without a word, wherever it stands; null if nowhere. */
-export const unspeakableField = (params: unknown): FieldProblem | null => {
+export const findReservedField = (params: unknown): FieldProblem | null => {
   const open: { readonly value: unknown; readonly path: string }[] = [{ value: params, path: "" }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (!isContainer(next.value)) continue;

@@ -2,15 +2,15 @@ import * as z from "zod";
 
 /** Frames of the session's WebSocket. A message is one frame or an array of them. */
 
-const names = z.array(z.string().max(64)).max(64);
+const nameListSchema = z.array(z.string().max(64)).max(64);
 
-const deltas = z.enum(["all", "text", "none"]);
+const deltasSchema = z.enum(["all", "text", "none"]);
 
-const commandId = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters");
+const commandIdSchema = z.string().regex(/^[\x21-\x7e]{1,128}$/, "1 to 128 printable ASCII characters");
 
-const body = z.record(z.string(), z.unknown());
+const bodySchema = z.record(z.string(), z.unknown());
 
-export const clientFrame = z.discriminatedUnion("type", [
+export const clientFrameSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("auth"), token: z.string().max(4_096) }),
   z.strictObject({
     type: z.literal("hello"),
@@ -19,25 +19,25 @@ export const clientFrame = z.discriminatedUnion("type", [
       .min(0)
       .max(Number.MAX_SAFE_INTEGER - 1)
       .optional(),
-    deltas: deltas.default("all"),
-    types: names.optional(),
-    threads: names.optional(),
+    deltas: deltasSchema.default("all"),
+    types: nameListSchema.optional(),
+    threads: nameListSchema.optional(),
   }),
-  z.strictObject({ type: z.literal("send"), id: commandId, input: body }),
-  z.strictObject({ type: z.literal("withdraw"), id: commandId, input: z.string() }),
-  z.strictObject({ type: z.literal("answer"), id: commandId, ask: z.string(), answer: body }),
-  z.strictObject({ type: z.literal("cancel"), id: commandId, cancel: body.default({}) }),
+  z.strictObject({ type: z.literal("send"), id: commandIdSchema, input: bodySchema }),
+  z.strictObject({ type: z.literal("withdraw"), id: commandIdSchema, input: z.string() }),
+  z.strictObject({ type: z.literal("answer"), id: commandIdSchema, ask: z.string(), answer: bodySchema }),
+  z.strictObject({ type: z.literal("cancel"), id: commandIdSchema, cancel: bodySchema.default({}) }),
   z.strictObject({ type: z.literal("ack"), frames: z.int().min(0) }),
   z.strictObject({
     type: z.literal("set"),
-    deltas: deltas.optional(),
-    types: names.nullable().optional(),
-    threads: names.nullable().optional(),
+    deltas: deltasSchema.optional(),
+    types: nameListSchema.nullable().optional(),
+    threads: nameListSchema.nullable().optional(),
   }),
   z.strictObject({ type: z.literal("ping") }),
 ]);
 
-export type ClientFrame = z.output<typeof clientFrame>;
+export type ClientFrame = z.output<typeof clientFrameSchema>;
 
 /** Why a socket is closed. */
 export const closeCodes = {
@@ -75,14 +75,14 @@ export const streamLimits = {
 } as const;
 
 /** What a socket wants to see. */
-export interface Filter {
+export interface StreamFilter {
   readonly deltas: "all" | "text" | "none";
   readonly types: readonly string[] | null;
   readonly threads: readonly string[] | null;
 }
 
 /** Serialised frames of one WebSocket message; undefined if there is nothing to send. */
-export const messageOf = (frames: readonly string[]): string | undefined =>
+export const joinFrames = (frames: readonly string[]): string | undefined =>
   frames.length === 0 ? undefined : frames.length === 1 ? frames[0] : `[${frames.join(",")}]`;
 
 /** The frame of a stored event line. */
@@ -94,12 +94,12 @@ export const eventsMessage = (lines: readonly string[]): string =>
     ? eventFrame(lines[0] ?? "")
     : `[{"type":"event","event":${lines.join('},{"type":"event","event":')}}]`;
 
-const typeOf =
+const eventHeadPattern =
   /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
 
 /** Whether a line passes a socket's filter; cursors stay valid, since the line keeps its `seq`. */
-export const passes = (line: string, { types, threads }: Filter): boolean => {
+export const matchesFilter = (line: string, { types, threads }: StreamFilter): boolean => {
   if (types === null && threads === null) return true;
-  const [, type = "", thread = ""] = typeOf.exec(line) ?? [];
+  const [, type = "", thread = ""] = eventHeadPattern.exec(line) ?? [];
   return (types === null || types.includes(type)) && (threads === null || threads.includes(thread));
 };

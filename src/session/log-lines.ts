@@ -75,28 +75,28 @@ export const runLines = (
 
 /** The log of finished steps: a model attempt, a tool call, an effect that acted. Nothing that anybody wrote. */
 
-interface Ended {
+interface EndedStep {
   readonly level: LogLevel;
   readonly code: string;
   readonly step?: string | undefined;
   readonly duration_ms?: number;
 }
 
-const attemptOf = ({ run, turn, attempt }: SessionEvent): string => `${run}.${turn}.${attempt}`;
+const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string => `${run}.${turn}.${attempt}`;
 
 /** Since when a thread's attempt is under way. */
-const startedAt = (before: Session, thread: string, now: number): number => {
+const attemptStartedAt = (before: Session, thread: string, now: number): number => {
   const phase = before.threads[thread]?.run?.phase;
   return phase?.at === "thinking" ? phase.startedAt : now;
 };
 
 /** The step that an event ends; an attempt that failed passes, an error that nobody repeats needs somebody. */
-const endedBy = (event: SessionEvent, before: Session, now: number): Ended | null => {
+const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedStep | null => {
   const { type, data } = event;
   if (type === "llm_finish")
     return {
       level: "debug",
-      step: attemptOf(event),
+      step: attemptNameOf(event),
       code: data.finish_reason,
       duration_ms: data.duration_ms,
     };
@@ -106,8 +106,8 @@ const endedBy = (event: SessionEvent, before: Session, now: number): Ended | nul
     return { level: "debug", step: data.kind, code: data.stopped ? "stopped" : "applied" };
   if (type === "attempt_aborted") {
     const level = data.code === "cancelled" ? "debug" : "warn";
-    const duration_ms = now - startedAt(before, event.thread, now);
-    return { level, step: attemptOf(event), code: data.code, duration_ms };
+    const duration_ms = now - attemptStartedAt(before, event.thread, now);
+    return { level, step: attemptNameOf(event), code: data.code, duration_ms };
   }
   return type === "error" ? { level: data.retryable ? "warn" : "error", code: data.code } : null;
 };
@@ -120,7 +120,7 @@ export const stepLines = (
   least: LogLevel,
 ): readonly RunLine[] =>
   events.flatMap((event): readonly RunLine[] => {
-    const ended = endedBy(event, before, now);
+    const ended = endedStepOf(event, before, now);
     if (ended === null || !isLogged(ended.level, least)) return [];
     const { level, step, code, duration_ms } = ended;
     const { run, thread, turn, attempt } = event;

@@ -1,38 +1,44 @@
-import type { Command } from "./command.ts";
-import { answer } from "./operations/answer.ts";
-import { compact, pin } from "./operations/compact.ts";
-import { context } from "./operations/context.ts";
-import { asks, inputs, runs, threads } from "./operations/lists.ts";
-import { events, input, messages, run, usage } from "./operations/queries.ts";
-import { cancel, editInput, send, withdraw } from "./operations/send.ts";
-import { clear, create, get, patch } from "./operations/session.ts";
-import { notes, state, tasks } from "./operations/stores.ts";
+import type { CommandHandler } from "./command.ts";
+import { answerCommand } from "./operations/answer.ts";
+import { compactCommand, pinCommand } from "./operations/compact.ts";
+import { contextCommand } from "./operations/context.ts";
+import { asksCommand, inputsCommand, runsCommand, threadsCommand } from "./operations/lists.ts";
+import {
+  eventsCommand,
+  getInputCommand,
+  messagesCommand,
+  getRunCommand,
+  usageCommand,
+} from "./operations/queries.ts";
+import { cancelCommand, editInputCommand, sendCommand, withdrawCommand } from "./operations/send.ts";
+import { clearCommand, createCommand, getCommand, patchCommand } from "./operations/session.ts";
+import { notesCommand, stateCommand, tasksCommand } from "./operations/stores.ts";
 import type { Operation } from "./rpc.ts";
 
 /** Every operation of a session but those that its shell alone can do: deleting it, and its snapshot with live items. */
-export const commands: Record<Exclude<Operation, "delete" | "snapshot">, Command> = {
-  create,
-  get,
-  patch,
-  pin,
-  send,
-  messages,
-  inputs,
-  input,
-  edit_input: editInput,
-  withdraw,
-  runs,
-  run,
-  threads,
-  cancel,
-  asks,
-  answer,
-  events,
-  clear,
-  compact,
-  context,
-  usage,
-  state,
-  tasks,
-  notes,
+export const sessionCommands: Record<Exclude<Operation, "delete" | "snapshot">, CommandHandler> = {
+  create: createCommand,
+  get: getCommand,
+  patch: patchCommand,
+  pin: pinCommand,
+  send: sendCommand,
+  messages: messagesCommand,
+  inputs: inputsCommand,
+  input: getInputCommand,
+  edit_input: editInputCommand,
+  withdraw: withdrawCommand,
+  runs: runsCommand,
+  run: getRunCommand,
+  threads: threadsCommand,
+  cancel: cancelCommand,
+  asks: asksCommand,
+  answer: answerCommand,
+  events: eventsCommand,
+  clear: clearCommand,
+  compact: compactCommand,
+  context: contextCommand,
+  usage: usageCommand,
+  state: stateCommand,
+  tasks: tasksCommand,
+  notes: notesCommand,
 };

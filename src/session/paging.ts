@@ -5,19 +5,19 @@ import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problems.ts";
 
 /** What a list takes of its query. */
-export const pageQuery = {
+export const pageQueryFields = {
   limit: z.int().min(1).max(200).default(50),
   cursor: z.string().max(1024).optional(),
 };
 
 /** Keyset pages: a cursor names the row it stands at and is bound to the query that made it. */
 
-type Value = string | number | null;
+type KeysetValue = string | number | null;
 
-type Row = Readonly<Record<string, Value>>;
+type KeysetRow = Readonly<Record<string, KeysetValue>>;
 
-interface Position {
-  readonly at: Value;
+interface PagePosition {
+  readonly at: KeysetValue;
   readonly id: string;
   readonly direction: "next" | "prev";
 }
@@ -39,7 +39,7 @@ export interface PagedRow {
 const pageBytes = 4 * 2 ** 20;
 
 /** The first texts, read one by one, that a page takes. */
-export const fitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {
+export const takeFitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {
   const taken: string[] = [];
   let bytes = 0;
   for (const text of texts) {
@@ -51,22 +51,22 @@ export const fitting = (texts: Iterable<string>, most = pageBytes): readonly str
 };
 
 /** Rows beyond a position, in the direction it was asked for; `limit` of them at most. */
-export interface From {
-  readonly position: Position | null;
+export interface PageStart {
+  readonly position: PagePosition | null;
   readonly limit: number;
 }
 
 /** Whether a page is read against the order of its list, and whether places fall on the way. */
-const isFalling = (position: Position | null, descending: boolean): boolean =>
+const isReadDescending = (position: PagePosition | null, descending: boolean): boolean =>
   (position?.direction === "prev") !== descending;
 
 /** The same as `pageClause` asks of stored rows, of rows at hand; `from.limit` of both together. */
 export const pageRows = (
   rows: readonly PagedRow[],
-  { position, limit }: From,
+  { position, limit }: PageStart,
   descending: boolean,
 ): readonly PagedRow[] => {
-  const sign = isFalling(position, descending) ? -1 : 1;
+  const sign = isReadDescending(position, descending) ? -1 : 1;
   const compare = (one: PagedRow, { at, id }: Pick<PagedRow, "at" | "id">): number =>
     sign * (one.at - at || (one.id < id ? -1 : Number(one.id > id)));
   const beyond =
@@ -77,14 +77,14 @@ export const pageRows = (
 };
 
 /** Digest of the filters and the order a cursor belongs to. */
-export const bindingOf = (query: unknown): string =>
+export const cursorBindingOf = (query: unknown): string =>
   sha256Hex(JSON.stringify(["cursor", query])).slice(0, 16);
 
-const write = (position: Position, binding: string): string =>
+const writeCursor = (position: PagePosition, binding: string): string =>
   jsonToBase64Url([binding, position.direction, position.at, position.id]);
 
 /** The place a cursor names; 400 `invalid_cursor` for a foreign or damaged one. */
-export function readCursor(cursor: string | undefined, binding: string): Position | null {
+export function readCursor(cursor: string | undefined, binding: string): PagePosition | null {
   if (cursor === undefined) return null;
   const value = jsonFromBase64Url(cursor);
   const [bound, direction, at, id]: unknown[] = Array.isArray(value) ? value : [];
@@ -105,12 +105,12 @@ export function readCursor(cursor: string | undefined, binding: string): Positio
 
 /** How to ask for a page: rows beyond `position`, in reading order or reversed, one more than fits. */
 export function pageClause(
-  position: Position | null,
+  position: PagePosition | null,
   column: string,
   descending: boolean,
   limit: number,
-): { where: string; values: readonly Value[]; tail: string } {
-  const down = isFalling(position, descending);
+): { where: string; values: readonly KeysetValue[]; tail: string } {
+  const down = isReadDescending(position, descending);
   const order = down ? "DESC" : "ASC";
   const tail = `ORDER BY ${column} ${order}, id ${order} LIMIT ${limit + 1}`;
   if (position === null) return { where: "", values: [], tail };
@@ -123,17 +123,19 @@ export function pageClause(
 
 /** A page out of the rows that `pageClause` asked for. */
 export function pageOf<T>(
-  rows: readonly Row[],
-  query: { position: Position | null; column: string; limit: number; binding: string },
-  show: (row: Row) => T,
+  rows: readonly KeysetRow[],
+  query: { position: PagePosition | null; column: string; limit: number; binding: string },
+  show: (row: KeysetRow) => T,
 ): Page<T> {
   const { position, column, limit, binding } = query;
   const backwards = position?.direction === "prev";
   const more = rows.length > limit;
   const cut = rows.slice(0, limit);
   const shown = backwards ? cut.reverse() : cut;
-  const place = (row: Row | undefined, direction: Position["direction"]): string | null =>
-    row === undefined ? null : write({ at: row[column] ?? null, id: String(row["id"]), direction }, binding);
+  const place = (row: KeysetRow | undefined, direction: PagePosition["direction"]): string | null =>
+    row === undefined
+      ? null
+      : writeCursor({ at: row[column] ?? null, id: String(row["id"]), direction }, binding);
   return {
     data: shown.map(show),
     next_cursor: more || backwards ? place(shown.at(-1), "next") : null,
@@ -148,10 +150,10 @@ export function pageOfList<T>(
   query: { readonly limit: number; readonly cursor?: string | undefined },
 ): Page<T> {
   const { limit, cursor } = query;
-  const binding = bindingOf({ list });
+  const binding = cursorBindingOf({ list });
   const position = readCursor(cursor, binding);
   const at = position === null ? -1 : Number(position.at);
-  const rows = items.map((_, place): Row => ({ place, id: String(place) }));
+  const rows = items.map((_, place): KeysetRow => ({ place, id: String(place) }));
   const beyond =
     position?.direction === "prev" ? rows.slice(0, Math.max(0, at)).reverse() : rows.slice(at + 1);
   const shown = beyond.slice(0, limit + 1);

@@ -1,26 +1,26 @@
 import * as z from "zod";
 import type { Session } from "../agent/state/session.ts";
-import type { Draft, KeptAnswer } from "../agent/transaction/draft.ts";
+import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
-import type { Answer, Archive, ReadContext, Rules } from "./command.ts";
-import { checked } from "./command.ts";
-import { commands } from "./operations.ts";
-import { snapshotOf } from "./operations/queries.ts";
+import type { CommandAnswer, Archive, ReadContext, SessionRules } from "./command.ts";
+import { parseParams } from "./command.ts";
+import { sessionCommands } from "./operations.ts";
+import { createSnapshot } from "./operations/queries.ts";
 import { accessProblem, createSchema, sessionView } from "./operations/session.ts";
-import { ProblemError, refuse, refuseFor } from "./problems.ts";
+import { ProblemError, refuse, refuseIfProblem } from "./problems.ts";
 import type { Operation, SessionCall, SessionReply } from "./rpc.ts";
 import { operationScopes } from "./rpc.ts";
 
 /** The one door into a session, for HTTP and sockets alike. */
 
-export interface Door {
+export interface OperationContext {
   /** Null until the session is created. */
   readonly read: () => Session | null;
   readonly archive: () => Archive;
-  readonly rules: Rules;
+  readonly rules: SessionRules;
   readonly agentOf: ReadContext["agentOf"];
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
@@ -38,11 +38,11 @@ export interface Door {
   readonly remove: (key: string | null) => void;
 }
 
-type Reply = Extract<SessionReply, { ok: true }>;
+type PerformedReply = Extract<SessionReply, { ok: true }>;
 
-const unknown = (): never => refuse("not_found", "no such session");
+const refuseUnknownSession = (): never => refuse("not_found", "no such session");
 
-const jsonOf = ({ value }: Answer): string =>
+const answerJson = ({ value }: CommandAnswer): string =>
   typeof value === "object" &&
   value !== null &&
   "json" in value &&
@@ -51,10 +51,10 @@ const jsonOf = ({ value }: Answer): string =>
     ? value["json"]
     : JSON.stringify(value);
 
-const sessionOf = (door: Door, call: SessionCall): Session => {
-  const session = door.read();
-  refuseFor(accessProblem(session, call.principal));
-  return session ?? unknown();
+const requireSession = (context: OperationContext, call: SessionCall): Session => {
+  const session = context.read();
+  refuseIfProblem(accessProblem(session, call.principal));
+  return session ?? refuseUnknownSession();
 };
 
 const dayMs = 86_400_000;
@@ -63,7 +63,7 @@ const dayMs = 86_400_000;
 const keptMs = 7 * dayMs;
 
 /** What the address names beside the session: it is a part of the key's scope. */
-const addressed: Partial<Record<Operation, string>> = {
+const addressFields: Partial<Record<Operation, string>> = {
   answer: "ask",
   edit_input: "input",
   withdraw: "input",
@@ -74,75 +74,83 @@ const fieldOf = (params: unknown, name: string): unknown =>
   typeof params === "object" && params !== null ? (params as Record<string, unknown>)[name] : undefined;
 
 /** Scope and key of a command; null without a key. Ids hold no spaces. */
-const keyOf = ({ op, key, params }: SessionCall): string | null => {
+const commandKeyOf = ({ op, key, params }: SessionCall): string | null => {
   if (key === undefined) return null;
-  const name = addressed[op];
+  const name = addressFields[op];
   return name === undefined ? `${op}:${key}` : `${op} ${String(fieldOf(params, name))} ${key}`;
 };
 
-interface Keyed {
+interface KeyedCall {
   readonly key: string;
   readonly fingerprint: string;
 }
 
-const keyed = (call: SessionCall): Keyed | null => {
-  const key = keyOf(call);
+const keyedCallOf = (call: SessionCall): KeyedCall | null => {
+  const key = commandKeyOf(call);
   return key === null ? null : { key, fingerprint: sha256Hex(canonicalJson(call.params)) };
 };
 
 /** The stored answer to a repeated command; another body under the same key is refused. */
-const replayed = (door: Door, given: Keyed | null): Reply | null => {
-  const known = given === null || door.read() === null ? null : door.archive().answer(given.key);
-  if (known === null || known.at < door.now() - keptMs) return null;
+const replayAnswer = (context: OperationContext, given: KeyedCall | null): PerformedReply | null => {
+  const known = given === null || context.read() === null ? null : context.archive().answer(given.key);
+  if (known === null || known.at < context.now() - keptMs) return null;
   if (known.fingerprint !== given?.fingerprint)
     return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
-  return { ok: true, status: known.status, json: known.json, seq: door.read()?.head ?? 0, replayed: true };
+  return { ok: true, status: known.status, json: known.json, seq: context.read()?.head ?? 0, replayed: true };
 };
 
 /** Keeps an answer; those that are over go once a day, since finding them reads them all. */
-const kept = (draft: Draft, answer: KeptAnswer): void => {
+const keepAnswer = (draft: Draft, answer: StoredAnswer): void => {
   draft.answers.push(answer);
   const since = answer.at - keptMs;
   if (since - (draft.state.keysSince ?? -Infinity) < dayMs) return;
   draft.state = { ...draft.state, keysSince: since };
 };
 
-const written = (door: Door, call: SessionCall): Reply => {
-  const given = keyed(call);
+const performWrite = (context: OperationContext, call: SessionCall): PerformedReply => {
+  const given = keyedCallOf(call);
   return (
-    replayed(door, given) ??
-    door.update((draft): Reply => {
-      const answer = runWrite(door, call, draft);
-      const json = jsonOf(answer);
+    replayAnswer(context, given) ??
+    context.update((draft): PerformedReply => {
+      const answer = runWrite(context, call, draft);
+      const json = answerJson(answer);
       const { status } = answer;
-      if (given !== null) kept(draft, { ...given, status, json, at: draft.moment.now });
+      if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.moment.now });
       return { ok: true, status, json, seq: draft.state.head + draft.events.length, replayed: false };
     })
   );
 };
 
-const created = (door: Door, call: SessionCall): Reply => {
-  const existing = door.read();
-  if (existing === null) return written(door, call);
-  refuseFor(accessProblem(existing, call.principal));
-  checked(createSchema, call.params);
+const performCreate = (context: OperationContext, call: SessionCall): PerformedReply => {
+  const existing = context.read();
+  if (existing === null) return performWrite(context, call);
+  refuseIfProblem(accessProblem(existing, call.principal));
+  parseParams(createSchema, call.params);
   const json = JSON.stringify(sessionView(existing));
-  return replayed(door, keyed(call)) ?? { ok: true, status: 200, json, seq: existing.head, replayed: false };
+  return (
+    replayAnswer(context, keyedCallOf(call)) ?? {
+      ok: true,
+      status: 200,
+      json,
+      seq: existing.head,
+      replayed: false,
+    }
+  );
 };
 
-const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
-  const command = commands[call.op as keyof typeof commands];
+const runWrite = (context: OperationContext, call: SessionCall, draft: Draft): CommandAnswer => {
+  const command = sessionCommands[call.op as keyof typeof sessionCommands];
   if (command.kind === "read") return refuse("internal", "a read was asked to write");
   const { principal, ifMatch } = call;
   return command.run(
     {
       draft,
-      archive: door.archive(),
+      archive: context.archive(),
       principal,
-      rules: door.rules,
+      rules: context.rules,
       ifMatch: ifMatch ?? null,
-      full: door.full,
-      stored: door.stored,
+      full: context.full,
+      stored: context.stored,
     },
     call.params,
   );
@@ -151,51 +159,58 @@ const runWrite = (door: Door, call: SessionCall, draft: Draft): Answer => {
 const noParameters = z.strictObject({});
 
 /** Deletes the session. Its key is not kept among its rows, which go, and does nothing to a later session of the same name. */
-const removed = (door: Door, call: SessionCall): Reply => {
-  if (door.deleted === null)
+const performDelete = (context: OperationContext, call: SessionCall): PerformedReply => {
+  if (context.deleted === null)
     return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
       retryAfterMs: 2_000,
     });
-  const state = door.deleted ? null : sessionOf(door, call);
-  checked(noParameters, call.params);
-  if (state !== null) door.remove(call.key ?? null);
+  const state = context.deleted ? null : requireSession(context, call);
+  parseParams(noParameters, call.params);
+  if (state !== null) context.remove(call.key ?? null);
   return { ok: true, status: 204, json: "", seq: state?.head ?? 0, replayed: state === null };
 };
 
-const performed = (door: Door, call: SessionCall): Reply => {
+const performOperation = (context: OperationContext, call: SessionCall): PerformedReply => {
   const scope = operationScopes[call.op];
   const { principal, op } = call;
   const decides = scope === "asks:answer" && principal.scopes.includes("approvals:decide");
   if (!principal.scopes.includes(scope) && !decides)
     return refuse("scope_missing", `this needs the scope ${scope}`);
-  if (op === "create") return created(door, call);
-  if (op === "delete") return removed(door, call);
-  const state = sessionOf(door, call);
+  if (op === "create") return performCreate(context, call);
+  if (op === "delete") return performDelete(context, call);
+  const state = requireSession(context, call);
   if (op === "snapshot") {
-    checked(noParameters, call.params);
-    const json = snapshotOf({ state, archive: door.archive() }, door.items());
+    parseParams(noParameters, call.params);
+    const json = createSnapshot({ state, archive: context.archive() }, context.items());
     return { ok: true, status: 200, json, seq: state.head, replayed: false };
   }
-  const command = commands[op];
-  if (command.kind === "write") return written(door, call);
+  const command = sessionCommands[op];
+  if (command.kind === "write") return performWrite(context, call);
   const answer = command.run(
-    { state, archive: door.archive(), rules: door.rules, principal, now: door.now(), agentOf: door.agentOf },
+    {
+      state,
+      archive: context.archive(),
+      rules: context.rules,
+      principal,
+      now: context.now(),
+      agentOf: context.agentOf,
+    },
     call.params,
   );
-  return { ok: true, status: answer.status, json: jsonOf(answer), seq: state.head, replayed: false };
+  return { ok: true, status: answer.status, json: answerJson(answer), seq: state.head, replayed: false };
 };
 
 /** A problem as the answer of an operation; anything else throws. */
-export const refusal = (error: unknown): SessionReply => {
+export const problemReply = (error: unknown): SessionReply => {
   if (error instanceof ProblemError) return { ok: false, problem: error.problem };
   throw error;
 };
 
 /** Performs one operation; what the caller did wrong comes back as a problem, everything else throws. */
-export const perform = (door: Door, given: SessionCall): SessionReply => {
+export const perform = (context: OperationContext, given: SessionCall): SessionReply => {
   try {
-    return performed(door, { ...given, params: door.redactor.value(given.params) });
+    return performOperation(context, { ...given, params: context.redactor.value(given.params) });
   } catch (error) {
-    return refusal(error);
+    return problemReply(error);
   }
 };

@@ -65,7 +65,7 @@ export class ProblemError extends Error {
 }
 
 /** Refuses for a problem, if there is one. */
-export const refuseFor = (problem: Problem | null): void => {
+export const refuseIfProblem = (problem: Problem | null): void => {
   if (problem !== null) throw new ProblemError(problem);
 };
 
@@ -94,7 +94,7 @@ export const refuse = (
 };
 
 /** Does what refuses fields of one part of a request: `at` gives their pointers in the whole of it. */
-export const refusingAt = <T>(at: (pointer: string) => string, part: () => T): T => {
+export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T => {
   try {
     return part();
   } catch (error) {
@@ -109,64 +109,64 @@ export const refusingAt = <T>(at: (pointer: string) => string, part: () => T): T
 
 /** Problems as they are sent. */
 
-export interface Kind {
+export interface ProblemKind {
   readonly status: number;
   readonly title: string;
   /** The same request may succeed later. */
   readonly retryable: boolean;
 }
 
-const final = (status: number, title: string): Kind => ({ status, title, retryable: false });
+const finalKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: false });
 
-const later = (status: number, title: string): Kind => ({ status, title, retryable: true });
+const retryableKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: true });
 
-export const problemKinds: Readonly<Record<ProblemCode, Kind>> = {
-  invalid_request: final(400, "Invalid request"),
-  invalid_json: final(400, "Invalid JSON"),
-  invalid_cursor: final(400, "Invalid cursor"),
-  token_in_url: final(400, "Credential in the URL"),
-  unauthenticated: final(401, "Unauthenticated"),
-  token_expired: final(401, "Credential expired"),
-  scope_missing: final(403, "Scope missing"),
-  origin_not_allowed: final(403, "Origin not allowed"),
-  not_found: final(404, "Not found"),
-  unknown_agent: final(404, "Unknown agent"),
-  session_busy: later(409, "Session busy"),
-  run_not_active: final(409, "Run not active"),
-  ask_already_resolved: final(409, "Ask already resolved"),
-  input_already_applied: final(409, "Input already applied"),
-  cursor_ahead: final(409, "Cursor ahead of the log"),
-  revision_conflict: final(409, "Revision conflict"),
-  ask_expired: final(410, "Ask expired"),
-  history_truncated: final(410, "History truncated"),
-  precondition_failed: final(412, "Precondition failed"),
-  payload_too_large: final(413, "Payload too large"),
-  unsupported_media_type: final(415, "Unsupported media type"),
-  idempotency_key_reused: final(422, "Idempotency key reused"),
-  unknown_model: final(422, "Unknown model"),
-  context_window_too_small: final(422, "Context window too small"),
-  output_schema_invalid: final(422, "Output schema invalid"),
-  answer_invalid: final(422, "Answer invalid"),
-  budget_not_raised: final(422, "Budget not raised"),
-  no_file_snapshot: final(422, "No file snapshot"),
-  version_unsupported: final(426, "Version unsupported"),
-  rate_limited: later(429, "Rate limited"),
-  too_many_inputs: later(429, "Too many inputs"),
-  too_many_connections: later(429, "Too many connections"),
-  budget_exceeded: final(429, "Budget exceeded"),
-  internal: final(500, "Internal error"),
-  provider_error: later(502, "Provider error"),
-  mcp_error: later(502, "MCP error"),
-  sandbox_error: later(502, "Sandbox error"),
-  overloaded: later(503, "Overloaded"),
-  not_configured: final(503, "Not configured"),
-  config_incomplete: final(503, "Config incomplete"),
-  storage_error: later(503, "Storage error"),
-  provider_timeout: later(504, "Provider timeout"),
+export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
+  invalid_request: finalKind(400, "Invalid request"),
+  invalid_json: finalKind(400, "Invalid JSON"),
+  invalid_cursor: finalKind(400, "Invalid cursor"),
+  token_in_url: finalKind(400, "Credential in the URL"),
+  unauthenticated: finalKind(401, "Unauthenticated"),
+  token_expired: finalKind(401, "Credential expired"),
+  scope_missing: finalKind(403, "Scope missing"),
+  origin_not_allowed: finalKind(403, "Origin not allowed"),
+  not_found: finalKind(404, "Not found"),
+  unknown_agent: finalKind(404, "Unknown agent"),
+  session_busy: retryableKind(409, "Session busy"),
+  run_not_active: finalKind(409, "Run not active"),
+  ask_already_resolved: finalKind(409, "Ask already resolved"),
+  input_already_applied: finalKind(409, "Input already applied"),
+  cursor_ahead: finalKind(409, "Cursor ahead of the log"),
+  revision_conflict: finalKind(409, "Revision conflict"),
+  ask_expired: finalKind(410, "Ask expired"),
+  history_truncated: finalKind(410, "History truncated"),
+  precondition_failed: finalKind(412, "Precondition failed"),
+  payload_too_large: finalKind(413, "Payload too large"),
+  unsupported_media_type: finalKind(415, "Unsupported media type"),
+  idempotency_key_reused: finalKind(422, "Idempotency key reused"),
+  unknown_model: finalKind(422, "Unknown model"),
+  context_window_too_small: finalKind(422, "Context window too small"),
+  output_schema_invalid: finalKind(422, "Output schema invalid"),
+  answer_invalid: finalKind(422, "Answer invalid"),
+  budget_not_raised: finalKind(422, "Budget not raised"),
+  no_file_snapshot: finalKind(422, "No file snapshot"),
+  version_unsupported: finalKind(426, "Version unsupported"),
+  rate_limited: retryableKind(429, "Rate limited"),
+  too_many_inputs: retryableKind(429, "Too many inputs"),
+  too_many_connections: retryableKind(429, "Too many connections"),
+  budget_exceeded: finalKind(429, "Budget exceeded"),
+  internal: finalKind(500, "Internal error"),
+  provider_error: retryableKind(502, "Provider error"),
+  mcp_error: retryableKind(502, "MCP error"),
+  sandbox_error: retryableKind(502, "Sandbox error"),
+  overloaded: retryableKind(503, "Overloaded"),
+  not_configured: finalKind(503, "Not configured"),
+  config_incomplete: finalKind(503, "Config incomplete"),
+  storage_error: retryableKind(503, "Storage error"),
+  provider_timeout: retryableKind(504, "Provider timeout"),
 };
 
 /** Addresses that are unknown, deleted or another tenant's look the same, whoever found them missing. */
-const missing: Problem = {
+const missingProblem: Problem = {
   code: "not_found",
   detail: "There is nothing under this address for this credential.",
 };
@@ -174,7 +174,7 @@ const missing: Problem = {
 /** The JSON of a problem, as HTTP answers and `error` frames hold it; a frame has no request id. */
 export function problemBody(problem: Problem, requestId?: string): Readonly<Record<string, unknown>> {
   const isAddress = problem.code === "not_found" && problem.errors === undefined;
-  const { code, detail, retryAfterMs, errors, meta } = isAddress ? missing : problem;
+  const { code, detail, retryAfterMs, errors, meta } = isAddress ? missingProblem : problem;
   const { status, title, retryable } = problemKinds[code];
   return {
     type: `urn:limpet:problem:${code}`,

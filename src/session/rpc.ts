@@ -1,5 +1,5 @@
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../agent/budgets/lease.ts";
-import type { GrantsKnown, GrantsTold } from "../agent/calls/judge.ts";
+import type { GrantsUpdate, GrantsReport } from "../agent/calls/judge.ts";
 import type { Problem } from "./problems.ts";
 
 /** The one way from the router (and from a session's own sockets) into a session. */
@@ -83,19 +83,19 @@ export interface SessionCall {
 }
 
 /** `json` is the serialised answer; `replayed`: it was given before, under the same key. */
-interface Answered<Status extends number> {
+interface RpcAnswer<Status extends number> {
   readonly ok: true;
   readonly status: Status;
   readonly json: string;
   readonly replayed: boolean;
 }
 
-export type Reply<Status extends number, More = unknown> =
-  | (Answered<Status> & More)
+export type RpcReply<Status extends number, More = unknown> =
+  | (RpcAnswer<Status> & More)
   | { readonly ok: false; readonly problem: Problem };
 
 /** `seq` is the session's head after it. */
-export type SessionReply = Reply<200 | 201 | 202 | 204, { readonly seq: number }>;
+export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
 /** RPC surface of SessionObject. `fetch` upgrades to the session's WebSocket; its caller stands in the header `limpet-principal` (JSON) and `limpet-session`. */
 export interface SessionRpc {
@@ -150,7 +150,7 @@ export interface TeamRpc {
   /** Whether a session may begin a run beside those that its tenant has under way. */
   admitRun(admission: RunAdmission): Promise<boolean>;
   /** Takes the grants of a session, and tells those of its tenant's agents. */
-  grants(told: GrantsTold): Promise<GrantsKnown>;
+  grants(told: GrantsReport): Promise<GrantsUpdate>;
   /** Stores a definition before the first session pins it; it stays for a day, and as long as one does. */
   keepDefinition(revision: string, json: string): Promise<void>;
   definition(revision: string): Promise<string | null>;

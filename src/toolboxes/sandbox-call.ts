@@ -38,20 +38,20 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
 };
 
 /** Milliseconds for which a sandbox without capacity is asked again, and the pauses between. */
-const patience = 120_000;
-const firstPause = 500;
-const longestPause = 10_000;
+const capacityWaitMs = 120_000;
+const firstPauseMs = 500;
+const longestPauseMs = 10_000;
 
 /**
  * Runs a call of the sandbox, as the calling thread sees it; what it refuses is an error result with its sentence.
  * Without capacity it did nothing, so the call is run again.
  */
-export async function sandboxed(
+export async function callSandbox(
   context: ToolContext,
   run: (sandbox: Sandbox) => Promise<ToolOutput>,
 ): Promise<ToolOutput> {
-  const until = context.now() + patience;
-  for (let pause = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
+  const until = context.now() + capacityWaitMs;
+  for (let pause = firstPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
     try {
       return await run(context.sandbox.as(context.thread));
     } catch (error) {
@@ -65,7 +65,7 @@ export async function sandboxed(
 }
 
 /** Repeats a keyed request whose answer got lost: the key makes it happen once. */
-async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answer> {
+async function repeatKeyed<Answer>(request: () => Promise<Answer>): Promise<Answer> {
   try {
     return await request();
   } catch (error) {
@@ -75,25 +75,26 @@ async function insistently<Answer>(request: () => Promise<Answer>): Promise<Answ
 }
 
 /** The result of a change: its sentence, and its events. */
-export async function changed(
+export async function describeChange(
   context: ToolContext,
   request: (sandbox: Sandbox, options: WriteOptions) => Promise<ChangeOutcome>,
   sentence: (outcome: ChangeOutcome) => string,
 ): Promise<ToolOutput> {
   const { key, signal, writablePaths } = context;
-  return sandboxed(context, async (sandbox) => {
-    const outcome = await insistently(() => request(sandbox, { key, signal, writablePaths }));
+  return callSandbox(context, async (sandbox) => {
+    const outcome = await repeatKeyed(() => request(sandbox, { key, signal, writablePaths }));
     return { content: sentence(outcome), changes: outcome.changes };
   });
 }
 
 /** Performs one of the sandbox's changing operations for a call. */
-export const change = <O extends ChangeOperation>(
+export const changeWorkspace = <O extends ChangeOperation>(
   context: ToolContext,
   op: O,
   args: ChangeArguments[O],
   sentence: (outcome: ChangeOutcome) => string,
-): Promise<ToolOutput> => changed(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
+): Promise<ToolOutput> =>
+  describeChange(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
 /** A line on what rules keep out of a list or search of a folder; empty if they look elsewhere. */
 export function leftOut({ closed }: Sandbox, folder: string): string {

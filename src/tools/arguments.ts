@@ -1,18 +1,18 @@
 import type { Json } from "../chat/message.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
-import { thrownError, toolError } from "./errors.ts";
+import { toToolError, toolError } from "./errors.ts";
 import { schemaMisfits } from "./schema/json-schema.ts";
 
 /** Strict reading of a call's arguments: never guessed, never repaired. */
 
-const longest = 1_048_576;
-const deepest = 32;
+const maxJsonLength = 1_048_576;
+const maxJsonDepth = 32;
 
 export type ParsedArguments =
   | { readonly ok: true; readonly args: unknown }
   | { readonly ok: false; readonly error: ToolOutput };
 
-const invalid = (sentence: string): ParsedArguments => ({
+const refuseArguments = (sentence: string): ParsedArguments => ({
   ok: false,
   error: toolError("invalid_arguments", sentence),
 });
@@ -28,13 +28,13 @@ const structureProblem = (json: string): string | null => {
       if (keys.at(-1)?.has(key) === true) return `have the key ${key.slice(0, 100)} twice in one object`;
       keys.at(-1)?.add(key);
     }
-    if (keys.length > deepest) return `are nested deeper than ${deepest} levels`;
+    if (keys.length > maxJsonDepth) return `are nested deeper than ${maxJsonDepth} levels`;
   }
   return null;
 };
 
 /** Renames the other spellings that a tool accepts; both spellings at once stay, and are refused as unknown. */
-const withAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
+const renameAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
   if (aliases === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return value;
   const renamed = Object.entries(value).map(([key, each]) => {
@@ -55,59 +55,59 @@ const parse = (json: string): { readonly value: unknown } | { readonly reason: s
 /** The JSON of a call's arguments, or an `invalid_arguments` result. Empty text counts as {}. */
 const readArguments = (name: string, raw: string): { readonly value: unknown } | ParsedArguments => {
   const json = raw.trim() === "" ? "{}" : raw;
-  if (json.length > longest)
-    return invalid(`the arguments of ${name} are longer than 1 MiB; send less at once`);
+  if (json.length > maxJsonLength)
+    return refuseArguments(`the arguments of ${name} are longer than 1 MiB; send less at once`);
   const structure = structureProblem(json);
-  if (structure !== null) return invalid(`the arguments of ${name} ${structure}`);
+  if (structure !== null) return refuseArguments(`the arguments of ${name} ${structure}`);
   const parsed = parse(json);
   if ("value" in parsed) return parsed;
-  return invalid(
+  return refuseArguments(
     `the arguments of ${name} are not valid JSON (${parsed.reason}); send the whole object again`,
   );
 };
 
-const misfits = (name: string, problems: readonly string[]): ParsedArguments =>
-  invalid(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
+const refuseMisfits = (name: string, problems: readonly string[]): ParsedArguments =>
+  refuseArguments(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
 
 /** What the tool's schema says of a value; what its own checks throw is an error result. */
-const checked = ({ params }: Pick<Tool, "params">, value: unknown) => {
+const checkArguments = ({ params }: Pick<Tool, "params">, value: unknown) => {
   try {
     return params.safeParse(value);
   } catch (error) {
-    return { thrown: thrownError(error) };
+    return { thrown: toToolError(error) };
   }
 };
 
-type Named = Pick<Tool, "name" | "params" | "aliases">;
+type ToolParams = Pick<Tool, "name" | "params" | "aliases">;
 
-const parseAnew = (tool: Named, raw: string): ParsedArguments => {
+const parseAnew = (tool: ToolParams, raw: string): ParsedArguments => {
   const read = readArguments(tool.name, raw);
   if ("ok" in read) return read;
-  const result = checked(tool, withAliases(read.value, tool.aliases));
+  const result = checkArguments(tool, renameAliases(read.value, tool.aliases));
   if ("thrown" in result) return { ok: false, error: result.thrown };
   if (result.success) return { ok: true, args: result.data };
   const problems = result.error.issues
     .slice(0, 5)
     .map(({ path, message }) => `${path.length === 0 ? "arguments" : path.join(".")}: ${message}`);
-  return misfits(tool.name, problems);
+  return refuseMisfits(tool.name, problems);
 };
 
 /** The newest arguments of each tool that nobody runs yet: a call is read when its grants are looked up, when it is judged and when it runs. */
-const newest = new WeakMap<Named, { readonly raw: string; readonly parsed: ParsedArguments }>();
+const newestParsed = new WeakMap<ToolParams, { readonly raw: string; readonly parsed: ParsedArguments }>();
 
 /** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. */
-export const parseArguments = (tool: Named, raw: string): ParsedArguments => {
-  const known = newest.get(tool);
+export const parseArguments = (tool: ToolParams, raw: string): ParsedArguments => {
+  const known = newestParsed.get(tool);
   if (known?.raw === raw) return known.parsed;
   const parsed = parseAnew(tool, raw);
-  newest.set(tool, { raw, parsed });
+  newestParsed.set(tool, { raw, parsed });
   return parsed;
 };
 
 /** The same for the run of a call: what it does to its arguments is seen by no other. */
-export const takeArguments = (tool: Named, raw: string): ParsedArguments => {
+export const takeArguments = (tool: ToolParams, raw: string): ParsedArguments => {
   const parsed = parseArguments(tool, raw);
-  newest.delete(tool);
+  newestParsed.delete(tool);
   return parsed;
 };
 
@@ -116,5 +116,5 @@ export const parseForeignArguments = (name: string, schema: Json, raw: string): 
   const read = readArguments(name, raw);
   if ("ok" in read) return read;
   const problems = schemaMisfits(schema, read.value as Json, "arguments");
-  return problems.length === 0 ? { ok: true, args: read.value } : misfits(name, problems);
+  return problems.length === 0 ? { ok: true, args: read.value } : refuseMisfits(name, problems);
 };

@@ -1,7 +1,7 @@
 const pieceLength = 32_768;
 
 /** Base64 of bytes, of any length. */
-export const base64Of = (bytes: Uint8Array): string => {
+export const toBase64 = (bytes: Uint8Array): string => {
   let binary = "";
   for (let at = 0; at < bytes.length; at += pieceLength)
     binary += String.fromCharCode(...bytes.subarray(at, at + pieceLength));
@@ -10,7 +10,7 @@ export const base64Of = (bytes: Uint8Array): string => {
 
 /** Base64url without padding (RFC 4648 §5). */
 export const toBase64Url = (bytes: Uint8Array): string =>
-  base64Of(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 /** The bytes of unpadded base64url, null unless `text` is exactly what `toBase64Url` would write. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {

@@ -3,7 +3,7 @@ import type { ContentPart, Json, ResultStatus } from "../chat/message.ts";
 import type { FileChange, Sandbox } from "../sandbox/contract.ts";
 import type { Act, CallAct } from "./acts.ts";
 import { reachProblem } from "./reach.ts";
-import type { Declared, Reach } from "./reach.ts";
+import type { DeclaredReach, ToolReach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest, StartChildren } from "./session-request.ts";
 
@@ -54,7 +54,7 @@ export type Park =
 export interface Parked {
   readonly parked: Park;
 }
-export const parked = (park: Park): Parked => ({ parked: park });
+export const parkCallOn = (park: Park): Parked => ({ parked: park });
 
 /** Seconds a command may take, and the most that a call may ask for. */
 export interface CommandTimeout {
@@ -63,7 +63,7 @@ export interface CommandTimeout {
 }
 
 /** All that a tool sees of the world. `key` is the same for every attempt of a call. */
-export interface ToolContext extends Reach {
+export interface ToolContext extends ToolReach {
   readonly callId: string;
   readonly key: string;
   readonly attempt: number;
@@ -103,7 +103,7 @@ export interface ToolContext extends Reach {
 }
 
 /** A tool as written: `run` gets arguments that passed `params`. */
-export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Declared {
+export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends DeclaredReach {
   readonly name: string;
   readonly description: string;
   readonly params: P;
@@ -174,7 +174,7 @@ function schemaOf(params: z.ZodObject): Json {
   return schema as Json;
 }
 
-function checkDescribed(name: string, { shape }: z.ZodObject): void {
+function checkDescriptions(name: string, { shape }: z.ZodObject): void {
   for (const [field, type] of Object.entries(shape)) {
     if (!(type as z.ZodType).meta()?.description) {
       throw new Error(`tool ${name}: the parameter ${field} has no description`);
@@ -186,7 +186,7 @@ const subjectsOf = (acts: readonly CallAct[] = [], name: string): readonly strin
   acts.length === 0 ? [name] : [...new Set(acts.map(({ subject }) => subject))];
 
 /** In the place of `run` where the session does what a call asks. */
-const notRun = (): never => {
+const refuseToRun = (): never => {
   throw new Error("the session does what this tool asks; it is not run");
 };
 
@@ -213,7 +213,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
   if (problem !== null) throw new Error(`tool ${name}: ${problem}`);
   if ((run === undefined) === (request === undefined))
     throw new Error(`tool ${name}: give either run or request`);
-  checkDescribed(name, params);
+  checkDescriptions(name, params);
   const typed = (args: unknown): z.output<P> => args as z.output<P>;
   let schema: Json | undefined;
   return {
@@ -233,6 +233,6 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     acts: acts === undefined ? null : (args) => acts(typed(args)),
     subtree: (args) => (typeof subtree === "function" ? subtree(typed(args)) : subtree),
     request: request === undefined ? null : (args) => request(typed(args)),
-    run: async (args, context) => (run ?? notRun)(typed(args), context),
+    run: async (args, context) => (run ?? refuseToRun)(typed(args), context),
   };
 }

@@ -44,8 +44,8 @@ export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => 
 });
 
 /** What was thrown, as people and models may read it: one line, no stack. */
-export const thrownText = (error: unknown): string =>
+export const errorMessageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
 /** What a tool threw, as its error result. */
-export const thrownError = (error: unknown): ToolOutput => toolError("failed", thrownText(error));
+export const toToolError = (error: unknown): ToolOutput => toolError("failed", errorMessageOf(error));

@@ -18,7 +18,7 @@ export const tenantHash = (tenant: string): string => hexOf(sha256(`tenant ${ten
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
 
 /** Where a fault was thrown and what its code is; its message may quote what somebody wrote. */
-export const faultOf = (fault: unknown): Readonly<Record<string, unknown>> => {
+export const describeFault = (fault: unknown): Readonly<Record<string, unknown>> => {
   if (!(fault instanceof Error)) return { fault: typeof fault };
   const frames = (fault.stack ?? "")
     .replace(fault.message, "")

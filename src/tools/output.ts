@@ -11,10 +11,10 @@ export interface LimitedOutput {
   readonly full: string;
 }
 
-const marker = (omitted: number, id: string): string =>
+const omissionMarker = (omitted: number, id: string): string =>
   ` … [${omitted} characters omitted; recall("${id}") has the full text] … `;
 
-const kept = (points: readonly string[]): string => {
+const truncateStored = (points: readonly string[]): string => {
   if (points.length <= storedLimit) return points.join("");
   const half = storedLimit / 2;
   return `${points.slice(0, half).join("")}\n… [${points.length - storedLimit} characters were not kept] …\n${points.slice(-half).join("")}`;
@@ -26,11 +26,11 @@ export const limitOutput = (text: string, limit: number, id: string): LimitedOut
   const points = [...text];
   if (points.length <= limit) return { text, omitted: 0, full: text };
   // As wide as ids get: what is shown of equal texts does not depend on the id of theirs.
-  const room = Math.max(0, limit - marker(points.length, id.padEnd(6)).length);
+  const room = Math.max(0, limit - omissionMarker(points.length, id.padEnd(6)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
   const omitted = points.length - head - tail;
   const end = tail === 0 ? "" : points.slice(-tail).join("");
-  const cut = `${points.slice(0, head).join("")}${marker(omitted, id)}${end}`;
-  return { text: [...cut].slice(0, Math.max(limit, 0)).join(""), omitted, full: kept(points) };
+  const cut = `${points.slice(0, head).join("")}${omissionMarker(omitted, id)}${end}`;
+  return { text: [...cut].slice(0, Math.max(limit, 0)).join(""), omitted, full: truncateStored(points) };
 };

@@ -3,7 +3,7 @@ import type { Park } from "./define-tool.ts";
 
 /** Whether a wait that a tool gave back can be understood: a team's own tools are not type-checked. */
 
-const moment = z.number().nonnegative();
+const timestampSchema = z.number().nonnegative();
 const task = z.object({
   agent: z.string().min(1),
   task: z.string().min(1),
@@ -33,12 +33,12 @@ const parkSchema = z.discriminatedUnion("on", [
     on_error: z.enum(["cancel", "collect"]),
     answer: z.enum(["text", "items"]),
   }),
-  z.object({ on: z.enum(["time", "exec"]), until: moment }),
-  z.object({ on: z.literal("task"), task: z.string(), until: moment, memo: z.json() }),
+  z.object({ on: z.enum(["time", "exec"]), until: timestampSchema }),
+  z.object({ on: z.literal("task"), task: z.string(), until: timestampSchema, memo: z.json() }),
 ]);
 
 /** The wait, if it is one, without what nobody knows. */
-export const parkOf = (value: unknown): Park | null => {
+export const readPark = (value: unknown): Park | null => {
   const read = parkSchema.safeParse(value);
   return read.success ? (read.data as Park) : null;
 };

@@ -1,4 +1,4 @@
-import { escapeGlob, globCoversBelow, globMatch } from "../sandbox/glob.ts";
+import { escapeGlob, globCoversBelow, matchesGlob } from "../sandbox/glob.ts";
 import { includesAct } from "../sandbox/contract.ts";
 import type { ClosedPath } from "../sandbox/contract.ts";
 import { folderOf } from "../sandbox/paths.ts";
@@ -96,17 +96,17 @@ function columnOf(call: PermissionCall, { act }: Target): Column {
 
 /** Whether a pattern covers a subject. In command lines `/` is no separator, and a final ` *` may be missing. */
 function covers(call: PermissionCall, pattern: string, { subject, act }: Target): boolean {
-  if (call.toolbox !== "exec" && act !== "exec") return globMatch(pattern, subject);
+  if (call.toolbox !== "exec" && act !== "exec") return matchesGlob(pattern, subject);
   const free = { segments: false };
   return (
-    globMatch(pattern, subject, free) ||
-    (pattern.endsWith(" *") && globMatch(pattern.slice(0, -2), subject, free))
+    matchesGlob(pattern, subject, free) ||
+    (pattern.endsWith(" *") && matchesGlob(pattern.slice(0, -2), subject, free))
   );
 }
 
 /** Whether a pattern is about what lies below a folder: `infra/**` and `a/infra/x` below `infra` and `a`. */
 function reachesBelow(pattern: string, folder: string): boolean {
-  if (pattern.endsWith("/**") && globMatch(pattern.slice(0, -3), folder)) return true;
+  if (pattern.endsWith("/**") && matchesGlob(pattern.slice(0, -3), folder)) return true;
   const segments = pattern.split("/");
   const wild = segments.findIndex((segment) => /[*?[\\]/.test(segment));
   const base = wild < 0 ? segments : segments.slice(0, wild);
@@ -117,7 +117,7 @@ function reachesBelow(pattern: string, folder: string): boolean {
 export const namesTool = ({ tool, act }: PermissionRule, name: string, does: readonly Act[]): boolean =>
   tool === undefined
     ? act !== undefined && does.some((done) => includesAct(act, done))
-    : globMatch(tool, name, { segments: false });
+    : matchesGlob(tool, name, { segments: false });
 
 /** Whether a rule is of this tool or act, and holds now. */
 const isInForce = (rule: PermissionRule, { tool, now }: PermissionCall, { act }: Target): boolean =>

@@ -10,28 +10,28 @@ export interface Secret {
 }
 
 /** A text with references in it, like `["Bearer ", context.secret("API_KEY")]`. */
-export type Sealed = string | Secret | readonly (string | Secret)[];
+export type SealedText = string | Secret | readonly (string | Secret)[];
 
 export interface ReachRequest {
   /** Absent: GET. */
   readonly method?: string;
-  readonly headers?: Readonly<Record<string, Sealed>>;
-  readonly body?: Sealed | Uint8Array<ArrayBuffer>;
+  readonly headers?: Readonly<Record<string, SealedText>>;
+  readonly body?: SealedText | Uint8Array<ArrayBuffer>;
   /** `follow` (default): at most five, each to a declared host; secrets stay at the first origin. */
   readonly redirects?: "follow" | "refuse";
   /** Greatest body after inflation; absent: 1 MiB. */
   readonly maxBytes?: number;
 }
 
-export interface Reach {
+export interface ToolReach {
   /** A secret that the tool declares in `secrets`; throws for any other. */
   readonly secret: (name: string) => Secret;
   /** A request to one of the tool's `hosts`, through the deployment's one egress; rejects with `EgressError` else. */
-  readonly egress: (address: Sealed | URL, request?: ReachRequest) => Promise<Response>;
+  readonly egress: (address: SealedText | URL, request?: ReachRequest) => Promise<Response>;
 }
 
 /** What a tool declares of it. */
-export interface Declared {
+export interface DeclaredReach {
   readonly secrets?: readonly string[];
   readonly hosts?: readonly string[];
 }
@@ -43,7 +43,7 @@ const secretName = /^(?!LIMPET_)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 const isOrigin = (text: string): boolean => /^https?:/.test(text) && URL.parse(text)?.origin === text;
 
 /** What is wrong with a tool's `secrets` and `hosts`, as a sentence; null if nothing is. */
-export const reachProblem = ({ secrets = [], hosts = [] }: Declared): string | null => {
+export const reachProblem = ({ secrets = [], hosts = [] }: DeclaredReach): string | null => {
   const name = secrets.find((each) => !secretName.test(each));
   if (name !== undefined) return `"${name}" is no name of a secret`;
   const host = hosts.find((each) => each !== anyHost && !isOrigin(each));
@@ -53,43 +53,44 @@ export const reachProblem = ({ secrets = [], hosts = [] }: Declared): string | n
   return null;
 };
 
-const referenceTo = (name: string): Secret => {
+const createReference = (name: string): Secret => {
   const printed = `[secret:${name}]`;
   return { secret: name, toString: () => printed, toJSON: () => printed };
 };
 
-const undeclared = (name: string): never => {
+const refuseUndeclared = (name: string): never => {
   throw new Error(`this tool does not declare the secret ${name}; add it to its secrets`);
 };
 
 /** A tool that declares nothing reaches nothing. */
-export const noReach: Reach = {
-  secret: undeclared,
+export const noReach: ToolReach = {
+  secret: refuseUndeclared,
   egress: () =>
     Promise.reject(new Error("this tool declares no hosts; add the origins that it calls to its hosts")),
 };
 
 const standardBytes = 1_048_576;
 
-const isList = (text: Sealed | URL | Uint8Array): text is readonly (string | Secret)[] => Array.isArray(text);
+const isList = (text: SealedText | URL | Uint8Array): text is readonly (string | Secret)[] =>
+  Array.isArray(text);
 
 /** The reach of one start of a tool. `values` are its secrets by name; `signal` ends its requests. */
 export const createReach = (
-  { hosts = [] }: Declared,
+  { hosts = [] }: DeclaredReach,
   values: ReadonlyMap<string, string>,
   { egress, signal }: { readonly egress: Egress; readonly signal: AbortSignal },
-): Reach => {
-  const references = new Map([...values.keys()].map((name) => [name, referenceTo(name)]));
+): ToolReach => {
+  const references = new Map([...values.keys()].map((name) => [name, createReference(name)]));
   const piece = (part: string | Secret): string =>
     typeof part !== "string" && references.get(part.secret) === part
       ? (values.get(part.secret) ?? "")
       : String(part);
-  const opened = (text: Sealed | URL): string => {
+  const opened = (text: SealedText | URL): string => {
     if (text instanceof URL) return text.href;
     return isList(text) ? text.map(piece).join("") : piece(text);
   };
   return {
-    secret: (name) => references.get(name) ?? undeclared(name),
+    secret: (name) => references.get(name) ?? refuseUndeclared(name),
     egress: async (
       address,
       { method, headers = {}, body, redirects = "follow", maxBytes = standardBytes } = {},

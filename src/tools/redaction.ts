@@ -19,7 +19,7 @@ const shortest = 8;
 const encoder = new TextEncoder();
 
 /** The base64 characters that a value has behind 0 to 2 other bytes, without those that its neighbours decide too. */
-const base64Of = (value: string): readonly string[] => {
+const base64FormsOf = (value: string): readonly string[] => {
   const bytes = encoder.encode(value);
   return [0, 1, 2].map((shift) => {
     const shifted = String.fromCharCode(...new Uint8Array(shift), ...bytes);
@@ -28,7 +28,7 @@ const base64Of = (value: string): readonly string[] => {
   });
 };
 
-const jsonOf = (value: string): string => JSON.stringify(value).slice(1, -1);
+const jsonFormOf = (value: string): string => JSON.stringify(value).slice(1, -1);
 
 const urlForms = (value: string): readonly string[] => {
   const percent = encodeURIComponent(value);
@@ -40,23 +40,27 @@ const urlForms = (value: string): readonly string[] => {
 /** How a secret may look: plain, URL-encoded, as JSON, as JSON in JSON, and as base64 of either alphabet. */
 const formsOf = (given: string): readonly string[] => {
   const value = given.toWellFormed();
-  const json = jsonOf(value);
-  const base64 = base64Of(value);
+  const json = jsonFormOf(value);
+  const base64 = base64FormsOf(value);
   const safe = base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"));
-  const forms = [value, ...urlForms(value), json, jsonOf(json), ...base64, ...safe];
+  const forms = [value, ...urlForms(value), json, jsonFormOf(json), ...base64, ...safe];
   return [...new Set(forms)].filter(({ length }) => length >= shortest);
 };
 
-const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
+const escapePattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
 
 /** All forms as one pattern, the longest first, so that of two that begin alike the longer is found. */
 const patternOf = (forms: Iterable<string>): RegExp => {
   const longest = [...forms].sort((a, b) => b.length - a.length);
-  return new RegExp(longest.map(escaped).join("|"), "g");
+  return new RegExp(longest.map(escapePattern).join("|"), "g");
 };
 
 /** Where the end of a text begins that may be the beginning of a form; its length if nothing is. */
-const heldFrom = (text: string, byFirst: ReadonlyMap<string, readonly string[]>, longest: number): number => {
+const findHeldStart = (
+  text: string,
+  byFirst: ReadonlyMap<string, readonly string[]>,
+  longest: number,
+): number => {
   for (let at = Math.max(0, text.length - longest + 1); at < text.length; at++) {
     const candidates = byFirst.get(text.charAt(at));
     if (candidates === undefined) continue;
@@ -66,45 +70,48 @@ const heldFrom = (text: string, byFirst: ReadonlyMap<string, readonly string[]>,
   return text.length;
 };
 
-interface Known {
+interface KnownForms {
   readonly names: ReadonlyMap<string, string>;
   readonly pattern: RegExp;
   readonly byFirst: ReadonlyMap<string, readonly string[]>;
   readonly longest: number;
 }
 
-const knownOf = (names: ReadonlyMap<string, string>): Known => {
+const createKnownForms = (names: ReadonlyMap<string, string>): KnownForms => {
   const forms = [...names.keys()];
   const byFirst = Map.groupBy(forms, (form) => form.charAt(0));
   const longest = Math.max(...forms.map(({ length }) => length));
   return { names, pattern: patternOf(forms), byFirst, longest };
 };
 
-const marked = (names: Known["names"], form: string): string => `[secret:${names.get(form) ?? ""}]`;
+const markSecret = (names: KnownForms["names"], form: string): string => `[secret:${names.get(form) ?? ""}]`;
 
 /** What of a streamed text can be told already, and the rest, which may be the beginning of a secret. */
-const settled = (text: string, { names, pattern, byFirst, longest }: Known): readonly [string, string] => {
-  const held = heldFrom(text, byFirst, longest);
+const splitSettled = (
+  text: string,
+  { names, pattern, byFirst, longest }: KnownForms,
+): readonly [string, string] => {
+  const held = findHeldStart(text, byFirst, longest);
   let told = "";
   let at = 0;
   for (const { 0: form, index } of text.matchAll(pattern)) {
     if (index >= held) break;
-    told += text.slice(at, index) + marked(names, form);
+    told += text.slice(at, index) + markSecret(names, form);
     at = index + form.length;
   }
   return [told + text.slice(at, Math.max(at, held)), text.slice(Math.max(at, held))];
 };
 
-const mapped = (value: unknown, text: (text: string) => string): unknown => {
+const mapTexts = (value: unknown, text: (text: string) => string): unknown => {
   if (typeof value === "string") return text(value);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    const items = value.map((each: unknown) => mapped(each, text));
+    const items = value.map((each: unknown) => mapTexts(each, text));
     return items.every((each, index) => each === value[index]) ? value : items;
   }
   if (ArrayBuffer.isView(value)) return value;
   const before = Object.entries(value);
-  const after = before.map(([key, each]) => [text(key), mapped(each, text)] as const);
+  const after = before.map(([key, each]) => [text(key), mapTexts(each, text)] as const);
   const same = after.every(([key, each], index) => key === before[index]?.[0] && each === before[index][1]);
   return same ? value : Object.fromEntries(after);
 };
@@ -112,11 +119,11 @@ const mapped = (value: unknown, text: (text: string) => string): unknown => {
 /** A redactor that knows the given secrets by their names. */
 export const createRedactor = (secrets: Iterable<readonly [string, string]> = []): Redactor => {
   const names = new Map<string, string>();
-  let known: Known | null = null;
+  let known: KnownForms | null = null;
   const learn = (name: string, value: string): void => {
     if (value.length < shortest || names.has(value.toWellFormed())) return;
     for (const form of formsOf(value)) if (!names.has(form)) names.set(form, name);
-    known = knownOf(names);
+    known = createKnownForms(names);
   };
   const holds = (text: string): boolean => {
     if (known === null) return false;
@@ -124,18 +131,18 @@ export const createRedactor = (secrets: Iterable<readonly [string, string]> = []
     return known.pattern.test(text);
   };
   const text = (given: string): string =>
-    known !== null && holds(given) ? given.replace(known.pattern, (form) => marked(names, form)) : given;
+    known !== null && holds(given) ? given.replace(known.pattern, (form) => markSecret(names, form)) : given;
   for (const [name, value] of secrets) learn(name, value);
   return {
     learn,
     holds,
     text,
-    value: <T>(value: T): T => (known === null ? value : (mapped(value, text) as T)),
+    value: <T>(value: T): T => (known === null ? value : (mapTexts(value, text) as T)),
     stream: () => {
       let held = "";
       return (piece) => {
         if (known === null) return piece;
-        const [told, rest] = settled(held + piece, known);
+        const [told, rest] = splitSettled(held + piece, known);
         held = rest;
         return told;
       };

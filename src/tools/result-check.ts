@@ -3,13 +3,13 @@ import type { ToolOutput } from "./define-tool.ts";
 
 /** Whether an output can be stored and shown: a team's own tools are not type-checked. */
 
-const text = z.object({ type: z.literal("text"), text: z.string() });
-const shown = { media_type: z.string(), name: z.string().optional() };
-const media = z.union([
-  z.object({ type: z.enum(["image", "document"]), blob: z.string(), ...shown }),
-  z.object({ type: z.enum(["image", "document"]), url: z.string(), ...shown }),
+const textSchema = z.object({ type: z.literal("text"), text: z.string() });
+const shownKeys = { media_type: z.string(), name: z.string().optional() };
+const mediaSchema = z.union([
+  z.object({ type: z.enum(["image", "document"]), blob: z.string(), ...shownKeys }),
+  z.object({ type: z.enum(["image", "document"]), url: z.string(), ...shownKeys }),
 ]);
-const change = z.object({
+const changeSchema = z.object({
   path: z.string(),
   op: z.enum(["create", "modify", "delete", "move"]),
   from: z.string().optional(),
@@ -17,13 +17,13 @@ const change = z.object({
 });
 
 const outputSchema = z.object({
-  content: z.union([z.string(), z.array(z.union([text, media]))], {
+  content: z.union([z.string(), z.array(z.union([textSchema, mediaSchema]))], {
     error: "neither text nor a list of text, image and document parts",
   }),
   isError: z.boolean().optional(),
   status: z.enum(["ok", "error", "denied", "skipped", "cancelled", "unknown"]).optional(),
   statusText: z.string().optional(),
-  changes: z.array(change).optional(),
+  changes: z.array(changeSchema).optional(),
   // Each is checked where it is applied.
   stores: z.array(z.unknown()).optional(),
   background: z.object({ exec: z.string(), until: z.number() }).optional(),

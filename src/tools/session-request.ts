@@ -21,7 +21,7 @@ export interface ChildTask {
 }
 
 /** What a called agent says about its own work. */
-export interface Completion {
+export interface WorkReport {
   readonly status: "completed" | "failed";
   readonly summary: string;
   readonly files_modified?: readonly string[] | undefined;
@@ -52,7 +52,7 @@ export type SessionRequest =
       readonly question: string;
       readonly answer: string;
     }
-  | { readonly do: "complete"; readonly completion: Completion }
+  | { readonly do: "complete"; readonly completion: WorkReport }
   | {
       readonly do: "hand_over";
       readonly agent: string;

@@ -83,7 +83,7 @@ export const storeLimits = {
   memory: 8_192,
 } as const;
 
-const inBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
+const jsonBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
 
 /** Any JSON; told to models as any value, since not all of them take schemas that refer to themselves. */
 const anyJson = z
@@ -96,7 +96,7 @@ export const stateKey = z
   .regex(/^[^\p{Cc}]{1,256}$/u, "1 to 256 characters, none of them a control character")
   .refine((key) => key.isWellFormed(), "must be well-formed Unicode");
 export const stateValue = anyJson.refine(
-  (value) => inBytes(value) <= storeLimits.value,
+  (value) => jsonBytes(value) <= storeLimits.value,
   "a value has at most 256 KiB of JSON",
 );
 export const revision = z.int().min(0);
@@ -117,7 +117,7 @@ export const taskDescription = text(16_000);
 export const taskDependencies = z.array(taskId).max(64);
 export const taskMetadata = z
   .record(z.string().max(256), anyJson)
-  .refine((metadata) => inBytes(metadata) <= storeLimits.metadata, "metadata has at most 16 KiB of JSON");
+  .refine((metadata) => jsonBytes(metadata) <= storeLimits.metadata, "metadata has at most 16 KiB of JSON");
 /** `canceled` is read as `cancelled`. */
 export const taskStatus = z.preprocess(
   (value) => (value === "canceled" ? "cancelled" : value),

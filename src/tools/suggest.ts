@@ -21,7 +21,7 @@ const editDistance = (a: string, b: string): number => {
 };
 
 /** The known name nearest to `name`, if at most two edits or a third of its length away. */
-export const nearest = (name: string, known: readonly string[]): string | null => {
+export const findNearestName = (name: string, known: readonly string[]): string | null => {
   if (name.length > 100) return null;
   const limit = Math.max(2, Math.floor(name.length / 3));
   const ranked = known

@@ -1,5 +1,5 @@
 import type { Tool, Toolbox } from "./define-tool.ts";
-import { nearest } from "./suggest.ts";
+import { findNearestName } from "./suggest.ts";
 
 /** One entry of an agent's `toolboxes`: no `tools` means all, `[]` none. */
 export interface ToolboxEntry {
@@ -25,12 +25,12 @@ export interface Selection {
   readonly problems: readonly SelectionProblem[];
 }
 
-const didYouMean = (name: string, known: readonly string[]): string => {
-  const near = nearest(name, known);
+const suggestName = (name: string, known: readonly string[]): string => {
+  const near = findNearestName(name, known);
   return near === null ? "" : `; did you mean "${near}"?`;
 };
 
-function chosen(
+function chooseTools(
   entry: ToolboxEntry,
   box: Toolbox,
   index: number,
@@ -43,7 +43,7 @@ function chosen(
           {
             code: "unknown_tool",
             path: [index, "tools", place],
-            message: `the toolbox ${box.name} has no tool "${name}"${didYouMean(name, names)}`,
+            message: `the toolbox ${box.name} has no tool "${name}"${suggestName(name, names)}`,
           },
         ],
   );
@@ -77,9 +77,12 @@ export function selectTools(
     listed.add(entry.name);
     if (box === undefined) {
       const known = available.map((toolbox) => toolbox.name);
-      return report("unknown_toolbox", `there is no toolbox "${entry.name}"${didYouMean(entry.name, known)}`);
+      return report(
+        "unknown_toolbox",
+        `there is no toolbox "${entry.name}"${suggestName(entry.name, known)}`,
+      );
     }
-    const selection = chosen(entry, box, index);
+    const selection = chooseTools(entry, box, index);
     problems.push(...selection.problems);
     for (const tool of selection.tools) {
       const at = tools.findIndex((each) => each.tool.name === tool.name);
@@ -96,5 +99,5 @@ export function selectTools(
 }
 
 /** The error text for a call of a tool that does not exist, with the nearest name. */
-export const unknownTool = (name: string, known: readonly string[]): string =>
-  `there is no tool "${name.slice(0, 100)}"${didYouMean(name, known) || "; use one of the declared tools"}`;
+export const unknownToolText = (name: string, known: readonly string[]): string =>
+  `there is no tool "${name.slice(0, 100)}"${suggestName(name, known) || "; use one of the declared tools"}`;

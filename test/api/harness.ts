@@ -3,14 +3,14 @@ import type { Principal, SessionCall, SessionReply } from "../../src/session/rpc
 import { createRouter } from "../../src/api/index.ts";
 import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.ts";
 import { accessSchema, observabilitySchema } from "../../src/config/sections/operator.ts";
-import type { Agent, Team } from "../../src/config/team.ts";
+import type { TeamAgent, Team } from "../../src/config/team.ts";
 import { authenticate } from "../../src/engine/access/authenticate.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";
 import { objectName } from "../../src/engine/access/names.ts";
 import { listNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import { wasDeleted } from "../../src/engine/access/once.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
-import { tellGrants } from "../../src/engine/access/grants.ts";
+import { exchangeGrants } from "../../src/engine/access/grants.ts";
 import { keepDefinition, readDefinition } from "../../src/engine/access/definitions.ts";
 import { indexSession } from "../../src/engine/access/session-index.ts";
 import { addMemories, recallMemories, recentMemories } from "../../src/engine/access/memories.ts";
@@ -27,7 +27,7 @@ export const origin = "https://limpet.example";
 export const operator: Principal = { tenant: "default", by: "operator", scopes: allScopes };
 export const anId = (letter = "a"): string => `s_${letter.repeat(26)}`;
 
-const agent = (name: string): Agent =>
+const agent = (name: string): TeamAgent =>
   ({
     name,
     description: `The ${name}.`,
@@ -35,7 +35,7 @@ const agent = (name: string): Agent =>
     provider: "scripted",
     skills: ["writing"],
     effects: [{ kind: "compact", params: {} }],
-  }) as unknown as Agent;
+  }) as unknown as TeamAgent;
 
 /** The parts of a compiled team that the router reads. */
 const team = (access: unknown = {}, name = "default"): Team =>
@@ -101,7 +101,7 @@ export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date
     lease: async (request) => drawLease(tables, request, now()),
     wasDeleted: async (asked) => wasDeleted(tables, asked, now()),
     admitRun: async () => true,
-    grants: async (told) => tellGrants(tables, told, now()),
+    grants: async (told) => exchangeGrants(tables, told, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now: now() }),

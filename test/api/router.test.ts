@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { SessionCall } from "../../src/session/rpc.ts";
 import { problemKinds } from "../../src/session/problems.ts";
-import { derivedSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
+import { deriveSessionId, sessionIdPattern } from "../../src/engine/access/names.ts";
 import { writeNote } from "../../src/engine/access/notes.ts";
 import { accepted, anId, operator, problemOf, setUp } from "./harness.ts";
 
@@ -125,8 +125,8 @@ test("AP-9: every answer has its own Request-Id and continues a valid trace", as
 test("AP-3: a session's id comes from its ref, else its idempotency key, else chance", async () => {
   const { call, session } = setUp();
   const ids = {
-    ref: await derivedSessionId("ref", "default", "ticket-7"),
-    idem: await derivedSessionId("idem", "default", "key-1"),
+    ref: await deriveSessionId("ref", "default", "ticket-7"),
+    idem: await deriveSessionId("idem", "default", "key-1"),
   };
   const doubles = {
     ref: await session(ids.ref, (sent) => accepted({ id: sent.session }, { status: 201, seq: 1 })),

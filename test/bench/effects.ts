@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
-import { draftOf } from "../../src/agent/transaction/draft.ts";
-import type { Moment } from "../../src/agent/transaction/draft.ts";
-import { afterEffects, beforeEffects } from "../../src/agent/hooks/effects.ts";
+import { createDraft } from "../../src/agent/transaction/draft.ts";
+import type { TransactionContext } from "../../src/agent/transaction/draft.ts";
+import { runAfterEffects, runBeforeEffects } from "../../src/agent/hooks/effects.ts";
 import type { Run } from "../../src/agent/state/run.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { estimateText } from "../../src/chat/tokens.ts";
@@ -124,12 +124,12 @@ const phaseMs = ({ bench, engine, run }: Played, rounds: number): number => {
   if (thread === undefined) throw new Error("there is no thread");
   const agent = engine.agent("worker", session);
   const state: Session = { ...session, threads: { main: { ...thread, run } } };
-  const moment = { now: bench.now(), epoch: 1, agents: () => agent } as unknown as Moment;
+  const moment = { now: bench.now(), epoch: 1, agents: () => agent } as unknown as TransactionContext;
   const before = performance.now();
   for (let round = 0; round < rounds; round++) {
-    const draft = draftOf(state, moment);
-    beforeEffects(draft, "main", 0);
-    afterEffects(draft, "main");
+    const draft = createDraft(state, moment);
+    runBeforeEffects(draft, "main", 0);
+    runAfterEffects(draft, "main");
     if (draft.events.length > 0) throw new Error("an effect fired");
   }
   return (performance.now() - before) / rounds;

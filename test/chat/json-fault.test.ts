@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { depthOf } from "../../src/chat/json-depth.ts";
-import { faultOf, placeIn } from "../../src/chat/json-fault.ts";
+import { findJsonFault, positionIn } from "../../src/chat/json-fault.ts";
 
 /** Where a text stops being JSON (AP-2). */
 
@@ -38,13 +38,13 @@ test.each([
   ["\u00a01", 0],
   ['{"a":[1,{"b":]}', 13],
 ])("AP-2: %j stops being JSON at %i", (text, at) => {
-  expect(faultOf(text, 64)).toBe(at);
+  expect(findJsonFault(text, 64)).toBe(at);
 });
 
 test("AP-2 AP-8: what nests too deep is at fault where it goes too deep", () => {
   const nested = (depth: number): string => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
-  expect([faultOf(nested(64), 64), faultOf(nested(65), 64)]).toEqual([null, 68]);
-  expect(faultOf("[".repeat(1_000_000), 64)).toBe(64);
+  expect([findJsonFault(nested(64), 64), findJsonFault(nested(65), 64)]).toEqual([null, 68]);
+  expect(findJsonFault("[".repeat(1_000_000), 64)).toBe(64);
 });
 
 test("AP-2: a text is at fault exactly where it is no JSON, and all before the fault could have gone on", () => {
@@ -60,23 +60,23 @@ test("AP-2: a text is at fault exactly where it is no JSON, and all before the f
     });
   fc.assert(
     fc.property(fc.oneof(broken, fc.json(), fc.string()), (text) => {
-      const fault = faultOf(text, 64);
+      const fault = findJsonFault(text, 64);
       expect(fault === null).toBe(parses(text) && depthOf(text) <= 64);
       if (fault === null) return;
-      expect([null, fault]).toContain(faultOf(text.slice(0, fault), 64));
+      expect([null, fault]).toContain(findJsonFault(text.slice(0, fault), 64));
     }),
     { numRuns: 5000 },
   );
 });
 
 test("AP-2: a place is a line and a column, both from 1", () => {
-  expect(placeIn("", 0)).toEqual({ line: 1, column: 1 });
-  expect(placeIn('{\n  "a": x\n}', 9)).toEqual({ line: 2, column: 8 });
-  expect(placeIn("a\r\nb", 3)).toEqual({ line: 2, column: 1 });
-  expect(placeIn("a\n", 2)).toEqual({ line: 2, column: 1 });
+  expect(positionIn("", 0)).toEqual({ line: 1, column: 1 });
+  expect(positionIn('{\n  "a": x\n}', 9)).toEqual({ line: 2, column: 8 });
+  expect(positionIn("a\r\nb", 3)).toEqual({ line: 2, column: 1 });
+  expect(positionIn("a\n", 2)).toEqual({ line: 2, column: 1 });
 });
 
 test("AP-2: eight megabytes of escapes are searched in a moment", () => {
   const text = `{"a":"${String.raw`\n`.repeat(4_000_000)}`;
-  expect(faultOf(text, 64)).toBe(text.length);
+  expect(findJsonFault(text, 64)).toBe(text.length);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Message } from "../../src/chat/message.ts";
-import { escapeTags, render } from "../../src/chat/render.ts";
+import { escapeTags, renderMessage } from "../../src/chat/render.ts";
 
 const message = (more: Partial<Message>, text: string): Message => ({
   id: "m1",
@@ -12,7 +12,7 @@ const message = (more: Partial<Message>, text: string): Message => ({
   tokens: 1,
   ...more,
 });
-const shown = (given: Message): unknown => render(given).parts[0];
+const shown = (given: Message): unknown => renderMessage(given).parts[0];
 
 test("SE-5: a note is wrapped in a tag that names its kind", () => {
   const note = message({ origin: "effect", sender: "progress", marks: ["note"] }, "Half way.");
@@ -25,7 +25,7 @@ test("SE-5: a steered input has its prefix, also when it holds no text", () => {
     ...message({ marks: ["steering"] }, ""),
     parts: [{ type: "image", url: "https://x.example/i.png", media_type: "image/png" }],
   };
-  expect(render(image).parts).toEqual([{ type: "text", text: "[STEERING] " }, image.parts[0]]);
+  expect(renderMessage(image).parts).toEqual([{ type: "text", text: "[STEERING] " }, image.parts[0]]);
 });
 
 test("SE-5: our tags in human text are escaped in the request and stay as given in the stored message", () => {
@@ -47,7 +47,7 @@ test("SE-5: our tags in the output of a tool are escaped", () => {
       },
     ],
   };
-  expect(JSON.stringify(render(output))).not.toContain("<NOTE");
+  expect(JSON.stringify(renderMessage(output))).not.toContain("<NOTE");
 });
 
 test("SE-5: a note cannot be closed from inside", () => {
@@ -58,19 +58,19 @@ test("SE-5: a note cannot be closed from inside", () => {
 test("SE-5: the assistant's own words and an agent's task for its child are not touched", () => {
   const answer = message({ role: "assistant", origin: "agent" }, "<note>");
   const task = message({ origin: "agent" }, "<delegation_context>x</delegation_context>");
-  expect(render(answer)).toBe(answer);
-  expect(render(task)).toBe(task);
+  expect(renderMessage(answer)).toBe(answer);
+  expect(renderMessage(task)).toBe(task);
 });
 
 test("SE-5: the same message always gives the same object, so that its wire form can be kept", () => {
   const given = message({ marks: ["steering"] }, "x");
-  expect(render(given)).toBe(render(given));
+  expect(renderMessage(given)).toBe(renderMessage(given));
   expect(escapeTags("a < b")).toBe("a < b");
 });
 
 test("EF-8: a message that is shown shorter counts with the tokens it is shown with", () => {
   const overlay = { edit: 1, by: "compact", texts: { 0: "short" }, media: false, tokens: 6 };
   const overlaid = message({ overlay, tokens: 900 }, "long");
-  expect(render(overlaid)).toMatchObject({ parts: [{ text: "short" }], tokens: 6 });
-  expect(render(message({ tokens: 900 }, "<note>")).tokens).toBe(900);
+  expect(renderMessage(overlaid)).toMatchObject({ parts: [{ text: "short" }], tokens: 6 });
+  expect(renderMessage(message({ tokens: 900 }, "<note>")).tokens).toBe(900);
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Message, Part, Role } from "../../src/chat/message.ts";
-import { callsOf, isValid, view } from "../../src/chat/view.ts";
+import { callsOf, isValid, buildView } from "../../src/chat/view.ts";
 import { invalidity } from "../support/validity.ts";
 
 const call = (id: string): Part => ({ type: "tool_call", id, name: "look", args: "{}" });
@@ -57,7 +57,7 @@ describe("SE-6 SE-7", () => {
   test("SE-6 SE-7: any garbage is repaired to a chat that a provider takes (20 000 chats)", () => {
     fc.assert(
       fc.property(garbage, fc.boolean(), (chat, known) => {
-        const { messages, repairs } = view(chat, known ? first : null);
+        const { messages, repairs } = buildView(chat, known ? first : null);
         if (chat.length === 0 && !known) expect(messages).toEqual([]);
         else expect(invalidity(messages)).toBeNull();
         expect(isValid(chat)).toBe(invalidity(chat) === null);
@@ -92,7 +92,7 @@ describe("SE-6 SE-7", () => {
           else if (what === "cut") chat = chat.toSpliced(at % (chat.length + 1), 1);
           else
             chat = chat.map((each, index) => (index === at ? { ...each, parts: [text("changed")] } : each));
-          expect(view(chat)).toEqual(view(structuredClone(chat)));
+          expect(buildView(chat)).toEqual(buildView(structuredClone(chat)));
         }
       }),
       { numRuns: 3_000, seed: 11 },
@@ -102,9 +102,9 @@ describe("SE-6 SE-7", () => {
   test("SE-7: a repaired chat is repaired no further", () => {
     fc.assert(
       fc.property(garbage, (chat) => {
-        const once = view(chat, first).messages;
-        expect(view(once, first).repairs).toEqual([]);
-        expect(view(once, first).messages.map(({ id }) => id)).toEqual(once.map(({ id }) => id));
+        const once = buildView(chat, first).messages;
+        expect(buildView(once, first).repairs).toEqual([]);
+        expect(buildView(once, first).messages.map(({ id }) => id)).toEqual(once.map(({ id }) => id));
       }),
       { numRuns: 2_000, seed: 8 },
     );
@@ -113,7 +113,7 @@ describe("SE-6 SE-7", () => {
   test("SE-7: no answer, call or first result that is visible gets lost in a repair", () => {
     fc.assert(
       fc.property(garbage, (chat) => {
-        const shown = view(chat, first).messages;
+        const shown = buildView(chat, first).messages;
         const calls = chat.flatMap((each) => callsOf(each)).length;
         expect(shown.flatMap((each) => callsOf(each))).toHaveLength(calls);
       }),
@@ -129,7 +129,7 @@ describe("SE-7: each row of the table", () => {
   const b = message("tool", result("b"));
 
   test("SE-7 ★: an import that ends in a call gets a result that says the outcome is unknown", () => {
-    const { messages, repairs } = view([human, both, a]);
+    const { messages, repairs } = buildView([human, both, a]);
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "tool"]);
     expect(messages[3]?.parts[0]).toMatchObject({ call: "b", status: "unknown" });
     expect(JSON.stringify(messages[3])).toContain(
@@ -140,7 +140,7 @@ describe("SE-7: each row of the table", () => {
 
   test("SE-7: of two results for a call the first stays", () => {
     const second = message("tool", result("a", "other"));
-    const { messages, repairs } = view([human, message("assistant", call("a")), a, second]);
+    const { messages, repairs } = buildView([human, message("assistant", call("a")), a, second]);
     expect(messages).toHaveLength(3);
     expect(messages[2]).toEqual(a);
     expect(repairs).toEqual([{ kind: "result_repeated", message: second.id, pos: second.pos }]);
@@ -149,19 +149,19 @@ describe("SE-7: each row of the table", () => {
   test("SE-7: an orphan result and an empty assistant message are left out", () => {
     const orphan = message("tool", result("z"));
     const empty = message("assistant", { type: "reasoning", text: "hm", model: "m" });
-    const { messages, repairs } = view([human, orphan, empty, message("user", text("And?"))]);
+    const { messages, repairs } = buildView([human, orphan, empty, message("user", text("And?"))]);
     expect(messages.map(({ role }) => role)).toEqual(["user", "user"]);
     expect(repairs.map(({ kind }) => kind)).toEqual(["result_orphaned", "message_empty"]);
   });
 
   test("SE-7: results that stand elsewhere are shown at their call, in call order", () => {
     const note = message("user", text("Meanwhile"));
-    const { messages } = view([human, both, b, note, a]);
+    const { messages } = buildView([human, both, b, note, a]);
     expect(messages.map(({ id }) => id)).toEqual([human.id, both.id, a.id, b.id, note.id]);
   });
 
   test("SE-7: a view that ends with the assistant gets a note to continue", () => {
-    const { messages } = view([human, message("assistant", text("So"))]);
+    const { messages } = buildView([human, message("assistant", text("So"))]);
     expect(messages.at(-1)).toMatchObject({
       role: "user",
       parts: [{ text: '<note from="runtime">Continue.</note>' }],
@@ -169,13 +169,18 @@ describe("SE-7: each row of the table", () => {
   });
 
   test("SE-7: a view that would begin otherwise begins with the thread's first human input", () => {
-    const { messages } = view([message("assistant", call("a")), a], first);
+    const { messages } = buildView([message("assistant", call("a")), a], first);
     expect(messages[0]).toEqual(first);
     expect(messages).toHaveLength(3);
   });
 
   test("SE-6c: a call id that an earlier message used is renamed, and has its own result", () => {
-    const { messages } = view([human, message("assistant", call("a")), a, message("assistant", call("a"))]);
+    const { messages } = buildView([
+      human,
+      message("assistant", call("a")),
+      a,
+      message("assistant", call("a")),
+    ]);
     expect(messages.flatMap((each) => callsOf(each)).map(({ id }) => id)).toEqual(["a", "a_2"]);
     expect(messages.at(-1)?.parts[0]).toMatchObject({ call: "a_2", status: "unknown" });
   });
@@ -183,7 +188,7 @@ describe("SE-7: each row of the table", () => {
   test("SE-6c: two complete blocks may not share an id; the first result stands for the first", () => {
     const chat = [human, message("assistant", call("a")), a, message("assistant", call("a")), a];
     expect(isValid(chat)).toBe(false);
-    expect(invalidity(view(chat).messages)).toBeNull();
+    expect(invalidity(buildView(chat).messages)).toBeNull();
   });
 
   const nested = (levels: number): string => `${'{"a":'.repeat(levels)}"\\ud800"${"}".repeat(levels)}`;
@@ -193,13 +198,13 @@ describe("SE-7: each row of the table", () => {
   test("SE-7 MO-8: arguments deeper than 64 levels are shown as unparsable, and stay stored as they are", () => {
     const deep = asking(nested(3_000));
     const chat = [human, deep, a];
-    const { messages, repairs } = view(chat);
+    const { messages, repairs } = buildView(chat);
     expect(callsOf(messages[1] ?? human).map(({ args }) => args)).toEqual([
       JSON.stringify({ _invalid: nested(3_000).slice(0, 2_000) }),
     ]);
     expect(repairs).toEqual([{ kind: "arguments_too_deep", message: deep.id, pos: deep.pos }]);
     expect(callsOf(deep)[0]?.args).toBe(nested(3_000));
-    const fine = view([human, asking('{"a":'.repeat(64) + "1" + "}".repeat(64)), a]);
+    const fine = buildView([human, asking('{"a":'.repeat(64) + "1" + "}".repeat(64)), a]);
     expect(fine.repairs).toEqual([]);
   });
 
@@ -218,7 +223,7 @@ describe("SE-7: each row of the table", () => {
       [{ ...human, overlay }],
       [{ ...human, marks: ["note"] as const, parts: [text("\udc00")] }],
     ]) {
-      const { messages, repairs } = view(chat);
+      const { messages, repairs } = buildView(chat);
       expect(JSON.stringify(messages.map(({ parts }) => parts))).not.toMatch(/\\u[dD][89a-fA-F]/);
       expect(new Set(repairs.map(({ kind }) => kind))).toEqual(new Set(["text_mended"]));
     }
@@ -227,9 +232,9 @@ describe("SE-7: each row of the table", () => {
   test("SE-7: what no wire can carry is found in whatever order a chat stands, and told again of a chat that grew", () => {
     const deep = asking(nested(70));
     const grown = [human, deep, a, message("user", text("And \ud800?"))];
-    expect(view(grown.slice(0, 3)).repairs.map(({ kind }) => kind)).toEqual(["arguments_too_deep"]);
-    expect(view(grown).repairs.map(({ kind }) => kind)).toEqual(["arguments_too_deep", "text_mended"]);
-    const disordered = view([deep, message("user", text("Before \ud800")), a], first);
+    expect(buildView(grown.slice(0, 3)).repairs.map(({ kind }) => kind)).toEqual(["arguments_too_deep"]);
+    expect(buildView(grown).repairs.map(({ kind }) => kind)).toEqual(["arguments_too_deep", "text_mended"]);
+    const disordered = buildView([deep, message("user", text("Before \ud800")), a], first);
     expect(disordered.repairs.map(({ kind }) => kind)).toEqual([
       "result_moved",
       "start_added",
@@ -240,7 +245,7 @@ describe("SE-7: each row of the table", () => {
 
   test("SE-6: a valid chat is sent as it stands, the same objects in the same order", () => {
     const chat = [human, both, a, b];
-    const shown = view(chat);
+    const shown = buildView(chat);
     expect(shown.repairs).toEqual([]);
     expect(shown.messages.every((each, index) => each === chat[index])).toBe(true);
   });

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { run } from "../../src/cli/run.ts";
-import { environment, hasEnvironment } from "../../src/cli/new-team.ts";
+import { environmentText, hasEnvironment } from "../../src/cli/new-team.ts";
 import { team } from "../config/support.ts";
 
 const project = resolve(import.meta.dirname, "../..");
@@ -294,7 +294,7 @@ test("CF-37: new-team copies a team, keeps comments, and the copy is valid", asy
     "  npx wrangler secret put ANTHROPIC_API_KEY --env acme",
   ]);
   expect(read("config/acme/team.yaml")).toBe(read("config/assistant/team.yaml"));
-  expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environment("acme")}`);
+  expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environmentText("acme")}`);
   expect((await call("build", "acme")).code).toBe(0);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { explainAgent, explainTeam } from "../../src/config/explain/explain.ts";
-import type { Explained } from "../../src/config/explain/explain.ts";
+import type { ExplainedValue } from "../../src/config/explain/explain.ts";
 import { plainTeamSchemas } from "../../src/config/schema.ts";
 import { compile } from "./support.ts";
 
@@ -33,7 +33,7 @@ agents:
 reflections: { scope: tenant, ttl: 41d }
 `;
 
-const rowsOf = async (): Promise<readonly Explained[]> => {
+const rowsOf = async (): Promise<readonly ExplainedValue[]> => {
   const { team, draft, diagnostics } = await compile(yaml);
   if (team === null || draft === null) throw new Error(JSON.stringify(diagnostics));
   return [...explainAgent(draft, team, "guide", [], 0), ...explainTeam(draft, team)];
@@ -41,7 +41,7 @@ const rowsOf = async (): Promise<readonly Explained[]> => {
 
 test("★ CF-13 CF-37: every key of an agent that is written shows in explain, with its line", async () => {
   const rows = await rowsOf();
-  const found = (section: string, key: string): Explained | undefined =>
+  const found = (section: string, key: string): ExplainedValue | undefined =>
     rows.find((row) => row.section === section && row.key === key);
   expect(found("agent", "description")).toMatchObject({ value: "Guides people.", origin: "line 6" });
   expect(found("agent", "instructions")).toMatchObject({ value: "Be brief.", origin: "line 7" });

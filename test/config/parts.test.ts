@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { readDocument } from "../../src/config/document/document.ts";
 import { shapeIssues } from "../../src/config/document/issues.ts";
-import { plain } from "../../src/config/document/located.ts";
+import { plainValueOf } from "../../src/config/document/located.ts";
 import { formatDiagnostics } from "../../src/config/document/diagnostics.ts";
 import { buildFiles, productSchema } from "../../src/config/build/emit.ts";
 import { explainAgent } from "../../src/config/explain/explain.ts";
@@ -13,14 +13,14 @@ import { teamJsonSchema } from "../../src/config/json-schema.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 import {
   isReferenceField,
-  missingReference,
+  missingReferenceText,
   referencesIn,
   resolveReferences,
 } from "../../src/config/document/references.ts";
 import { definitionOf, revisionOf, withDefinition } from "../../src/config/revision.ts";
-import { suggestion } from "../../src/config/document/suggest.ts";
+import { suggestFor } from "../../src/config/document/suggest.ts";
 import { judgeWindow, resolveWindow } from "../../src/config/window.ts";
-import { nearest } from "../../src/tools/suggest.ts";
+import { findNearestName } from "../../src/tools/suggest.ts";
 import type { WindowQuestion } from "../../src/config/window.ts";
 import type { Team } from "../../src/config/team.ts";
 import { fixtures } from "./fixtures.ts";
@@ -58,7 +58,7 @@ test("CF-20: unset and empty references are named, with the way out", () => {
     ok: false,
     missing: ["B", "C"],
   });
-  expect(missingReference("providers[0].api_key", "ANTHROPIC_API_KEY", "acme")).toBe(
+  expect(missingReferenceText("providers[0].api_key", "ANTHROPIC_API_KEY", "acme")).toBe(
     "providers[0].api_key: secret ANTHROPIC_API_KEY is not set (wrangler secret put ANTHROPIC_API_KEY --env acme)",
   );
 });
@@ -124,7 +124,7 @@ test("CF-20: names of the runtime are never resolved, whatever they are bound to
     ok: false,
     missing: ["LIMPET_ADMIN_KEY"],
   });
-  expect(missingReference("providers[0].api_key", "LIMPET_ADMIN_KEY", "acme")).toBe(
+  expect(missingReferenceText("providers[0].api_key", "LIMPET_ADMIN_KEY", "acme")).toBe(
     "providers[0].api_key: LIMPET_ADMIN_KEY belongs to the runtime; refer to a secret of another name",
   );
 });
@@ -334,23 +334,23 @@ test("CF-28: a wrong value below headers, env or a key is not repeated, elsewher
   const { root: node } = readDocument("a.yaml", yaml);
   if (node === null) throw new Error("the file was not read");
   const wrong = z.strictObject({ X: z.enum(["a", "b"]) });
-  const found = z.strictObject({ headers: wrong, plain: wrong }).safeParse(plain(node));
+  const found = z.strictObject({ headers: wrong, plain: wrong }).safeParse(plainValueOf(node));
   const messages = shapeIssues(found.error?.issues ?? [], [], node).map(({ message }) => message);
   expect(messages).toEqual(["this value is not allowed here", '"canary" is not allowed here']);
 });
 
 test("CF-29: a near name is suggested, and all names if they are few", () => {
-  expect(nearest("git_staus", ["git_status", "git_diff"])).toBe("git_status");
-  expect(nearest("Filesystem", ["filesystem"])).toBe("filesystem");
-  expect(nearest("observation", ["observation_mask", "offload"])).toBeNull();
-  expect(nearest("xy", ["ab"])).toBeNull();
+  expect(findNearestName("git_staus", ["git_status", "git_diff"])).toBe("git_status");
+  expect(findNearestName("Filesystem", ["filesystem"])).toBe("filesystem");
+  expect(findNearestName("observation", ["observation_mask", "offload"])).toBeNull();
+  expect(findNearestName("xy", ["ab"])).toBeNull();
   expect(
-    suggestion(
+    suggestFor(
       "x",
       Array.from({ length: 13 }, (_, index) => `name${index}`),
     ),
   ).toBeUndefined();
-  expect(suggestion("qeue", ["queue", "steer"])).toBe('did you mean "queue"? known: queue, steer');
+  expect(suggestFor("qeue", ["queue", "steer"])).toBe('did you mean "queue"? known: queue, steer');
 });
 
 // ── revision ──────────────────────────────────────────────────────────────────────────────────────────────────────

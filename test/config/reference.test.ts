@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { unavailable } from "../../src/config/availability.ts";
+import { unavailableParts } from "../../src/config/availability.ts";
 import { productSchema } from "../../src/config/build/emit.ts";
 import type { JsonSchema } from "../../src/config/json-schema.ts";
 import { referencePage } from "../../src/config/explain/reference.ts";
@@ -41,7 +41,7 @@ test("CF-36: the page says of every key that a build refuses that this release l
   for (const key of ["plan_before_execute", "no_progress_turns", "mcp_servers", "webhooks", "event_days"])
     expect(page, key).toMatch(new RegExp(`^\\| \`${key}\` \\| .* This release cannot .*\\.`, "m"));
   expect(page).toMatch(/^\| `kind` \| .* This release cannot speak to Workers AI\. \|$/m);
-  const said = unavailable.filter(({ cannot }) => !page.includes(`This release cannot ${cannot}.`));
+  const said = unavailableParts.filter(({ cannot }) => !page.includes(`This release cannot ${cannot}.`));
   expect(said.map(({ path }) => path)).toEqual([]);
   expect(page).not.toMatch(/`max_iterations` .* This release cannot/);
 });

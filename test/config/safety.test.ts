@@ -5,15 +5,15 @@ import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { readDocument } from "../../src/config/document/document.ts";
-import { plain } from "../../src/config/document/located.ts";
-import { suggester } from "../../src/config/document/suggest.ts";
+import { plainValueOf } from "../../src/config/document/located.ts";
+import { createSuggester } from "../../src/config/document/suggest.ts";
 import { complaints, compile, team } from "./support.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const value = (yaml: string): unknown => {
   const { root: node, findings } = readDocument("a.yaml", yaml);
   expect(findings).toEqual([]);
-  return node === null ? undefined : JSON.parse(JSON.stringify(plain(node)));
+  return node === null ? undefined : JSON.parse(JSON.stringify(plainValueOf(node)));
 };
 const refusal = (yaml: string): readonly [string, number, number][] => {
   const { findings, place } = readDocument("a.yaml", yaml);
@@ -226,13 +226,13 @@ test("CF-9, CF-29: no more names are compared with a list than are shown, each o
       return Reflect.get(target, key, receiver) as unknown;
     },
   });
-  const suggest = suggester(known);
+  const suggest = createSuggester(known);
   for (let round = 0; round < 3; round++) {
     for (const name of namesLike("x", 1_000)) suggest(name);
     expect(suggest("x_0000")).toBe("known: fs_read");
   }
   expect(comparisons).toBe(100);
-  expect(suggester(known)("fs_raed")).toBe('did you mean "fs_read"? known: fs_read');
+  expect(createSuggester(known)("fs_raed")).toBe('did you mean "fs_read"? known: fs_read');
 });
 
 test("CF-9, CF-25: a response_schema of 3 000 levels is a diagnostic, as JSON text and as an object", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { emptySession } from "../../src/session/operations/session.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
-import type { Agent, Team } from "../../src/config/team.ts";
+import type { TeamAgent, Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
 import { openBench } from "../support/bench.ts";
@@ -22,7 +22,7 @@ test("CF-39: default needs no secret and no network, has prices, a window of 16 
   expect(team.agents[0]?.guards.budget.max_cost_usd).toBe(1);
 });
 
-const toolboxesOf = ({ toolboxes: entries }: Agent): readonly string[] => entries.map(({ name }) => name);
+const toolboxesOf = ({ toolboxes: entries }: TeamAgent): readonly string[] => entries.map(({ name }) => name);
 
 test("CF-39: guide has every toolbox that needs no network, a builder, and a scout that cannot write", async () => {
   const { agents } = await shippedTeam("default");
@@ -31,7 +31,7 @@ test("CF-39: guide has every toolbox that needs no network, a builder, and a sco
     ["scout", []],
     ["builder", []],
   ]);
-  const [guide, scout, builder] = agents as [Agent, Agent, Agent];
+  const [guide, scout, builder] = agents as [TeamAgent, TeamAgent, TeamAgent];
   expect(toolboxesOf(guide).toSorted()).toEqual([
     "ask",
     "exec",
@@ -218,7 +218,7 @@ const table = [
 
 test.each(table)("CF-40: $name has the toolboxes, effects and options of the table", async (row) => {
   const team = await shippedTeam("dev-team");
-  const agent = team.agents.find(({ name }) => name === row.name) as Agent;
+  const agent = team.agents.find(({ name }) => name === row.name) as TeamAgent;
   const boxes = new Map(agent.toolboxes.map(({ name, tools }) => [name, tools]));
   expect([...boxes.keys()].toSorted()).toEqual(["ask", "filesystem", ...row.others].toSorted());
   expect(boxes.get("filesystem")).toEqual(row.files);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Json } from "../../src/chat/message.ts";
-import { fitsStrict } from "../../src/tools/schema/strict-schema.ts";
+import { isStrictSchema } from "../../src/tools/schema/strict-schema.ts";
 import { compile, team } from "./support.ts";
 
 const object = (properties: object, more: object = {}): Json =>
@@ -38,7 +38,7 @@ const warned = async (text: string): Promise<boolean> =>
 test.each(schemas)(
   "MO-14, CF-30: %s: what the build says is what the request does",
   async (_, schema, strict) => {
-    expect(fitsStrict(schema)).toBe(strict);
+    expect(isStrictSchema(schema)).toBe(strict);
     expect(await warned(yaml(schema))).toBe(!strict);
   },
 );

@@ -1,4 +1,4 @@
-import type { Compiled, CompileOptions } from "../../src/config/build/compile.ts";
+import type { CompiledTeam, CompileOptions } from "../../src/config/build/compile.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { formatDiagnostic } from "../../src/config/document/diagnostics.ts";
 
@@ -25,7 +25,7 @@ export const team = (more: { provider?: string; agent?: string; top?: string } =
 export const compile = async (
   files: Files | string,
   options: Partial<CompileOptions> = {},
-): Promise<Compiled> => {
+): Promise<CompiledTeam> => {
   const folder = typeof files === "string" ? { "team.yaml": files } : files;
   return compileTeam(new Map(Object.entries(folder)), { name: "acme", ...options });
 };

@@ -3,34 +3,34 @@ import { createFlow } from "../../durable-objects/sockets/flow.ts";
 
 test("AP-26: what was sent counts until the frames it holds are acknowledged", () => {
   const flow = createFlow();
-  flow.sent(100, 2);
-  flow.sent(50, 1);
+  flow.recordSent(100, 2);
+  flow.recordSent(50, 1);
   expect(flow.unacknowledged()).toBe(150);
-  flow.acknowledged(1);
+  flow.acknowledge(1);
   expect(flow.unacknowledged(), "a message counts until its last frame").toBe(150);
-  flow.acknowledged(2);
+  flow.acknowledge(2);
   expect(flow.unacknowledged()).toBe(50);
-  flow.acknowledged(3);
+  flow.acknowledge(3);
   expect(flow.unacknowledged()).toBe(0);
 });
 
 test("AP-26: a reader that counts frames from before a hibernation acknowledges nothing that it has not received", () => {
   const flow = createFlow();
-  flow.acknowledged(1_000);
-  flow.sent(100, 1);
-  flow.acknowledged(1_000);
+  flow.acknowledge(1_000);
+  flow.recordSent(100, 1);
+  flow.acknowledge(1_000);
   expect(flow.unacknowledged()).toBe(100);
-  flow.acknowledged(1_001);
+  flow.acknowledge(1_001);
   expect(flow.unacknowledged()).toBe(0);
 });
 
 test("AP-26: pongs that the platform sent shift the count for good", () => {
   const flow = createFlow();
-  flow.sent(10, 1);
-  flow.acknowledged(4);
+  flow.recordSent(10, 1);
+  flow.acknowledge(4);
   expect(flow.unacknowledged()).toBe(0);
-  flow.sent(10, 1);
-  flow.acknowledged(4);
+  flow.recordSent(10, 1);
+  flow.acknowledge(4);
   expect(flow.unacknowledged()).toBe(10);
 });
 
@@ -40,7 +40,7 @@ test("AP-26: a reader has its time once, and anew after each acknowledgement", a
   const end = Promise.withResolvers<void>();
   expect(flow.wait(5, () => (over += 1))).toBe(true);
   expect(flow.wait(5, () => (over += 10))).toBe(false);
-  flow.acknowledged(0);
+  flow.acknowledge(0);
   expect(flow.wait(8, end.resolve)).toBe(true);
   await end.promise;
   expect(over).toBe(0);

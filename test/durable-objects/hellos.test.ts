@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
-import { createHellos } from "../../durable-objects/sockets/hellos.ts";
+import { createHelloTimers } from "../../durable-objects/sockets/hello-timers.ts";
 import { create, request } from "../support/worker/session.ts";
 import type { Session } from "../support/worker/session.ts";
 
@@ -32,7 +32,7 @@ test("AP-25: a socket without hello is closed 4408; one that said it is not, and
   const session = await create("text");
   const awaiting = spyOnTimers(15);
   const codes = await runInDurableObject(session.stub(), async (_, state) => {
-    const hellos = createHellos(15);
+    const hellos = createHelloTimers(15);
     const open = () => {
       const [client, server] = Object.values(new WebSocketPair());
       if (client === undefined || server === undefined) throw new Error("no pair");

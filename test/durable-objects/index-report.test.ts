@@ -36,16 +36,16 @@ const desk = () => {
 
 test("AP-5: news wait two seconds, unless the session comes to rest: then no alarm is left", async () => {
   const { report, world, told } = desk();
-  report.touched();
+  report.touch();
   await report.flush(session("a"));
   expect([told, world.wake]).toEqual([[], 2_000]);
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([["a"], null]);
-  report.touched();
+  report.touch();
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([["a"], null]);
   world.now = 10_000;
-  report.touched();
+  report.touch();
   await report.flush(session("b"));
   world.now = 12_000;
   await report.flush(session("b"));
@@ -55,7 +55,7 @@ test("AP-5: news wait two seconds, unless the session comes to rest: then no ala
 test("AP-5: a report that failed is not repeated before its time, even by a session that rests", async () => {
   const { report, world, told } = desk();
   world.failing = true;
-  report.touched();
+  report.touch();
   await report.flush(session("a"), true);
   expect([told, world.wake]).toEqual([[], 4_000]);
   world.failing = false;

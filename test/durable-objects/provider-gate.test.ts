@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { ProviderGate } from "../../durable-objects/provider-gate.ts";
-import type { ReserveRequest, Settlement } from "../../src/model/gate.ts";
+import type { ReserveRequest, GateSettlement } from "../../src/model/gate.ts";
 
 /** The object of a provider name; each test has its own. */
 const gateOf = (provider: string): DurableObjectStub<ProviderGate> => {
@@ -20,7 +20,7 @@ const ask = (id: string): ReserveRequest => ({
   maxWait: 600_000,
   total: 600_000,
 });
-const used: Settlement = {
+const used: GateSettlement = {
   model: "m",
   code: "ok",
   exhausted: false,

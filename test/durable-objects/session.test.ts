@@ -1,7 +1,7 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { createMeter } from "../../durable-objects/rows/archive.ts";
+import { createSizeMeter } from "../../durable-objects/rows/archive.ts";
 import { teamObjectName } from "../../src/engine/access/names.ts";
 import { brokenInvariants } from "../support/worker/invariants.ts";
 import { executionsOf, letGo } from "../support/worker/probe.ts";
@@ -279,7 +279,7 @@ test("RE-3: what a session holds is measured, at most once a second", async () =
   const session = await create("text");
   await runInDurableObject(session.stub(), (_, { storage }) => {
     let now = 1_000;
-    const stored = createMeter(storage.sql, () => now);
+    const stored = createSizeMeter(storage.sql, () => now);
     const before = stored();
     expect(before).toBe(storage.sql.databaseSize);
     storage.sql.exec("INSERT INTO blobs VALUES ('big', 0, ?)", "x".repeat(100_000));

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createTimers } from "../../durable-objects/alarms/timers.ts";
+import { createTimerPool } from "../../durable-objects/alarms/timers.ts";
 
 /** Timers of the platform that were set and not cleared, counted while `work` runs. */
 const counted = async (work: (live: () => number) => Promise<void>): Promise<void> => {
@@ -19,18 +19,18 @@ const counted = async (work: (live: () => number) => Promise<void>): Promise<voi
   }
 };
 
-const wait = (timers: ReturnType<typeof createTimers>, ms: number): Promise<void> =>
+const wait = (timers: ReturnType<typeof createTimerPool>, ms: number): Promise<void> =>
   new Promise((resolve) => void timers.after(ms, resolve));
 
 test("SE-34: waits end in their order, each once, whatever the order they began in", async () => {
-  const timers = createTimers(Date.now);
+  const timers = createTimerPool(Date.now);
   const ended: number[] = [];
   await Promise.all([9, 1, 5].map((ms) => wait(timers, ms).then(() => ended.push(ms))));
   expect(ended).toEqual([1, 5, 9]);
 });
 
 test("SE-34: a cancelled wait never ends, and those after it do", async () => {
-  const timers = createTimers(Date.now);
+  const timers = createTimerPool(Date.now);
   let ran = false;
   timers.after(1, () => (ran = true)).cancel();
   await wait(timers, 5);
@@ -39,7 +39,7 @@ test("SE-34: a cancelled wait never ends, and those after it do", async () => {
 
 test("SE-34: many waits that are cancelled in time cost one timer", () =>
   counted(async (live) => {
-    const timers = createTimers(Date.now);
+    const timers = createTimerPool(Date.now);
     for (let count = 0; count < 100; count++) timers.after(60_000, () => undefined).cancel();
     expect(live()).toBe(1);
     timers.rest();
@@ -48,7 +48,7 @@ test("SE-34: many waits that are cancelled in time cost one timer", () =>
 
 test("RE-I10: at rest the last cancel leaves no timer behind", () =>
   counted(async (live) => {
-    const timers = createTimers(Date.now);
+    const timers = createTimerPool(Date.now);
     const { cancel } = timers.after(60_000, () => undefined);
     timers.rest();
     expect(live()).toBe(1);

@@ -1,6 +1,6 @@
 import type { Effect, EffectContext, EffectResult } from "../../src/agent/definition/effect.ts";
 import type { CallRecord } from "../../src/agent/state/records.ts";
-import type { Force } from "../../src/agent/state/run.ts";
+import type { ForceReason } from "../../src/agent/state/run.ts";
 import type { Json, Message, Part } from "../../src/chat/message.ts";
 import { textOf } from "../../src/chat/text.ts";
 import { applied, chatOf, worldOf } from "./compaction/support.ts";
@@ -13,7 +13,7 @@ export const many = <T>(count: number, make: (index: number) => T): readonly T[]
   Array.from({ length: count }, (_, index) => make(index));
 
 export interface Setting extends Partial<Omit<EffectContext, "view" | "complete" | "ask" | "force">> {
-  readonly force?: Force | null;
+  readonly force?: ForceReason | null;
 }
 
 /** A context around a view, whose size is what its messages take. */

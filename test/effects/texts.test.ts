@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { cutEnd, cutMiddle, maskText, resultOf, withReferences } from "../../src/effects/texts.ts";
+import {
+  truncateEnd,
+  truncateMiddle,
+  maskText,
+  toolResultOf,
+  withReferences,
+} from "../../src/effects/texts.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 
 const result = (text: string, more: ToolResultPart["content"] = []): ToolResultPart => ({
@@ -11,22 +17,22 @@ const result = (text: string, more: ToolResultPart["content"] = []): ToolResultP
 });
 
 test("EF-12: a long text keeps its first characters and says that it was cut", () => {
-  expect(cutEnd("0123456789abc", 10)).toBe("0123456789… [trimmed]");
-  expect(cutEnd("0123456789", 10)).toBe("0123456789");
-  expect(cutEnd("abc", 0)).toBe("… [trimmed]");
+  expect(truncateEnd("0123456789abc", 10)).toBe("0123456789… [trimmed]");
+  expect(truncateEnd("0123456789", 10)).toBe("0123456789");
+  expect(truncateEnd("abc", 0)).toBe("… [trimmed]");
 });
 
 test("EF-19: beginning and end stay, and what lies between is counted", () => {
-  expect(cutMiddle("a".repeat(600) + "b".repeat(400), 100)).toBe(
+  expect(truncateMiddle("a".repeat(600) + "b".repeat(400), 100)).toBe(
     `${"a".repeat(60)}\n[… 900 characters left out …]\n${"b".repeat(40)}`,
   );
-  expect(cutMiddle("a".repeat(100), 100)).toBe("a".repeat(100));
+  expect(truncateMiddle("a".repeat(100), 100)).toBe("a".repeat(100));
 });
 
 test("no cut splits a character, and lengths are code points", () => {
-  expect(cutEnd("🐚".repeat(10), 10)).toBe("🐚".repeat(10));
-  expect(cutEnd("🐚".repeat(11), 10)).toBe(`${"🐚".repeat(10)}… [trimmed]`);
-  const cut = cutMiddle(`a${"🐚".repeat(50)}b`, 10);
+  expect(truncateEnd("🐚".repeat(10), 10)).toBe("🐚".repeat(10));
+  expect(truncateEnd("🐚".repeat(11), 10)).toBe(`${"🐚".repeat(10)}… [trimmed]`);
+  const cut = truncateMiddle(`a${"🐚".repeat(50)}b`, 10);
   expect(cut.isWellFormed()).toBe(true);
   expect(cut).toBe(`a${"🐚".repeat(5)}\n[… 42 characters left out …]\n${"🐚".repeat(3)}b`);
 });
@@ -46,6 +52,6 @@ test("SE-2: media that are not shown leave a reference", () => {
 test("only a tool message has a result", () => {
   const part = result("x");
   const message = (role: Message["role"]) => ({ role, parts: [part] });
-  expect(resultOf(message("tool"))).toBe(part);
-  expect(resultOf(message("user"))).toBeNull();
+  expect(toolResultOf(message("tool"))).toBe(part);
+  expect(toolResultOf(message("user"))).toBeNull();
 });

@@ -99,8 +99,8 @@ const opened = async (parts: Parts, instant = true, more: EngineExtras = {}): Pr
     old,
     deploy: async (given) => {
       const engines = await enginesOf(given);
-      const known = engines.known(old.revision);
-      bench.deploy(known ?? engines.pinned(old.revision, old.definition));
+      const known = engines.findLoaded(old.revision);
+      bench.deploy(known ?? engines.loadPinned(old.revision, old.definition));
     },
     run: async () => {
       bench.send("Go");
@@ -228,7 +228,7 @@ test("★ CF-34: a tool whose code is gone is waited for, one that the agent los
     toolboxes: [less],
   });
   const narrow = createEngines(engineOptions(team, { toolboxes: [less] }));
-  bench.deploy(narrow.pinned(revision, definition));
+  bench.deploy(narrow.loadPinned(revision, definition));
   await run();
   expect(lastEvent(bench, "run_waiting")).toMatchObject({ on: [{ missing: "tool fire of toolbox probe" }] });
 });

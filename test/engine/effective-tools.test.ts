@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callsOf, effectiveTools, withinCeiling } from "../../src/engine/tools/effective-tools.ts";
-import type { Standing } from "../../src/agent/state/child.ts";
+import { callEdgesOf, effectiveTools, isWithinCeiling } from "../../src/engine/tools/effective-tools.ts";
+import type { CallerConstraints } from "../../src/agent/state/child.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { toolboxes } from "../../src/toolboxes/index.ts";
@@ -46,7 +46,7 @@ agents:
     { toolboxes: boxes },
   );
 
-const standing = (chain: readonly string[], more: Partial<Standing> = {}): Standing => ({
+const standing = (chain: readonly string[], more: Partial<CallerConstraints> = {}): CallerConstraints => ({
   chain,
   interactive: false,
   provider: null,
@@ -58,7 +58,7 @@ const standing = (chain: readonly string[], more: Partial<Standing> = {}): Stand
 const namesOf = async (
   inherit: Policy,
   name: string,
-  stand: Standing | null,
+  stand: CallerConstraints | null,
   ceiling: readonly string[] | null = null,
   lead = "",
   coder = "",
@@ -162,7 +162,7 @@ agents:
     const team = await plainTeam("intersect");
     const [lead] = team.agents;
     if (lead === undefined) throw new Error("no lead");
-    const edges = callsOf({ team, toolboxes: [...toolboxes, ...boxes] }, lead);
+    const edges = callEdgesOf({ team, toolboxes: [...toolboxes, ...boxes] }, lead);
     expect(edges.map(({ agent, inherit, tools }) => [agent, inherit, tools.filter(isOwn)])).toEqual([
       ["coder", "intersect", ["a"]],
       ["writer", "intersect", []],
@@ -184,7 +184,7 @@ test("AG-19 AG-28: an edge lists request_input only where the caller can answer,
     const team = await teamOf(crewYaml(members), { toolboxes: [createProbe().toolbox] });
     const [caller] = team.agents;
     if (caller === undefined) throw new Error("no lead");
-    const [edge] = callsOf({ team, toolboxes: [...toolboxes] }, caller);
+    const [edge] = callEdgesOf({ team, toolboxes: [...toolboxes] }, caller);
     return [edge?.tools ?? [], child?.tools.map(({ name }) => name) ?? []].map((tools) =>
       tools.includes("request_input"),
     );
@@ -207,7 +207,7 @@ describe("AG-19: every way to start a thread × policy × ceiling: effective ⊆
     "steer_child",
   ];
   const isBelow = (made: Crew): boolean =>
-    made.bench.requests.every(({ tools }) => tools.every(({ name }) => withinCeiling(name, ceiling)));
+    made.bench.requests.every(({ tools }) => tools.every(({ name }) => isWithinCeiling(name, ceiling)));
   const trying = said(["look", {}], ["put", {}]);
   const member = (name: string, script: readonly string[], yaml: string): Member => ({
     name,

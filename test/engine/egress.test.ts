@@ -36,10 +36,10 @@ test("★ TB-18: a deployment does not call itself: not at a host that it was ca
   const before = await teamOf(yaml.replace("agents:", "context: { max_chars: 31000 }\nagents:"));
   const { revision, definition } = createEngines(engineOptions(before)).deployed();
   expect(revision).not.toBe(team.revision);
-  const old = engines.pinned(revision, definition);
+  const old = engines.loadPinned(revision, definition);
   await ended(engines.deployed());
   expect(called).toEqual(["https://agents.example.com/v1/chat/completions"]);
-  engines.calledAt("agents.example.com");
+  engines.learnHost("agents.example.com");
   for (const engine of [engines.deployed(), old]) {
     expect(await ended(engine)).toMatchObject({ state: "failed", reason: "provider_error" });
   }
@@ -70,18 +70,18 @@ test("AP-14 TB-18: a deployment does not call the hosts of access.hosts, whoever
   expect(await (await deployed(yaml)).leaves()).toBe(true);
   const { engines, leaves } = await deployed(yaml.replace("agents:", access));
   expect(await leaves()).toBe(false);
-  for (let at = 0; at < 500; at += 1) engines.calledAt(`host-${at}.example`);
+  for (let at = 0; at < 500; at += 1) engines.learnHost(`host-${at}.example`);
   expect(await leaves()).toBe(false);
 });
 
 test("AP-14: of the hosts that it was called at it knows the newest 20", async () => {
   const { engines, leaves } = await deployed(yaml);
-  engines.calledAt("agents.example.com");
-  for (let at = 0; at < 19; at += 1) engines.calledAt(`host-${at}.example`);
+  engines.learnHost("agents.example.com");
+  for (let at = 0; at < 19; at += 1) engines.learnHost(`host-${at}.example`);
   expect(await leaves()).toBe(false);
-  engines.calledAt("agents.example.com");
-  engines.calledAt("host-19.example");
+  engines.learnHost("agents.example.com");
+  engines.learnHost("host-19.example");
   expect(await leaves(), "one that is still called stays").toBe(false);
-  for (let at = 0; at < 20; at += 1) engines.calledAt(`other-${at}.example`);
+  for (let at = 0; at < 20; at += 1) engines.learnHost(`other-${at}.example`);
   expect(await leaves()).toBe(true);
 });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { createGrants, tellingGrants } from "../../durable-objects/grants.ts";
+import { createGrants, createGrantReporter } from "../../durable-objects/grants.ts";
 import { grantLifeMs } from "../../src/agent/calls/judge.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { listGrants, revokeGrant } from "../../src/engine/access/grants.ts";
-import type { ShownGrant } from "../../src/engine/access/grants.ts";
+import type { GrantInfo } from "../../src/engine/access/grants.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
 import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
@@ -60,7 +60,7 @@ const approved = async (bench: Bench, remember: "session" | "agent" = "agent"): 
   await bench.idle();
 };
 
-const granted = (tables: Tables, tenant = "t1"): readonly ShownGrant[] =>
+const granted = (tables: Tables, tenant = "t1"): readonly GrantInfo[] =>
   listGrants(tables, tenant, { limit: 50 }, 1_700_000_000_000).data;
 
 const principal = { tenant: "t1", by: "key1", scopes: ["approvals:decide" as const] };
@@ -199,7 +199,7 @@ test.each([
     return [];
   };
   const door = { read: () => session, update: () => undefined as never };
-  tellingGrants({ known: () => [], look }, door, (error) => {
+  createGrantReporter({ known: () => [], look }, door, (error) => {
     throw error;
   });
   expect(looks).toBe(times);

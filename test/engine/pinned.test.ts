@@ -15,7 +15,7 @@ import { lastEvent, lastText, say, wireEnv } from "./harness.ts";
 /** What a session of `old` runs on after `now` was deployed in its place. */
 const afterDeploy = async (old: Engine, now: string, extras: EngineExtras = {}): Promise<Engine> => {
   const team = await teamOf(now, extras);
-  return createEngines(engineOptions(team, extras)).pinned(old.revision, old.definition);
+  return createEngines(engineOptions(team, extras)).loadPinned(old.revision, old.definition);
 };
 const deployedOf = async (yaml: string, extras: EngineExtras = {}): Promise<Engine> =>
   createEngines(engineOptions(await teamOf(yaml, extras), extras)).deployed();
@@ -231,7 +231,7 @@ test("CF-33: a definition that cannot be read, or is of a format this release do
   const engines = createEngines(engineOptions(await teamOf(team("Now"), probes()), probes()));
   for (const definition of ["{", "null", '{"format":99}', '{"format":1}', '{"format":1,"providers":{}}']) {
     const revision = `r_${definition.length}`;
-    const engine = engines.pinned(revision, definition);
+    const engine = engines.loadPinned(revision, definition);
     expect(engine.revision).toBe(revision);
     const session = { tools: null, clientTools: [], model: null } as never;
     expect(engine.agent("helper", session).missing, definition).not.toBeNull();
@@ -246,7 +246,7 @@ test("★ CF-33: a definition that is not the one its revision names is not run,
     const definition = old.definition.replace(from, to);
     expect(definition === old.definition).toBe(from === to);
     const revision = createEngines(engineOptions(engines.deployed().team, probes()));
-    return revision.pinned(old.revision, definition).agent("helper", session).missing;
+    return revision.loadPinned(old.revision, definition).agent("helper", session).missing;
   };
   expect(missing("Old", "Old")).toBeNull();
   for (const [from, to] of [
@@ -283,9 +283,9 @@ test("CF-33: an engine of a revision is built once, and the deployed one is alwa
   const engines = createEngines(engineOptions(await teamOf(team("Now"), probes()), probes()));
   const { revision, definition } = engines.deployed();
   expect(engines.deployed()).toBe(engines.deployed());
-  expect(engines.pinned(revision, definition)).toBe(engines.pinned(revision, definition));
+  expect(engines.loadPinned(revision, definition)).toBe(engines.loadPinned(revision, definition));
   const session = { tools: null, clientTools: [], model: null } as never;
-  const agent = engines.pinned(revision, definition).agent("helper", session);
+  const agent = engines.loadPinned(revision, definition).agent("helper", session);
   expect(agent.system({ depth: 0, light: false })).toEqual(
     engines.deployed().agent("helper", session).system({ depth: 0, light: false }),
   );

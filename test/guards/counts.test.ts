@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { counted, keptOf, lengthOf } from "../../src/guards/counts.ts";
+import { countEndedCalls, findStreak, streakLength } from "../../src/guards/counts.ts";
 
 const call = (name: string, outcome = "same outcome") => ({ tool: "look", args: name, outcome });
 const named = (prefix: string, count: number) =>
@@ -8,27 +8,28 @@ const named = (prefix: string, count: number) =>
 /** Counts calls one after the other, 16 at a time as the guard does. */
 const after = (ended: readonly ReturnType<typeof call>[], before = "", strict = false): string => {
   let counts = before;
-  for (let at = 0; at < ended.length; at += 16) counts = counted(counts, ended.slice(at, at + 16), strict);
+  for (let at = 0; at < ended.length; at += 16)
+    counts = countEndedCalls(counts, ended.slice(at, at + 16), strict);
   return counts;
 };
 
 const longest = (counts: string, cycle: readonly ReturnType<typeof call>[]): number =>
-  Math.max(...cycle.map((each) => lengthOf(keptOf(counts, each))));
+  Math.max(...cycle.map((each) => streakLength(findStreak(counts, each))));
 
 describe("EF-32: streaks beyond the window", () => {
   test("each call is counted for itself; another outcome begins anew", () => {
     const counts = after([call("a"), call("b"), call("a"), call("b", "other outcome")]);
-    expect(["a", "b", "c"].map((name) => lengthOf(keptOf(counts, call(name))))).toEqual([2, 1, 0]);
-    expect(lengthOf(keptOf("", call("a")))).toBe(0);
+    expect(["a", "b", "c"].map((name) => streakLength(findStreak(counts, call(name))))).toEqual([2, 1, 0]);
+    expect(streakLength(findStreak("", call("a")))).toBe(0);
   });
 
   test("the same arguments of another tool are another call", () => {
-    expect(keptOf(after([call("a")]), { tool: "put", args: "a" })).toBeUndefined();
+    expect(findStreak(after([call("a")]), { tool: "put", args: "a" })).toBeUndefined();
   });
 
   test("strict counts whatever came of it", () => {
     const counts = after([call("a"), call("a", "other outcome"), call("a")], "", true);
-    expect(lengthOf(keptOf(counts, call("a")))).toBe(3);
+    expect(streakLength(findStreak(counts, call("a")))).toBe(3);
   });
 
   test("★: cycles of any length are counted, whatever came before them, and what is kept is bounded", () => {
@@ -52,6 +53,6 @@ describe("EF-32: streaks beyond the window", () => {
     let counts = "";
     for (let round = 0; round < 29; round++)
       counts = after([call("again"), ...named(`round ${round}`, 100)], counts);
-    expect(lengthOf(keptOf(counts, call("again")))).toBe(29);
+    expect(streakLength(findStreak(counts, call("again")))).toBe(29);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { alternation, findings, keyOf, streakOf, worstOf } from "../../src/guards/detectors.ts";
-import type { Seen, Settings } from "../../src/guards/detectors.ts";
+import { findAlternation, detectLoops, callKeyOf, streakOf, worstOf } from "../../src/guards/detectors.ts";
+import type { ComparedCall, DetectorSettings } from "../../src/guards/detectors.ts";
 
 /** Calls as text: `a1` is tool a with outcome 1, `a?` has none yet. */
-const seen = (text: string): readonly Seen[] =>
+const seen = (text: string): readonly ComparedCall[] =>
   text
     .split(" ")
     .filter((each) => each !== "")
@@ -13,7 +13,7 @@ const seen = (text: string): readonly Seen[] =>
       outcome: each.charAt(1) === "?" ? null : each.charAt(1),
     }));
 
-const settings: Settings = {
+const settings: DetectorSettings = {
   warning_threshold: 3,
   critical_threshold: 5,
   global_circuit_breaker_threshold: 8,
@@ -28,9 +28,9 @@ const judged = (tool: string, poll = false) => ({ tool, args: "x", poll });
 const found = (
   calls: string,
   tool: string,
-  more: Partial<Settings> & { poll?: boolean; carried?: number } = {},
+  more: Partial<DetectorSettings> & { poll?: boolean; carried?: number } = {},
 ) =>
-  findings(judged(tool, more.poll), seen(calls), more.carried ?? 0, { ...settings, ...more }).map(
+  detectLoops(judged(tool, more.poll), seen(calls), more.carried ?? 0, { ...settings, ...more }).map(
     ({ detector, level, count }) => `${detector} ${level} ${count}`,
   );
 
@@ -58,12 +58,12 @@ describe("EF-32: counts", () => {
     ["c1 a1 b1 a1 b1", "a", 5],
     ["a1 b1 c1 a1 b1 c1", "a", null],
   ])("%j and then %s alternate %j calls long", (calls, tool, expected) => {
-    expect(alternation(seen(calls), judged(tool))?.count ?? null).toBe(expected);
+    expect(findAlternation(seen(calls), judged(tool))?.count ?? null).toBe(expected);
   });
 
   test("an alternation is stable when both sides gave one outcome each, at least twice", () => {
     const stable = (calls: string, tool: string): boolean | undefined =>
-      alternation(seen(calls), judged(tool))?.stable;
+      findAlternation(seen(calls), judged(tool))?.stable;
     expect(stable("a1 b2 a1 b2", "a")).toBe(true);
     expect(stable("a1 b2 a1 b3", "a")).toBe(false);
     expect(stable("a1 b2 a4 b2", "a")).toBe(false);
@@ -120,7 +120,7 @@ describe("EF-32: detectors", () => {
 
   test("the highest level wins, of several the first in the order of the table", () => {
     const worst = (calls: string, more = {}): string | undefined =>
-      worstOf(findings(judged("a"), seen(calls), 0, { ...settings, ...more }))?.detector;
+      worstOf(detectLoops(judged("a"), seen(calls), 0, { ...settings, ...more }))?.detector;
     expect(worst("a1 b2 a1 b2")).toBe("ping_pong");
     expect(worst("a1 a1 a1 a1 a1 a1 a1")).toBe("global_circuit_breaker");
     expect(worst("a1 b2 a1 b2 a1 b2 a1 b2")).toBe("generic_repeat");
@@ -145,24 +145,24 @@ describe("EF-32: detectors", () => {
     for (let round = 0; round < 20_000; round++) {
       const tools = 1 + next(3);
       const outcomes = 1 + next(2);
-      const calls = Array.from({ length: next(14) }, (): Seen => ({
+      const calls = Array.from({ length: next(14) }, (): ComparedCall => ({
         tool: "abc".charAt(next(tools)),
         args: "x",
         outcome: String(next(outcomes)),
       }));
       const call = { tool: "abc".charAt(next(tools)), args: "x", poll: next(4) === 0 };
-      const aware = rank(findings(call, calls, 0, settings));
-      const strict = rank(findings(call, calls, 0, { ...settings, strict: true }));
+      const aware = rank(detectLoops(call, calls, 0, settings));
+      const strict = rank(detectLoops(call, calls, 0, { ...settings, strict: true }));
       expect(strict, JSON.stringify([call, calls])).toBeGreaterThanOrEqual(aware);
       const changed = calls.map((each, at) => ({ ...each, outcome: `new ${at}` }));
-      expect(rank(findings(call, changed, 0, settings)), "changing outcomes").toBeLessThan(2);
+      expect(rank(detectLoops(call, changed, 0, settings)), "changing outcomes").toBeLessThan(2);
       counts[aware] = (counts[aware] ?? 0) + 1;
     }
     expect(Math.min(...counts)).toBeGreaterThan(500);
   });
 
   test("keys tell tools and arguments apart", () => {
-    expect(keyOf({ tool: "a", args: "x" })).not.toBe(keyOf({ tool: "b", args: "x" }));
-    expect(keyOf({ tool: "a", args: "x" })).not.toBe(keyOf({ tool: "a", args: "y" }));
+    expect(callKeyOf({ tool: "a", args: "x" })).not.toBe(callKeyOf({ tool: "b", args: "x" }));
+    expect(callKeyOf({ tool: "a", args: "x" })).not.toBe(callKeyOf({ tool: "a", args: "y" }));
   });
 });

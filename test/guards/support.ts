@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { inputAccepted } from "../../src/agent/inputs/inputs.ts";
-import { runStarted } from "../../src/agent/run/runs.ts";
+import { acceptInput } from "../../src/agent/inputs/inputs.ts";
+import { startRun } from "../../src/agent/run/runs.ts";
 import type { Input } from "../../src/agent/state/input.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool, ToolDefinition } from "../../src/tools/define-tool.ts";
@@ -75,8 +75,8 @@ export const fromAgent = (bench: Bench, text = "Go on"): void =>
       version: 1,
     };
     draft.state = { ...draft.state, nextInput: draft.state.nextInput + 1 };
-    inputAccepted(draft, input);
-    runStarted(draft, input);
+    acceptInput(draft, input);
+    startRun(draft, input);
   });
 
 /** `detector level count` of every loop that was found, in order. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compacted } from "../../src/agent/calls/after-guards.ts";
+import { markCompaction } from "../../src/agent/calls/after-guards.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 import { PowerCut } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
@@ -466,7 +466,7 @@ scenes:
     const { bench } = await play(script(...times(before, calls("changing")), done, ...replies), { tools });
     bench.send("Go");
     await bench.idle();
-    bench.change((draft) => compacted(draft, "main"));
+    bench.change((draft) => markCompaction(draft, "main"));
     fromAgent(bench);
     await bench.idle();
     return bench;
@@ -495,7 +495,7 @@ scenes:
     bench.send("Go");
     await bench.idle();
     for (let round = 0; round < 3; round++) {
-      bench.change((draft) => compacted(draft, "main"));
+      bench.change((draft) => markCompaction(draft, "main"));
       fromAgent(bench);
       await bench.idle();
     }
@@ -528,7 +528,7 @@ scenes:
     const { bench } = await play(script(done, ...times(4, calls("same")), done), { tools: [tool.tool] });
     bench.send("Go");
     await bench.idle();
-    bench.change((draft) => compacted(draft, "main"));
+    bench.change((draft) => markCompaction(draft, "main"));
     bench.send("More");
     await bench.idle();
     expect(tool.ran()).toBe(4);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Json } from "../../src/chat/message.ts";
 import { classify } from "../../src/model/classify.ts";
 import type { ModelErrorCode } from "../../src/model/error.ts";
-import { holdUntil } from "../../src/model/rate-headers.ts";
+import { readHoldUntil } from "../../src/model/rate-headers.ts";
 
 const origin = { provider: "default", model: "m" };
 const now = Date.parse("2026-11-21T12:00:00Z");
@@ -264,7 +264,7 @@ test("MO-26: a wait told in the body ends within a year, too", () => {
 });
 
 const hold = (headers: Record<string, string>) => {
-  const until = holdUntil(new Headers(headers), now);
+  const until = readHoldUntil(new Headers(headers), now);
   return until === undefined ? undefined : until - now;
 };
 

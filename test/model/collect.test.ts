@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
-import { callIds } from "../../src/model/call-ids.ts";
+import { createCallIds } from "../../src/model/call-ids.ts";
 import { collect } from "../../src/model/collect.ts";
 import type { ItemDelta, ModelEvent } from "../../src/model/completer.ts";
 import { modelError } from "../../src/model/failure.ts";
@@ -94,9 +94,9 @@ test("MO-3: another call of the same thread mints other ids, another attempt the
   const base = request();
   const next = request({ context: { ...base.context, call: 1 } });
   const retried = request({ context: { ...base.context, attempt: 2 } });
-  expect(callIds(base).mint(0)).not.toBe(callIds(next).mint(0));
-  expect(callIds(base).mint(0)).toBe(callIds(retried).mint(0));
-  expect(callIds(base).mint(0)).not.toBe(callIds(base).mint(1));
+  expect(createCallIds(base).mint(0)).not.toBe(createCallIds(next).mint(0));
+  expect(createCallIds(base).mint(0)).toBe(createCallIds(retried).mint(0));
+  expect(createCallIds(base).mint(0)).not.toBe(createCallIds(base).mint(1));
 });
 
 test("MO-3: parts keep the model's order and opaque data stays byte-exact at its part", async () => {

@@ -1,7 +1,15 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { emptyGate, isLimited, look, release, report, reserve, settle } from "../../src/model/gate.ts";
-import type { GateLimits, GateState, ReserveRequest, Settlement } from "../../src/model/gate.ts";
+import {
+  emptyGate,
+  isLimited,
+  readHealth,
+  release,
+  reportOutcome,
+  reserve,
+  settle,
+} from "../../src/model/gate.ts";
+import type { GateLimits, GateState, ReserveRequest, GateSettlement } from "../../src/model/gate.ts";
 
 const none: GateLimits = { input_tpm: 0, output_tpm: 0, rpm: 0, max_concurrent: 0, cacheReadsCount: true };
 const ask = (
@@ -17,7 +25,7 @@ const ask = (
   total: 600_000,
   ...more,
 });
-const ok = (input: number, output: number, more: Partial<Settlement> = {}): Settlement => ({
+const ok = (input: number, output: number, more: Partial<GateSettlement> = {}): GateSettlement => ({
   model: "m",
   code: "ok",
   exhausted: false,
@@ -169,33 +177,36 @@ test("MO-28: failures cool a model for 1, 5, 25, 60 minutes, a success clears it
   const minutes: number[] = [];
   let now = 0;
   for (let i = 0; i < 5; i++) {
-    state = report(state, "m", "overloaded", false, now);
-    const again = report(state, "m", "overloaded", true, now + 1);
+    state = reportOutcome(state, "m", "overloaded", false, now);
+    const again = reportOutcome(state, "m", "overloaded", true, now + 1);
     expect(again).toBe(state);
-    const until = look(state, "p", null, now).rows[0]?.until ?? 0;
+    const until = readHealth(state, "p", null, now).rows[0]?.until ?? 0;
     minutes.push((until - now) / 60_000);
     now = until;
   }
   expect(minutes).toEqual([1, 5, 25, 60, 60]);
-  expect(report(state, "m", "ok", false, now)).toEqual(emptyGate);
+  expect(reportOutcome(state, "m", "ok", false, now)).toEqual(emptyGate);
 });
 
 test("MO-28: after the cooldown the first caller gets the trial while others still see it cooling", () => {
-  const state = report(emptyGate, "m", "server_error", false, 0);
-  expect(look(state, "p", "m", 59_999).rows).toEqual([
+  const state = reportOutcome(emptyGate, "m", "server_error", false, 0);
+  expect(readHealth(state, "p", "m", 59_999).rows).toEqual([
     { provider: "p", model: "m", available: false, reason: "server_error", until: 60_000 },
   ]);
-  const trial = look(state, "p", "m", 60_000);
+  const trial = readHealth(state, "p", "m", 60_000);
   expect(trial.rows[0]).toMatchObject({ available: true, until: null });
-  expect(look(trial.state, "p", "m", 60_001).rows[0]).toMatchObject({ available: false, until: 180_000 });
-  const failed = report(trial.state, "m", "server_error", false, 61_000);
-  expect(look(failed, "p", null, 61_000).rows[0]).toMatchObject({ until: 361_000 });
-  expect(look(state, "p", null, 60_000).state).toBe(state);
+  expect(readHealth(trial.state, "p", "m", 60_001).rows[0]).toMatchObject({
+    available: false,
+    until: 180_000,
+  });
+  const failed = reportOutcome(trial.state, "m", "server_error", false, 61_000);
+  expect(readHealth(failed, "p", null, 61_000).rows[0]).toMatchObject({ until: 361_000 });
+  expect(readHealth(state, "p", null, 60_000).state).toBe(state);
 });
 
 test("MO-28: 429 cools only with its retries used up, quota for ten minutes, auth and cut streams never", () => {
-  const until = (code: Parameters<typeof report>[2], exhausted: boolean) =>
-    look(report(emptyGate, "m", code, exhausted, 0), "p", null, 0).rows[0]?.until ?? 0;
+  const until = (code: Parameters<typeof reportOutcome>[2], exhausted: boolean) =>
+    readHealth(reportOutcome(emptyGate, "m", code, exhausted, 0), "p", null, 0).rows[0]?.until ?? 0;
   expect([until("rate_limited", false), until("rate_limited", true)]).toEqual([0, 60_000]);
   expect(until("quota_exceeded", false)).toBe(600_000);
   expect([until("auth", true), until("truncated_stream", true), until("cancelled", true)]).toEqual([0, 0, 0]);

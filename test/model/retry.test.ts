@@ -2,15 +2,15 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ModelErrorCode, ModelFailure } from "../../src/model/error.ts";
 import { codeRules, modelError } from "../../src/model/failure.ts";
-import { afterFailure, startLanes } from "../../src/model/retry.ts";
-import type { AfterFailure, Lanes, RetryPolicy } from "../../src/model/retry.ts";
+import { decideAfterFailure, startFallbackChain } from "../../src/model/retry.ts";
+import type { FailureDecision, FallbackChain, RetryPolicy } from "../../src/model/retry.ts";
 
 const policy: RetryPolicy = { maxRetries: 3, baseDelay: 1000, maxWait: 600_000 };
 const failure = (code: ModelErrorCode, more: Partial<ModelFailure> = {}): ModelFailure =>
   modelError(code, { provider: "a", model: "m" }, "failed", more).failure;
 
-const lanes = (...cooling: readonly number[]): Lanes =>
-  startLanes(
+const lanes = (...cooling: readonly number[]): FallbackChain =>
+  startFallbackChain(
     cooling.map((coolingUntil, i) => ({ provider: `p${i}`, model: "m", coolingUntil })),
     0,
   );
@@ -18,13 +18,13 @@ const lanes = (...cooling: readonly number[]): Lanes =>
 /** Fails again and again at time 0 and tells what followed each time, until the turn is over. */
 const course = (
   failures: readonly ModelFailure[],
-  from: Lanes = lanes(0),
+  from: FallbackChain = lanes(0),
   random = () => 0.5,
-): AfterFailure[] => {
+): FailureDecision[] => {
   let state = from;
-  const all: AfterFailure[] = [];
+  const all: FailureDecision[] = [];
   for (const one of failures) {
-    const after = afterFailure(one, state, policy, 0, random);
+    const after = decideAfterFailure(one, state, policy, 0, random);
     all.push(after);
     if (after.kind === "fail") break;
     state = after.lanes;
@@ -49,7 +49,7 @@ test("MO-26: a retry is never earlier than Retry-After, at most a tenth later, a
       (retryAfterMs, random, failures) => {
         const base = lanes(0);
         const state = { ...base, list: base.list.map((lane) => ({ ...lane, failures })) };
-        const after = afterFailure(
+        const after = decideAfterFailure(
           failure("rate_limited", { retryAfterMs }),
           state,
           { ...policy, maxRetries: 9 },
@@ -71,7 +71,7 @@ test("MO-26: a retry is never earlier than Retry-After, at most a tenth later, a
 test("MO-26: the backoff ends at 30 seconds", () => {
   const generous = { ...policy, maxRetries: 20 };
   const state = { ...lanes(0), list: lanes(0).list.map((lane) => ({ ...lane, failures: 12 })) };
-  expect(afterFailure(failure("network"), state, generous, 0, () => 0.999)).toMatchObject({
+  expect(decideAfterFailure(failure("network"), state, generous, 0, () => 0.999)).toMatchObject({
     kind: "retry",
     at: 37_485,
   });
@@ -87,18 +87,21 @@ test("MO-26 RE-F1: a Retry-After beyond max_wait moves to the next lane, or fail
 
 test("MO-26: it is the delay as it would be waited that may not be over max_wait", () => {
   const near = failure("rate_limited", { retryAfterMs: 590_000 });
-  const late = afterFailure(near, lanes(0), policy, 0, () => 0.9);
+  const late = decideAfterFailure(near, lanes(0), policy, 0, () => 0.9);
   expect(late).toMatchObject({ kind: "fail", code: "rate_limited", retryAt: 590_000 });
-  expect(afterFailure(near, lanes(0), policy, 0, () => 0.1)).toMatchObject({ kind: "retry", at: 595_900 });
+  expect(decideAfterFailure(near, lanes(0), policy, 0, () => 0.1)).toMatchObject({
+    kind: "retry",
+    at: 595_900,
+  });
   const short = { ...policy, maxWait: 1_200 };
-  expect(afterFailure(failure("network"), lanes(0), short, 0, () => 0.95).kind).toBe("fail");
-  expect(afterFailure(failure("network"), lanes(0), short, 0, () => 0.4).kind).toBe("retry");
+  expect(decideAfterFailure(failure("network"), lanes(0), short, 0, () => 0.95).kind).toBe("fail");
+  expect(decideAfterFailure(failure("network"), lanes(0), short, 0, () => 0.4).kind).toBe("retry");
 });
 
 test("MO-26: max_retries 0 never retries", () => {
-  expect(afterFailure(failure("network"), lanes(0), { ...policy, maxRetries: 0 }, 0, () => 0).kind).toBe(
-    "fail",
-  );
+  expect(
+    decideAfterFailure(failure("network"), lanes(0), { ...policy, maxRetries: 0 }, 0, () => 0).kind,
+  ).toBe("fail");
 });
 
 test("RE-F5 RE-F7: cut and malformed replies are retried twice, counted together, even with more retries left", () => {

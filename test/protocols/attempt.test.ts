@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { ModelEvent } from "../../src/model/completer.ts";
-import { faultsOf, readReply } from "../../src/protocols/attempt.ts";
+import { createFaults, readReply } from "../../src/protocols/attempt.ts";
 import type { Decoder } from "../../src/protocols/protocol.ts";
 
-const faults = faultsOf({ provider: "p", model: "m" }, new Headers(), () => 0);
+const faults = createFaults({ provider: "p", model: "m" }, new Headers(), () => 0);
 const noDeadlines = { read: () => undefined };
 
 /** Knows two frames: `text`, and `finish`, after which only usage may follow. */

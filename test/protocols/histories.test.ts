@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json, Message, Part } from "../../src/chat/message.ts";
-import { view } from "../../src/chat/view.ts";
+import { buildView } from "../../src/chat/view.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { anthropicMessages } from "../../src/protocols/anthropic/messages.ts";
@@ -264,7 +264,7 @@ test.each(servers)(
       .chain((blocks) => fc.shuffledSubarray([...historyOf(blocks)]));
     fc.assert(
       fc.property(stored, (chat) => {
-        const { messages } = view(chat, message("user", "Begin."));
+        const { messages } = buildView(chat, message("user", "Begin."));
         expect(checkBody(bodyOf(kind, { tools, messages }, compat).body, kind)).toBeNull();
       }),
       { numRuns: 500 },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Message } from "../../src/chat/message.ts";
-import { endpoint } from "../../src/providers/address.ts";
+import { endpointOf } from "../../src/providers/address.ts";
 import { createCompleter, profiles } from "../../src/providers/index.ts";
 import { createEgress } from "../../src/tools/egress/egress.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
@@ -77,7 +77,7 @@ test.each([
   ["https://h/gateway/v1/", "anthropic-messages", "https://h/gateway/v1/messages"],
 ] as const)("MO-5: %s on %s is %s", (base, protocol, expected) => {
   const path = protocol === "openai-chat" ? "/chat/completions" : "/v1/messages";
-  expect(endpoint(base, protocol, path)).toBe(expected);
+  expect(endpointOf(base, protocol, path)).toBe(expected);
 });
 
 test("MO-5: the default addresses are the vendors'", () => {

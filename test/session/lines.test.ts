@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/agent/state/events.ts";
-import { linesOf, toldOf } from "../../src/session/event-lines.ts";
+import { eventLinesOf, eventTextsOf } from "../../src/session/event-lines.ts";
 
 const agent = { name: "a", prefix: "🤖" };
 
@@ -10,7 +10,7 @@ const events = [
 ] as unknown as readonly SessionEvent[];
 
 const told = (some: readonly SessionEvent[], session: string, head: number, at: number): readonly string[] =>
-  linesOf(toldOf(some).texts, session, head + 1, at);
+  eventLinesOf(eventTextsOf(some).texts, session, head + 1, at);
 
 test('AP-27: a line is the JSON of the whole event, with "v", "seq", "id", "at" and "session" in front', () => {
   const lines = told(events, 's_"1\\', 41, 1_700_000_000_000);

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
-import { view } from "../../src/chat/view.ts";
+import { buildView } from "../../src/chat/view.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import { ProblemError } from "../../src/session/problems.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
@@ -274,7 +274,7 @@ const checkChat = (bench: Bench, from: number): void => {
   for (const { messages } of bench.requests.slice(from))
     expect(invalidity(messages), "SE-6: each request is valid").toBeNull();
   const thread = bench.state().threads["main"];
-  const { messages, repairs } = view(thread?.chat ?? [], thread?.firstInput ?? null);
+  const { messages, repairs } = buildView(thread?.chat ?? [], thread?.firstInput ?? null);
   if (messages.length > 0) expect(invalidity(messages), "SE-7: what is shown is valid").toBeNull();
   const open = thread?.run?.phase.at === "acting";
   const wrong = repairs.filter(({ kind }) => kind !== "end_added" && !(open && kind === "result_missing"));

@@ -10,27 +10,36 @@ import type { Delta } from "../../src/agent/state/delta.ts";
 import type { TenantDay } from "../../src/driver/host.ts";
 import type { LeaseRequest } from "../../src/agent/budgets/lease.ts";
 import { perform } from "../../src/session/perform.ts";
-import type { Door } from "../../src/session/perform.ts";
+import type { OperationContext } from "../../src/session/perform.ts";
 import type { Operation, Scope, SessionReply } from "../../src/session/rpc.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Tables } from "../../src/engine/access/database.ts";
-import { listNotes, notesAt, readNote, writeNote } from "../../src/engine/access/notes.ts";
+import { listNotes, createSharedNotes, readNote, writeNote } from "../../src/engine/access/notes.ts";
 import type { NotesOwner } from "../../src/engine/access/notes.ts";
-import { addMemories, memoryAt, recallMemories, recentMemories } from "../../src/engine/access/memories.ts";
-import { addReflections, findReflections, reflectionsAt } from "../../src/engine/access/reflections.ts";
+import {
+  addMemories,
+  createSharedMemory,
+  recallMemories,
+  recentMemories,
+} from "../../src/engine/access/memories.ts";
+import {
+  addReflections,
+  findReflections,
+  createSharedReflections,
+} from "../../src/engine/access/reflections.ts";
 import type { TenantStores } from "../../src/engine/access/rpc.ts";
 import { drawLease } from "../../src/engine/access/tenant-days.ts";
 import { memoryTables } from "../engine/access/tables.ts";
 import { archiveOf } from "../../durable-objects/rows/archive.ts";
 import { createGrants } from "../../durable-objects/grants.ts";
-import { tellGrants } from "../../src/engine/access/grants.ts";
+import { exchangeGrants } from "../../src/engine/access/grants.ts";
 import type { Gates } from "../../durable-objects/gates.ts";
-import { createItems } from "../../durable-objects/sockets/items.ts";
-import { createLive } from "../../durable-objects/live.ts";
-import type { Live } from "../../durable-objects/live.ts";
-import { load } from "../../durable-objects/rows/load.ts";
-import { createTables, exists, migrate } from "../../durable-objects/rows/tables.ts";
+import { createOpenItems } from "../../durable-objects/sockets/open-items.ts";
+import { createLiveSession } from "../../durable-objects/live-session.ts";
+import type { LiveSession } from "../../durable-objects/live-session.ts";
+import { loadSession } from "../../durable-objects/rows/load.ts";
+import { createTables, hasTables, migrate } from "../../durable-objects/rows/tables.ts";
 import { createStorage, openDatabase } from "./sql.ts";
 import type { FakeStorage } from "./sql.ts";
 
@@ -56,9 +65,9 @@ interface Timer {
 }
 
 interface Isolate {
-  live: Live | null;
+  live: LiveSession | null;
   readonly storage: FakeStorage;
-  readonly items: ReturnType<typeof createItems>;
+  readonly items: ReturnType<typeof createOpenItems>;
   readonly timers: Set<Timer>;
   dead: boolean;
   alarm: number | null;
@@ -248,7 +257,7 @@ export const openBench = ({
       alarm: null,
       busy: false,
     };
-    Object.assign(isolate, { items: createItems(isolate.storage.sql, () => now) });
+    Object.assign(isolate, { items: createOpenItems(isolate.storage.sql, () => now) });
     return isolate;
   };
   let isolate = start();
@@ -280,12 +289,12 @@ export const openBench = ({
     } as never,
     gates: { ...gates, refresh: () => undefined },
     grants: createGrants(
-      () => ({ grants: async (told) => tellGrants(tables, told, now) }),
+      () => ({ grants: async (told) => exchangeGrants(tables, told, now) }),
       () => now,
     ),
-    notes: (owner: NotesOwner) => notesAt(() => team, owner),
-    memory: (of: string) => memoryAt(() => team, of),
-    reflections: (of: string) => reflectionsAt(() => team, of),
+    notes: (owner: NotesOwner) => createSharedNotes(() => team, owner),
+    memory: (of: string) => createSharedMemory(() => team, of),
+    reflections: (of: string) => createSharedReflections(() => team, of),
     sessionDays: () => engine.team.retention.session_days,
     lease: lease ?? (async (request: LeaseRequest) => drawLease(tables, request, now)),
     log: (msg: string, fields: Readonly<Record<string, unknown>>, level = "info") =>
@@ -295,21 +304,21 @@ export const openBench = ({
       if (!(error instanceof PowerCut)) throw error;
     },
     committing: () => {
-      if (mine.live === null && !exists(mine.storage.sql)) createTables(mine.storage.sql);
+      if (mine.live === null && !hasTables(mine.storage.sql)) createTables(mine.storage.sql);
     },
   });
 
-  const wake = (): Live | null => {
+  const wake = (): LiveSession | null => {
     if (isolate.dead) isolate = start();
-    if (isolate.live !== null || !exists(isolate.storage.sql)) return isolate.live;
+    if (isolate.live !== null || !hasTables(isolate.storage.sql)) return isolate.live;
     migrate(isolate.storage);
-    const stored = load(isolate.storage.sql);
+    const stored = loadSession(isolate.storage.sql);
     if (stored === null) return null;
-    isolate.live = createLive(parts(isolate), stored, stored);
+    isolate.live = createLiveSession(parts(isolate), stored, stored);
     return isolate.live;
   };
 
-  const doorOf = (mine: Isolate): Door => ({
+  const doorOf = (mine: Isolate): OperationContext => ({
     read: () => mine.live?.read() ?? null,
     archive: () => archiveOf(mine.storage.sql),
     rules: engine.rules,
@@ -325,7 +334,8 @@ export const openBench = ({
     deleted: false,
     remove: () => mine.live?.stop(true),
     update: (change) => {
-      const live = mine.live ?? createLive(parts(mine), null, emptySession(id, tenant, engine.rules, now));
+      const live =
+        mine.live ?? createLiveSession(parts(mine), null, emptySession(id, tenant, engine.rules, now));
       const result = live.update(change);
       mine.live = live;
       return result;

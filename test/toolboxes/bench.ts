@@ -4,7 +4,7 @@ import type { Sandbox } from "../../src/sandbox/contract.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { parseArguments } from "../../src/tools/arguments.ts";
 import type { Parked, ToolContext, ToolOutput } from "../../src/tools/define-tool.ts";
-import { createKeeper } from "../../src/driver/tool-run.ts";
+import { createAttachments } from "../../src/driver/tool-run.ts";
 import { noReach } from "../../src/tools/reach.ts";
 import { createCoreToolbox, toolboxes } from "../../src/toolboxes/index.ts";
 import { createLocalWorkspace, type LocalWorkspace } from "../sandbox/local.ts";
@@ -65,7 +65,7 @@ export function toolBench(wrap: (fetcher: Fetcher) => Fetcher = (fetcher) => fet
       ...noReach,
       sees: { images: true, documents: true },
       pause: async () => undefined,
-      keep: createKeeper(key).keep,
+      keep: createAttachments(key).keep,
       recall: (id) => stored.get(id) ?? null,
       memo: { get: () => memos.get(key) ?? null, set: (value) => void memos.set(key, value) },
       show: (text) => void shown.push(text),

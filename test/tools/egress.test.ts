@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { createEgress, EgressError } from "../../src/tools/egress/egress.ts";
 import type { EgressOptions } from "../../src/tools/egress/egress.ts";
-import { readCapped } from "../../src/tools/egress/body.ts";
+import { readUpTo } from "../../src/tools/egress/body.ts";
 
 interface Sent {
   readonly url: string;
@@ -163,7 +163,7 @@ test("TB-18: bodies are capped after inflation, and a cut one says so", async ()
       const response = await egress(base, { redirects: "follow", maxBytes: 1_000_000 });
       await expect(response.arrayBuffer()).rejects.toBeInstanceOf(EgressError);
       const whole = await egress(base, { redirects: "follow", maxBytes: null });
-      const { bytes, cut } = await readCapped(whole.body, 1_000_000);
+      const { bytes, cut } = await readUpTo(whole.body, 1_000_000);
       expect([bytes.byteLength, cut]).toEqual([1_000_000, true]);
     },
   );
@@ -176,7 +176,7 @@ test("TB-18: a body at its cap is whole", async () => {
       const response = await egress(base, { redirects: "follow", maxBytes: 1000 });
       expect((await response.arrayBuffer()).byteLength).toBe(1000);
       const again = await egress(base, { redirects: "follow", maxBytes: null });
-      expect(await readCapped(again.body, 1000)).toMatchObject({ cut: false });
+      expect(await readUpTo(again.body, 1000)).toMatchObject({ cut: false });
     },
   );
 });

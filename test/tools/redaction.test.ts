@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { cpuOf } from "../support/cpu.ts";
-import { createLogLine, faultOf } from "../../src/tools/log-line.ts";
+import { createLogLine, describeFault } from "../../src/tools/log-line.ts";
 import { createRedactor } from "../../src/tools/redaction.ts";
 
 const secret = `s3cr/t+"key"=\u00e4 1`;
@@ -174,13 +174,15 @@ test("MO-41: a fault is logged by its name, code and place, never by its message
     }
   })();
   expect(String(quoting)).toContain("canary");
-  const said = faultOf(quoting);
+  const said = describeFault(quoting);
   expect(said).toMatchObject({ fault: "SyntaxError" });
   expect(said["frames"]).not.toEqual([]);
   expect(JSON.stringify(said)).not.toContain("canary");
-  expect(faultOf(new Error("database or disk is full: SQLITE_FULL"))).toMatchObject({ code: "SQLITE_FULL" });
+  expect(describeFault(new Error("database or disk is full: SQLITE_FULL"))).toMatchObject({
+    code: "SQLITE_FULL",
+  });
   const refused = Object.assign(new Error("canary"), { code: "exec_transport_error" });
-  expect(faultOf(refused)).toMatchObject({ fault: "Error", code: "exec_transport_error" });
-  expect(JSON.stringify(faultOf(new Error("no\n    at canary")))).not.toContain("canary");
-  expect(faultOf("canary")).toEqual({ fault: "string" });
+  expect(describeFault(refused)).toMatchObject({ fault: "Error", code: "exec_transport_error" });
+  expect(JSON.stringify(describeFault(new Error("no\n    at canary")))).not.toContain("canary");
+  expect(describeFault("canary")).toEqual({ fault: "string" });
 });

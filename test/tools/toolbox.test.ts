@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineTool, type Toolbox } from "../../src/tools/define-tool.ts";
-import { selectTools, unknownTool } from "../../src/tools/toolbox.ts";
+import { selectTools, unknownToolText } from "../../src/tools/toolbox.ts";
 import { createCoreToolbox, toolboxes } from "../../src/toolboxes/index.ts";
 
 const box = (name: string, ...tools: readonly string[]): Toolbox => ({
@@ -52,10 +52,10 @@ test("TB-4: ★ unknown toolboxes and tools, a toolbox twice and two tools of on
 });
 
 test("SE-15: an unknown tool is named with the nearest one", () => {
-  expect(unknownTool("git_staus", ["git_status", "fs_read"])).toBe(
+  expect(unknownToolText("git_staus", ["git_status", "fs_read"])).toBe(
     'there is no tool "git_staus"; did you mean "git_status"?',
   );
-  expect(unknownTool("zzzzzzzz", ["git_status"])).toContain("use one of the declared tools");
+  expect(unknownToolText("zzzzzzzz", ["git_status"])).toContain("use one of the declared tools");
 });
 
 test("TB-1: definitions get their defaults; bad names and undescribed parameters are refused", () => {

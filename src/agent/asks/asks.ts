@@ -4,7 +4,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { emit, headAfter, threadOf } from "../transaction/draft.ts";
 
 /** Closes an open ask that nobody need answer any more. */
-export const askDropped = (draft: Draft, threadId: string, askId: string): void => {
+export const cancelAsk = (draft: Draft, threadId: string, askId: string): void => {
   const ask = draft.state.asks[askId];
   if (ask === undefined) return;
   const { [askId]: _, ...asks } = draft.state.asks;
@@ -13,19 +13,19 @@ export const askDropped = (draft: Draft, threadId: string, askId: string): void 
   emit(draft, threadId, "ask_cancelled", { ask: askId }, ask.call === "" ? {} : { call: ask.call });
 };
 
-export type Subject = Pick<Ask, "question" | "approval" | "client_tool">;
+export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool">;
 
 /** Which called agent asks, for the person. */
 export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 
 /** Asks of a run have no call. */
-export const placeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
+export const askScopeOf = ({ call }: Ask): { readonly call?: string } => (call === "" ? {} : { call });
 
-export const mostOpen = 50;
+export const mostOpenAsks = 50;
 
 /** Puts an ask to whoever may answer it. */
-export const asked = (
+export const openAsk = (
   draft: Draft,
   threadId: string,
   timeoutMs: number,
@@ -43,11 +43,11 @@ export const asked = (
     ...about,
   };
   draft.state = { ...draft.state, asks: { ...draft.state.asks, [ask.id]: ask } };
-  emit(draft, threadId, "ask_user", { ask }, placeOf(ask));
+  emit(draft, threadId, "ask_user", { ask }, askScopeOf(ask));
   return ask;
 };
 
-export const close = (
+export const closeAsk = (
   draft: Draft,
   ask: Ask,
   status: Ask["status"],

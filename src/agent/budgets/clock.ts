@@ -16,28 +16,28 @@ export const deadlineOf = (
   return ms === null ? null : since + ms;
 };
 
-export const clockStarted = (activeMs: number | null, now: number): RunClock | null =>
+export const startClock = (activeMs: number | null, now: number): RunClock | null =>
   activeMs === null ? null : { at: now + activeMs, left: activeMs };
 
-const paused = (draft: Draft, threadId: string): void => {
+const pauseClock = (draft: Draft, threadId: string): void => {
   const { clock } = runOf(draft, threadId);
   if (clock?.at == null) return;
   changeRun(draft, threadId, { clock: { at: null, left: Math.max(0, clock.at - draft.moment.now) } });
 };
 
-const unpaused = (draft: Draft, threadId: string): void => {
+const resumeClock = (draft: Draft, threadId: string): void => {
   const { clock } = runOf(draft, threadId);
   if (clock !== null && clock.at === null)
     changeRun(draft, threadId, { clock: { at: draft.moment.now + clock.left, left: clock.left } });
 };
 
-const clocked = (session: Session): readonly string[] =>
+const findClockedThreads = (session: Session): readonly string[] =>
   Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
 
 /** Sets every clock by who is waited for: a person, or an agent that itself works or waits for one. */
-export const clocksSet = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
-  for (const id of clocked(draft.state)) {
-    if (waitsForPeople(id)) paused(draft, id);
-    else unpaused(draft, id);
+export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
+  for (const id of findClockedThreads(draft.state)) {
+    if (waitsForPeople(id)) pauseClock(draft, id);
+    else resumeClock(draft, id);
   }
 };

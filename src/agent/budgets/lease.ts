@@ -1,18 +1,34 @@
-import type { Amounts, Bound, BudgetKind, Hold, Lease, Reached, TenantShare } from "../state/budget.ts";
-import { kinds, nothing, plus } from "../state/budget.ts";
+import type {
+  Amounts,
+  Bound,
+  BudgetKind,
+  BudgetReservation,
+  Lease,
+  ReachedLimit,
+  TenantShare,
+} from "../state/budget.ts";
+import { budgetKinds, zeroAmounts, addAmounts } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeRun, threadOf } from "../transaction/draft.ts";
-import type { Held, Wanted } from "./bounds.ts";
-import { heldFrom, holdFor, holdOf, leastOf, leastSpend, lineOf, outputWithin } from "./bounds.ts";
-import { warned } from "./spend.ts";
+import type { ReservedAmounts, CostEstimate } from "./bounds.ts";
+import {
+  sumReservations,
+  createReservation,
+  reservationOf,
+  leastOutputOf,
+  leastSpendOf,
+  lineageOf,
+  outputWithinLimit,
+} from "./bounds.ts";
+import { warnOfLimits } from "./spend.ts";
 
 /**
  * Shares of the tenant's day. A session spends from its lease without asking anybody; it draws another when a call
  * does not fit any more, and gives back what it did not use when it comes to rest.
  */
 
-type Figures = Readonly<Partial<Record<BudgetKind, number>>>;
+type LeaseAmounts = Readonly<Partial<Record<BudgetKind, number>>>;
 
 /** A lease that is given back. */
 export interface SettledLease {
@@ -26,17 +42,17 @@ export interface LeaseRequest {
   /** Names the lease: asked for again, it is the same. */
   readonly id: string;
   /** The tenant's limits of a day, for the kinds that have one. */
-  readonly limits: Figures;
+  readonly limits: LeaseAmounts;
   /** What the calls under way may cost at worst. */
-  readonly need: Figures;
+  readonly need: LeaseAmounts;
   /** What they cost at least. */
-  readonly least: Figures;
+  readonly least: LeaseAmounts;
   readonly settles: SettledLease | null;
 }
 
 /** `until`: end of the day. `spent`: on that day by all sessions, open leases included. */
 export type LeaseAnswer =
-  | { readonly ok: true; readonly granted: Figures; readonly until: number; readonly spent: Amounts }
+  | { readonly ok: true; readonly granted: LeaseAmounts; readonly until: number; readonly spent: Amounts }
   | {
       readonly ok: false;
       readonly kind: BudgetKind;
@@ -46,34 +62,34 @@ export type LeaseAnswer =
     };
 
 /** Calls of one reply, so that none is refused for want of a lease alone; and time that is worth a hop. */
-const wantedCalls = 256;
+const leasedCalls = 256;
 
-const wantedTime = 60_000;
+const leasedTimeMs = 60_000;
 
-const fewCalls = 64;
+const leastCallsLeft = 64;
 
-const usable = ({ funds }: Session, now: number): Lease | null =>
+const findUsableLease = ({ funds }: Session, now: number): Lease | null =>
   funds.tenant.lease === null || funds.tenant.lease.closed || now >= funds.tenant.lease.until
     ? null
     : funds.tenant.lease;
 
-const limitsOf = (bounds: readonly Bound[]): Figures =>
+const limitsOf = (bounds: readonly Bound[]): LeaseAmounts =>
   Object.fromEntries(bounds.map(({ kind, limit }) => [kind, limit]));
 
-const noHold: Hold = { tokens: 0, cost: 0, output: 0, leased: true };
+const noReservation: BudgetReservation = { tokens: 0, cost: 0, output: 0, leased: true };
 
-const holdAt = (state: Session, threadId: string): Hold =>
-  holdOf(state.threads[threadId]?.run ?? null) ?? noHold;
+const reservationAt = (state: Session, threadId: string): BudgetReservation =>
+  reservationOf(state.threads[threadId]?.run ?? null) ?? noReservation;
 
 /** What the lease pays for already, beside one thread. */
-export const othersHeld = (state: Session, threadId: string): Held =>
-  heldFrom(state, { scope: "session", thread: threadId }, threadId, true);
+export const sumOtherReservations = (state: Session, threadId: string): ReservedAmounts =>
+  sumReservations(state, { scope: "session", thread: threadId }, threadId, true);
 
 /** What is left of a lease for one thread. */
-const leftFor = (state: Session, { granted, used }: Lease, threadId: string): Figures => {
-  const others = othersHeld(state, threadId);
+const remainingFor = (state: Session, { granted, used }: Lease, threadId: string): LeaseAmounts => {
+  const others = sumOtherReservations(state, threadId);
   return Object.fromEntries(
-    kinds.flatMap((kind) => {
+    budgetKinds.flatMap((kind) => {
       const given = granted[kind];
       const kept = kind === "tokens" || kind === "cost" ? others[kind] : 0;
       return given === undefined ? [] : [[kind, given - used[kind] - kept]];
@@ -81,11 +97,11 @@ const leftFor = (state: Session, { granted, used }: Lease, threadId: string): Fi
   );
 };
 
-const suffices = (kind: BudgetKind, left: number, given: number, hold: Hold): boolean => {
+const isEnough = (kind: BudgetKind, left: number, given: number, hold: BudgetReservation): boolean => {
   if (kind === "tokens" || kind === "cost") return left >= hold[kind];
   if (kind === "time") return left > 0;
   // A day without calls left gives none; asking at each call would not change that.
-  return given === 0 || left >= (given >= wantedCalls ? fewCalls : 1);
+  return given === 0 || left >= (given >= leasedCalls ? leastCallsLeft : 1);
 };
 
 /** Whether the lease has room for what a thread's call keeps back, or nothing of it is bounded. */
@@ -94,34 +110,38 @@ const isCovered = (
   bounds: readonly Bound[],
   now: number,
   threadId: string,
-  hold: Hold,
+  hold: BudgetReservation,
 ): boolean => {
   const counted = bounds.filter(({ kind }) => kind !== "cost" || hold.cost > 0);
   if (counted.length === 0) return true;
-  const lease = usable(state, now);
+  const lease = findUsableLease(state, now);
   if (lease === null) return false;
-  const left = leftFor(state, lease, threadId);
-  return counted.every(({ kind }) => suffices(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
+  const left = remainingFor(state, lease, threadId);
+  return counted.every(({ kind }) => isEnough(kind, left[kind] ?? 0, lease.granted[kind] ?? 0, hold));
 };
 
 /** What a call keeps back, paid by the lease if that has room for it: then no hop is needed before it leaves. */
-export const withLease = ({ state, moment }: Draft, threadId: string, hold: Hold): Hold => ({
+export const markLeased = (
+  { state, moment }: Draft,
+  threadId: string,
+  hold: BudgetReservation,
+): BudgetReservation => ({
   ...hold,
   leased: isCovered(state, moment.budgets.tenant, moment.now, threadId, hold),
 });
 
 /** The lease that a thread's call needs first; null if it may leave. */
-export const leaseNeeded = (
+export const findLeaseRequest = (
   state: Session,
   bounds: readonly Bound[],
   threadId: string,
-  wanted: Wanted,
+  estimate: CostEstimate,
 ): LeaseRequest | null => {
-  const own = holdAt(state, threadId);
+  const own = reservationAt(state, threadId);
   if (own.leased) return null;
   const { id: session, tenant } = state;
   const { lease, next } = state.funds.tenant;
-  const others = othersHeld(state, threadId);
+  const others = sumOtherReservations(state, threadId);
   return {
     tenant,
     session,
@@ -130,12 +150,12 @@ export const leaseNeeded = (
     need: {
       tokens: others.tokens + own.tokens,
       cost: others.cost + own.cost,
-      time: wantedTime,
-      calls: wantedCalls,
+      time: leasedTimeMs,
+      calls: leasedCalls,
     },
     least: {
-      tokens: others.tokens + leastSpend("tokens", wanted),
-      cost: others.cost + leastSpend("cost", wanted),
+      tokens: others.tokens + leastSpendOf("tokens", estimate),
+      cost: others.cost + leastSpendOf("cost", estimate),
       time: 1,
       calls: 0,
     },
@@ -143,7 +163,7 @@ export const leaseNeeded = (
   };
 };
 
-const putHold = (draft: Draft, threadId: string, hold: Hold): void => {
+const putReservation = (draft: Draft, threadId: string, hold: BudgetReservation): void => {
   const { run } = threadOf(draft, threadId);
   if (run?.phase.at === "thinking") changeRun(draft, threadId, { phase: { ...run.phase, hold } });
   if (run?.phase.at === "preparing" && run.phase.calling !== null)
@@ -151,45 +171,46 @@ const putHold = (draft: Draft, threadId: string, hold: Hold): void => {
 };
 
 /** The new lease pays for the call; where it is smaller than what was asked for, the reply is made shorter. */
-const paid = (draft: Draft, threadId: string, lease: Lease, wanted: Wanted): void => {
-  const hold = holdAt(draft.state, threadId);
-  const left = leftFor(draft.state, lease, threadId);
+const coverReservation = (draft: Draft, threadId: string, lease: Lease, estimate: CostEstimate): void => {
+  const hold = reservationAt(draft.state, threadId);
+  const left = remainingFor(draft.state, lease, threadId);
   const most = (["tokens", "cost"] as const).map((kind) =>
-    outputWithin(kind, left[kind] ?? Infinity, wanted),
+    outputWithinLimit(kind, left[kind] ?? Infinity, estimate),
   );
   const output = Math.min(hold.output, ...most);
-  const lowered = output < hold.output && output >= leastOf(wanted) ? holdFor(wanted, output) : hold;
-  putHold(draft, threadId, withLease(draft, threadId, lowered));
+  const lowered =
+    output < hold.output && output >= leastOutputOf(estimate) ? createReservation(estimate, output) : hold;
+  putReservation(draft, threadId, markLeased(draft, threadId, lowered));
 };
 
-const minus = (a: Amounts, b: Amounts): Amounts => ({
+const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
   tokens: a.tokens - b.tokens,
   cost: a.cost - b.cost,
   time: a.time - b.time,
   calls: a.calls - b.calls,
 });
 
-const shareChanged = (draft: Draft, tenant: TenantShare): void => {
+const changeTenantShare = (draft: Draft, tenant: TenantShare): void => {
   draft.state = { ...draft.state, funds: { ...draft.state.funds, tenant } };
 };
 
 /** How long a session takes a day for used up before it asks again. */
-const outMs = 60_000;
+const dayUsedUpMs = 60_000;
 
 /** The answer to a request: the session has a new lease, or (not null) its day leaves no room. */
-export const leaseAnswered = (
+export const applyLeaseAnswer = (
   draft: Draft,
   threadId: string,
-  wanted: Wanted,
+  estimate: CostEstimate,
   request: LeaseRequest,
   answer: LeaseAnswer,
-): Reached | null => {
+): ReachedLimit | null => {
   const share = draft.state.funds.tenant;
-  const thread = lineOf(draft.state, threadId).findLast(({ run }) => run !== null)?.id ?? threadId;
+  const thread = lineageOf(draft.state, threadId).findLast(({ run }) => run !== null)?.id ?? threadId;
   if (!answer.ok) {
     const { kind, limit, spent } = answer;
-    const until = Math.min(answer.until, draft.moment.now + outMs);
-    shareChanged(draft, { ...share, out: { kind, until } });
+    const until = Math.min(answer.until, draft.moment.now + dayUsedUpMs);
+    changeTenantShare(draft, { ...share, out: { kind, until } });
     const least = spent + (request.least[kind] ?? 0);
     return { scope: "tenant", thread, kind, limit, spent, least, ask: false };
   }
@@ -198,22 +219,22 @@ export const leaseAnswered = (
   // What was spent while the answer was on its way is not among what was given back.
   const since =
     share.lease === null || request.settles === null
-      ? nothing
-      : minus(share.lease.used, request.settles.used);
-  const lease: Lease = { id: request.id, until, granted, used: plus(since, share.owed), closed: false };
-  shareChanged(draft, { lease, next: share.next + 1, owed: nothing, out: null });
+      ? zeroAmounts
+      : subtractAmounts(share.lease.used, request.settles.used);
+  const lease: Lease = { id: request.id, until, granted, used: addAmounts(since, share.owed), closed: false };
+  changeTenantShare(draft, { lease, next: share.next + 1, owed: zeroAmounts, out: null });
   draft.mayWait = true;
-  paid(draft, threadId, lease, wanted);
-  warned(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
+  coverReservation(draft, threadId, lease, estimate);
+  warnOfLimits(draft, { scope: "tenant", thread, bounds: draft.moment.budgets.tenant, spent });
   return null;
 };
 
 /** `wait`: calls of the session keep back what its lease has left. `unreachable`: nobody answered. `late`: the call is not made any more. */
-export type Drawn = "covered" | "wait" | "unreachable" | "late" | Reached;
+export type LeaseOutcome = "covered" | "wait" | "unreachable" | "late" | ReachedLimit;
 
 /** A session that comes to rest gives its lease back; it is told with the next word to the team. */
-export const leaseClosed = (draft: Draft): void => {
+export const closeLease = (draft: Draft): void => {
   const share = draft.state.funds.tenant;
   if (share.lease === null || share.lease.closed) return;
-  shareChanged(draft, { ...share, lease: { ...share.lease, closed: true } });
+  changeTenantShare(draft, { ...share, lease: { ...share.lease, closed: true } });
 };

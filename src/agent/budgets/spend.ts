@@ -1,97 +1,113 @@
-import type { Lane } from "../definition/agent.ts";
-import type { Amounts, BudgetFigures, LimitKind, Reached, RunBudget, TenantShare } from "../state/budget.ts";
-import { keyOf, kinds, plus, shownAmount } from "../state/budget.ts";
+import type { ModelTarget } from "../definition/agent.ts";
+import type {
+  Amounts,
+  BudgetFigures,
+  LimitKind,
+  ReachedLimit,
+  RunBudget,
+  TenantShare,
+} from "../state/budget.ts";
+import { limitNames, budgetKinds, addAmounts, toApiAmount } from "../state/budget.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { purposeOf } from "../state/run.ts";
 import { addUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
-import type { Account } from "./bounds.ts";
-import { accountsOf, lineOf } from "./bounds.ts";
+import type { BudgetAccount } from "./bounds.ts";
+import { accountsOf, lineageOf } from "./bounds.ts";
 
 /** Transitions of budgets: spent, warned of, reached, stopped. */
 
-export const changeBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void =>
+export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void =>
   changeRun(draft, threadId, { budget: { ...runOf(draft, threadId).budget, ...change } });
 
-const tenantSpent = (draft: Draft, share: TenantShare, amounts: Partial<Amounts>): TenantShare => {
+const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Partial<Amounts>): TenantShare => {
   const { lease, owed } = share;
   if (draft.moment.budgets.tenant.length === 0) return share;
-  if (lease === null || lease.closed) return { ...share, owed: plus(owed, amounts) };
-  return { ...share, lease: { ...lease, used: plus(lease.used, amounts) } };
+  if (lease === null || lease.closed) return { ...share, owed: addAmounts(owed, amounts) };
+  return { ...share, lease: { ...lease, used: addAmounts(lease.used, amounts) } };
 };
 
 /** Books what a thread spent on its run, on every run above it, on its session and its lease, in one commit. */
-export const spent = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
-  if (kinds.every((kind) => (amounts[kind] ?? 0) === 0)) return;
-  for (const { id, run } of lineOf(draft.state, threadId))
-    if (run !== null) changeBudget(draft, id, { spent: plus(run.budget.spent, amounts) });
+export const bookSpending = (draft: Draft, threadId: string, amounts: Partial<Amounts>): void => {
+  if (budgetKinds.every((kind) => (amounts[kind] ?? 0) === 0)) return;
+  for (const { id, run } of lineageOf(draft.state, threadId))
+    if (run !== null) changeRunBudget(draft, id, { spent: addAmounts(run.budget.spent, amounts) });
   const { funds } = draft.state;
-  const tenant = tenantSpent(draft, funds.tenant, amounts);
-  draft.state = { ...draft.state, funds: { ...funds, spent: plus(funds.spent, amounts), tenant } };
-  for (const account of accountsOf(draft, threadId)) warned(draft, account);
+  const tenant = spendFromTenant(draft, funds.tenant, amounts);
+  draft.state = { ...draft.state, funds: { ...funds, spent: addAmounts(funds.spent, amounts), tenant } };
+  for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
 /** Books the model time of an attempt without a reply: no more than its lane gives it, however long nobody was there to end it; nothing if the deployment lost the lane. */
-export const timeLost = (
+export const bookLostTime = (
   draft: Draft,
   threadId: string,
   startedAt: number,
-  { timeout }: Pick<Lane, "timeout"> = { timeout: 0 },
-): void => spent(draft, threadId, { time: Math.min(timeout, Math.max(0, draft.moment.now - startedAt)) });
+  { timeout }: Pick<ModelTarget, "timeout"> = { timeout: 0 },
+): void =>
+  bookSpending(draft, threadId, { time: Math.min(timeout, Math.max(0, draft.moment.now - startedAt)) });
 
-const figuresOf = (scope: Reached["scope"], kind: LimitKind, limit: number, used: number): BudgetFigures => ({
+const figuresOf = (
+  scope: ReachedLimit["scope"],
+  kind: LimitKind,
+  limit: number,
+  used: number,
+): BudgetFigures => ({
   scope,
-  kind: keyOf[kind],
-  limit: shownAmount(kind, limit),
-  spent: shownAmount(kind, used),
+  kind: limitNames[kind],
+  limit: toApiAmount(kind, limit),
+  spent: toApiAmount(kind, used),
 });
 
 /** `800 of 1000 tokens` */
-const share = (kind: LimitKind, used: number, limit: number): string => {
+const formatShare = (kind: LimitKind, used: number, limit: number): string => {
   if (kind === "cost") return `${used / 1e9} of ${limit / 1e9} USD`;
   if (kind === "time") return `${used / 1_000} of ${limit / 1_000} s of model time`;
   return `${used} of ${limit} ${kind}`;
 };
 
 /** Says once per run, scope and kind that a limit is near: to watchers, and to the model at its next turn. */
-export const warned = (draft: Draft, { scope, thread, bounds, spent: used }: Account): void => {
+export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used }: BudgetAccount): void => {
   for (const { kind, limit, warnAt } of bounds) {
     const { run } = threadOf(draft, thread);
     const mark = `${scope}:${kind}`;
     if (run === null || run.budget.warned.includes(mark)) continue;
     if (limit <= 0 || used[kind] < limit * warnAt) continue;
-    changeBudget(draft, thread, { warned: [...run.budget.warned, mark] });
+    changeRunBudget(draft, thread, { warned: [...run.budget.warned, mark] });
     emit(draft, thread, "budget_warning", figuresOf(scope, kind, limit, used[kind]));
-    const what = `the ${scope}'s budget ${keyOf[kind]}`;
-    const text = `Used of ${what}: ${share(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
+    const what = `the ${scope}'s budget ${limitNames[kind]}`;
+    const text = `Used of ${what}: ${formatShare(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
     changeRun(draft, thread, { notes: [...runOf(draft, thread).notes, { kind: "budget", text }] });
   }
 };
 
 /** Why a run cannot go on, as a sentence that begins with the limit's key. */
-export const sentenceOf = ({ scope, kind, limit, spent: used, least, unpriced }: Reached): string => {
+export const describeLimit = ({ scope, kind, limit, spent: used, least, unpriced }: ReachedLimit): string => {
   if (unpriced !== undefined)
     return `max_cost_usd: the price of ${unpriced} is not known, and budgets.unknown_price is refuse; set models.${unpriced}.price`;
   if (kind === "turns") return `max_iterations: ${limit} turns are used up`;
   const whose = scope === "run" ? "" : ` of the ${scope === "tenant" ? "tenant's day" : "session"}`;
-  const end = used >= limit ? "" : `; the next call needs at least ${shownAmount(kind, least - used)}`;
-  return `${keyOf[kind]}${whose}: ${share(kind, used, limit)} are spent${end}`;
+  const end = used >= limit ? "" : `; the next call needs at least ${toApiAmount(kind, least - used)}`;
+  return `${limitNames[kind]}${whose}: ${formatShare(kind, used, limit)} are spent${end}`;
 };
 
 /** A limit is reached: said once per run, scope and kind until somebody raises it. */
-export const reachedSaid = (draft: Draft, { scope, thread, kind, limit, spent: used }: Reached): void => {
+export const reportReachedLimit = (
+  draft: Draft,
+  { scope, thread, kind, limit, spent: used }: ReachedLimit,
+): void => {
   const { run } = threadOf(draft, thread);
   const mark = `${scope}:${kind}`;
   if (kind === "turns" || run === null || run.budget.reached.includes(mark)) return;
-  changeBudget(draft, thread, { reached: [...run.budget.reached, mark] });
+  changeRunBudget(draft, thread, { reached: [...run.budget.reached, mark] });
   emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
 /** Ends the run of an account, and with it everything below. */
-export const stopped = (
+export const stopRun = (
   draft: Draft,
-  { thread, kind }: Pick<Reached, "thread" | "kind">,
+  { thread, kind }: Pick<ReachedLimit, "thread" | "kind">,
   error: string,
 ): void => {
   const { run } = threadOf(draft, thread);
@@ -101,9 +117,9 @@ export const stopped = (
 };
 
 /** Lifts a limit for a run or, in the session's scope, for the session. */
-export const raised = (
+export const raiseLimit = (
   draft: Draft,
-  { scope, thread, kind }: Pick<Reached, "scope" | "thread" | "kind">,
+  { scope, thread, kind }: Pick<ReachedLimit, "scope" | "thread" | "kind">,
   limit: number,
 ): void => {
   const mark = `${scope}:${kind}`;
@@ -111,8 +127,8 @@ export const raised = (
   if (run !== null) {
     const { warned: given, reached } = run.budget;
     const others = (marks: readonly string[]): readonly string[] => marks.filter((each) => each !== mark);
-    changeBudget(draft, thread, { warned: others(given), reached: others(reached), refusals: [] });
-    if (scope === "run") changeBudget(draft, thread, { raised: { ...run.budget.raised, [kind]: limit } });
+    changeRunBudget(draft, thread, { warned: others(given), reached: others(reached), refusals: [] });
+    if (scope === "run") changeRunBudget(draft, thread, { raised: { ...run.budget.raised, [kind]: limit } });
   }
   if (scope !== "session" || kind === "turns") return;
   const { funds } = draft.state;
@@ -121,7 +137,7 @@ export const raised = (
 };
 
 /** Says once per session that a model's calls count in tokens only, if somebody wrote a cost limit for them. */
-export const unpricedSaid = (draft: Draft, threadId: string, model: string): void => {
+export const reportUnpricedModel = (draft: Draft, threadId: string, model: string): void => {
   const bounds = [
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
     ...draft.moment.budgets.tenant,
@@ -135,7 +151,7 @@ export const unpricedSaid = (draft: Draft, threadId: string, model: string): voi
 };
 
 /** Books the attempt of the current phase: in the ledger, on the session, on its run and those above it. */
-export const ledgered = (
+export const bookAttempt = (
   draft: Draft,
   threadId: string,
   row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
@@ -167,7 +183,7 @@ export const ledgered = (
     estimated: estimated || row.estimated,
   };
   draft.state = { ...draft.state, usage };
-  for (const { id, run: above } of lineOf(draft.state, threadId)) {
+  for (const { id, run: above } of lineageOf(draft.state, threadId)) {
     if (above === null) continue;
     const { counters } = above;
     changeRun(draft, id, {
@@ -179,5 +195,5 @@ export const ledgered = (
       },
     });
   }
-  spent(draft, threadId, { tokens: row.usage.total, cost: row.cost ?? 0 });
+  bookSpending(draft, threadId, { tokens: row.usage.total, cost: row.cost ?? 0 });
 };

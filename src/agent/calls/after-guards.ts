@@ -1,7 +1,7 @@
 import type { Json, ToolResultPart } from "../../chat/message.ts";
-import { recorded } from "../context/history.ts";
-import { checkedAfterword, rememberedState } from "../definition/checks.ts";
-import type { Afterword, BoundGuard, Loop, Stop } from "../definition/guard.ts";
+import { recordCall } from "../context/history.ts";
+import { checkAfterGuardResult, normalizeState } from "../definition/checks.ts";
+import type { AfterGuardResult, BoundGuard, DetectedLoop, GuardStop } from "../definition/guard.ts";
 import type { Call } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
@@ -10,25 +10,25 @@ import { agentOf, changeRun, changeThread, emit, runOf, threadOf } from "../tran
 
 /** What guards add to a result, once its call is in the history, and whether they end the run. */
 
-const spoken = (
+const runAfterGuard = (
   draft: Draft,
   threadId: string,
   bound: BoundGuard,
   record: CallRecord,
   window: readonly CallRecord[],
-): Afterword => {
+): AfterGuardResult => {
   const { guard, params } = bound;
   const state: Json = guardState(threadOf(draft, threadId), bound);
   const context = { params, state, now: draft.moment.now };
   try {
-    return checkedAfterword(guard.after?.(record, seenBy(bound, window), context));
+    return checkAfterGuardResult(guard.after?.(record, recordsForGuard(bound, window), context));
   } catch (error) {
-    guardFailed(draft, threadId, bound, error instanceof Error ? error.message : String(error));
+    failRunByGuard(draft, threadId, bound, error instanceof Error ? error.message : String(error));
     return {};
   }
 };
 
-const endedBy = (result: ToolResultPart, notes: readonly string[]): ToolResultPart => {
+const appendGuardNotes = (result: ToolResultPart, notes: readonly string[]): ToolResultPart => {
   if (notes.length === 0) return result;
   const text = notes.join("\n");
   const last = result.content.at(-1);
@@ -39,29 +39,29 @@ const endedBy = (result: ToolResultPart, notes: readonly string[]): ToolResultPa
   return { ...result, content };
 };
 
-const stopped = (draft: Draft, threadId: string, id: string, tool: string, stop: Stop): void => {
-  loopSaid(draft, threadId, { id, tool }, "critical", stop.loop);
-  if (runOf(draft, threadId).stop === null) guardStopped(draft, threadId, stop);
+const stopAfterCall = (draft: Draft, threadId: string, id: string, tool: string, stop: GuardStop): void => {
+  reportLoop(draft, threadId, { id, tool }, "critical", stop.loop);
+  if (runOf(draft, threadId).stop === null) stopRunByGuard(draft, threadId, stop);
 };
 
 /** Records an ended call, and gives its result with the notes of the guards at its end. */
-export const resultNoted = (
+export const runAfterGuards = (
   draft: Draft,
   threadId: string,
   call: Call,
-  settlement: Parameters<typeof recorded>[3],
+  settlement: Parameters<typeof recordCall>[3],
 ): ToolResultPart => {
-  const window = windowOf(threadOf(draft, threadId));
-  const record = recorded(draft, threadId, call, settlement);
+  const window = recordsSinceInput(threadOf(draft, threadId));
+  const record = recordCall(draft, threadId, call, settlement);
   const notes = call.note === undefined ? [] : [call.note];
   for (const bound of record === null ? [] : agentOf(draft, threadId).guards) {
     if (record === null || bound.guard.after === undefined) continue;
-    const { note, state, stop } = spoken(draft, threadId, bound, record, window);
-    guardStatePut(draft, threadId, bound, state);
+    const { note, state, stop } = runAfterGuard(draft, threadId, bound, record, window);
+    putGuardState(draft, threadId, bound, state);
     if (note !== undefined) notes.push(note);
-    if (stop !== undefined) stopped(draft, threadId, call.call.id, record.tool, stop);
+    if (stop !== undefined) stopAfterCall(draft, threadId, call.call.id, record.tool, stop);
   }
-  return endedBy(settlement.result, notes);
+  return appendGuardNotes(settlement.result, notes);
 };
 
 /** What guards remember, rows of the thread, begun anew as their definitions say; and how they end a run. */
@@ -70,16 +70,21 @@ export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
   guards[guard.kind] ?? guard.state?.initial ?? null;
 
 /** The run ends, naming the guard. */
-export const guardFailed = (draft: Draft, threadId: string, { guard }: BoundGuard, message: string): void =>
+export const failRunByGuard = (
+  draft: Draft,
+  threadId: string,
+  { guard }: BoundGuard,
+  message: string,
+): void =>
   changeRun(draft, threadId, { stop: { reason: "effect_failed", error: `${guard.kind}: ${message}` } });
 
 /** `loop_detected`, if the guard names a loop. */
-export const loopSaid = (
+export const reportLoop = (
   draft: Draft,
   threadId: string,
   { id, tool }: { readonly id: string; readonly tool: string },
   level: "warning" | "critical",
-  loop: Loop | undefined,
+  loop: DetectedLoop | undefined,
 ): void => {
   if (loop === undefined) return;
   const { detector, count, message } = loop;
@@ -87,17 +92,17 @@ export const loopSaid = (
 };
 
 /** The run fails, as a guard says. */
-export const guardStopped = (
+export const stopRunByGuard = (
   draft: Draft,
   threadId: string,
-  { end = "tool_loop", reason, exhausted }: Stop,
+  { end = "tool_loop", reason, exhausted }: GuardStop,
 ): void =>
   changeRun(draft, threadId, {
     stop: { reason: end, error: reason, ...(exhausted === undefined ? {} : { exhausted }) },
   });
 
 /** Stores what a guard remembers from now on; false if that is too much or no JSON, which ends the run. */
-export const guardStatePut = (
+export const putGuardState = (
   draft: Draft,
   threadId: string,
   bound: BoundGuard,
@@ -106,9 +111,9 @@ export const guardStatePut = (
   if (state === undefined) return true;
   const { guards } = threadOf(draft, threadId);
   if (guards[bound.guard.kind] === state) return true;
-  const remembered = rememberedState(state);
+  const remembered = normalizeState(state);
   if ("problem" in remembered) {
-    guardFailed(draft, threadId, bound, remembered.problem);
+    failRunByGuard(draft, threadId, bound, remembered.problem);
     return false;
   }
   changeThread(draft, threadId, { guards: { ...guards, [bound.guard.kind]: remembered.state } });
@@ -116,7 +121,7 @@ export const guardStatePut = (
 };
 
 /** Records since the last human input: that is a new intent, an agent's is not. */
-export const windowOf = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
+export const recordsSinceInput = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
   const first = history[0];
   return first === undefined || first.n >= recordMarks.input
     ? history
@@ -124,7 +129,7 @@ export const windowOf = ({ history, recordMarks }: Thread): readonly CallRecord[
 };
 
 /** What one guard sees of the window. */
-export const seenBy = (
+export const recordsForGuard = (
   { guard, params }: BoundGuard,
   window: readonly CallRecord[],
 ): readonly CallRecord[] => {
@@ -133,7 +138,7 @@ export const seenBy = (
 };
 
 /** Forgets what guards remember of one input, or of one run. */
-export const guardsReset = (draft: Draft, threadId: string, by: "input" | "run"): void => {
+export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
   const gone = agentOf(draft, threadId).guards.filter(({ guard }) => guard.state?.reset === by);
   const { guards, recordMarks } = threadOf(draft, threadId);
   const kept = Object.entries(guards).filter(([kind]) => !gone.some(({ guard }) => guard.kind === kind));
@@ -144,7 +149,7 @@ export const guardsReset = (draft: Draft, threadId: string, by: "input" | "run")
 };
 
 /** The chat was compacted: a few identical calls from here on are a loop of their own, however often it is compacted again. */
-export const compacted = (draft: Draft, threadId: string): void => {
+export const markCompaction = (draft: Draft, threadId: string): void => {
   const { recordMarks } = threadOf(draft, threadId);
   const compaction = recordMarks.compaction ?? recordMarks.next;
   changeThread(draft, threadId, { recordMarks: { ...recordMarks, compaction } });

@@ -1,16 +1,16 @@
-import { own, parseJson } from "../../chat/json.ts";
+import { ownEntry, parseJson } from "../../chat/json.ts";
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import { limitOutput } from "../../tools/output.ts";
-import type { Call, CallOutcomeRow } from "../state/call.ts";
+import type { Call, CallCompletion } from "../state/call.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun, filesAfter } from "../state/run.ts";
+import { callsOfRun, applyFileChanges } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeCall, changeCounters, emit, keptForRecall, runOf } from "../transaction/draft.ts";
-import { resultNoted } from "./after-guards.ts";
+import { agentOf, changeCall, changeCounters, emit, keepForRecall, runOf } from "../transaction/draft.ts";
+import { runAfterGuards } from "./after-guards.ts";
 
 /** How a call is parked and how it ends, whatever the reason. */
 
@@ -18,10 +18,10 @@ export const findCall = (run: Run | null, callId: string): Call | null =>
   callsOfRun(run).find((call) => call.call.id === callId) ?? null;
 
 /** Arguments as events show them: parsed if they are JSON, else the raw text. */
-export const inputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
+export const callInputOf = (call: Call): Json => parseJson(call.edited ?? call.call.args) ?? call.call.args;
 
 /** A call waits: for a person, the clock, or others that it does not run with. */
-export const callParked = (
+export const parkCall = (
   draft: Draft,
   threadId: string,
   { call: { id, name } }: Call,
@@ -38,7 +38,7 @@ export const elapsedOf = ({ moment: { now } }: Draft, { startedAt }: Call): numb
   Math.max(0, now - (startedAt ?? now));
 
 /** What a tool gave back, ready to be stored. */
-export interface Settlement extends CallOutcomeRow {
+export interface CallSettlement extends CallCompletion {
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
   readonly statusText?: string;
@@ -49,12 +49,13 @@ export interface Settlement extends CallOutcomeRow {
 }
 
 /** A call has its outcome; the results of a reply are appended together when the last one is there. */
-export const callEnded = (draft: Draft, threadId: string, callId: string, settlement: Settlement): void => {
+export const endCall = (draft: Draft, threadId: string, callId: string, settlement: CallSettlement): void => {
   const call = findCall(runOf(draft, threadId), callId);
   if (call === null || call.status === "done") return;
   const { result, durationMs, cached } = settlement;
   const { name } = call.call;
-  if (cached) emit(draft, threadId, "tool_cache_hit", { tool: name, input: inputOf(call) }, { call: callId });
+  if (cached)
+    emit(draft, threadId, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: callId });
   const { plan } = call;
   emit(
     draft,
@@ -76,24 +77,24 @@ export const callEnded = (draft: Draft, threadId: string, callId: string, settle
     emit(draft, threadId, "status_update", { text: settlement.statusText }, { call: callId });
   for (const change of settlement.changes ?? [])
     emit(draft, threadId, "file_change", { ...change, tool: name, message: null }, { call: callId });
-  const noted = resultNoted(draft, threadId, call, settlement);
+  const noted = runAfterGuards(draft, threadId, call, settlement);
   changeCall(draft, threadId, callId, {
     status: "done",
     until: null,
     parkedOn: null,
     outcome: { result: noted, durationMs, cached, ...(settlement.missed === true ? { missed: true } : {}) },
   });
-  tally(draft, threadId, call, settlement);
+  tallyCall(draft, threadId, call, settlement);
 };
 
 /** A call ends with a result that took no time. */
-export const callClosed = (draft: Draft, threadId: string, result: ToolResultPart): void =>
-  callEnded(draft, threadId, result.call, { result, durationMs: 0, cached: false });
+export const endCallAtOnce = (draft: Draft, threadId: string, result: ToolResultPart): void =>
+  endCall(draft, threadId, result.call, { result, durationMs: 0, cached: false });
 
-const outputOf = (content: CallOutcomeRow["result"]["content"]): Json =>
+const outputOf = (content: CallCompletion["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
 
-const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlement): void => {
+const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
   const { counters } = runOf(draft, threadId);
   const ran = call.status === "running";
   const { name } = call.call;
@@ -102,13 +103,15 @@ const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlemen
       ? {
           timings: {
             ...counters.timings,
-            [name]: (own(counters.timings, name) ?? 0) + settlement.durationMs,
+            [name]: (ownEntry(counters.timings, name) ?? 0) + settlement.durationMs,
           },
         }
       : {}),
     ...(settlement.cached ? { cacheHits: counters.cacheHits + 1 } : {}),
     ...(settlement.missed === true ? { cacheMisses: counters.cacheMisses + 1 } : {}),
-    ...(settlement.changes === undefined ? {} : { files: filesAfter(counters.files, settlement.changes) }),
+    ...(settlement.changes === undefined
+      ? {}
+      : { files: applyFileChanges(counters.files, settlement.changes) }),
   });
 };
 
@@ -117,7 +120,7 @@ const tally = (draft: Draft, threadId: string, call: Call, settlement: Settlemen
 const defaultLimit = 32_000;
 
 /** Cuts the text of a result to its limit and keeps the whole for `recall`. */
-const limited = (
+const limitContent = (
   draft: Draft,
   content: readonly ContentPart[],
   limit: number,
@@ -125,12 +128,12 @@ const limited = (
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
   const cut = limitOutput(text, limit, `b${draft.state.nextBlob}`);
   if (cut.omitted === 0) return { content };
-  const id = keptForRecall(draft, cut.full);
+  const id = keepForRecall(draft, cut.full);
   const media = content.filter(({ type }) => type !== "text");
   return { content: [{ type: "text", text: cut.text }, ...media], omitted: cut.omitted, recall: id };
 };
 
-const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
+const cleanContent = (parts: readonly ContentPart[]): readonly ContentPart[] => {
   const cleaned = parts.map((part) =>
     part.type === "text" ? { ...part, text: cleanText(part.text) } : part,
   );
@@ -140,7 +143,7 @@ const clean = (parts: readonly ContentPart[]): readonly ContentPart[] => {
 };
 
 /** What was run if it is not what the model asked for. */
-const withChange = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
+const withEditNote = (parts: readonly ContentPart[], edited: string | null): readonly ContentPart[] => {
   if (edited === null) return parts;
   const said = `[arguments changed by the approver: ${edited}]`;
   const [first, ...rest] = parts;
@@ -150,7 +153,7 @@ const withChange = (parts: readonly ContentPart[], edited: string | null): reado
 };
 
 /** Cleaned, told of an approver's change, and cut to the tool's limit. */
-export const callResult = (
+export const createCallResult = (
   draft: Draft,
   threadId: string,
   { call: { id, name }, edited }: Call,
@@ -158,27 +161,28 @@ export const callResult = (
   content: string | readonly ContentPart[],
 ): ToolResultPart => {
   const { outputLimits, tools } = agentOf(draft, threadId);
-  const limit = own(outputLimits, name) ?? tools.get(name)?.tool.limit ?? defaultLimit;
+  const limit = ownEntry(outputLimits, name) ?? tools.get(name)?.tool.limit ?? defaultLimit;
   const given: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
-  const parts = clean(withChange(given, edited));
-  return { type: "tool_result", call: id, name, status, ...limited(draft, parts, limit) };
+  const parts = cleanContent(withEditNote(given, edited));
+  return { type: "tool_result", call: id, name, status, ...limitContent(draft, parts, limit) };
 };
 
 /** Answers a call that no tool runs for. */
-export const callAnswered = (
+export const answerCall = (
   draft: Draft,
   threadId: string,
   call: Call,
   content: string | readonly ContentPart[],
   ok = true,
-): void => callClosed(draft, threadId, callResult(draft, threadId, call, ok ? "ok" : "error", content));
+): void =>
+  endCallAtOnce(draft, threadId, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
 
 /** Refuses a call that no tool runs for. */
-export const callRefused = (
+export const refuseCall = (
   draft: Draft,
   threadId: string,
   call: Call,
   code: ToolErrorCode,
   sentence: string,
-): void => callAnswered(draft, threadId, call, errorText(code, sentence), false);
+): void => answerCall(draft, threadId, call, errorText(code, sentence), false);

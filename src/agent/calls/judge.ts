@@ -10,20 +10,24 @@ import type { Draft } from "../transaction/draft.ts";
 export const grantLifeMs = 30 * 86_400_000;
 
 /** What a session tells its team of its grants. */
-export interface GrantsTold {
+export interface GrantsReport {
   readonly tenant: string;
   readonly session: string;
   readonly grants: readonly Grant[];
 }
 
 /** What it learns: grants of the tenant's agents, and ids of its own that were revoked. */
-export interface GrantsKnown {
+export interface GrantsUpdate {
   readonly agents: readonly Grant[];
   readonly revoked: readonly string[];
 }
 
 /** What holds of a session's own grants and those it knows of its team. */
-export const holding = (own: readonly Grant[], known: readonly Grant[], now: number): readonly Grant[] => {
+export const validGrants = (
+  own: readonly Grant[],
+  known: readonly Grant[],
+  now: number,
+): readonly Grant[] => {
   if (own.length === 0 && known.length === 0) return own;
   const ids = new Set(own.map(({ id }) => id));
   return [...own, ...known.filter(({ id }) => !ids.has(id))].filter(
@@ -33,9 +37,9 @@ export const holding = (own: readonly Grant[], known: readonly Grant[], now: num
 
 /** Every grant that holds in a session now. */
 export const grantsOf = ({ state, moment }: Draft): readonly Grant[] =>
-  holding(state.grants, moment.grants, moment.now);
+  validGrants(state.grants, moment.grants, moment.now);
 
-export const grantsRevoked = (draft: Draft, ids: readonly string[]): void => {
+export const revokeGrants = (draft: Draft, ids: readonly string[]): void => {
   const grants = draft.state.grants.filter(({ id }) => !ids.includes(id));
   if (grants.length < draft.state.grants.length) draft.state = { ...draft.state, grants };
 };

@@ -1,21 +1,21 @@
-import { own } from "../../chat/json.ts";
+import { ownEntry } from "../../chat/json.ts";
 import type { ToolResultPart } from "../../chat/message.ts";
-import { synthesised, textResult } from "../../chat/results.ts";
-import { askDropped } from "../asks/asks.ts";
+import { syntheticResults, textResult } from "../../chat/results.ts";
+import { cancelAsk } from "../asks/asks.ts";
 import type { Ask } from "../state/ask.ts";
 import type { Call } from "../state/call.ts";
-import { runsAgain } from "../state/call.ts";
+import { willRunAgain } from "../state/call.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
-import { callClosed, callParked, findCall } from "./finish.ts";
+import { endCallAtOnce, parkCall, findCall } from "./finish.ts";
 
 /** Transitions of tool calls: planned → running → done, from either to parked and back or to done. */
 
 const mostReruns = 3;
 
 /** A running call waits for the clock: it runs again at `until`. */
-export const callPaused = (
+export const pauseCall = (
   draft: Draft,
   threadId: string,
   callId: string,
@@ -23,11 +23,11 @@ export const callPaused = (
   until: number,
 ): void => {
   const call = findCall(runOf(draft, threadId), callId);
-  if (call?.status === "running") callParked(draft, threadId, call, on, until);
+  if (call?.status === "running") parkCall(draft, threadId, call, on, until);
 };
 
 /** Parked calls whose time has come are planned again. */
-export const callsWoken = (draft: Draft, threadId: string): void => {
+export const wakeCalls = (draft: Draft, threadId: string): void => {
   const { now } = draft.moment;
   const { run } = threadOf(draft, threadId);
   for (const call of callsOfRun(run)) {
@@ -41,18 +41,18 @@ export const callsWoken = (draft: Draft, threadId: string): void => {
 const asksCaller = ({ parkedOn, waits }: Call): boolean => parkedOn === "thread" && waits === undefined;
 
 /** Whether a steer skips an open call: it has not begun, or waits for an answer. */
-const isSkipped = (call: Call): boolean => {
+const isSkippable = (call: Call): boolean => {
   const { status, attempts, parkedOn } = call;
   if (status === "planned" || parkedOn === "time") return attempts === 0;
   return parkedOn === "ask" || asksCaller(call);
 };
 
 /** Whether a call goes on by itself for now: its tool is running, or will again, or its children are. */
-const goesOn = (call: Call): boolean =>
-  call.status === "running" || runsAgain(call) || (call.status === "parked" && call.waits !== undefined);
+const isOngoing = (call: Call): boolean =>
+  call.status === "running" || willRunAgain(call) || (call.status === "parked" && call.waits !== undefined);
 
 /** What a parked call asks of the outside; undefined if nothing. */
-const askKind = ({ state }: Draft, { parkedOn, ask }: Call): Ask["kind"] | undefined =>
+const askKindOf = ({ state }: Draft, { parkedOn, ask }: Call): Ask["kind"] | undefined =>
   parkedOn === "ask" ? state.asks[ask ?? ""]?.kind : undefined;
 
 /** Whether the tool of an open call has seen it; one that only asked a question has done nothing. */
@@ -60,49 +60,49 @@ const hasActed = (draft: Draft, call: Call): boolean => {
   const { status, attempts, parkedOn } = call;
   if (status === "running") return true;
   if (parkedOn === "thread") return !asksCaller(call);
-  const asked = parkedOn === "ask" && askKind(draft, call) !== "approval";
+  const asked = parkedOn === "ask" && askKindOf(draft, call) !== "approval";
   return attempts > 0 && !asked;
 };
 
 /** What a client was given it may have done; a steer settles that as skipped all the same. */
-const endingOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
-  const isGiven = how === "cancelled" && askKind(draft, call) === "client_tool";
-  if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, synthesised[how]);
-  if (how === "skipped") return textResult(call.call, "unknown", synthesised.unknown);
-  return textResult(call.call, "cancelled", synthesised.cancelledRunning);
+const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
+  const isGiven = how === "cancelled" && askKindOf(draft, call) === "client_tool";
+  if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, syntheticResults[how]);
+  if (how === "skipped") return textResult(call.call, "unknown", syntheticResults.unknown);
+  return textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
 };
 
 /** Ends open calls of a thread: what had not started was cancelled or skipped, what ran may have taken effect. */
-export const openCallsEnded = (
+export const endOpenCalls = (
   draft: Draft,
   threadId: string,
   how: "cancelled" | "skipped",
   which: "all" | "unstarted",
 ): void => {
   for (const call of callsOfRun(threadOf(draft, threadId).run)) {
-    if (call.status === "done" || (which === "unstarted" && goesOn(call))) continue;
-    if (how === "skipped" && !isSkipped(call)) continue;
-    const result = endingOf(draft, call, how);
-    if (call.ask !== null && call.status === "parked") askDropped(draft, threadId, call.ask);
-    callClosed(draft, threadId, result);
-    if (asksCaller(call)) questionForgotten(draft, threadId);
+    if (call.status === "done" || (which === "unstarted" && isOngoing(call))) continue;
+    if (how === "skipped" && !isSkippable(call)) continue;
+    const result = endResultOf(draft, call, how);
+    if (call.ask !== null && call.status === "parked") cancelAsk(draft, threadId, call.ask);
+    endCallAtOnce(draft, threadId, result);
+    if (asksCaller(call)) forgetQuestion(draft, threadId);
   }
 };
 
 /** A called agent does not ask its caller any more. */
-const questionForgotten = (draft: Draft, threadId: string): void => {
+const forgetQuestion = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   if (child !== null) changeThread(draft, threadId, { child: { ...child, question: null } });
 };
 
 /** Calls that an older isolate was running go by their safety class. */
-export const callsRecovered = (draft: Draft, threadId: string): void => {
+export const recoverCalls = (draft: Draft, threadId: string): void => {
   const { epoch } = draft.moment;
   const agent = agentOf(draft, threadId);
   for (const call of callsOfRun(runOf(draft, threadId))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
     const rule =
-      own(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
+      ownEntry(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
     if (rule === "rerun" && call.reruns < mostReruns) {
       changeCall(draft, threadId, call.call.id, { status: "planned", reruns: call.reruns + 1 });
     } else if (rule === "ask") {
@@ -112,7 +112,7 @@ export const callsRecovered = (draft: Draft, threadId: string): void => {
         plan: { ...call.plan, verdict: "ask", by: "on_interrupt" },
       });
     } else {
-      callClosed(draft, threadId, textResult(call.call, "unknown", synthesised.unknown));
+      endCallAtOnce(draft, threadId, textResult(call.call, "unknown", syntheticResults.unknown));
       if (rule === "fail")
         changeRun(draft, threadId, {
           stop: { reason: "internal", error: `${call.call.name} was interrupted` },

@@ -1,19 +1,19 @@
 import { blockEnd, blockStart, isBlockPinned } from "../../chat/blocks.ts";
-import type { Message, Part, Overlay as Shown } from "../../chat/message.ts";
-import { placeOf, shownTokens } from "../../chat/message.ts";
+import type { Message, Part, MessageOverlay as Shown } from "../../chat/message.ts";
+import { viewPlaceOf, shownTokens } from "../../chat/message.ts";
 import { shownParts } from "../../chat/render.ts";
 import { cleanText, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
-import type { ChatEdit, Inject, Overlay, Retire } from "../definition/effect.ts";
+import type { ChatEdit, Inject, OverlayEdit, Retire } from "../definition/effect.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import {
-  append,
+  appendMessage,
   changeRun,
   changeThread,
   emit,
-  keptForRecall,
-  messageOf,
-  retiredBy,
+  keepForRecall,
+  createMessage,
+  retireMessages,
   runOf,
   threadOf,
 } from "../transaction/draft.ts";
@@ -21,7 +21,7 @@ import {
 /** The only ways an effect changes what the model sees. Originals stay stored. */
 
 /** What a list of edits came to. */
-interface Applied {
+interface EditCounts {
   readonly injected: number;
   readonly overlaid: number;
   readonly retired: number;
@@ -36,7 +36,7 @@ interface Editor {
   readonly later: boolean;
 }
 
-const nextEdit = (draft: Draft): number => {
+const takeEditNumber = (draft: Draft): number => {
   const { nextEdit: edit } = draft.state;
   draft.state = { ...draft.state, nextEdit: edit + 1 };
   return edit;
@@ -53,7 +53,7 @@ const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta
 };
 
 /** Takes messages out of the chat; those that the last call had seen leave its context, too. */
-export const takenOut = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
+export const removeMessages = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
   const { chat, tokens, removed, seen } = threadOf(draft, threadId);
   const left = new Set(gone);
   const sum = (messages: readonly Message[]): number =>
@@ -66,9 +66,9 @@ export const takenOut = (draft: Draft, threadId: string, gone: readonly Message[
 };
 
 /** Id under which `recall` reads a part: of a result that was cut its own, else that of a copy made now. */
-const recallOf = (draft: Draft, part: Part): string => {
+const recallIdOf = (draft: Draft, part: Part): string => {
   if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
-  return keptForRecall(draft, partText(part));
+  return keepForRecall(draft, partText(part));
 };
 
 const partText = (part: Part): string => {
@@ -91,12 +91,12 @@ const isShorter = (
   return part !== undefined && (overlay.texts[at]?.length ?? 0) < partText(part).length;
 };
 
-const overlaid = (
+const applyOverlay = (
   draft: Draft,
   threadId: string,
   edit: number,
   { kind, reason }: Editor,
-  { overlay }: Overlay,
+  { overlay }: OverlayEdit,
 ): boolean => {
   const { message: id, part: at, text } = overlay;
   const media = overlay.media === true;
@@ -116,14 +116,14 @@ const overlaid = (
   };
   const trial = made(shownText);
   if (!isShorter(message, trial.tokens, trial, at)) return false;
-  const final = typeof text === "function" ? made(cleanText(text(recallOf(draft, part)))) : trial;
+  const final = typeof text === "function" ? made(cleanText(text(recallIdOf(draft, part)))) : trial;
   const changed: Message = { ...message, overlay: final };
   putChat(draft, threadId, chat.with(index, changed), final.tokens - shownTokens(message));
   return true;
 };
 
 /** Bounds of a range as whole blocks, both edges moved to older messages; null if nothing is left. */
-const snapped = (
+const snapToBlocks = (
   chat: readonly Message[],
   from: number,
   to: number,
@@ -133,24 +133,24 @@ const snapped = (
   return start < end ? { from: start, to: end } : null;
 };
 
-const indexOf = (chat: readonly Message[], id: string): number =>
+const indexOfMessage = (chat: readonly Message[], id: string): number =>
   chat.findIndex((message) => message.id === id);
 
-const sameRange = (
+const isSameRange = (
   seen: readonly Message[],
   chat: readonly Message[],
   edges: Retire["retire"],
   from: number,
   to: number,
 ): boolean => {
-  const start = indexOf(seen, edges.from);
-  if (start < 0 || indexOf(seen, edges.to) - start !== to - from) return false;
+  const start = indexOfMessage(seen, edges.from);
+  if (start < 0 || indexOfMessage(seen, edges.to) - start !== to - from) return false;
   for (let index = from; index <= to; index++)
     if (seen[start + index - from]?.id !== chat[index]?.id) return false;
   return true;
 };
 
-const summaryOf = (
+const createSummary = (
   draft: Draft,
   threadId: string,
   text: string,
@@ -160,7 +160,7 @@ const summaryOf = (
   const parts = [{ type: "text", text: cleanText(text) }] as const;
   const sender = summary.by;
   const message = { role: "user", origin: "system", sender, parts, place, summary } as const;
-  return messageOf(draft, threadOf(draft, threadId), message);
+  return createMessage(draft, threadOf(draft, threadId), message);
 };
 
 /** The whole blocks of a range: what leaves, and what stays since it is pinned; null if nothing may leave. */
@@ -169,9 +169,9 @@ const rangeOf = (
   seen: readonly Message[],
   retire: Retire["retire"],
 ): { readonly from: number; readonly to: number; readonly gone: readonly Message[] } | null => {
-  const [first, last] = [indexOf(chat, retire.from), indexOf(chat, retire.to)];
-  if (first < 0 || last < first || !sameRange(seen, chat, retire, first, last)) return null;
-  const range = snapped(chat, first, last);
+  const [first, last] = [indexOfMessage(chat, retire.from), indexOfMessage(chat, retire.to)];
+  if (first < 0 || last < first || !isSameRange(seen, chat, retire, first, last)) return null;
+  const range = snapToBlocks(chat, first, last);
   if (range === null) return null;
   const gone = chat
     .slice(range.from, range.to)
@@ -189,7 +189,7 @@ const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to:
 };
 
 /** How many messages left the view; 0 if the range is gone, changed, or must stay. */
-const retired = (
+const applyRetire = (
   draft: Draft,
   threadId: string,
   { kind, reason, seen }: Editor,
@@ -203,7 +203,7 @@ const retired = (
   const gone = new Set(range.gone);
   const made = { edit: draft.state.nextEdit, by: kind, reason, ...spanOf(range.gone) };
   const text = retire.summary ?? "";
-  const summaries = /\S/.test(text) ? [summaryOf(draft, threadId, text, placeOf(oldest), made)] : [];
+  const summaries = /\S/.test(text) ? [createSummary(draft, threadId, text, viewPlaceOf(oldest), made)] : [];
   const shown = chat
     .slice(from, to)
     .flatMap((message) => (message === oldest ? summaries : gone.has(message) ? [] : [message]));
@@ -211,14 +211,14 @@ const retired = (
   if (next[0]?.role !== "user") return 0;
   const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
-  retiredBy(draft, threadId, range.gone, { effect: kind, reason });
+  retireMessages(draft, threadId, range.gone, { effect: kind, reason });
   if (summaries.length > 0) changeThread(draft, threadId, { nextPos: nextPos + 1 });
   putChat(draft, threadId, next, after - before);
   for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
   return range.gone.length;
 };
 
-const note = (kind: string, text: string, reason: string): NewMessage => ({
+const createNote = (kind: string, text: string, reason: string): NewMessage => ({
   role: "user",
   origin: "effect",
   sender: kind,
@@ -228,7 +228,7 @@ const note = (kind: string, text: string, reason: string): NewMessage => ({
 });
 
 /** A note now, or behind the results of the open calls: between a call and its result nothing may stand. */
-const injected = (
+const applyInject = (
   draft: Draft,
   threadId: string,
   { kind, reason, later }: Editor,
@@ -237,7 +237,7 @@ const injected = (
   if (!/\S/.test(text)) return false;
   const newest = threadOf(draft, threadId).chat.at(-1);
   if (!later || newest === undefined || callsOf(newest).length === 0) {
-    append(draft, threadId, note(kind, text, reason));
+    appendMessage(draft, threadId, createNote(kind, text, reason));
     return true;
   }
   const { notes } = runOf(draft, threadId);
@@ -246,28 +246,29 @@ const injected = (
 };
 
 /** Notes that waited for the results of the reply they are about. */
-export const notesAppended = (draft: Draft, threadId: string): void => {
+export const appendPendingNotes = (draft: Draft, threadId: string): void => {
   const { notes } = runOf(draft, threadId);
   if (notes.length === 0) return;
   changeRun(draft, threadId, { notes: [] });
-  for (const { kind, text, reason = kind } of notes) append(draft, threadId, note(kind, text, reason));
+  for (const { kind, text, reason = kind } of notes)
+    appendMessage(draft, threadId, createNote(kind, text, reason));
 };
 
 /** Applies edits in their order; those that are not legal or would show more than now are dropped. */
-export const edited = (
+export const applyEdits = (
   draft: Draft,
   threadId: string,
   editor: Editor,
   edits: readonly ChatEdit[],
-): Applied => {
-  const overlays = edits.filter((edit): edit is Overlay => "overlay" in edit);
+): EditCounts => {
+  const overlays = edits.filter((edit): edit is OverlayEdit => "overlay" in edit);
   const counts = { injected: 0, overlaid: 0, retired: 0 };
   const number = draft.state.nextEdit;
-  for (const edit of overlays) if (overlaid(draft, threadId, number, editor, edit)) counts.overlaid += 1;
-  if (counts.overlaid > 0) nextEdit(draft);
+  for (const edit of overlays) if (applyOverlay(draft, threadId, number, editor, edit)) counts.overlaid += 1;
+  if (counts.overlaid > 0) takeEditNumber(draft);
   for (const edit of edits) {
-    if ("retire" in edit) counts.retired += retired(draft, threadId, editor, edit);
-    else if ("inject" in edit && injected(draft, threadId, editor, edit)) counts.injected += 1;
+    if ("retire" in edit) counts.retired += applyRetire(draft, threadId, editor, edit);
+    else if ("inject" in edit && applyInject(draft, threadId, editor, edit)) counts.injected += 1;
   }
   return counts;
 };

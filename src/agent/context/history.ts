@@ -3,7 +3,7 @@ import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat
 import { shortDigest } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { Call } from "../state/call.ts";
-import { recordedName } from "../state/call.ts";
+import { sanitizeToolName } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeThread, runOf, threadOf } from "../transaction/draft.ts";
@@ -17,20 +17,20 @@ export const argsDigest = (args: string): string => {
   return shortDigest(value === undefined ? args : canonicalJson(value));
 };
 
-const without = (value: Json, fields: readonly string[]): Json => {
-  if (Array.isArray(value)) return value.map((each: Json) => without(each, fields));
+const omitFields = (value: Json, fields: readonly string[]): Json => {
+  if (Array.isArray(value)) return value.map((each: Json) => omitFields(each, fields));
   if (typeof value !== "object" || value === null) return value;
   const kept = Object.entries(value).filter(([key]) => !fields.includes(key));
-  return Object.fromEntries(kept.map(([key, each]) => [key, without(each, fields)]));
+  return Object.fromEntries(kept.map(([key, each]) => [key, omitFields(each, fields)]));
 };
 
 const stableText = (text: string, fields: readonly string[]): string => {
   const value = fields.length > 0 ? parseJson(text) : undefined;
-  return value === undefined ? text : canonicalJson(without(value, fields));
+  return value === undefined ? text : canonicalJson(omitFields(value, fields));
 };
 
 /** What of an output is compared: JSON without the fields that its tool calls volatile, at any depth; other text whole. */
-export const comparable = (
+export const comparableText = (
   content: string | readonly ContentPart[],
   volatile: readonly string[] = [],
 ): string =>
@@ -41,7 +41,7 @@ export const comparable = (
         .join("\n");
 
 /** A result that was cut names the stored whole by an id that is another each time. */
-const withoutId = (text: string, recall: string | undefined): string =>
+const stripRecallId = (text: string, recall: string | undefined): string =>
   recall === undefined ? text : text.replace(`recall("${recall}")`, "recall");
 
 /** Digest of what came of a call, before any note is added to it. */
@@ -49,28 +49,29 @@ const outcomeDigest = (
   { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
   compared: string | undefined,
   volatile: readonly string[] | undefined,
-): string => shortDigest(`${status}\n${compared ?? withoutId(comparable(content, volatile), recall)}`);
+): string =>
+  shortDigest(`${status}\n${compared ?? stripRecallId(comparableText(content, volatile), recall)}`);
 
 /** Calls of a reply that may run; those behind them are refused, and have no record. */
-export const mostCalls = 64;
+export const mostCallsPerReply = 64;
 
 /** The calls of a reply with what their records will say; numbers are given in their order, whoever ends first. */
-export const numbered = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
+export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
   const { historySize, isPoll } = agentOf(draft, threadId);
   if (historySize === 0) return calls;
   const { recordMarks } = threadOf(draft, threadId);
   changeThread(draft, threadId, {
-    recordMarks: { ...recordMarks, next: recordMarks.next + Math.min(calls.length, mostCalls) },
+    recordMarks: { ...recordMarks, next: recordMarks.next + Math.min(calls.length, mostCallsPerReply) },
   });
   return calls.map((call, at) => {
-    if (at >= mostCalls) return call;
+    if (at >= mostCallsPerReply) return call;
     const { name, args } = call.call;
     return { ...call, record: { n: recordMarks.next + at, args: argsDigest(args), poll: isPoll(name) } };
   });
 };
 
 /** The ended call as a record, added to the thread's history; null if nobody needs it, or if a guard refused the call. */
-export const recorded = (
+export const recordCall = (
   draft: Draft,
   threadId: string,
   { call, plan, record: known }: Call,
@@ -87,43 +88,43 @@ export const recorded = (
   const { id: run, turn } = runOf(draft, threadId);
   const record: CallRecord = {
     ...known,
-    tool: recordedName(call.name),
+    tool: sanitizeToolName(call.name),
     outcome: outcomeDigest(settlement.result, settlement.compared, tools.get(call.name)?.tool.volatile),
     status: settlement.result.status,
     run,
     turn,
     changed: settlement.stored === true || (settlement.changes?.length ?? 0) > 0,
   };
-  changeThread(draft, threadId, { history: inserted(history, record, historySize) });
+  changeThread(draft, threadId, { history: insertRecord(history, record, historySize) });
   return record;
 };
 
 /** Stored forms of histories: the row is written with every commit, and most commits change no history. */
-const packed = new WeakMap<readonly CallRecord[], string>();
+const packedHistories = new WeakMap<readonly CallRecord[], string>();
 
-const lineOf = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
+const recordLine = ({ n, args, outcome, status, run, turn, changed, poll, tool }: CallRecord): string =>
   `${n} ${args} ${outcome} ${status} ${run} ${turn} ${changed ? "c" : ""}${poll ? "p" : ""} ${tool}`;
 
 /** A history as it is stored: a short line for each record. */
 export const packHistory = (history: readonly CallRecord[]): string => {
-  const known = packed.get(history) ?? history.map(lineOf).join("\n");
-  packed.set(history, known);
+  const known = packedHistories.get(history) ?? history.map(recordLine).join("\n");
+  packedHistories.set(history, known);
   return known;
 };
 
 /** The newest records, this one in its place. */
-const inserted = (
+const insertRecord = (
   history: readonly CallRecord[],
   record: CallRecord,
   size: number,
 ): readonly CallRecord[] => {
   const at = history.findLastIndex(({ n }) => n < record.n) + 1;
-  if (at === history.length) return appended(history, record, size);
+  if (at === history.length) return appendRecord(history, record, size);
   return [...history.slice(0, at), record, ...history.slice(at)].slice(-size);
 };
 
 /** The same at the end, where most records belong: the stored form follows from the one before. */
-const appended = (
+const appendRecord = (
   history: readonly CallRecord[],
   record: CallRecord,
   size: number,
@@ -135,7 +136,7 @@ const appended = (
     const end = text.indexOf("\n");
     text = end < 0 ? "" : text.slice(end + 1);
   }
-  packed.set(longer, text === "" ? lineOf(record) : `${text}\n${lineOf(record)}`);
+  packedHistories.set(longer, text === "" ? recordLine(record) : `${text}\n${recordLine(record)}`);
   return longer;
 };
 

@@ -1,14 +1,14 @@
 import { firstCharacters, textOf } from "../../chat/text.ts";
-import { headAndTail, isLonger, widestId } from "../../chat/truncate.ts";
-import type { Completion } from "../../tools/session-request.ts";
-import { withoutLeaks } from "../definition/guard.ts";
+import { truncateText, isLonger, widestId } from "../../chat/truncate.ts";
+import type { WorkReport } from "../../tools/session-request.ts";
+import { removeLeaks } from "../definition/guard.ts";
 import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "../state/child.ts";
 import type { EndReason, RunState } from "../state/events.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import { addUsage, noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, keptForRecall } from "../transaction/draft.ts";
+import { agentOf, keepForRecall } from "../transaction/draft.ts";
 
 /** What a called agent's end says, and how its caller reads it. */
 
@@ -24,7 +24,7 @@ const longestLastText = 200;
 /** Characters of all results of a list together. */
 const listLength = 32_000;
 
-const limits: readonly EndReason[] = [
+const limitReasons: readonly EndReason[] = [
   "max_iterations",
   "budget_exceeded",
   "deadline_exceeded",
@@ -41,36 +41,36 @@ const lastText = ({ chat, run: active, lastRun }: Thread): string => {
   return said === undefined ? "" : textOf(said.parts);
 };
 
-const saidAtLast = (draft: Draft, thread: Thread): string =>
-  withoutLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
+const safeLastText = (draft: Draft, thread: Thread): string =>
+  removeLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
 
 /** First characters of the last thing an agent said, as far as it may be told. */
-export const shownText = (draft: Draft, thread: Thread): string =>
-  firstCharacters(saidAtLast(draft, thread), longestLastText);
+export const lastTextPreview = (draft: Draft, thread: Thread): string =>
+  firstCharacters(safeLastText(draft, thread), longestLastText);
 
 /** Its own report, unless it hands its task over, or the runtime's where a limit ended it. */
 export const completionOf = (
   draft: Draft,
   thread: Thread,
   end: { readonly state: RunState; readonly reason: EndReason; readonly error: string | null },
-): Completion | null => {
+): WorkReport | null => {
   const { completion = null, handover = null } = thread.child ?? {};
   if (end.state === "completed") return handover === null ? completion : null;
-  if (end.state !== "failed" || !limits.includes(end.reason)) return null;
-  const summary = headAndTail(saidAtLast(draft, thread), longestSummary);
+  if (end.state !== "failed" || !limitReasons.includes(end.reason)) return null;
+  const summary = truncateText(safeLastText(draft, thread), longestSummary);
   return { status: "failed", summary, caveats: [end.error ?? end.reason] };
 };
 
-const listed = (title: string, entries: readonly string[]): string =>
+const formatList = (title: string, entries: readonly string[]): string =>
   entries.length === 0 ? "" : `\n\n${title}:\n${entries.map((each) => `- ${each}`).join("\n")}`;
 
 /** A report as its caller reads it. */
-export const withCaveats = ({ summary, caveats = [] }: Completion): string =>
-  `${summary}${listed("Caveats", caveats)}`;
+export const formatCompletion = ({ summary, caveats = [] }: WorkReport): string =>
+  `${summary}${formatList("Caveats", caveats)}`;
 
 /** All that is said of an end, for `recall`. */
-const wholeOf = (text: string, completion: Completion | null, files: readonly string[]): string =>
-  `${text}${listed("Tests run", completion?.tests_run ?? [])}${listed("Files modified", files)}`;
+const fullReport = (text: string, completion: WorkReport | null, files: readonly string[]): string =>
+  `${text}${formatList("Tests run", completion?.tests_run ?? [])}${formatList("Files modified", files)}`;
 
 /** What a called agent's run did, and those who had its task before. */
 export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
@@ -83,13 +83,13 @@ export const workOf = ({ before }: Child, { result }: RunRecord): ChildWork => {
 };
 
 /** Observed changes, and those only claimed, marked so. */
-const filesOf = ({ files }: ChildWork, completion: Completion | null): readonly string[] => {
+const filesOf = ({ files }: ChildWork, completion: WorkReport | null): readonly string[] => {
   const claimed = (completion?.files_modified ?? []).filter((path) => !files.includes(path));
   return [...files, ...claimed.map((path) => `${path} (claimed)`)];
 };
 
 /** The end of a called thread, from the record of its run. */
-export const childEnd = (
+export const createChildEnd = (
   draft: Draft,
   thread: Thread,
   child: Child,
@@ -99,22 +99,22 @@ export const childEnd = (
   const { state, reason, error } = run;
   const completion = completionOf(draft, thread, { state, reason, error });
   const work = workOf(child, run);
-  const whole = completion === null ? (run.result?.text ?? "") : withCaveats(completion);
+  const whole = completion === null ? (run.result?.text ?? "") : formatCompletion(completion);
   const files = filesOf(work, completion);
   const isCut = isLonger(whole, maxLength) || isShortened(completion, files);
-  const recall = isCut ? keptForRecall(draft, wholeOf(whole, completion, files)) : null;
+  const recall = isCut ? keepForRecall(draft, fullReport(whole, completion, files)) : null;
   return {
     state,
     reason,
     error: state === "cancelled" ? (child.stopped?.why ?? "it was cancelled") : error,
-    result: headAndTail(whole, maxLength, recall),
+    result: truncateText(whole, maxLength, recall),
     ...(isLonger(whole, maxLength) ? { length: [...whole].length } : {}),
     recall,
     completion,
     files_modified: files,
     usage: work.usage,
     turns: run.turns,
-    last_text: shownText(draft, thread),
+    last_text: lastTextPreview(draft, thread),
     handoffs: child.handoffs,
     ...(child.before === undefined ? {} : { first: child.before.first }),
     warning: child.warning,
@@ -124,10 +124,10 @@ export const childEnd = (
 };
 
 /** A child that has ended, as its caller reads it. */
-export const itemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
+export const childItemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
   if (end === null) return { agent, child: id, state: "running" };
   const { completion, error, result, recall, files_modified } = end;
-  const shown = completion === null ? {} : { completion: shortCompletion(completion, longestList, recall) };
+  const shown = completion === null ? {} : { completion: shortenCompletion(completion, longestList, recall) };
   return {
     agent,
     child: id,
@@ -135,7 +135,7 @@ export const itemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
     reason: end.reason,
     ...(end.state === "completed" ? { result: result ?? "" } : { error: error ?? end.reason }),
     ...shown,
-    files_modified: shortList(files_modified, longestFiles, recall),
+    files_modified: shortenList(files_modified, longestFiles, recall),
     usage: end.usage,
     ...(end.handoffs === 0 ? {} : { handoffs: end.handoffs }),
     ...(end.warning === null ? {} : { warning: end.warning }),
@@ -145,14 +145,14 @@ export const itemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
 const lengthOf = (texts: readonly string[] = []): number =>
   texts.reduce((sum, { length }) => sum + length, 0);
 
-const listsOf = ({ caveats, tests_run, files_modified }: Completion) => [caveats, tests_run, files_modified];
+const listsOf = ({ caveats, tests_run, files_modified }: WorkReport) => [caveats, tests_run, files_modified];
 
-const isShortened = (completion: Completion | null, files: readonly string[]): boolean =>
+const isShortened = (completion: WorkReport | null, files: readonly string[]): boolean =>
   lengthOf(files) > longestFiles ||
   (completion !== null && listsOf(completion).some((list) => lengthOf(list) > longestList));
 
 /** As many entries as fit in `most` characters, and how many follow. */
-const shortList = (
+const shortenList = (
   entries: readonly string[] = [],
   most: number,
   recall: string | null,
@@ -166,12 +166,12 @@ const shortList = (
 };
 
 /** The summary stands in the result already. */
-const shortCompletion = (completion: Completion, most: number, recall: string | null): Completion => ({
+const shortenCompletion = (completion: WorkReport, most: number, recall: string | null): WorkReport => ({
   ...completion,
-  summary: headAndTail(completion.summary, Math.min(longestSummary, most)),
-  caveats: completion.caveats && shortList(completion.caveats, most, recall),
-  tests_run: completion.tests_run && shortList(completion.tests_run, most, recall),
-  files_modified: completion.files_modified && shortList(completion.files_modified, most, recall),
+  summary: truncateText(completion.summary, Math.min(longestSummary, most)),
+  caveats: completion.caveats && shortenList(completion.caveats, most, recall),
+  tests_run: completion.tests_run && shortenList(completion.tests_run, most, recall),
+  files_modified: completion.files_modified && shortenList(completion.files_modified, most, recall),
 });
 
 /** Characters of an item that its child determines. */
@@ -196,38 +196,38 @@ const shareOf = (lengths: readonly number[]): number => {
 };
 
 /** An item within its share: what its report repeats gets at most an eighth each, the result the rest. */
-const fittedItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
+const fitItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
   const { completion, files_modified } = end;
   const part = Math.floor(share / 8);
-  const recall = end.recall ?? keptForRecall(draft, wholeOf(end.result ?? "", completion, files_modified));
+  const recall = end.recall ?? keepForRecall(draft, fullReport(end.result ?? "", completion, files_modified));
   const short: ChildItem = {
     ...item,
-    ...(completion === null ? {} : { completion: shortCompletion(completion, part, recall) }),
-    files_modified: shortList(files_modified, part, recall),
+    ...(completion === null ? {} : { completion: shortenCompletion(completion, part, recall) }),
+    files_modified: shortenList(files_modified, part, recall),
   };
   const { result, ...rest } = short;
   return result === undefined
     ? short
-    : { ...short, result: headAndTail(result, share - sizeOf(rest), recall, end.length) };
+    : { ...short, result: truncateText(result, share - sizeOf(rest), recall, end.length) };
 };
 
 /** Items that are together no longer than a list may be; the whole of what is cut stays readable. */
-export const fittedItems = (
+export const fitItems = (
   draft: Draft,
   items: readonly { readonly item: ChildItem; readonly end: ChildEnd | null }[],
 ): readonly ChildItem[] => {
   const share = shareOf(items.map(({ item }) => sizeOf(item)));
   return items.map(({ item, end }) =>
-    end === null || sizeOf(item) <= share ? item : fittedItem(draft, item, end, share),
+    end === null || sizeOf(item) <= share ? item : fitItem(draft, item, end, share),
   );
 };
 
 /** A child as prompts name it. */
-export const calledBy = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
+export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
 
 /** The one child's end as text: its result, or why there is none. */
-export const answerText = (record: ChildRecord, end: ChildEnd): string => {
+export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
   if (end.state === "completed") return end.result === "" ? "(no result)" : (end.result ?? "");
-  const why = `${end.state}: ${calledBy(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
+  const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };

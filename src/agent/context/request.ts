@@ -1,8 +1,8 @@
 import type { Json } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { outputFor } from "../budgets/reserve.ts";
-import type { Agent, Lane } from "../definition/agent.ts";
-import type { Sight } from "../state/records.ts";
+import { allowedOutput } from "../budgets/reserve.ts";
+import type { Agent, ModelTarget } from "../definition/agent.ts";
+import type { ContextSnapshot } from "../state/records.ts";
 import type { Phase, Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
@@ -11,7 +11,7 @@ import { requestTokens } from "../transaction/estimate.ts";
 /** What a request of a turn is made of. */
 interface RequestFacts {
   readonly agent: Agent;
-  readonly lane: Lane;
+  readonly lane: ModelTarget;
   readonly depth: number;
   readonly light: boolean;
   /** Tools that effects took out of the turn. */
@@ -27,7 +27,7 @@ interface RequestFacts {
 }
 
 /** The request of a turn, a pure function of stored facts and the definition: it can be made again later. */
-export const requestFor = (facts: RequestFacts): ModelRequest => {
+export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const { agent, lane, depth, light, hidden, schema, previous, messages, maxTokens, media, context } = facts;
   const { text } = agent.system({ depth, light });
   return {
@@ -48,11 +48,11 @@ export const requestFor = (facts: RequestFacts): ModelRequest => {
 };
 
 /** The session's model override as far as it is a thread's, too. */
-export const overrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
+export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
 /** What the request of an attempt is made of: as it leaves, or as it left, told from what is stored. */
-export const sightOf = (
+export const createContextSnapshot = (
   agent: Agent,
   thread: Thread,
   run: Run,
@@ -61,7 +61,7 @@ export const sightOf = (
     override,
     held,
   }: { readonly edit: number; readonly override: string | null; readonly held: number },
-): Sight => {
+): ContextSnapshot => {
   const { depth, nextPos, previousNewest } = thread;
   const { light, hidden, hiders = [], outputSchema, lane } = run;
   const { provider, model, window } = lane;
@@ -71,7 +71,7 @@ export const sightOf = (
     pos: nextPos - 1,
     size,
     window,
-    max_tokens: outputFor(lane, size, held),
+    max_tokens: allowedOutput(lane, size, held),
     lane: { provider, model },
     depth,
     light,
@@ -85,13 +85,16 @@ export const sightOf = (
 };
 
 /** The same for the attempt under way, though the session may have changed since. */
-export const sightUnderWay = (
+export const snapshotOfAttempt = (
   session: Session,
   agent: Agent,
   thread: Thread,
   run: Run,
   { from, hold }: Extract<Phase, { at: "thinking" }>,
-): Sight => {
-  const { edit, override } = from ?? { edit: session.nextEdit - 1, override: overrideFor(session, thread) };
-  return sightOf(agent, thread, run, { edit, override, held: hold.output });
+): ContextSnapshot => {
+  const { edit, override } = from ?? {
+    edit: session.nextEdit - 1,
+    override: modelOverrideFor(session, thread),
+  };
+  return createContextSnapshot(agent, thread, run, { edit, override, held: hold.output });
 };

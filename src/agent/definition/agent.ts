@@ -6,7 +6,7 @@ import type { Tool } from "../../tools/define-tool.ts";
 import type { LogLevel } from "../../tools/log-line.ts";
 import type { Bound } from "../state/budget.ts";
 import type { CallPlan } from "../state/call.ts";
-import type { Standing } from "../state/child.ts";
+import type { CallerConstraints } from "../state/child.ts";
 import type { Grant } from "../state/session.ts";
 import type { Delegation } from "./delegation.ts";
 import { noDelegation } from "./delegation.ts";
@@ -17,7 +17,7 @@ import type { MemoryRules } from "./memory.ts";
 /** An agent as code: built from config and bindings on each wake by the engine, never stored. */
 
 /** One provider and model a turn may go to; the first that is not cooling is used. */
-export interface Lane {
+export interface ModelTarget {
   readonly provider: string;
   readonly model: string;
   /** Tokens; 0 = unknown. */
@@ -69,7 +69,7 @@ export interface Agent {
   readonly missing: string | null;
   readonly prefix: string;
   readonly description: string;
-  readonly lanes: readonly Lane[];
+  readonly lanes: readonly ModelTarget[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
   /** `tool_access` is set: no tool is declared, every call is dropped. */
@@ -131,31 +131,31 @@ export interface Agent {
 }
 
 /** Provider, model and window of a lane, as runs remember them. */
-export const laneAt = (agent: Agent, index: number): Pick<Lane, "provider" | "model" | "window"> => {
+export const targetAt = (agent: Agent, index: number): Pick<ModelTarget, "provider" | "model" | "window"> => {
   const { provider, model, window } = agent.lanes[index] ?? { provider: "", model: "", window: 0 };
   return { provider, model, window };
 };
 
 /** Lanes of its turns, and those of its effects' own model calls. */
-export const everyLane = ({ lanes, effects }: Pick<Agent, "lanes" | "effects">): readonly Lane[] => [
+export const allTargets = ({ lanes, effects }: Pick<Agent, "lanes" | "effects">): readonly ModelTarget[] => [
   ...lanes,
   ...[...effects.before, effects.ladder].flatMap((bound) => bound?.lane ?? []),
 ];
 
 /** Where an effect's model calls go: to its own lane, or to that of the run. */
-export const callLane = (
+export const effectTargetOf = (
   { lanes }: Agent,
-  { lane: { provider, model } }: { readonly lane: Pick<Lane, "provider" | "model"> },
-  own: Lane | null,
-): Lane | undefined =>
-  own ?? lanes.find((lane) => lane.provider === provider && lane.model === model) ?? lanes[0];
+  { lane: { provider, model } }: { readonly lane: Pick<ModelTarget, "provider" | "model"> },
+  own: ModelTarget | null,
+): ModelTarget | undefined =>
+  own ?? lanes.find((target) => target.provider === provider && target.model === model) ?? lanes[0];
 
 /**
  * The agent of a thread, as it stands there; one that this deployment lacks is `missing`. `model` given: under
  * that model override (null: none) instead of its session's.
  */
-export type Agents = (
-  thread: { readonly agent: string; readonly child: { readonly standing: Standing } | null },
+export type AgentResolver = (
+  thread: { readonly agent: string; readonly child: { readonly standing: CallerConstraints } | null },
   model?: string | null,
 ) => Agent;
 

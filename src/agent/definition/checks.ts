@@ -2,9 +2,9 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { isLonger } from "../../chat/truncate.ts";
-import { isFailure } from "../run/result.ts";
-import type { ChatEdit, EffectResult, Inject, Overlay, Retire } from "./effect.ts";
-import type { Afterword, Stop, Verdict } from "./guard.ts";
+import { isFailureReason } from "../run/result.ts";
+import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
+import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
 
 /** Results of effects that anybody may have written. */
 
@@ -16,7 +16,7 @@ const editLimit = 50;
 
 const isText = (value: unknown): value is string => typeof value === "string";
 
-const isOverlay = ({ message, part, text }: Overlay["overlay"]): boolean =>
+const isOverlay = ({ message, part, text }: OverlayEdit["overlay"]): boolean =>
   isText(message) && Number.isInteger(part) && (isText(text) || typeof text === "function");
 
 const isRetire = ({ from, to, summary }: Retire["retire"]): boolean =>
@@ -24,21 +24,21 @@ const isRetire = ({ from, to, summary }: Retire["retire"]): boolean =>
 
 const isEdit = (edit: unknown): boolean => {
   if (typeof edit !== "object" || edit === null || Object.keys(edit).length !== 1) return false;
-  const { inject, overlay, retire } = edit as Partial<Inject & Overlay & Retire>;
+  const { inject, overlay, retire } = edit as Partial<Inject & OverlayEdit & Retire>;
   if (inject != null) return isText(inject.text);
   if (retire != null) return isRetire(retire);
   return overlay != null && isOverlay(overlay);
 };
 
-const sampleId = "b0000";
+const sampleRecallId = "b0000";
 
 /** The same edits, a text that names where the whole is kept made here once: what a function does later, it would do in the commit. */
-const settled = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
+const fixOverlayTexts = (edits: readonly ChatEdit[]): readonly ChatEdit[] =>
   edits.map((edit) => {
     if (!("overlay" in edit) || typeof edit.overlay.text !== "function") return edit;
-    const sample: unknown = edit.overlay.text(sampleId);
+    const sample: unknown = edit.overlay.text(sampleRecallId);
     if (!isText(sample)) throw new Error("the text of an overlay is none");
-    return { overlay: { ...edit.overlay, text: (id) => sample.replaceAll(sampleId, id) } };
+    return { overlay: { ...edit.overlay, text: (id) => sample.replaceAll(sampleRecallId, id) } };
   });
 
 const checkEdits = (edits: unknown, custom: boolean): void => {
@@ -78,7 +78,7 @@ const checkNotices = (notices: unknown): void => {
 
 const checkStop = (stop: EffectResult<Json>["stop"] | null): void => {
   if (stop === undefined) return;
-  if (!isText(stop?.reason) || !isFailure(stop.reason))
+  if (!isText(stop?.reason) || !isFailureReason(stop.reason))
     throw new Error("stop.reason is no reason for which a run fails, like no_progress");
   if (!isText(stop.message)) throw new Error("stop.message is no text");
 };
@@ -89,7 +89,7 @@ const checkTools = (tools: EffectResult<Json>["tools"] | null): void => {
   if (!Array.isArray(hide) || !hide.every(isText)) throw new Error("tools.hide is no list of names");
 };
 
-const jsonOf = (state: unknown): string | undefined => {
+const stringifyJson = (state: unknown): string | undefined => {
   try {
     return JSON.stringify(state);
   } catch {
@@ -98,15 +98,15 @@ const jsonOf = (state: unknown): string | undefined => {
 };
 
 /** A state as it is remembered, the same now and after a restart; or why it cannot be. */
-export const rememberedState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
-  const text = jsonOf(state);
+export const normalizeState = (state: unknown): { readonly state: Json } | { readonly problem: string } => {
+  const text = stringifyJson(state);
   if (text === undefined) return { problem: "its state is no JSON" };
   if (utf8Length(text) > stateLimit) return { problem: "its state is larger than 64 KiB" };
   return { state: JSON.parse(text) as Json };
 };
 
 /** What an effect gave back, if it is what effects may give; throws what is wrong with it. */
-export const checkedResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
+export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): EffectResult<Json> => {
   const given: unknown = result;
   if (typeof given !== "object" || given === null) throw new Error("it gave back no result");
   const { edits, notify, tools, state, stop } = result;
@@ -114,42 +114,44 @@ export const checkedResult = (result: EffectResult<Json>, custom: boolean): Effe
   if (notify !== undefined) checkNotices(notify);
   checkTools(tools);
   checkStop(stop);
-  const checked = custom && edits !== undefined ? { ...result, edits: settled(edits) } : result;
+  const checked = custom && edits !== undefined ? { ...result, edits: fixOverlayTexts(edits) } : result;
   if (state === undefined) return checked;
-  const remembered = rememberedState(state);
+  const remembered = normalizeState(state);
   if ("problem" in remembered) throw new Error(remembered.problem);
   return { ...checked, ...remembered };
 };
 
 /** What guards give back, which anybody may have written. */
 
-const isShortText = (value: unknown): boolean => typeof value === "string";
+const isString = (value: unknown): boolean => typeof value === "string";
 
-const isTextOrAbsent = (value: unknown): boolean => value === undefined || isShortText(value);
+const isStringOrAbsent = (value: unknown): boolean => value === undefined || isString(value);
 
-const isMoment = (until: unknown): boolean => until === undefined || Number.isFinite(until);
+const isTimeOrAbsent = (until: unknown): boolean => until === undefined || Number.isFinite(until);
 
-const isLoop = (loop: Stop["loop"] | null): boolean =>
+const isLoop = (loop: GuardStop["loop"] | null): boolean =>
   loop === undefined ||
-  (loop !== null && isShortText(loop.detector) && Number.isFinite(loop.count) && isShortText(loop.message));
+  (loop !== null && isString(loop.detector) && Number.isFinite(loop.count) && isString(loop.message));
 
-const ends: readonly unknown[] = [undefined, "tool_loop", "no_progress", "budget_exceeded"];
+const guardEndReasons: readonly unknown[] = [undefined, "tool_loop", "no_progress", "budget_exceeded"];
 
-const isStop = ({ reason, loop, end, exhausted }: Stop): boolean =>
-  isShortText(reason) &&
+const isStop = ({ reason, loop, end, exhausted }: GuardStop): boolean =>
+  isString(reason) &&
   isLoop(loop) &&
-  ends.includes(end) &&
+  guardEndReasons.includes(end) &&
   (exhausted === undefined || typeof exhausted === "boolean");
 
-const isVerdict = (given: Verdict | null | undefined): boolean => {
+const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
   if (given == null) return false;
   switch (given.do) {
     case "allow":
-      return isMoment(given.until);
+      return isTimeOrAbsent(given.until);
     case "warn":
-      return (given.note === null || isShortText(given.note)) && isLoop(given.loop) && isMoment(given.until);
+      return (
+        (given.note === null || isString(given.note)) && isLoop(given.loop) && isTimeOrAbsent(given.until)
+      );
     case "veto":
-      return isShortText(given.reason) && isLoop(given.loop);
+      return isString(given.reason) && isLoop(given.loop);
     case "stop":
       return isStop(given);
     default:
@@ -158,33 +160,33 @@ const isVerdict = (given: Verdict | null | undefined): boolean => {
 };
 
 /** Guards answer at once: what a promise brings later is nobody's. */
-const promiseDropped = (given: unknown): boolean => {
+const dropPromise = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null || !("then" in given)) return false;
   void Promise.resolve(given).catch(() => {});
   return true;
 };
 
 /** A guard's verdict; throws if it is none. Its state is checked where it is stored. */
-export const checkedVerdict = (given: Verdict): Verdict => {
-  if (promiseDropped(given) || !isVerdict(given))
+export const checkVerdict = (given: GuardVerdict): GuardVerdict => {
+  if (dropPromise(given) || !isVerdict(given))
     throw new Error(
       "before gives back no verdict: allow, warn (with note), veto or stop (with reason); until is a moment, loop names detector, count and message",
     );
   return given;
 };
 
-const isAfterword = (given: unknown): given is Afterword => {
-  if (typeof given !== "object" || given === null || promiseDropped(given)) return false;
-  const { note, stop } = given as Partial<Afterword>;
-  return isTextOrAbsent(note) && (stop === undefined || (stop !== null && isStop(stop)));
+const isAfterGuardResult = (given: unknown): given is AfterGuardResult => {
+  if (typeof given !== "object" || given === null || dropPromise(given)) return false;
+  const { note, stop } = given as Partial<AfterGuardResult>;
+  return isStringOrAbsent(note) && (stop === undefined || (stop !== null && isStop(stop)));
 };
 
-const silence: Afterword = {};
+const noAfterGuardResult: AfterGuardResult = {};
 
 /** What a guard says once a call has its outcome; throws if that is nothing it may say. */
-export const checkedAfterword = (given: Afterword | null | undefined): Afterword => {
-  if (given == null) return silence;
-  if (!isAfterword(given))
+export const checkAfterGuardResult = (given: AfterGuardResult | null | undefined): AfterGuardResult => {
+  if (given == null) return noAfterGuardResult;
+  if (!isAfterGuardResult(given))
     throw new Error("after gives back something else than note, state and stop (with reason)");
   return given;
 };

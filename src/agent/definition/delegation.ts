@@ -59,7 +59,7 @@ export const noDelegation: Delegation = {
 };
 
 /** What an agent at its depth limit is told. */
-export const depthReached = (depth: number): string =>
+export const depthLimitText = (depth: number): string =>
   `at depth ${depth} no further agent may be called; do it yourself`;
 
 /** Who fits a task by the capabilities on its card, and how a card names them. */
@@ -91,14 +91,14 @@ const aliases: Readonly<Record<string, string>> = {
   python: "py",
 };
 
-const normal = (text: string): string => text.normalize("NFKC").toLowerCase();
+const normalizeText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 /** Runs of letters, digits, `+`, `#` and inner dots. */
 const wordsOf = (text: string): readonly string[] =>
-  normal(text).match(/[\p{L}\p{M}\p{N}+#]+(?:\.[\p{L}\p{M}\p{N}+#]+)*/gu) ?? [];
+  normalizeText(text).match(/[\p{L}\p{M}\p{N}+#]+(?:\.[\p{L}\p{M}\p{N}+#]+)*/gu) ?? [];
 
 const partsOf = (name: string): readonly string[] =>
-  normal(name)
+  normalizeText(name)
     .split(/[-_\s]+/u)
     .filter((part) => part !== "");
 
@@ -112,7 +112,7 @@ const isSimilar = (one: string, other: string): boolean => {
 };
 
 /** Whether `phrase` stands in `words` as neighbours, in its order. */
-const standsIn = (
+const containsPhrase = (
   words: readonly string[],
   phrase: readonly string[],
   equal: (one: string, other: string) => boolean,
@@ -125,20 +125,20 @@ const standsIn = (
     }),
   );
 
-const languageOf = (text: string): readonly string[] => wordsOf(text).map((word) => aliases[word] ?? word);
+const languageWords = (text: string): readonly string[] => wordsOf(text).map((word) => aliases[word] ?? word);
 
-const namedLanguages = (words: readonly string[], languages: readonly string[]): number => {
+const countNamedLanguages = (words: readonly string[], languages: readonly string[]): number => {
   const plain = words.map((word) => aliases[word] ?? word);
-  const wanted = new Map(languages.map((each) => [languageOf(each).join(" "), languageOf(each)]));
-  return [...wanted.values()].filter((language) => standsIn(plain, language, (a, b) => a === b)).length;
+  const wanted = new Map(languages.map((each) => [languageWords(each).join(" "), languageWords(each)]));
+  return [...wanted.values()].filter((language) => containsPhrase(plain, language, (a, b) => a === b)).length;
 };
 
 const scoreOf = (words: readonly string[], { name, languages, strength }: Capability): number => {
   const parts = partsOf(name);
   if (parts.length === 0) return 0;
   const matched = parts.filter((part) => words.some((word) => isSimilar(part, word))).length;
-  const phrase = standsIn(words, parts, isSimilar) ? phraseBonus : 0;
-  const language = Math.min(mostLanguageBonus, languageBonus * namedLanguages(words, languages));
+  const phrase = containsPhrase(words, parts, isSimilar) ? phraseBonus : 0;
+  const language = Math.min(mostLanguageBonus, languageBonus * countNamedLanguages(words, languages));
   return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
 };
 

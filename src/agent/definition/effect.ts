@@ -3,8 +3,8 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { FinishReason, Usage } from "../../model/completer.ts";
 import type { DataOf, EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
-import type { EffectReply, Force } from "../state/run.ts";
-import type { Lane } from "./agent.ts";
+import type { EffectReply, ForceReason } from "../state/run.ts";
+import type { ModelTarget } from "./agent.ts";
 
 /** What an effect is: a hook of the loop that sees plain values and gives back edits. */
 
@@ -16,7 +16,7 @@ export interface Inject {
 }
 
 /** The model sees `text` instead of a text or result part; dropped unless shorter than what is shown. */
-export interface Overlay {
+export interface OverlayEdit {
   readonly overlay: {
     /** Id of the message. */
     readonly message: string;
@@ -39,10 +39,10 @@ export interface Retire {
   };
 }
 
-export type ChatEdit = Inject | Overlay | Retire;
+export type ChatEdit = Inject | OverlayEdit | Retire;
 
 /** Something an effect wants said in the event log; the core adds `effect`. */
-export type Notice =
+export type EffectNotice =
   | { readonly event: "compaction"; readonly data: Omit<DataOf<"compaction">, "effect"> }
   | { readonly event: "status_update"; readonly data: DataOf<"status_update"> };
 
@@ -108,7 +108,7 @@ export interface EffectContext {
   /** The input or task that began the run. */
   readonly task: Message | null;
   readonly records: EffectRecords;
-  readonly force: Force | null;
+  readonly force: ForceReason | null;
   readonly signal: AbortSignal;
   /** Tokens of a text. */
   readonly tokens: (text: string) => number;
@@ -119,7 +119,7 @@ export interface EffectContext {
 export interface EffectResult<State> {
   readonly edits?: readonly ChatEdit[];
   readonly state?: State;
-  readonly notify?: readonly Notice[];
+  readonly notify?: readonly EffectNotice[];
   /** Tools that this turn neither declares nor runs. */
   readonly tools?: { readonly hide: readonly string[] };
   /** Ends the run when the phase is done. */
@@ -164,7 +164,7 @@ export interface BoundEffect {
   /** From a team's extensions: at most 50 edits a phase. */
   readonly custom: boolean;
   /** Where its model calls go; null: where the agent's own go. */
-  readonly lane: Lane | null;
+  readonly lane: ModelTarget | null;
 }
 
 /** Makes an effect. A built-in or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { thrownText } from "../../tools/errors.ts";
+import { errorMessageOf } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
 
@@ -35,16 +35,16 @@ export interface GuardFacts {
 }
 
 /** A loop that was found, as `loop_detected` tells of it. */
-export interface Loop {
+export interface DetectedLoop {
   readonly detector: string;
   readonly count: number;
   readonly message: string;
 }
 
 /** A run fails, all its calls answered. */
-export interface Stop {
+export interface GuardStop {
   readonly reason: string;
-  readonly loop?: Loop;
+  readonly loop?: DetectedLoop;
   /** Omitted: `tool_loop`. */
   readonly end?: Extract<EndReason, "tool_loop" | "no_progress" | "budget_exceeded">;
   /** The run counts as one that used up its turns. */
@@ -55,25 +55,25 @@ export interface Stop {
  * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the reason, and
  * the model gets another turn. `stop`: the run fails, all calls answered. `until`: the call waits till then.
  */
-export type Verdict<State extends Json = Json> =
+export type GuardVerdict<State extends Json = Json> =
   | { readonly do: "allow"; readonly state?: State; readonly until?: number }
   | {
       readonly do: "warn";
       readonly note: string | null;
-      readonly loop?: Loop;
+      readonly loop?: DetectedLoop;
       readonly state?: State;
       readonly until?: number;
     }
-  | { readonly do: "veto"; readonly reason: string; readonly loop?: Loop; readonly state?: State }
-  | (Stop & { readonly do: "stop"; readonly state?: State });
+  | { readonly do: "veto"; readonly reason: string; readonly loop?: DetectedLoop; readonly state?: State }
+  | (GuardStop & { readonly do: "stop"; readonly state?: State });
 
 /** What a guard says when a call has its outcome. */
-export interface Afterword<State extends Json = Json> {
+export interface AfterGuardResult<State extends Json = Json> {
   /** Ends the result. */
   readonly note?: string;
   readonly state?: State;
   /** Ends the run. */
-  readonly stop?: Stop;
+  readonly stop?: GuardStop;
 }
 
 /** A guard as written; its functions must be pure and answer at once. */
@@ -90,13 +90,13 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
     call: JudgedCall,
     history: readonly CallRecord[],
     context: GuardFacts & { readonly params: z.output<P>; readonly state: State },
-  ) => Verdict<State>;
+  ) => GuardVerdict<State>;
   /** A call has its outcome: `history` is what was there before its record. */
   readonly after?: (
     record: CallRecord,
     history: readonly CallRecord[],
     context: { readonly params: z.output<P>; readonly state: State; readonly now: number },
-  ) => Afterword<State>;
+  ) => AfterGuardResult<State>;
 }
 
 type AnyGuard = GuardDefinition;
@@ -108,12 +108,12 @@ export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
     call: JudgedCall,
     history: readonly CallRecord[],
     context: GuardFacts & { readonly params: unknown; readonly state: Json },
-  ) => Verdict;
+  ) => GuardVerdict;
   readonly after?: (
     record: CallRecord,
     history: readonly CallRecord[],
     context: { readonly params: unknown; readonly state: Json; readonly now: number },
-  ) => Afterword;
+  ) => AfterGuardResult;
 }
 
 /** A guard of an agent, with its parameters; each kind stands once. */
@@ -148,21 +148,21 @@ export interface Guardrail {
 }
 
 /** What a guardrail says of a text; what it throws is its own failure. */
-export const judgedBy = (
+export const applyGuardrail = (
   problem: Guardrail["problem"],
   text: string,
 ): { readonly why: string | null } | { readonly thrown: string } => {
   try {
     return { why: problem(text) };
   } catch (error) {
-    return { thrown: thrownText(error) };
+    return { thrown: errorMessageOf(error) };
   }
 };
 
 /** Words that are handed on though the run that said them failed: without what must not be told. */
-export const withoutLeaks = (guardrails: readonly Guardrail[], words: string): string =>
+export const removeLeaks = (guardrails: readonly Guardrail[], words: string): string =>
   guardrails.reduceRight((text, { leak, text: instead }) => {
     if (text === "") return text;
-    const judged = judgedBy(leak, text);
+    const judged = applyGuardrail(leak, text);
     return "thrown" in judged || judged.why !== null ? (instead ?? "") : text;
   }, words);

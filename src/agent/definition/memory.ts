@@ -1,6 +1,6 @@
 import type { NoteHead } from "../../tools/stores.ts";
 import type { Reflection } from "../state/records.ts";
-import type { Lane } from "./agent.ts";
+import type { ModelTarget } from "./agent.ts";
 
 /** Notes that live outside the session: of an agent, or of the whole tenant. */
 export interface SharedNotes {
@@ -52,12 +52,12 @@ export interface Memory {
 }
 
 /** A recalled text and how well it fits, 0 to 1. */
-export interface Recalled extends Memory {
+export interface RecalledMemory extends Memory {
   readonly score: number;
 }
 
 /** What a chat holds already: it is not told again. */
-export interface Seen {
+export interface RecallExclusions {
   readonly session: string;
   readonly runs: readonly string[];
   readonly told: readonly number[];
@@ -69,7 +69,7 @@ export interface RecallQuery {
   readonly limit: number;
   /** Least score. */
   readonly threshold: number;
-  readonly seen: Seen;
+  readonly seen: RecallExclusions;
   /** So many of the newest are left out: they are told anyway. */
   readonly beyond: number;
 }
@@ -79,9 +79,9 @@ export interface SharedMemory {
   /** Keeps rows, each once. */
   add(rows: readonly EmbeddedRow[]): Promise<void>;
   /** The newest, newest first. */
-  recent(owner: MemoryOwner, limit: number, seen: Seen): Promise<readonly Memory[]>;
+  recent(owner: MemoryOwner, limit: number, seen: RecallExclusions): Promise<readonly Memory[]>;
   /** What fits a text, best first. */
-  recall(owner: MemoryOwner, query: RecallQuery): Promise<readonly Recalled[]>;
+  recall(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
 }
 
 /** Vectors of some texts, in their order; rejects if they cannot be had. */
@@ -89,7 +89,7 @@ export interface Embedder {
   readonly provider: string;
   readonly model: string;
   /** A rate limit is configured: each request books its place at the gate on these terms. */
-  readonly gate: Lane["gate"];
+  readonly gate: ModelTarget["gate"];
   readonly embed: (texts: readonly string[], signal: AbortSignal) => Promise<readonly MemoryVector[]>;
 }
 

@@ -1,26 +1,26 @@
 import type { StartChildren } from "../../tools/session-request.ts";
-import { callAnswered, callRefused } from "../calls/finish.ts";
+import { answerCall, refuseCall } from "../calls/finish.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildItem } from "../state/child.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeCall, runOf, threadOf } from "../transaction/draft.ts";
 import { childId } from "../transaction/ids.ts";
 import type { PlannedChild } from "./plan.ts";
-import { childrenPlanned, rootOf } from "./plan.ts";
-import { childStarted } from "./start.ts";
-import { callWaits, waitAnswered } from "./wait.ts";
+import { planChildren, rootOf } from "./plan.ts";
+import { startChild } from "./start.ts";
+import { parkCallOnChildren, answerWait } from "./wait.ts";
 
 /** A call that starts other agents: checked whole, then the parked call and its children in one commit. */
 
 const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "standing" in slot;
 
-const startPlanned = (
+const startPlannedChild = (
   draft: Draft,
   parent: { readonly thread: string; readonly call: string },
   { task, agent, standing, background }: PlannedChild,
   id: string,
 ): void =>
-  childStarted(draft, {
+  startChild(draft, {
     id,
     agent,
     parent,
@@ -35,21 +35,21 @@ const startPlanned = (
   });
 
 /** Starts the children of a call, or says why none is started. */
-export const childrenRequested = (
+export const startChildren = (
   draft: Draft,
   threadId: string,
   call: Call,
   { tasks, on_error, answer }: StartChildren,
 ): void => {
-  const plan = childrenPlanned(draft, threadId, tasks);
+  const plan = planChildren(draft, threadId, tasks);
   if (!plan.ok) {
-    callRefused(draft, threadId, call, plan.code, plan.sentence);
+    refuseCall(draft, threadId, call, plan.code, plan.sentence);
     return;
   }
   const bad = plan.slots.flatMap((slot) => (isPlanned(slot) ? [] : (slot.error ?? [])));
   if (on_error === "cancel" && bad.length > 0) {
     const nothing = tasks.length > 1 ? `${bad.join("; ")}. Nothing was started.` : (bad[0] ?? "");
-    callAnswered(draft, threadId, call, nothing, false);
+    answerCall(draft, threadId, call, nothing, false);
     return;
   }
   const run = runOf(draft, threadId).id;
@@ -63,11 +63,11 @@ export const childrenRequested = (
   });
   const waits = { answer, on_error, slots };
   const waiting = slots.some((slot) => typeof slot === "string");
-  if (waiting) callWaits(draft, threadId, call, waits);
+  if (waiting) parkCallOnChildren(draft, threadId, call, waits);
   for (const slot of plan.slots) {
-    if (isPlanned(slot)) startPlanned(draft, parent, slot, idOf(slot));
+    if (isPlanned(slot)) startPlannedChild(draft, parent, slot, idOf(slot));
   }
   if (waiting) return;
   changeCall(draft, threadId, call.call.id, { waits });
-  waitAnswered(draft, threadId, call.call.id);
+  answerWait(draft, threadId, call.call.id);
 };

@@ -1,4 +1,4 @@
-import { fieldsOf, isFields, own } from "../../chat/json.ts";
+import { fieldsOf, isJsonObject, ownEntry } from "../../chat/json.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { characters } from "../../schema.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
@@ -29,23 +29,23 @@ export const ancestorsOf = (
   return found;
 };
 
-const isOpen = (state: GraphState): boolean => state === "pending" || state === "running";
+const isOpenState = (state: GraphState): boolean => state === "pending" || state === "running";
 
 /**
  * The scheduler. A task starts when its dependencies have settled; one that depends, directly or not, on a
  * blocking task that did not succeed is cancelled, and no other. `slots` is how many more may run.
  */
-export const scheduled = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
-  const stateOf = (id: string): GraphState => own(states, id) ?? "pending";
+export const scheduleGraph = (tasks: readonly GraphTask[], states: GraphStates, slots: number): GraphStep => {
+  const stateOf = (id: string): GraphState => ownEntry(states, id) ?? "pending";
   const broken = new Set(
     tasks
-      .filter(({ id, blocking }) => blocking && !isOpen(stateOf(id)) && stateOf(id) !== "success")
+      .filter(({ id, blocking }) => blocking && !isOpenState(stateOf(id)) && stateOf(id) !== "success")
       .map(({ id }) => id),
   );
   const pending = tasks.filter(({ id }) => stateOf(id) === "pending");
   const doomed = pending.filter(({ id }) => !ancestorsOf(tasks, id).isDisjointFrom(broken));
   const ready = pending.filter(
-    (task) => !doomed.includes(task) && task.depends_on.every((id) => !isOpen(stateOf(id))),
+    (task) => !doomed.includes(task) && task.depends_on.every((id) => !isOpenState(stateOf(id))),
   );
   const running = tasks.some(({ id }) => stateOf(id) === "running");
   return {
@@ -61,17 +61,17 @@ const referencesIn = (text: string): readonly string[] => [
 ];
 
 /** A text with its references filled in; what is put in is not looked at again. */
-export const interpolated = (text: string, outcomeOf: (id: string) => GraphOutcome | null): string =>
+export const interpolateOutputs = (text: string, outcomeOf: (id: string) => GraphOutcome | null): string =>
   text.replaceAll(reference, (written, id: string) => {
     const outcome = outcomeOf(id);
     if (outcome === null) return written;
     return outcome.state === "success"
-      ? shortened(outcome.text, mostInterpolated)
-      : `[task ${id} failed: ${shortened(outcome.text, mostInterpolated)}]`;
+      ? shortenText(outcome.text, mostInterpolated)
+      : `[task ${id} failed: ${shortenText(outcome.text, mostInterpolated)}]`;
   });
 
 /** A text of at most `most` characters; one that was cut says how much of it is shown. */
-export const shortened = (text: string, most: number): string => {
+export const shortenText = (text: string, most: number): string => {
   const total = characters(text);
   if (total <= most) return text;
   const marker = (shown: number): string => `… [${shown} of ${total} characters shown]`;
@@ -82,18 +82,18 @@ export const shortened = (text: string, most: number): string => {
 const settledStates: readonly GraphState[] = ["success", "failed", "timeout", "cancelled"];
 
 /** What the dispatching agent is told at the end: counts, then each task as it was given. */
-export const reportOf = (
+export const formatGraphReport = (
   tasks: readonly GraphTask[],
   outcomes: Readonly<Record<string, GraphOutcome>>,
 ): { readonly text: string; readonly isError: boolean } => {
-  const stateOf = (id: string): GraphState => own(outcomes, id)?.state ?? "cancelled";
+  const stateOf = (id: string): GraphState => ownEntry(outcomes, id)?.state ?? "cancelled";
   const counts = settledStates.flatMap((state) => {
     const count = tasks.filter(({ id }) => stateOf(id) === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
   });
   const parts = tasks.map(({ id, agent }) => {
-    const { agent: by = agent, ms = 0, text = "" } = own(outcomes, id) ?? {};
-    return `## ${id} (${by}) ${stateOf(id)} ${(ms / 1_000).toFixed(1)}s\n${shortened(text, mostReported)}`;
+    const { agent: by = agent, ms = 0, text = "" } = ownEntry(outcomes, id) ?? {};
+    return `## ${id} (${by}) ${stateOf(id)} ${(ms / 1_000).toFixed(1)}s\n${shortenText(text, mostReported)}`;
   });
   const isError = tasks.some(({ id, blocking }) => blocking && ["failed", "timeout"].includes(stateOf(id)));
   return { text: [`${tasks.length} tasks: ${counts.join(", ")}`, ...parts].join("\n\n"), isError };
@@ -112,15 +112,15 @@ export type CheckedGraph =
   | { readonly ok: false; readonly code: ToolErrorCode; readonly problems: readonly string[] };
 
 /** `agent_id` is another name of `agent`. */
-const renamed = (task: unknown): unknown => {
-  if (!isFields(task) || !("agent_id" in task) || "agent" in task) return task;
+const normalizeAgentKey = (task: unknown): unknown => {
+  if (!isJsonObject(task) || !("agent_id" in task) || "agent" in task) return task;
   const { agent_id: agent, ...rest } = task;
   return { ...rest, agent };
 };
 
-const listOf = (args: unknown): unknown => {
+const taskListOf = (args: unknown): unknown => {
   const { task_graph: graph, tasks } = fieldsOf(args);
-  return isFields(graph) ? graph["tasks"] : tasks;
+  return isJsonObject(graph) ? graph["tasks"] : tasks;
 };
 
 const shapeProblems = (args: unknown): readonly string[] => {
@@ -171,7 +171,7 @@ const linkProblems = (links: readonly Link[]): readonly string[] => {
 };
 
 /** The tasks of one shortest cycle in its order, the first one again at the end; null if there is none. */
-const cycleIn = (links: readonly Link[]): readonly string[] | null => {
+const findCycle = (links: readonly Link[]): readonly string[] | null => {
   const depends = new Map(links.map(({ id, depends_on }) => [id, depends_on]));
   const start = links.find(({ id }) => ancestorsOf(links, id).has(id))?.id;
   if (start === undefined) return null;
@@ -210,7 +210,7 @@ const countProblems = (count: number): readonly string[] =>
 
 /** Checks the arguments of `dispatch_tasks` as the model wrote them; agents come back resolved. */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
-  const list = listOf(args);
+  const list = taskListOf(args);
   let code: ToolErrorCode = "invalid_arguments";
   const asked: ResolveAgent = (agent, message) => {
     const found = resolve(agent, message);
@@ -222,7 +222,7 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
     return { ok: false, code, problems: [...shape, "tasks: a list of tasks is required"] };
   const count = countProblems(list.length);
   if (list.length > mostChecked) return { ok: false, code, problems: [...shape, ...count] };
-  const raw = list.map(renamed);
+  const raw = list.map(normalizeAgentKey);
   const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
   const links = raw.map(linkOf);
   const tasks: GraphTask[] = [];
@@ -239,7 +239,7 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
     tasks.push({ ...data, agent: found.agent });
     return [];
   });
-  const cycle = cycleIn(links);
+  const cycle = findCycle(links);
   const all = [
     ...shape,
     ...count,

@@ -1,17 +1,17 @@
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText } from "../../chat/text.ts";
-import { headAndTail } from "../../chat/truncate.ts";
-import { callAnswered, callRefused } from "../calls/finish.ts";
-import { childStopped } from "../run/cancel.ts";
+import { truncateText } from "../../chat/truncate.ts";
+import { answerCall, refuseCall } from "../calls/finish.ts";
+import { stopChild } from "../run/cancel.ts";
 import type { Call } from "../state/call.ts";
 import type { Child, ChildRecord, ChildWork } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { childId } from "../transaction/ids.ts";
-import { calledName } from "./plan.ts";
-import { changeChild, childStarted } from "./start.ts";
-import { slotTaken } from "./wait.ts";
+import { resolveCallableName } from "./plan.ts";
+import { changeChild, startChild } from "./start.ts";
+import { replaceWaitSlot } from "./wait.ts";
 
 /** A called agent hands its task over to a peer, which takes its place under the same call. */
 
@@ -24,11 +24,11 @@ const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
   return maxHandoffs === 0 ? standardHandoffs : maxHandoffs;
 };
 
-const treeIsFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
+const isTreeFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
   (draft.state.trees[root] ?? 0) >= agentOf(draft, threadId).delegation.maxThreads;
 
 /** The first valid hand-over of a batch holds; it takes effect when the batch is finished. */
-export const handoverAsked = (
+export const requestHandover = (
   draft: Draft,
   threadId: string,
   call: Call,
@@ -36,8 +36,8 @@ export const handoverAsked = (
 ): void => {
   const thread = threadOf(draft, threadId);
   const { child } = thread;
-  const refuse = (code: Parameters<typeof callRefused>[3], sentence: string): void =>
-    callRefused(draft, threadId, call, code, sentence);
+  const refuse = (code: Parameters<typeof refuseCall>[3], sentence: string): void =>
+    refuseCall(draft, threadId, call, code, sentence);
   if (child === null) return refuse("not_permitted", "nobody called you: there is nothing to hand over");
   if (child.handover !== null)
     return refuse("conflict", `the task is being handed over to ${child.handover.agent} already`);
@@ -47,12 +47,12 @@ export const handoverAsked = (
       "limit",
       `the task was handed over ${child.handoffs} times, ${most} are allowed; finish it`,
     );
-  const agent = calledName(agentOf(draft, threadId).delegation, thread.agent, asked.agent);
+  const agent = resolveCallableName(agentOf(draft, threadId).delegation, thread.agent, asked.agent);
   if (typeof agent !== "string") return refuse(agent.code, agent.sentence);
-  if (treeIsFull(draft, threadId, child))
+  if (isTreeFull(draft, threadId, child))
     return refuse("too_many_children", "this run may start no further agent; finish the task yourself");
   changeChild(draft, threadId, { handover: { agent, reason: asked.reason, context: asked.context } });
-  callAnswered(draft, threadId, call, `${agent} takes over.`);
+  answerCall(draft, threadId, call, `${agent} takes over.`);
 };
 
 const handoverText = (
@@ -64,7 +64,7 @@ const handoverText = (
     "<handoff_context>",
     `${from} worked on this task before you and handed it over: ${escapeTags(cleanText(reason))}`,
     "",
-    escapeTags(headAndTail(cleanText(context), most)),
+    escapeTags(truncateText(cleanText(context), most)),
     "</handoff_context>",
   ].join("\n");
 
@@ -73,7 +73,7 @@ export const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): st
   childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
 
 /** The peer starts at the same depth, with the hand-over's context, the original context and the original task. */
-export const peerStarted = (
+export const startPeer = (
   draft: Draft,
   thread: Thread,
   child: Child,
@@ -85,8 +85,8 @@ export const peerStarted = (
   if (handover === null || parent === null) return;
   const id = peerId(thread, child);
   const { maxContextLength } = agentOf(draft, parent.thread).delegation;
-  if (child.awaitedBy !== null) slotTaken(draft, parent.thread, child.awaitedBy, thread.id, id);
-  childStarted(draft, {
+  if (child.awaitedBy !== null) replaceWaitSlot(draft, parent.thread, child.awaitedBy, thread.id, id);
+  startChild(draft, {
     id,
     agent: handover.agent,
     parent,
@@ -104,5 +104,5 @@ export const peerStarted = (
     warning: child.warning,
   });
   const { stopped } = child;
-  if (stopped !== null) childStopped(draft, id, stopped.why, stopped.told);
+  if (stopped !== null) stopChild(draft, id, stopped.why, stopped.told);
 };

@@ -1,45 +1,45 @@
-import { own } from "../../chat/json.ts";
+import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
-import { callAnswered, callRefused } from "../calls/finish.ts";
-import { shownText } from "../context/reports.ts";
-import { inboxLacks, inputNamed, mostWaiting } from "../inputs/inputs.ts";
-import { messageTold } from "../run/announce.ts";
-import { childStopped } from "../run/cancel.ts";
+import { answerCall, refuseCall } from "../calls/finish.ts";
+import { lastTextPreview } from "../context/reports.ts";
+import { findInboxLimit, assignInputId, inboxLimits } from "../inputs/inputs.ts";
+import { notifyThread } from "../run/announce.ts";
+import { stopChild } from "../run/cancel.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildRecord } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
-import { isAsking } from "../state/thread.ts";
+import { isAskingCaller } from "../state/thread.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
-import { recordOf } from "./start.ts";
+import { findChildRecord } from "./start.ts";
 
 /** How a caller looks after children that it does not wait for. */
 
 /** Who has a child's task now: it may have been handed over, and over again. */
-const currentOf = (draft: Draft, child: string): string => {
+const currentChildOf = (draft: Draft, child: string): string => {
   let id = child;
-  while (own(draft.state.threads, id)?.run == null) {
-    const { successor } = recordOf(draft, id)?.end ?? {};
+  while (ownEntry(draft.state.threads, id)?.run == null) {
+    const { successor } = findChildRecord(draft, id)?.end ?? {};
     if (successor === undefined) break;
     id = successor;
   }
   return id;
 };
 
-const ownThread = (draft: Draft, threadId: string, child: string): Thread | null => {
-  const thread = own(draft.state.threads, child);
+const findOwnThread = (draft: Draft, threadId: string, child: string): Thread | null => {
+  const thread = ownEntry(draft.state.threads, child);
   return thread !== undefined && thread.parent?.thread === threadId && thread.run !== null ? thread : null;
 };
 
-const ownRecord = (draft: Draft, threadId: string, child: string): ChildRecord | null => {
-  const record = recordOf(draft, child);
+const findOwnRecord = (draft: Draft, threadId: string, child: string): ChildRecord | null => {
+  const record = findChildRecord(draft, child);
   return record?.parent.thread === threadId && record.end !== null ? record : null;
 };
 
-const childUnknown = (draft: Draft, threadId: string, call: Call, named: string): void =>
-  callRefused(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
+const refuseUnknownChild = (draft: Draft, threadId: string, call: Call, named: string): void =>
+  refuseCall(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
 
 /** Does something with a child that is still at work; else the call is refused with what is known of it. */
 export const withChild = (
@@ -49,27 +49,27 @@ export const withChild = (
   named: string,
   then: (child: Thread) => void,
 ): void => {
-  const child = currentOf(draft, named);
-  const thread = ownThread(draft, threadId, child);
+  const child = currentChildOf(draft, named);
+  const thread = findOwnThread(draft, threadId, child);
   if (thread !== null) return then(thread);
-  const record = ownRecord(draft, threadId, child);
-  if (record?.end == null) return childUnknown(draft, threadId, call, named);
+  const record = findOwnRecord(draft, threadId, child);
+  if (record?.end == null) return refuseUnknownChild(draft, threadId, call, named);
   const { state, result, error } = record.end;
   const came = state === "completed" ? result : error;
-  callRefused(draft, threadId, call, "child_ended", `${child} has ended (${state}): ${came ?? ""}`);
+  refuseCall(draft, threadId, call, "child_ended", `${child} has ended (${state}): ${came ?? ""}`);
 };
 
-const askedBy = ({ child }: Thread): object => {
+const openQuestionOf = ({ child }: Thread): object => {
   if (child === null || child.question === null) return {};
   const { id, text, options } = child.question;
   return { question: { id, text, options } };
 };
 
-const liveView = (draft: Draft, thread: Thread): object => {
+const liveChildView = (draft: Draft, thread: Thread): object => {
   const { id, agent, child, run } = thread;
   const { label, task } = child ?? { label: "", task: "" };
   const { turn: turns, usage } = run ?? { turn: 0, usage: noUsage };
-  const state = isAsking(thread) ? "waiting" : "running";
+  const state = isAskingCaller(thread) ? "waiting" : "running";
   return {
     child: id,
     agent,
@@ -78,12 +78,12 @@ const liveView = (draft: Draft, thread: Thread): object => {
     task,
     turns,
     usage,
-    last_text: shownText(draft, thread),
-    ...askedBy(thread),
+    last_text: lastTextPreview(draft, thread),
+    ...openQuestionOf(thread),
   };
 };
 
-const endedView = ({ id, agent, label, task, end }: ChildRecord): object => {
+const endedChildView = ({ id, agent, label, task, end }: ChildRecord): object => {
   const { state, turns, usage, last_text } = end ?? {
     state: "running",
     turns: 0,
@@ -95,31 +95,31 @@ const endedView = ({ id, agent, label, task, end }: ChildRecord): object => {
 };
 
 /** The newest children of a thread, those at work first. */
-export const childrenChecked = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
-  const only = named === null ? null : currentOf(draft, named);
+export const reportChildren = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
+  const only = named === null ? null : currentChildOf(draft, named);
   const live = Object.values(draft.state.threads).filter(
     ({ parent, run }) => parent?.thread === threadId && run !== null,
   );
   const ended = draft.moment.children
     .of(threadId)
-    .map(({ id }) => recordOf(draft, id))
+    .map(({ id }) => findChildRecord(draft, id))
     .filter((record): record is ChildRecord => record !== null)
     .filter(({ id, end }) => end !== null && !live.some((thread) => thread.id === id));
   const views = [
-    ...live.filter(({ id }) => only === null || id === only).map((thread) => liveView(draft, thread)),
-    ...ended.filter(({ id }) => only === null || id === only).map(endedView),
+    ...live.filter(({ id }) => only === null || id === only).map((thread) => liveChildView(draft, thread)),
+    ...ended.filter(({ id }) => only === null || id === only).map(endedChildView),
   ];
-  if (named === null || views.length > 0) callAnswered(draft, threadId, call, JSON.stringify(views));
-  else childUnknown(draft, threadId, call, named);
+  if (named === null || views.length > 0) answerCall(draft, threadId, call, JSON.stringify(views));
+  else refuseUnknownChild(draft, threadId, call, named);
 };
 
-const waitingTold = {
-  inputs: `${mostWaiting.inputs} messages wait for it; let it read them`,
-  characters: `the messages that wait in this session may have ${mostWaiting.characters} characters in all; let them be read, or send less`,
+const inboxLimitTexts = {
+  inputs: `${inboxLimits.inputs} messages wait for it; let it read them`,
+  characters: `the messages that wait in this session may have ${inboxLimits.characters} characters in all; let them be read, or send less`,
 } as const;
 
 /** A message for a child's next model call; its context and work stay. */
-export const childSteered = (
+export const messageChild = (
   draft: Draft,
   threadId: string,
   call: Call,
@@ -127,26 +127,26 @@ export const childSteered = (
   message: string,
 ): void => {
   const text = escapeTags(cleanText(message));
-  const lack = inboxLacks(draft, { thread: child, content: [{ type: "text", text }] });
-  if (lack !== null) return callRefused(draft, threadId, call, "limit", waitingTold[lack]);
-  messageTold(draft, child, inputNamed(draft), text);
-  const state = isAsking(threadOf(draft, child)) ? "waiting" : "running";
-  callAnswered(draft, threadId, call, JSON.stringify({ child, agent, state }));
+  const lack = findInboxLimit(draft, { thread: child, content: [{ type: "text", text }] });
+  if (lack !== null) return refuseCall(draft, threadId, call, "limit", inboxLimitTexts[lack]);
+  notifyThread(draft, child, assignInputId(draft), text);
+  const state = isAskingCaller(threadOf(draft, child)) ? "waiting" : "running";
+  answerCall(draft, threadId, call, JSON.stringify({ child, agent, state }));
 };
 
 /** Stops a child; one that has ended stays as it is. */
-export const childCancelled = (
+export const cancelOwnChild = (
   draft: Draft,
   threadId: string,
   call: Call,
   named: string,
   reason: string | null,
 ): void => {
-  const child = currentOf(draft, named);
-  const thread = ownThread(draft, threadId, child);
-  const record = thread === null ? ownRecord(draft, threadId, child) : null;
-  if (thread === null && record === null) return childUnknown(draft, threadId, call, named);
-  if (thread !== null) childStopped(draft, child, reason ?? "its caller cancelled it", true);
+  const child = currentChildOf(draft, named);
+  const thread = findOwnThread(draft, threadId, child);
+  const record = thread === null ? findOwnRecord(draft, threadId, child) : null;
+  if (thread === null && record === null) return refuseUnknownChild(draft, threadId, call, named);
+  if (thread !== null) stopChild(draft, child, reason ?? "its caller cancelled it", true);
   const state = record?.end?.state ?? "cancelled";
-  callAnswered(draft, threadId, call, JSON.stringify({ child, state }));
+  answerCall(draft, threadId, call, JSON.stringify({ child, state }));
 };

@@ -1,13 +1,13 @@
-import { pathsWithin } from "../../sandbox/writable.ts";
+import { narrowOptionalPaths } from "../../sandbox/writable.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
-import { nearest } from "../../tools/suggest.ts";
-import { roomForTurn } from "../budgets/reserve.ts";
-import { sentenceOf } from "../budgets/spend.ts";
+import { findNearestName } from "../../tools/suggest.ts";
+import { checkTurnBudget } from "../budgets/reserve.ts";
+import { describeLimit } from "../budgets/spend.ts";
 import type { Delegation } from "../definition/delegation.ts";
-import { depthReached, matchCapabilities } from "../definition/delegation.ts";
-import type { ChildItem, Standing } from "../state/child.ts";
+import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";
+import type { ChildItem, CallerConstraints } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -15,7 +15,7 @@ import { agentOf, threadOf } from "../transaction/draft.ts";
 
 /** Which tasks of a call may start, before anything does. */
 
-interface Refusal {
+interface DelegationRefusal {
   readonly code: ToolErrorCode;
   readonly sentence: string;
 }
@@ -25,7 +25,7 @@ export interface PlannedChild {
   readonly index: number;
   readonly agent: string;
   readonly task: ChildTask;
-  readonly standing: Standing;
+  readonly standing: CallerConstraints;
   /** Its caller does not wait for it. */
   readonly background: boolean;
   /** Its thread of an earlier call, which goes on. */
@@ -34,9 +34,9 @@ export interface PlannedChild {
 
 type ChildPlan =
   | { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] }
-  | ({ readonly ok: false } & Refusal);
+  | ({ readonly ok: false } & DelegationRefusal);
 
-const refusal = (code: ToolErrorCode, sentence: string): Refusal => ({ code, sentence });
+const createRefusal = (code: ToolErrorCode, sentence: string): DelegationRefusal => ({ code, sentence });
 
 /** Run of `main` in whose tree a thread counts. */
 export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
@@ -44,47 +44,54 @@ export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id
 const callableNames = ({ callable }: Delegation): string =>
   callable.length === 0 ? "nobody" : callable.map(({ name }) => name).join(", ");
 
-const selfRefusal = (delegation: Delegation): Refusal =>
-  refusal(
+const selfRefusal = (delegation: Delegation): DelegationRefusal =>
+  createRefusal(
     "self_delegation",
     `an agent cannot call itself; do the task, or call another: ${callableNames(delegation)}`,
   );
 
 /** Why an agent may not be called; its name as configured if it may. */
-export const calledName = (delegation: Delegation, caller: string, written: string): string | Refusal => {
+export const resolveCallableName = (
+  delegation: Delegation,
+  caller: string,
+  written: string,
+): string | DelegationRefusal => {
   const same = (name: string): boolean => name.toLowerCase() === written.toLowerCase();
   const card = delegation.callable.find(({ name }) => same(name));
   if (card !== undefined) return card.name;
   if (same(caller)) return selfRefusal(delegation);
   const others = `you may call ${callableNames(delegation)}`;
   const known = delegation.names.find(same);
-  if (known !== undefined) return refusal("not_callable", `${caller} may not call ${known}; ${others}`);
-  const near = nearest(written, delegation.names);
+  if (known !== undefined) return createRefusal("not_callable", `${caller} may not call ${known}; ${others}`);
+  const near = findNearestName(written, delegation.names);
   const hint = near === null ? others : `did you mean "${near}"?`;
-  return refusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
+  return createRefusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
 };
 
 /** The agent that "auto" or a name stands for, or why there is none; `what` is what it is to do. */
-export const agentFor = (
+export const resolveAgentName = (
   delegation: Delegation,
   caller: string,
   written: string,
   [what, text]: readonly ["task" | "message", string],
-): string | Refusal => {
-  if (written.toLowerCase() !== "auto") return calledName(delegation, caller, written);
+): string | DelegationRefusal => {
+  if (written.toLowerCase() !== "auto") return resolveCallableName(delegation, caller, written);
   const [best] = matchCapabilities(delegation.callable, text);
   const none = `no agent's capabilities fit the ${what}; name one: ${callableNames(delegation)}`;
-  return best?.agentId ?? refusal("no_match", none);
+  return best?.agentId ?? createRefusal("no_match", none);
 };
 
 /** Why a thread may not start so many more: its depth, or the size of its tree. */
-export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
+export const callRefusal = (draft: Draft, caller: Thread, count: number): DelegationRefusal | null => {
   const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
-  if (!allowed) return refusal("depth_exceeded", depthReached(caller.depth));
+  if (!allowed) return createRefusal("depth_exceeded", depthLimitText(caller.depth));
   const started = draft.state.trees[rootOf(caller)] ?? 0;
   return started + count <= maxThreads
     ? null
-    : refusal("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
+    : createRefusal(
+        "too_many_children",
+        `${started} of ${maxThreads} agents of this run were started already`,
+      );
 };
 
 /** Why nothing above a child is left for its first model call; a limit that a person may raise is no reason. */
@@ -92,29 +99,36 @@ export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
   { agent: name, standing, task }: Pick<PlannedChild, "agent" | "standing" | "task">,
-): Refusal | null => {
+): DelegationRefusal | null => {
   const agent = draft.moment.agents({ agent: name, child: { standing } });
   const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
   const told = draft.moment.estimate([{ type: "text", text: task.context + task.task }]);
-  const room = roomForTurn(draft, caller.id, agent, 0, tokens + told);
-  return room.is !== "reached" || room.reached.ask
+  const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + told);
+  return check.is !== "reached" || check.reached.ask
     ? null
-    : refusal("budget_exceeded", `${sentenceOf(room.reached)}; finish with what you have`);
+    : createRefusal("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);
 };
 
 /** Reasons that refuse the whole call: depth, count, self. */
-const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
+const wholeRefusal = (
+  draft: Draft,
+  caller: Thread,
+  tasks: readonly ChildTask[],
+): DelegationRefusal | null => {
   const { delegation } = agentOf(draft, caller.id);
   const { allowed, maxChildrenPerCall } = delegation;
   if (allowed && tasks.length > maxChildrenPerCall)
-    return refusal("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
+    return createRefusal(
+      "too_many_children",
+      `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`,
+    );
   const problem = callRefusal(draft, caller, tasks.length);
   if (problem !== null) return problem;
   const self = tasks.some(({ agent }) => agent?.toLowerCase() === caller.agent.toLowerCase());
   return self ? selfRefusal(delegation) : null;
 };
 
-const keptThread = (draft: Draft, caller: string, agent: string): Thread | null =>
+const findPersistentThread = (draft: Draft, caller: string, agent: string): Thread | null =>
   Object.values(draft.state.threads).find(
     (thread) =>
       thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
@@ -124,27 +138,34 @@ const keptThread = (draft: Draft, caller: string, agent: string): Thread | null 
 const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
   task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
 
-const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Refusal | null => {
+const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): DelegationRefusal | null => {
   const always = isBackground(delegation, name, { ...task, async: false });
   if (task.async === true && !always && !delegation.async)
-    return refusal("not_permitted", `async: you may not leave ${name} in the background; leave async out`);
+    return createRefusal(
+      "not_permitted",
+      `async: you may not leave ${name} in the background; leave async out`,
+    );
   if (task.mode === "interactive" && !delegation.manages)
-    return refusal("not_permitted", "mode: your children cannot ask you; leave mode out");
+    return createRefusal("not_permitted", "mode: your children cannot ask you; leave mode out");
   const { provider } = task;
   if (provider === undefined || delegation.providers.includes(provider)) return null;
   const allowed = delegation.providers.join(", ");
   const way = allowed === "" ? "leave it out" : `choose among ${allowed}, or leave it out`;
-  return refusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
+  return createRefusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
 };
 
 /** The narrower of what bounds the caller's children and what this task asks for. */
-const pathsFor = (caller: Thread, task: ChildTask): Standing["writablePaths"] => {
+const pathsFor = (caller: Thread, task: ChildTask): CallerConstraints["writablePaths"] => {
   const above = caller.child?.standing.writablePaths ?? null;
-  return pathsWithin(above, task.writable_paths ?? null);
+  return narrowOptionalPaths(above, task.writable_paths ?? null);
 };
 
 /** Where a child of this caller stands. */
-export const standingOf = (caller: Thread, delegation: Delegation, task: ChildTask): Standing => ({
+export const callerConstraintsFor = (
+  caller: Thread,
+  delegation: Delegation,
+  task: ChildTask,
+): CallerConstraints => ({
   chain: [...(caller.child?.standing.chain ?? []), caller.agent],
   interactive:
     delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
@@ -153,7 +174,7 @@ export const standingOf = (caller: Thread, delegation: Delegation, task: ChildTa
   adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
 });
 
-const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => ({
+const errorItem = (task: ChildTask, { code, sentence }: DelegationRefusal): ChildItem => ({
   agent: task.agent ?? "",
   state: "failed",
   reason: code,
@@ -166,13 +187,13 @@ const boardRefusal = (
   threadId: string,
   earlier: readonly ChildTask[],
   { task_id: id }: ChildTask,
-): Refusal | null => {
+): DelegationRefusal | null => {
   if (id === undefined) return null;
   const twice = earlier.some((task) => task.task_id === id);
   const problem = twice
-    ? refusal("conflict", `${id} stands in this call twice`)
+    ? createRefusal("conflict", `${id} stands in this call twice`)
     : assignmentProblem(draft, threadId, id);
-  return problem === null ? null : refusal(problem.code, `task_id: ${problem.sentence}`);
+  return problem === null ? null : createRefusal(problem.code, `task_id: ${problem.sentence}`);
 };
 
 const busyRefusal = (
@@ -180,28 +201,28 @@ const busyRefusal = (
   { persistent }: ChildTask,
   busy: ReadonlySet<string>,
   kept: Thread | null,
-): Refusal | null => {
+): DelegationRefusal | null => {
   if (persistent !== true || (!busy.has(agent) && kept?.run == null)) return null;
   const sentence = `${agent} is still at work on an earlier task; wait for it, or leave persistent out`;
-  return refusal("child_busy", sentence);
+  return createRefusal("child_busy", sentence);
 };
 
 /** What becomes of each task, in input order; nothing is started yet. */
-export const childrenPlanned = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
+export const planChildren = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
   const whole = wholeRefusal(draft, caller, tasks);
   if (whole !== null) return { ok: false, ...whole };
   const busy = new Set<string>();
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
-    if (task.invalid !== undefined) return errorItem(task, refusal("invalid_arguments", task.invalid));
+    if (task.invalid !== undefined) return errorItem(task, createRefusal("invalid_arguments", task.invalid));
     const agent =
       task.agent === null
         ? caller.agent
-        : agentFor(delegation, caller.agent, task.agent, ["task", task.task]);
+        : resolveAgentName(delegation, caller.agent, task.agent, ["task", task.task]);
     if (typeof agent !== "string") return errorItem(task, agent);
-    const kept = task.persistent === true ? keptThread(draft, threadId, agent) : null;
-    const standing = standingOf(caller, delegation, task);
+    const kept = task.persistent === true ? findPersistentThread(draft, threadId, agent) : null;
+    const standing = callerConstraintsFor(caller, delegation, task);
     const problem =
       taskRefusal(delegation, agent, task) ??
       boardRefusal(draft, threadId, tasks.slice(0, index), task) ??

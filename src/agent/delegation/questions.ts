@@ -1,19 +1,19 @@
 import { escapeTags } from "../../chat/render.ts";
 import { errorText } from "../../tools/errors.ts";
-import { callAnswered, callParked, callRefused, findCall } from "../calls/finish.ts";
-import { messageTold } from "../run/announce.ts";
+import { answerCall, parkCall, refuseCall, findCall } from "../calls/finish.ts";
+import { notifyThread } from "../run/announce.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildQuestion } from "../state/child.ts";
-import { isAsking, openChildren } from "../state/thread.ts";
+import { isAskingCaller, openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { changeChild } from "./start.ts";
-import { callWaits, liveItem, waitAnswered } from "./wait.ts";
+import { parkCallOnChildren, liveChildItem, answerWait } from "./wait.ts";
 
 /** Questions of called agents to their callers: answered by id, each with its own clock. */
 
 /** A called agent asks: the call that waits for it returns, or its caller gets a message. */
-export const inputRequested = (
+export const askCaller = (
   draft: Draft,
   threadId: string,
   call: Call,
@@ -21,9 +21,9 @@ export const inputRequested = (
 ): void => {
   const { child, parent } = threadOf(draft, threadId);
   if (child === null || parent === null || draft.state.threads[parent.thread] === undefined)
-    return callRefused(draft, threadId, call, "no_answer", "there is nobody to ask; decide by yourself");
+    return refuseCall(draft, threadId, call, "no_answer", "there is nobody to ask; decide by yourself");
   if (child.question !== null)
-    return callRefused(draft, threadId, call, "conflict", "one question at a time; wait for the answer");
+    return refuseCall(draft, threadId, call, "conflict", "one question at a time; wait for the answer");
   const { now, random } = draft.moment;
   const until = now + agentOf(draft, parent.thread).asks.questionTimeoutMs;
   const question: ChildQuestion = {
@@ -32,48 +32,53 @@ export const inputRequested = (
     text: asked.question,
     options: asked.options,
   };
-  callParked(draft, threadId, call, "thread", until, { startedAt: now });
+  parkCall(draft, threadId, call, "thread", until, { startedAt: now });
   changeChild(draft, threadId, { question });
   const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
-  if (waiting !== null && waiting.status !== "done") waitAnswered(draft, parent.thread, waiting.call.id);
-  else questionTold(draft, threadId, parent.thread, question);
+  if (waiting !== null && waiting.status !== "done") answerWait(draft, parent.thread, waiting.call.id);
+  else notifyCallerOfQuestion(draft, threadId, parent.thread, question);
 };
 
 /** A child that nobody waits for puts its question as a message. */
-const questionTold = (draft: Draft, threadId: string, parentId: string, { id }: ChildQuestion): void => {
-  const item = liveItem(threadOf(draft, threadId));
+const notifyCallerOfQuestion = (
+  draft: Draft,
+  threadId: string,
+  parentId: string,
+  { id }: ChildQuestion,
+): void => {
+  const item = liveChildItem(threadOf(draft, threadId));
   const said = `A child of yours asks a question. Answer it with answer_child.\n${JSON.stringify(item)}`;
-  messageTold(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
+  notifyThread(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
 };
 
 /** The question is over; its call gets what came of it. */
-const questionClosed = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
+const closeQuestion = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
   changeChild(draft, threadId, { question: null });
-  if (call !== null && call.status !== "done") callAnswered(draft, threadId, call, text, ok);
+  if (call !== null && call.status !== "done") answerCall(draft, threadId, call, text, ok);
 };
 
-const unanswered = (sentence: string): string => errorText("no_answer", sentence);
+const noAnswerText = (sentence: string): string => errorText("no_answer", sentence);
 
 /** Nobody answered in time. */
-export const questionExpired = (draft: Draft, threadId: string): void => {
+export const expireQuestion = (draft: Draft, threadId: string): void => {
   const { child, run } = threadOf(draft, threadId);
   const call = findCall(run, child?.question?.call ?? "");
   if (call?.status !== "parked" || call.until === null || call.until > draft.moment.now) return;
-  questionClosed(draft, threadId, unanswered("no answer came in time; decide by yourself or finish"), false);
+  closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide by yourself or finish"), false);
 };
 
 /** A called agent that has nothing more to do answers none of its children's questions; true if there was one. */
-export const questionsDropped = (draft: Draft, parentId: string): boolean => {
-  const asking = openChildren(draft.state, parentId).filter(isAsking);
-  const text = unanswered("your caller will not answer; decide by yourself or finish");
-  for (const { id } of asking) questionClosed(draft, id, text, false);
+export const dropQuestions = (draft: Draft, parentId: string): boolean => {
+  const asking = openChildren(draft.state, parentId).filter(isAskingCaller);
+  const text = noAnswerText("your caller will not answer; decide by yourself or finish");
+  for (const { id } of asking) closeQuestion(draft, id, text, false);
   return asking.length > 0;
 };
 
 /** The caller answers; its call waits for what comes of it. */
-export const questionAnswered = (
+export const answerQuestion = (
   draft: Draft,
   threadId: string,
   call: Call,
@@ -82,9 +87,9 @@ export const questionAnswered = (
   const open = threadOf(draft, asked.child).child?.question ?? null;
   if (open?.id !== asked.question) {
     const hint = open === null ? "it has no open question" : `its open question is ${open.id}`;
-    return callRefused(draft, threadId, call, "not_found", `${asked.question} is not open; ${hint}`);
+    return refuseCall(draft, threadId, call, "not_found", `${asked.question} is not open; ${hint}`);
   }
-  callWaits(draft, threadId, call, { answer: "item", on_error: "collect", slots: [asked.child] });
+  parkCallOnChildren(draft, threadId, call, { answer: "item", on_error: "collect", slots: [asked.child] });
   changeChild(draft, asked.child, { awaitedBy: call.call.id });
-  questionClosed(draft, asked.child, asked.answer, true);
+  closeQuestion(draft, asked.child, asked.answer, true);
 };

@@ -1,17 +1,17 @@
 import { parseArguments } from "../../tools/arguments.ts";
-import { thrownText } from "../../tools/errors.ts";
-import type { Completion, SessionRequest } from "../../tools/session-request.ts";
-import { callAnswered, callRefused } from "../calls/finish.ts";
+import { errorMessageOf } from "../../tools/errors.ts";
+import type { WorkReport, SessionRequest } from "../../tools/session-request.ts";
+import { answerCall, refuseCall } from "../calls/finish.ts";
 import type { AgentCard } from "../definition/delegation.ts";
 import { matchCapabilities } from "../definition/delegation.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
-import { childrenRequested } from "./calls.ts";
-import { graphRequested } from "./dispatch.ts";
-import { handoverAsked } from "./handoff.ts";
-import { childCancelled, childrenChecked, childSteered, withChild } from "./manage.ts";
-import { inputRequested, questionAnswered } from "./questions.ts";
+import { startChildren } from "./calls.ts";
+import { dispatchGraph } from "./dispatch.ts";
+import { requestHandover } from "./handoff.ts";
+import { cancelOwnChild, reportChildren, messageChild, withChild } from "./manage.ts";
+import { askCaller, answerQuestion } from "./questions.ts";
 import { changeChild } from "./start.ts";
 
 /** Calls that need no outside: the session itself does what they ask, in the commit that starts them. */
@@ -25,7 +25,7 @@ const cardView = ({ skills_tags, estimated_cost, capabilities, name, description
 });
 
 /** The agents that may be called, by name; those that fit a task best come first, with their score. */
-const agentsListed = (draft: Draft, threadId: string, task: string | null): string => {
+const listAgents = (draft: Draft, threadId: string, task: string | null): string => {
   const { callable } = agentOf(draft, threadId).delegation;
   const matches = new Map(
     (task === null ? [] : matchCapabilities(callable, task)).map((match) => [match.agentId, match]),
@@ -43,73 +43,67 @@ const agentsListed = (draft: Draft, threadId: string, task: string | null): stri
 };
 
 /** The first report of a batch holds; later ones are acknowledged. */
-const completionReported = (draft: Draft, threadId: string, call: Call, completion: Completion): void => {
+const reportCompletion = (draft: Draft, threadId: string, call: Call, completion: WorkReport): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null)
-    return callRefused(
-      draft,
-      threadId,
-      call,
-      "not_permitted",
-      "nobody called you: answer the person instead",
-    );
+    return refuseCall(draft, threadId, call, "not_permitted", "nobody called you: answer the person instead");
   if (child.completion === null) changeChild(draft, threadId, { completion });
   const said = child.completion === null ? "Reported." : "You had reported already; the first report stands.";
-  callAnswered(draft, threadId, call, said);
+  answerCall(draft, threadId, call, said);
 };
 
-const carriedOut = (draft: Draft, threadId: string, call: Call, request: SessionRequest): void => {
+const carryOutRequest = (draft: Draft, threadId: string, call: Call, request: SessionRequest): void => {
   switch (request.do) {
     case "start_children":
-      return childrenRequested(draft, threadId, call, request);
+      return startChildren(draft, threadId, call, request);
     case "dispatch_tasks":
-      return graphRequested(draft, threadId, call, request.graph);
+      return dispatchGraph(draft, threadId, call, request.graph);
     case "list_agents":
-      return callAnswered(draft, threadId, call, agentsListed(draft, threadId, request.task));
+      return answerCall(draft, threadId, call, listAgents(draft, threadId, request.task));
     case "check_children":
-      return childrenChecked(draft, threadId, call, request.child);
+      return reportChildren(draft, threadId, call, request.child);
     case "steer_child":
       return withChild(draft, threadId, call, request.child, (child) =>
-        childSteered(draft, threadId, call, child, request.message),
+        messageChild(draft, threadId, call, child, request.message),
       );
     case "cancel_child":
-      return childCancelled(draft, threadId, call, request.child, request.reason);
+      return cancelOwnChild(draft, threadId, call, request.child, request.reason);
     case "answer_child":
       return withChild(draft, threadId, call, request.child, ({ id: child }) =>
-        questionAnswered(draft, threadId, call, { ...request, child }),
+        answerQuestion(draft, threadId, call, { ...request, child }),
       );
     case "complete":
-      return completionReported(draft, threadId, call, request.completion);
+      return reportCompletion(draft, threadId, call, request.completion);
     case "hand_over":
-      return handoverAsked(draft, threadId, call, request);
+      return requestHandover(draft, threadId, call, request);
     case "request_input":
-      return inputRequested(draft, threadId, call, request);
+      return askCaller(draft, threadId, call, request);
   }
 };
 
 /** What a call asks, or why its tool cannot say that. */
-const askedBy = (
+const readRequest = (
   request: (args: unknown) => SessionRequest,
   args: unknown,
 ): SessionRequest | { readonly thrown: string } => {
   try {
     return request(args);
   } catch (error) {
-    return { thrown: thrownText(error) };
+    return { thrown: errorMessageOf(error) };
   }
 };
 
 /** Does what a call asks of the session: it is answered, or parked on what it began. */
-export const requested = (draft: Draft, threadId: string, call: Call): void => {
+export const performRequest = (draft: Draft, threadId: string, call: Call): void => {
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
   const request = bound?.tool.request ?? null;
   if (bound === undefined || request === null) {
-    callRefused(draft, threadId, call, "unavailable", `${call.call.name} is not part of this deployment`);
+    refuseCall(draft, threadId, call, "unavailable", `${call.call.name} is not part of this deployment`);
     return;
   }
   const parsed = parseArguments(bound.tool, call.edited ?? call.call.args);
-  if (!parsed.ok) return callAnswered(draft, threadId, call, parsed.error.content, false);
-  const asked = askedBy(request, parsed.args);
-  if ("thrown" in asked) callRefused(draft, threadId, call, "failed", asked.thrown);
-  else carriedOut(draft, threadId, call, asked);
+  if (!parsed.ok) return answerCall(draft, threadId, call, parsed.error.content, false);
+  const asked = readRequest(request, parsed.args);
+  if ("thrown" in asked) refuseCall(draft, threadId, call, "failed", asked.thrown);
+  else carryOutRequest(draft, threadId, call, asked);
 };

@@ -1,13 +1,13 @@
-import { own } from "../../chat/json.ts";
+import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
-import { headAndTail } from "../../chat/truncate.ts";
-import { calledRunStarted } from "../run/runs.ts";
-import type { Child, ChildRecord, Standing } from "../state/child.ts";
+import { truncateText } from "../../chat/truncate.ts";
+import { startCalledRun } from "../run/runs.ts";
+import type { Child, ChildRecord, CallerConstraints } from "../state/child.ts";
 import type { Input } from "../state/input.ts";
 import type { Thread } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
-import { taskAssigned } from "../stores/tasks.ts";
+import { assignTask } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeRun, changeThread, runOf, threadOf } from "../transaction/draft.ts";
 import { labelOf } from "../transaction/ids.ts";
@@ -20,7 +20,7 @@ interface ChildStart {
   /** Its caller's thread and call. */
   readonly parent: { readonly thread: string; readonly call: string };
   readonly root: string;
-  readonly standing: Standing;
+  readonly standing: CallerConstraints;
   /** The call that waits for it; null: its end is told by a message. */
   readonly awaitedBy: string | null;
   readonly task: string;
@@ -37,9 +37,9 @@ interface ChildStart {
   readonly warning?: string | null;
 }
 
-const counted = (draft: Draft, { agent, root, task }: ChildStart): string => {
+const countChild = (draft: Draft, { agent, root, task }: ChildStart): string => {
   const { labels, trees } = draft.state;
-  const n = (own(labels, agent) ?? 0) + 1;
+  const n = (ownEntry(labels, agent) ?? 0) + 1;
   draft.state = {
     ...draft.state,
     labels: { ...labels, [agent]: n },
@@ -48,9 +48,9 @@ const counted = (draft: Draft, { agent, root, task }: ChildStart): string => {
   return labelOf(agent, task, n);
 };
 
-const threadFor = (draft: Draft, start: ChildStart): Thread => {
+const createChildThread = (draft: Draft, start: ChildStart): Thread => {
   const kept = draft.state.threads[start.id];
-  const label = counted(draft, start);
+  const label = countChild(draft, start);
   const child = {
     label: kept?.child?.label ?? label,
     standing: start.standing,
@@ -76,12 +76,12 @@ const threadFor = (draft: Draft, start: ChildStart): Thread => {
 };
 
 /** Starts a called agent. Its caller's thread must be there. */
-export const childStarted = (draft: Draft, start: ChildStart): void => {
+export const startChild = (draft: Draft, start: ChildStart): void => {
   const { now } = draft.moment;
   const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
-  const context = headAndTail(cleanText(start.context), maxContextLength);
+  const context = truncateText(cleanText(start.context), maxContextLength);
   const task = cleanText(start.task);
-  const thread = threadFor(draft, { ...start, task });
+  const thread = createChildThread(draft, { ...start, task });
   draft.state = { ...draft.state, threads: { ...draft.state.threads, [thread.id]: thread } };
   const record: ChildRecord = {
     id: thread.id,
@@ -95,7 +95,7 @@ export const childStarted = (draft: Draft, start: ChildStart): void => {
     end: null,
   };
   draft.children.push(record);
-  if (start.taskId != null) taskAssigned(draft, start.parent.thread, start.taskId, thread.id);
+  if (start.taskId != null) assignTask(draft, start.parent.thread, start.taskId, thread.id);
   const input: Input = {
     id: `in_${thread.id}_${draft.state.nextRun}`,
     thread: thread.id,
@@ -109,11 +109,11 @@ export const childStarted = (draft: Draft, start: ChildStart): void => {
   };
   const given =
     context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
-  calledRunStarted(draft, input, [...(start.told ?? []), ...given]);
-  deadlineNarrowed(draft, thread.id);
+  startCalledRun(draft, input, [...(start.told ?? []), ...given]);
+  narrowDeadline(draft, thread.id);
 };
 
-const deadlineNarrowed = (draft: Draft, threadId: string): void => {
+const narrowDeadline = (draft: Draft, threadId: string): void => {
   const at = threadOf(draft, threadId).child?.deadline ?? null;
   if (at === null) return;
   const { deadline } = runOf(draft, threadId);
@@ -127,5 +127,5 @@ export const changeChild = (draft: Draft, threadId: string, change: Partial<Chil
 };
 
 /** The row of a called thread, as this commit leaves it; null if there never was one. */
-export const recordOf = (draft: Draft, id: string): ChildRecord | null =>
+export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
   draft.children.findLast((record) => record.id === id) ?? draft.moment.children.record(id);

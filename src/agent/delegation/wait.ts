@@ -1,37 +1,38 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
-import { synthesised, textResult } from "../../chat/results.ts";
-import { callEnded, callParked, callResult, elapsedOf, findCall } from "../calls/finish.ts";
-import { comparable } from "../context/history.ts";
-import { answerText, calledBy, fittedItems, itemOf } from "../context/reports.ts";
-import { childStopped } from "../run/cancel.ts";
+import { syntheticResults, textResult } from "../../chat/results.ts";
+import { endCall, parkCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
+import { comparableText } from "../context/history.ts";
+import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
+import { stopChild } from "../run/cancel.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildItem, ChildRecord, ChildWait } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
-import { isOpen } from "../state/thread.ts";
+import { isChildOpen } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeCounters, runOf } from "../transaction/draft.ts";
-import { withoutIds } from "../transaction/ids.ts";
-import { changeChild, recordOf } from "./start.ts";
+import { stripIds } from "../transaction/ids.ts";
+import { changeChild, findChildRecord } from "./start.ts";
 
 /** A call that waits for children: parked, told of each end, answered. */
 
 const longestDetails = 60_000;
 
 /** Parks a call on its children; it holds no slot. */
-export const callWaits = (draft: Draft, threadId: string, call: Call, waits: ChildWait): void =>
-  callParked(draft, threadId, call, "thread", null, { startedAt: draft.moment.now, waits });
+export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, waits: ChildWait): void =>
+  parkCall(draft, threadId, call, "thread", null, { startedAt: draft.moment.now, waits });
 
-const isWorking = (thread: Thread | undefined): thread is Thread => thread !== undefined && isOpen(thread);
+const isChildWorking = (thread: Thread | undefined): thread is Thread =>
+  thread !== undefined && isChildOpen(thread);
 
 /** Children of a call that have not ended. */
-export const workingOf = (draft: Draft, { slots }: ChildWait): readonly Thread[] =>
+export const workingChildrenOf = (draft: Draft, { slots }: ChildWait): readonly Thread[] =>
   slots.flatMap((slot) => {
     const thread = typeof slot === "string" ? draft.state.threads[slot] : undefined;
-    return isWorking(thread) ? [thread] : [];
+    return isChildWorking(thread) ? [thread] : [];
   });
 
 /** A child at work as its caller reads it, with its open question. */
-export const liveItem = (thread: Thread): ChildItem => {
+export const liveChildItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
   const question = child?.question ?? null;
   if (question === null) return { agent, child: id, state: "running" };
@@ -39,36 +40,36 @@ export const liveItem = (thread: Thread): ChildItem => {
   return { agent, child: id, state: "waiting", question: { id: name, text, options } };
 };
 
-interface Slot {
+interface WaitSlot {
   readonly item: ChildItem;
   readonly record: ChildRecord | null;
 }
 
-const slotOf = (draft: Draft, slot: string | ChildItem): Slot => {
+const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
   if (typeof slot !== "string") return { item: slot, record: null };
   const thread = draft.state.threads[slot];
-  if (isWorking(thread)) return { item: liveItem(thread), record: null };
-  const record = recordOf(draft, slot);
+  if (isChildWorking(thread)) return { item: liveChildItem(thread), record: null };
+  const record = findChildRecord(draft, slot);
   return record === null
     ? { item: { agent: "", child: slot, state: "failed", error: "its record is lost" }, record }
-    : { item: itemOf(record), record };
+    : { item: childItemOf(record), record };
 };
 
 const isUnfinished = ({ state }: ChildItem): boolean => state === "running" || state === "waiting";
 
 /** An error if one did not complete, or with `collect` if none did. */
-const statusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"]): ResultStatus => {
+const waitStatusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"]): ResultStatus => {
   const done = items.filter((item) => item.state === "completed" || isUnfinished(item)).length;
   const failed = onError === "cancel" ? done < items.length : items.length > 0 && done === 0;
   return failed ? "error" : "ok";
 };
 
-const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly Slot[]): string => {
+const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly WaitSlot[]): string => {
   const [first] = slots;
   const end = first?.record?.end ?? null;
-  if (answer === "text" && first?.record != null && end !== null) return answerText(first.record, end);
+  if (answer === "text" && first?.record != null && end !== null) return childAnswerText(first.record, end);
   if (answer === "text" && first?.item.error !== undefined) return first.item.error;
-  const items = fittedItems(
+  const items = fitItems(
     draft,
     slots.map(({ item, record }) => ({ item, end: record?.end ?? null })),
   );
@@ -76,33 +77,33 @@ const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly Slot[]):
 };
 
 /** What events tell beside the text: the items without what stands in it. */
-const detailsOf = (slots: readonly Slot[]): { readonly details?: Json } => {
+const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
   const items = slots.map(({ item: { result: _result, completion: _completion, ...rest } }) => rest);
   const details = { items } as unknown as Json;
   return JSON.stringify(details).length > longestDetails ? {} : { details };
 };
 
 /** The call gets what its children came to so far; those still at work go on by themselves. */
-export const waitAnswered = (draft: Draft, threadId: string, callId: string): void => {
+export const answerWait = (draft: Draft, threadId: string, callId: string): void => {
   const call = findCall(runOf(draft, threadId), callId);
   if (call?.waits === undefined || call.status === "done") return;
-  for (const { id } of workingOf(draft, call.waits)) changeChild(draft, id, { awaitedBy: null });
-  const slots = call.waits.slots.map((slot) => slotOf(draft, slot));
+  for (const { id } of workingChildrenOf(draft, call.waits)) changeChild(draft, id, { awaitedBy: null });
+  const slots = call.waits.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
   if (runOf(draft, threadId).cancel !== null) {
-    const result = textResult(call.call, "cancelled", synthesised.cancelledRunning);
-    callEnded(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });
+    const result = textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
+    endCall(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;
   }
-  const status = statusOf(
+  const status = waitStatusOf(
     slots.map(({ item }) => item),
     call.waits.on_error,
   );
   const content = contentOf(draft, call.waits, slots);
-  const result = callResult(draft, threadId, call, status, content);
+  const result = createCallResult(draft, threadId, call, status, content);
   const { volatile } = agentOf(draft, threadId).tools.get(call.call.name)?.tool ?? {};
-  const compared = withoutIds(comparable(content, volatile));
-  callEnded(draft, threadId, callId, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
+  const compared = stripIds(comparableText(content, volatile));
+  endCall(draft, threadId, callId, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
 };
 
 const union = (one: readonly string[], other: readonly string[]): readonly string[] => [
@@ -110,7 +111,7 @@ const union = (one: readonly string[], other: readonly string[]): readonly strin
 ];
 
 /** Changes that a child made count as its caller's, too. */
-export const filesCounted = (draft: Draft, parentId: string, id: string): void => {
+export const countChildFiles = (draft: Draft, parentId: string, id: string): void => {
   if (draft.state.threads[parentId]?.run == null) return;
   const files = draft.runs.findLast(({ thread }) => thread === id)?.result;
   if (files == null) return;
@@ -125,25 +126,31 @@ export const filesCounted = (draft: Draft, parentId: string, id: string): void =
 };
 
 /** A child of an open call ended: with `cancel` a failure stops the others; the last end answers the call. */
-export const slotEnded = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
+export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
   const waits = findCall(runOf(draft, threadId), callId)?.waits;
   if (waits === undefined) return;
-  const open = workingOf(draft, waits);
+  const open = workingChildrenOf(draft, waits);
   if (open.length === 0) {
-    waitAnswered(draft, threadId, callId);
+    answerWait(draft, threadId, callId);
     return;
   }
   if (waits.on_error !== "cancel" || ended.end?.state !== "failed") return;
-  const why = `stopped, since ${calledBy(ended)} failed`;
+  const why = `stopped, since ${childName(ended)} failed`;
   for (const { id, run } of open) {
     // One that has just handed its task over has its peer stopped.
     if (run === null) changeChild(draft, id, { stopped: { why, told: true } });
-    else childStopped(draft, id, why, true);
+    else stopChild(draft, id, why, true);
   }
 };
 
 /** Another thread takes a child's place in the call that waits for it. */
-export const slotTaken = (draft: Draft, threadId: string, callId: string, from: string, to: string): void => {
+export const replaceWaitSlot = (
+  draft: Draft,
+  threadId: string,
+  callId: string,
+  from: string,
+  to: string,
+): void => {
   const call = findCall(draft.state.threads[threadId]?.run ?? null, callId);
   if (call?.waits === undefined) return;
   const slots = call.waits.slots.map((slot) => (slot === from ? to : slot));

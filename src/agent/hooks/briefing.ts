@@ -1,15 +1,15 @@
 import type { Message } from "../../chat/message.ts";
-import { placeOf } from "../../chat/message.ts";
+import { viewPlaceOf } from "../../chat/message.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { Memory, MemoryRules } from "../definition/memory.ts";
 import { memoryNote } from "../memory/recall.ts";
-import { reflectionsText } from "../memory/reflections.ts";
+import { formatReflections } from "../memory/reflections.ts";
 import type { Reflection } from "../state/records.ts";
-import type { Run, Want } from "../state/run.ts";
+import type { Run, BriefingTopic } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { changeRun, changeThread, emit, messageOf, runOf, threadOf } from "../transaction/draft.ts";
-import { preparingBegun, preparingOf } from "./preparing.ts";
+import { changeRun, changeThread, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
+import { startPreparing, preparingPhaseOf } from "./preparing.ts";
 
 /**
  * What a run is told before its first turn and that only the outside knows: a stored intent like an effect's, so that a
@@ -17,46 +17,46 @@ import { preparingBegun, preparingOf } from "./preparing.ts";
  */
 
 /** The place of the briefing among what a run prepares. */
-export const briefing = -2;
+export const briefingPosition = -2;
 
 /** A light run is told nothing of what is remembered, and one that only tells of another's result was told before. */
-const remembers = (
+const isMemoryWanted = (
   memory: MemoryRules | null,
   { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
 ): boolean => memory !== null && !light && !announces && memory.recent + memory.limit > 0;
 
 /** What a run that is about to begin has to be told: the session's first reads the workspace, a called one hears of failures. */
-export const wantsOf = (
+export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
   { memory }: Agent,
   begin: Pick<Run, "inputs" | "light"> & Partial<Pick<Run, "announces">>,
-): readonly Want[] => {
+): readonly BriefingTopic[] => {
   const { context, reflections } = draft.moment.briefing;
   if (begin.inputs.length === 0) return [];
   return [
     ...(context !== null && draft.state.nextRun === 1 ? (["context"] as const) : []),
     ...(reflections !== null && thread.child !== null ? (["reflections"] as const) : []),
-    ...(remembers(memory, begin) ? (["memory"] as const) : []),
+    ...(isMemoryWanted(memory, begin) ? (["memory"] as const) : []),
   ];
 };
 
 /** Begins to fetch what the run wants; false if it wants nothing. */
-export const briefingBegun = (draft: Draft, threadId: string): boolean => {
+export const startBriefing = (draft: Draft, threadId: string): boolean => {
   const { wants = [] } = runOf(draft, threadId);
-  if (wants.length > 0) preparingBegun(draft, threadId, briefing, null);
+  if (wants.length > 0) startPreparing(draft, threadId, briefingPosition, null);
   return wants.length > 0;
 };
 
 /** What came of each; null: it was missing or slow. Absent: nobody wanted it. */
-export interface Found {
+export interface BriefingResult {
   readonly context?: string | null;
   readonly reflections?: readonly Reflection[] | null;
-  readonly memory?: FoundMemory;
+  readonly memory?: BriefingMemory;
 }
 
 /** What is remembered: the newest, and what fits the input; null: it was missing or slow. */
-export interface FoundMemory {
+export interface BriefingMemory {
   readonly recent: readonly Memory[] | null;
   readonly recalled: readonly Memory[] | null;
   /** It was searched by its words alone, since no vector could be had. */
@@ -64,7 +64,7 @@ export interface FoundMemory {
 }
 
 /** A message right before the one that the run is about. */
-const toldBefore = (
+const insertBeforeInput = (
   draft: Draft,
   threadId: string,
   text: string,
@@ -74,8 +74,8 @@ const toldBefore = (
   const input = thread.chat.at(-1);
   if (input === undefined) return;
   const parts = [{ type: "text", text }] as const;
-  const place = placeOf(input) - 0.5;
-  const message = messageOf(draft, thread, { place, role: "user", origin: "agent", parts, ...more });
+  const place = viewPlaceOf(input) - 0.5;
+  const message = createMessage(draft, thread, { place, role: "user", origin: "agent", parts, ...more });
   changeThread(draft, threadId, {
     chat: [...thread.chat.slice(0, -1), message, input],
     tokens: thread.tokens + message.tokens,
@@ -84,31 +84,46 @@ const toldBefore = (
   emit(draft, threadId, "message_added", { message, final: false });
 };
 
-const missed = (draft: Draft, threadId: string, want: Want, what: string): void => {
+const reportUnavailable = (draft: Draft, threadId: string, want: BriefingTopic, what: string): void => {
   const message = `${what}; the run goes on without`;
   emit(draft, threadId, "error", { code: `${want}_unavailable`, message, retryable: true });
 };
 
-const memoryTold = (draft: Draft, threadId: string, { recent, recalled, wordsOnly }: FoundMemory): void => {
+const insertMemoryNote = (
+  draft: Draft,
+  threadId: string,
+  { recent, recalled, wordsOnly }: BriefingMemory,
+): void => {
   const lost = [...(recent === null ? ["what is recent"] : []), ...(recalled === null ? ["what fits"] : [])];
   if (lost.length > 0)
-    missed(draft, threadId, "memory", `memory could not be read in time: ${lost.join(" and ")}`);
+    reportUnavailable(draft, threadId, "memory", `memory could not be read in time: ${lost.join(" and ")}`);
   else if (wordsOnly)
-    missed(draft, threadId, "memory", "embeddings could not be had; memory was searched by its words");
+    reportUnavailable(
+      draft,
+      threadId,
+      "memory",
+      "embeddings could not be had; memory was searched by its words",
+    );
   const note = memoryNote(recent ?? [], recalled ?? []);
-  if (note !== null) toldBefore(draft, threadId, note.text, { memories: note.told });
+  if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.told });
 };
 
 /** The run knows what there is to know, and goes on. */
-export const briefed = (draft: Draft, threadId: string, { context, reflections, memory }: Found): void => {
-  if (preparingOf(runOf(draft, threadId)) === null) return;
+export const applyBriefing = (
+  draft: Draft,
+  threadId: string,
+  { context, reflections, memory }: BriefingResult,
+): void => {
+  if (preparingPhaseOf(runOf(draft, threadId)) === null) return;
   const late = "could not be read in time";
-  if (context === null) missed(draft, threadId, "context", `the project context of the workspace ${late}`);
-  if (reflections === null) missed(draft, threadId, "reflections", `the lessons of earlier tasks ${late}`);
+  if (context === null)
+    reportUnavailable(draft, threadId, "context", `the project context of the workspace ${late}`);
+  if (reflections === null)
+    reportUnavailable(draft, threadId, "reflections", `the lessons of earlier tasks ${late}`);
   if (typeof context === "string" && context !== "")
     draft.state = { ...draft.state, external: { text: context } };
   if (reflections != null && reflections.length > 0)
-    toldBefore(draft, threadId, reflectionsText(reflections));
-  if (memory !== undefined) memoryTold(draft, threadId, memory);
+    insertBeforeInput(draft, threadId, formatReflections(reflections));
+  if (memory !== undefined) insertMemoryNote(draft, threadId, memory);
   changeRun(draft, threadId, { wants: [], phase: { at: "ready" } });
 };

@@ -1,14 +1,14 @@
 import type { Json } from "../../chat/message.ts";
 import { estimateText } from "../../chat/tokens.ts";
-import { compacted } from "../calls/after-guards.ts";
-import { edited } from "../context/edits.ts";
-import type { Agent, Lane } from "../definition/agent.ts";
-import { callLane, laneAt } from "../definition/agent.ts";
-import { checkedResult } from "../definition/checks.ts";
+import { markCompaction } from "../calls/after-guards.ts";
+import { applyEdits } from "../context/edits.ts";
+import type { Agent, ModelTarget } from "../definition/agent.ts";
+import { effectTargetOf, targetAt } from "../definition/agent.ts";
+import { checkEffectResult } from "../definition/checks.ts";
 import type { BoundEffect, Effect, EffectContext, EffectPhase, EffectResult } from "../definition/effect.ts";
 import { openTaskLines } from "../state/board.ts";
-import type { Force, Run } from "../state/run.ts";
-import { filesKept, taskOf } from "../state/run.ts";
+import type { ForceReason, Run } from "../state/run.ts";
+import { mergeFiles, findTaskMessage } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -21,11 +21,11 @@ import {
   runOf,
   threadOf,
 } from "../transaction/draft.ts";
-import { contextLeft, requestTokens } from "../transaction/estimate.ts";
+import { remainingContextTokens, requestTokens } from "../transaction/estimate.ts";
 
 /** Effects at work inside a transition: what they edit, remember and say is one commit with the step it belongs to. */
 
-const unreadFrom = ({ chat, seen }: Thread): number => {
+const firstUnreadIndex = ({ chat, seen }: Thread): number => {
   let at = chat.length;
   while (at > 0) {
     const message = chat[at - 1];
@@ -36,23 +36,23 @@ const unreadFrom = ({ chat, seen }: Thread): number => {
 };
 
 /** Running called agents of a thread, a line each. */
-const runningChildren = ({ threads }: Session, threadId: string): readonly string[] =>
+const runningChildLines = ({ threads }: Session, threadId: string): readonly string[] =>
   Object.values(threads).flatMap(({ id, agent, parent, child, run }) =>
     parent?.thread === threadId && child !== null && run !== null ? [`${agent} (${id}): ${child.task}`] : [],
   );
 
 /** What an effect needs that is not stored. */
-type Live = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
+type LiveEffectInputs = Pick<EffectContext, "now" | "signal" | "complete" | "ask"> & {
   readonly phase: EffectPhase;
-  readonly force: Force | null;
+  readonly force: ForceReason | null;
 };
 
 /** All that an effect sees. */
-export const contextOf = (
+export const createEffectContext = (
   session: Session,
   threadId: string,
-  { agent, lane }: { readonly agent: Agent; readonly lane: Lane | null },
-  live: Live,
+  { agent, lane }: { readonly agent: Agent; readonly lane: ModelTarget | null },
+  live: LiveEffectInputs,
 ): EffectContext => {
   const thread = session.threads[threadId] as Thread;
   const run = thread.run as Run;
@@ -66,26 +66,26 @@ export const contextOf = (
     view: thread.chat,
     calls: thread.history,
     estimate,
-    size: Math.max(estimate, contextLeft(agent, thread, run)),
-    window: laneAt(agent, 0).window,
+    size: Math.max(estimate, remainingContextTokens(agent, thread, run)),
+    window: targetAt(agent, 0).window,
     maxOutput: agent.lanes[0]?.maxOutput ?? 0,
     lastUsage: thread.lastUsage,
     get callWindow() {
-      return callLane(agent, run, lane)?.window ?? 0;
+      return effectTargetOf(agent, run, lane)?.window ?? 0;
     },
     get tools() {
       return agent.specs.flatMap(({ name }) => (run.hidden.includes(name) ? [] : [name]));
     },
     get unread() {
-      return unreadFrom(thread);
+      return firstUnreadIndex(thread);
     },
     get task() {
-      return taskOf(thread, run);
+      return findTaskMessage(thread, run);
     },
     get records() {
       return {
-        files: filesKept(thread.files, run.counters.files),
-        children: runningChildren(session, threadId),
+        files: mergeFiles(thread.files, run.counters.files),
+        children: runningChildLines(session, threadId),
         tasks: openTaskLines(session.tasks),
       };
     },
@@ -93,27 +93,34 @@ export const contextOf = (
   };
 };
 
-const never = async (): Promise<never> => new Promise(() => {});
+const waitForever = async (): Promise<never> => new Promise(() => {});
 
-const idle = new AbortController().signal;
+const idleSignal = new AbortController().signal;
 
 /** What effects whose calls go to a lane see, until one of them changes something. */
-interface Sight {
-  readonly lane: Lane | null;
+interface EffectView {
+  readonly lane: ModelTarget | null;
   readonly context: EffectContext;
 }
 
-const sightOf = (
+const effectViewFor = (
   draft: Draft,
   threadId: string,
   phase: EffectPhase,
-  lane: Lane | null,
-  last: Sight | null,
-): Sight => {
-  if (last?.lane === lane) return last;
+  target: ModelTarget | null,
+  last: EffectView | null,
+): EffectView => {
+  if (last?.lane === target) return last;
   const agent = agentOf(draft, threadId);
-  const live = { phase, force: null, now: draft.moment.now, signal: idle, complete: never, ask: never };
-  return { lane, context: contextOf(draft.state, threadId, { agent, lane }, live) };
+  const live = {
+    phase,
+    force: null,
+    now: draft.moment.now,
+    signal: idleSignal,
+    complete: waitForever,
+    ask: waitForever,
+  };
+  return { lane: target, context: createEffectContext(draft.state, threadId, { agent, lane: target }, live) };
 };
 
 /** What an effect remembers. */
@@ -121,7 +128,7 @@ export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): 
   effects[key] ?? effect.state?.initial ?? null;
 
 /** The run ends, naming the effect; a built-in shrinker is only left out, and that is said. True if the run ends. */
-export const effectFailed = (
+export const failEffect = (
   draft: Draft,
   threadId: string,
   { effect, custom }: Pick<BoundEffect, "effect" | "custom">,
@@ -136,14 +143,14 @@ export const effectFailed = (
   return true;
 };
 
-const isLadder = (draft: Draft, threadId: string, effect: Effect): boolean =>
+const isCompactionStrategy = (draft: Draft, threadId: string, effect: Effect): boolean =>
   effect === agentOf(draft, threadId).effects.ladder?.effect;
 
-const noticed = (
+const emitNotices = (
   draft: Draft,
   threadId: string,
   { effect }: BoundEffect,
-  force: Force | null,
+  force: ForceReason | null,
   { notify = [] }: EffectResult<Json>,
 ): void => {
   for (const notice of notify) {
@@ -156,8 +163,9 @@ const noticed = (
   ).length;
   const { compactions = 0 } = runOf(draft, threadId).counters;
   if (shrunk > 0) changeCounters(draft, threadId, { compactions: compactions + shrunk });
-  if (stages.some(({ retired }) => retired !== null)) compacted(draft, threadId);
-  if (stages.length > 0 && isLadder(draft, threadId, effect)) changeRun(draft, threadId, { climbed: true });
+  if (stages.some(({ retired }) => retired !== null)) markCompaction(draft, threadId);
+  if (stages.length > 0 && isCompactionStrategy(draft, threadId, effect))
+    changeRun(draft, threadId, { climbed: true });
 };
 
 /** Why an effect edits: what forced it, the rung it came to, or the phase that it acts in. */
@@ -167,7 +175,7 @@ const reasonOf = (
 ): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
 
 /** Applies what an effect gave back and was checked; false if the run ends for it. */
-export const effectApplied = (
+export const applyEffectResult = (
   draft: Draft,
   threadId: string,
   bound: BoundEffect,
@@ -180,11 +188,11 @@ export const effectApplied = (
   const { phase, view } = context;
   const reason = reasonOf(context, result);
   const editor = { kind: effect.kind, reason, seen: view, later: phase === "after_complete" };
-  const counts = edited(draft, threadId, editor, edits);
+  const counts = applyEdits(draft, threadId, editor, edits);
   const { effects } = threadOf(draft, threadId);
   if (state !== undefined) changeThread(draft, threadId, { effects: { ...effects, [key]: state } });
   const hides = tools !== undefined && phase === "before_complete";
-  const hidden = hides ? toolsHidden(draft, threadId, effect.kind, tools.hide) : 0;
+  const hidden = hides ? hideTools(draft, threadId, effect.kind, tools.hide) : 0;
   const stopped = stop !== undefined && runOf(draft, threadId).stop === null;
   if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
     emit(draft, threadId, "effect_applied", {
@@ -196,7 +204,7 @@ export const effectApplied = (
       tokens_before: tokensOf(draft, before),
       tokens_after: tokensOf(draft, threadOf(draft, threadId)),
     });
-  noticed(draft, threadId, bound, context.force, result);
+  emitNotices(draft, threadId, bound, context.force, result);
   if (stopped) changeRun(draft, threadId, { stop: { reason: stop.reason, error: stop.message } });
   return true;
 };
@@ -205,7 +213,7 @@ const tokensOf = (draft: Draft, thread: Thread): number =>
   requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
 
 /** Takes tools out of the turn; how many of those that it declared so far. */
-const toolsHidden = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
+const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
   const { hidden: known, hiders } = runOf(draft, threadId);
   const fresh = new Set(hide.filter((name) => !known.includes(name)));
   if (fresh.size === 0) return 0;
@@ -214,7 +222,7 @@ const toolsHidden = (draft: Draft, threadId: string, kind: string, hide: readonl
   return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
 };
 
-type Ran =
+type EffectOutcome =
   | { readonly ok: true; readonly result: EffectResult<Json> | null }
   | { readonly ok: false; readonly error: string };
 
@@ -222,10 +230,14 @@ const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && "then" in value;
 
 /** Runs one effect; a null result is a promise, which needs the outside. */
-const ran = (context: EffectContext, { effect, params, custom }: BoundEffect, state: Json): Ran => {
+const tryEffect = (
+  context: EffectContext,
+  { effect, params, custom }: BoundEffect,
+  state: Json,
+): EffectOutcome => {
   try {
     const result = effect.run(context, params, state);
-    if (!isPromise(result)) return { ok: true, result: checkedResult(result, custom) };
+    if (!isPromise(result)) return { ok: true, result: checkEffectResult(result, custom) };
     result.catch(() => {});
     return { ok: true, result: null };
   } catch (error) {
@@ -238,45 +250,46 @@ const isEmpty = (result: EffectResult<Json>): boolean => Object.keys(result).len
 type PhaseEnd = "done" | "ended" | { readonly pending: number };
 
 /** Runs the effects of a phase from one on: to the end, to the one that needs the outside, or to the run's end. */
-const phaseRun = (
+const runEffectPhase = (
   draft: Draft,
   threadId: string,
   phase: EffectPhase,
   effects: readonly BoundEffect[],
   from: number,
 ): PhaseEnd => {
-  let sight: Sight | null = null;
+  let snapshot: EffectView | null = null;
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
     // One ladder per turn.
-    if (runOf(draft, threadId).climbed === true && isLadder(draft, threadId, bound.effect)) continue;
-    sight = sightOf(draft, threadId, phase, bound.lane, sight);
-    const { context } = sight;
-    const outcome = ran(context, bound, effectState(threadOf(draft, threadId), bound));
+    if (runOf(draft, threadId).climbed === true && isCompactionStrategy(draft, threadId, bound.effect))
+      continue;
+    snapshot = effectViewFor(draft, threadId, phase, bound.lane, snapshot);
+    const { context } = snapshot;
+    const outcome = tryEffect(context, bound, effectState(threadOf(draft, threadId), bound));
     if (!outcome.ok) {
-      if (effectFailed(draft, threadId, bound, outcome.error)) return "ended";
+      if (failEffect(draft, threadId, bound, outcome.error)) return "ended";
       continue;
     }
     if (outcome.result === null) return { pending: at };
     if (isEmpty(outcome.result)) continue;
-    if (!effectApplied(draft, threadId, bound, context, outcome.result)) return "ended";
-    sight = null;
+    if (!applyEffectResult(draft, threadId, bound, context, outcome.result)) return "ended";
+    snapshot = null;
   }
   return runOf(draft, threadId).stop === null ? "done" : "ended";
 };
 
 /** Runs the before-effects of the open turn from `from` on. */
-export const beforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
-  phaseRun(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
+export const runBeforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
+  runEffectPhase(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
 
 /** Runs the after-effects on a reply that was just stored; they answer at once. False if the run ends for it. */
-export const afterEffects = (draft: Draft, threadId: string): boolean => {
+export const runAfterEffects = (draft: Draft, threadId: string): boolean => {
   const { after } = agentOf(draft, threadId).effects;
-  const end = phaseRun(draft, threadId, "after_complete", after, 0);
+  const end = runEffectPhase(draft, threadId, "after_complete", after, 0);
   if (typeof end === "string") return end === "done";
   const late = after[end.pending];
   if (late === undefined) return true;
-  return !effectFailed(
+  return !failEffect(
     draft,
     threadId,
     late,
@@ -285,7 +298,7 @@ export const afterEffects = (draft: Draft, threadId: string): boolean => {
 };
 
 /** Forgets what effects remember of a run only. */
-export const effectsReset = (draft: Draft, threadId: string): void => {
+export const resetEffects = (draft: Draft, threadId: string): void => {
   const { before, after } = agentOf(draft, threadId).effects;
   const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");
   const { effects } = threadOf(draft, threadId);

@@ -1,17 +1,17 @@
 import { textOf } from "../../chat/text.ts";
-import type { Completion } from "../../tools/session-request.ts";
+import type { WorkReport } from "../../tools/session-request.ts";
 import { answerOf, isUnanswered } from "../context/answer.ts";
-import { takenOut } from "../context/edits.ts";
-import { withCaveats } from "../context/reports.ts";
-import { judgedBy, withoutLeaks } from "../definition/guard.ts";
+import { removeMessages } from "../context/edits.ts";
+import { formatCompletion } from "../context/reports.ts";
+import { applyGuardrail, removeLeaks } from "../definition/guard.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
-  append,
+  appendMessage,
   changeCounters,
   changeThread,
   emit,
-  retiredBy,
+  retireMessages,
   runOf,
   threadOf,
 } from "../transaction/draft.ts";
@@ -19,7 +19,7 @@ import {
 /** Middleware of an agent's runs: what guards its answers, and what its log says. */
 
 /** What becomes of a final text. */
-type Accepted =
+type GuardrailDecision =
   | { readonly do: "accept" }
   | { readonly do: "retry"; readonly what: "answer" | "report"; readonly why: string }
   | {
@@ -29,7 +29,7 @@ type Accepted =
     };
 
 /** The answer leaves the view; of what this commit adds nobody is told, the rest is taken back. It stays stored. */
-const answerDropped = (draft: Draft, threadId: string): void => {
+const dropAnswer = (draft: Draft, threadId: string): void => {
   const { chat } = threadOf(draft, threadId);
   const gone = answerOf(chat, runOf(draft, threadId).id);
   const ids = new Set(gone.map(({ id }) => id));
@@ -40,113 +40,126 @@ const answerDropped = (draft: Draft, threadId: string): void => {
     return false;
   });
   draft.events.splice(0, draft.events.length, ...untold);
-  retiredBy(draft, threadId, gone, { reason: "guardrail" });
+  retireMessages(draft, threadId, gone, { reason: "guardrail" });
   const messages = [...ids].filter((id) => !fresh.has(id));
   if (messages.length > 0) emit(draft, threadId, "messages_retired", { messages, by: "guardrail" });
-  takenOut(draft, threadId, gone);
+  removeMessages(draft, threadId, gone);
 };
 
 /** What a run ends with, and what another text in its place does. */
-interface Answer {
+interface FinalAnswer {
   readonly name: "answer" | "report";
   readonly text: string;
-  readonly replaced: (text: string | null, failed: boolean) => void;
+  readonly replace: (text: string | null, failed: boolean) => void;
 }
 
-const answeredInstead = (draft: Draft, threadId: string, text: string | null): void => {
+const appendReplacement = (draft: Draft, threadId: string, text: string | null): void => {
   if (text === null) return;
-  append(draft, threadId, { role: "assistant", origin: "system", parts: [{ type: "text", text }] }, true);
+  appendMessage(
+    draft,
+    threadId,
+    { role: "assistant", origin: "system", parts: [{ type: "text", text }] },
+    true,
+  );
 };
 
 /** A text beside calls stays where it is, since they have results; it is just no answer. */
-const answerWithheld = (draft: Draft, threadId: string, text: string | null): void => {
+const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
   if (text === null) changeCounters(draft, threadId, { withheld: true });
-  else answeredInstead(draft, threadId, text);
+  else appendReplacement(draft, threadId, text);
 };
 
 /** What a called agent reports; a run that fails reports nothing. */
-const reportReplaced = (
+const replaceReport = (
   draft: Draft,
   threadId: string,
-  { status, files_modified }: Completion,
+  { status, files_modified }: WorkReport,
   text: string | null,
   failed: boolean,
 ): void => {
   const completion = failed ? null : { status, files_modified, summary: text ?? "" };
   const { child } = threadOf(draft, threadId);
   if (child !== null) changeThread(draft, threadId, { child: { ...child, completion } });
-  if (failed) answerWithheld(draft, threadId, text);
+  if (failed) withholdAnswer(draft, threadId, text);
 };
 
-const lastAnswer = (draft: Draft, threadId: string): string =>
+const lastAnswerText = (draft: Draft, threadId: string): string =>
   answerOf(threadOf(draft, threadId).chat, runOf(draft, threadId).id)
     .map(({ parts }) => textOf(parts))
     .join("");
 
 /** What a terminal call leaves as the answer: a report, or the text beside it; null if there is neither. */
-const terminalAnswer = (draft: Draft, threadId: string): Answer | null => {
+const findTerminalAnswer = (draft: Draft, threadId: string): FinalAnswer | null => {
   const { child } = threadOf(draft, threadId);
   if (child !== null && child.handover !== null) return null;
   const completion = child?.completion ?? null;
   if (completion !== null)
     return {
       name: "report",
-      text: withCaveats(completion),
-      replaced: (text, failed) => reportReplaced(draft, threadId, completion, text, failed),
+      text: formatCompletion(completion),
+      replace: (text, failed) => replaceReport(draft, threadId, completion, text, failed),
     };
-  const text = lastAnswer(draft, threadId);
+  const text = lastAnswerText(draft, threadId);
   return /\S/.test(text)
-    ? { name: "answer", text, replaced: (instead) => answerWithheld(draft, threadId, instead) }
+    ? { name: "answer", text, replace: (instead) => withholdAnswer(draft, threadId, instead) }
     : null;
 };
 
 /** What the run is about to answer; null if that is nothing. */
-const answerNow = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): Answer | null => {
+const findAnswer = (
+  draft: Draft,
+  threadId: string,
+  reason: "end_turn" | "terminal_tool",
+): FinalAnswer | null => {
   if (isUnanswered(runOf(draft, threadId))) return null;
-  if (reason === "terminal_tool") return terminalAnswer(draft, threadId);
+  if (reason === "terminal_tool") return findTerminalAnswer(draft, threadId);
   return {
     name: "answer",
-    text: lastAnswer(draft, threadId),
-    replaced: (text) => {
-      answerDropped(draft, threadId);
-      answeredInstead(draft, threadId, text);
+    text: lastAnswerText(draft, threadId),
+    replace: (text) => {
+      dropAnswer(draft, threadId);
+      appendReplacement(draft, threadId, text);
     },
   };
 };
 
 /** Words beside a report or a hand-over are no answer: if they tell what must not be told, there are none. */
-const asideGuarded = (draft: Draft, threadId: string): void => {
+const guardAside = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   if (child === null || (child.completion === null && child.handover === null)) return;
-  const aside = lastAnswer(draft, threadId);
-  if (withoutLeaks(agentOf(draft, threadId).guardrails, aside) !== aside)
-    answerWithheld(draft, threadId, null);
+  const aside = lastAnswerText(draft, threadId);
+  if (removeLeaks(agentOf(draft, threadId).guardrails, aside) !== aside)
+    withholdAnswer(draft, threadId, null);
 };
 
 /** What a run ends with as the guardrails leave it. */
-export const answerGuarded = (
+export const guardAnswer = (
   draft: Draft,
   threadId: string,
   reason: "end_turn" | "terminal_tool",
-): Accepted => {
+): GuardrailDecision => {
   const { guardrails } = agentOf(draft, threadId);
   if (guardrails.length === 0) return { do: "accept" };
   if (runOf(draft, threadId).counters.withheld === true) changeCounters(draft, threadId, { withheld: false });
-  const accepted = answerChecked(draft, threadId, reason);
-  if (accepted.do === "accept") asideGuarded(draft, threadId);
+  const accepted = checkAnswer(draft, threadId, reason);
+  if (accepted.do === "accept") guardAside(draft, threadId);
   return accepted;
 };
 
 /** The innermost checks first. */
-const answerChecked = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): Accepted => {
+const checkAnswer = (
+  draft: Draft,
+  threadId: string,
+  reason: "end_turn" | "terminal_tool",
+): GuardrailDecision => {
   const { guardrails } = agentOf(draft, threadId);
   for (const [place, guardrail] of [...guardrails.entries()].toReversed()) {
     const { onFail, maxRetries, text } = guardrail;
-    const answer = answerNow(draft, threadId, reason);
+    const answer = findAnswer(draft, threadId, reason);
     if (answer === null) return { do: "accept" };
-    const judged = judgedBy(guardrail.problem, answer.text);
+    const judged = applyGuardrail(guardrail.problem, answer.text);
     if ("thrown" in judged) {
-      answer.replaced(text, true);
+      answer.replace(text, true);
       return { do: "fail", reason: "effect_failed", error: `output_guardrail: ${judged.thrown}` };
     }
     const { why } = judged;
@@ -157,7 +170,7 @@ const answerChecked = (draft: Draft, threadId: string, reason: "end_turn" | "ter
       changeCounters(draft, threadId, { rejected: { ...rejected, [place]: retries + 1 } });
       return { do: "retry", what: answer.name, why };
     }
-    answer.replaced(text, onFail !== "replace");
+    answer.replace(text, onFail !== "replace");
     if (onFail === "replace") continue;
     return { do: "fail", reason: "output_invalid", error: `the ${answer.name} was not accepted: ${why}` };
   }

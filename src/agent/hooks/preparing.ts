@@ -1,41 +1,41 @@
 import type { Json, Message } from "../../chat/message.ts";
-import { askDropped } from "../asks/asks.ts";
-import { ledgered, timeLost } from "../budgets/spend.ts";
+import { cancelAsk } from "../asks/asks.ts";
+import { bookAttempt, bookLostTime } from "../budgets/spend.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
-import type { Hold } from "../state/budget.ts";
-import type { EffectMemo, Force, GatePlace, Preparing, Run } from "../state/run.ts";
-import { placeId } from "../state/run.ts";
+import type { BudgetReservation } from "../state/budget.ts";
+import type { EffectMemo, ForceReason, Ticket, PreparingPhase, Run } from "../state/run.ts";
+import { ticketId } from "../state/run.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeCounters, changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { laneOf } from "../transaction/targets.ts";
-import { effectApplied } from "./effects.ts";
+import { findTarget } from "../transaction/targets.ts";
+import { applyEffectResult } from "./effects.ts";
 
 /** A question of an effect is not answered: its default holds, and the effect goes on. */
-export const questionSkipped = (draft: Draft, threadId: string): void => {
-  const ask = preparingOf(threadOf(draft, threadId).run)?.ask ?? null;
+export const skipQuestion = (draft: Draft, threadId: string): void => {
+  const ask = preparingPhaseOf(threadOf(draft, threadId).run)?.ask ?? null;
   if (ask === null) return;
-  askDropped(draft, threadId, ask.id);
-  preparingPaused(draft, threadId, draft.moment.now, "ask");
+  cancelAsk(draft, threadId, ask.id);
+  pausePreparing(draft, threadId, draft.moment.now, "ask");
 };
 
 /** Transitions of an effect that needs a model or a person: begun, paused, resumed, answered. */
 
 /** The effect that a run is preparing with; null if it is not. */
-export const preparingOf = (run: Run | null): Preparing | null =>
+export const preparingPhaseOf = (run: Run | null): PreparingPhase | null =>
   run?.phase.at === "preparing" ? run.phase : null;
 
-const change = (draft: Draft, threadId: string, fields: Partial<Preparing>): void => {
-  const phase = preparingOf(runOf(draft, threadId));
+const changePreparing = (draft: Draft, threadId: string, fields: Partial<PreparingPhase>): void => {
+  const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase !== null) changeRun(draft, threadId, { phase: { ...phase, ...fields } });
 };
 
 /** An effect starts to work outside the commit; `effect` is its place in the turn, -1 for a forced compaction. */
-export const preparingBegun = (
+export const startPreparing = (
   draft: Draft,
   threadId: string,
   effect: number,
-  force: Force | null,
+  force: ForceReason | null,
   attempt = 1,
 ): void => {
   const { epoch, now } = draft.moment;
@@ -55,76 +55,94 @@ export const preparingBegun = (
 export const mostOverflows = 4;
 
 /** The ladder starts, since the request was refused as too long for the `count`-th time in its turn. */
-export const overflowMet = (draft: Draft, threadId: string, count: number, attempt: number): void => {
+export const startOverflowCompaction = (
+  draft: Draft,
+  threadId: string,
+  count: number,
+  attempt: number,
+): void => {
   changeRun(draft, threadId, { overflows: count });
-  preparingBegun(draft, threadId, -1, { why: "overflow", count }, attempt);
+  startPreparing(draft, threadId, -1, { why: "overflow", count }, attempt);
 };
 
 /** Its wait is over: it is run again from the start, and what it asked before answers from storage. */
-export const preparingResumed = (draft: Draft, threadId: string): void => {
-  const phase = preparingOf(runOf(draft, threadId));
+export const resumePreparing = (draft: Draft, threadId: string): void => {
+  const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
   const { epoch } = draft.moment;
-  change(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
+  changePreparing(draft, threadId, { epoch, until: null, ask: null, round: phase.round + 1 });
 };
 
 /** Nothing is under way until a moment. */
-export const preparingPaused = (
+export const pausePreparing = (
   draft: Draft,
   threadId: string,
   until: number,
-  why: Preparing["why"],
-  on: Pick<Preparing, "ask"> | Pick<Preparing, "place"> = {},
-): void => change(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
+  why: PreparingPhase["why"],
+  on: Pick<PreparingPhase, "ask"> | Pick<PreparingPhase, "place"> = {},
+): void => changePreparing(draft, threadId, { until, why, ask: null, place: null, calling: null, ...on });
 
 /** The gate has a place for its model call later, or (`booked` false) wants to be asked again then: it waits without a timer. */
-export const effectPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
-  const place = preparingOf(runOf(draft, threadId))?.calling?.place;
+export const pauseEffectForTicket = (
+  draft: Draft,
+  threadId: string,
+  startAt: number,
+  booked: boolean,
+): void => {
+  const place = preparingPhaseOf(runOf(draft, threadId))?.calling?.place;
   const on = place === undefined ? {} : { place: { ...place, booked } };
-  preparingPaused(draft, threadId, startAt, "gate", on);
+  pausePreparing(draft, threadId, startAt, "gate", on);
 };
 
 /** What was asked has its reply, or its tries so far. */
-export const memoKept = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
-  const phase = preparingOf(runOf(draft, threadId));
+export const keepMemo = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
+  const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
-  change(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
+  changePreparing(draft, threadId, { memo: { ...phase.memo, [key]: value }, calling: null });
   changeCounters(draft, threadId, { deadAttempts: 0 });
 };
 
 /** The place that the next model call asks for: the one that it has waited for, or one of its own, named by its event. */
-const nextPlace = ({ state, events }: Draft, threadId: string, provider: string): GatePlace => {
-  const waited = preparingOf(state.threads[threadId]?.run ?? null)?.place;
+const nextTicket = ({ state, events }: Draft, threadId: string, provider: string): Ticket => {
+  const waited = preparingPhaseOf(state.threads[threadId]?.run ?? null)?.place;
   if (waited?.provider === provider) return waited;
-  return { provider, id: placeId(state.id, threadId, `effect.${state.head + events.length}`), booked: false };
+  return {
+    provider,
+    id: ticketId(state.id, threadId, `effect.${state.head + events.length}`),
+    booked: false,
+  };
 };
 
 /** A model call of an effect is about to leave (purpose `compaction`). */
-export const effectCalling = (
+export const startEffectCall = (
   draft: Draft,
   threadId: string,
   { provider, model }: { readonly provider: string; readonly model: string },
   tokens: number,
-  hold: Hold,
+  hold: BudgetReservation,
 ): void => {
   const purpose = "compaction";
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model });
   const sizes = { messages: 1, tools: 0, estimated_tokens: tokens, bytes: tokens * 4 };
   emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes });
-  const place = nextPlace(draft, threadId, provider);
+  const place = nextTicket(draft, threadId, provider);
   const calling = { provider, model, tokens, hold, startedAt: draft.moment.now, place };
-  change(draft, threadId, { calling, place: null });
+  changePreparing(draft, threadId, { calling, place: null });
 };
 
 /** The call under way is lost: it cost at least its prompt, and its time. */
-export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" | "cancelled"): void => {
-  const phase = preparingOf(threadOf(draft, threadId).run);
+export const bookLostEffectCall = (
+  draft: Draft,
+  threadId: string,
+  outcome: "interrupted" | "cancelled",
+): void => {
+  const phase = preparingPhaseOf(threadOf(draft, threadId).run);
   if (phase?.calling === null || phase === null) return;
   const { provider, model, tokens, startedAt } = phase.calling;
   const usage = { ...noUsage, input: tokens, total: tokens };
-  const lane = laneOf(draft, threadId, phase.calling);
-  const cost = lane?.cost(usage) ?? null;
-  ledgered(draft, threadId, {
+  const target = findTarget(draft, threadId, phase.calling);
+  const cost = target?.cost(usage) ?? null;
+  bookAttempt(draft, threadId, {
     outcome,
     usage,
     estimated: true,
@@ -134,37 +152,40 @@ export const callLost = (draft: Draft, threadId: string, outcome: "interrupted" 
     purpose: "compaction",
     attempt: 1,
   });
-  timeLost(draft, threadId, startedAt, lane);
-  change(draft, threadId, { calling: null });
+  bookLostTime(draft, threadId, startedAt, target);
+  changePreparing(draft, threadId, { calling: null });
 };
 
 /** An effect needs the outside. A stop of one before it ends the run when the phase is done: until then nothing ends it for that. */
-export const effectPending = (draft: Draft, threadId: string, effect: number): void => {
+export const prepareEffect = (draft: Draft, threadId: string, effect: number): void => {
   const { stop } = runOf(draft, threadId);
-  preparingBegun(draft, threadId, effect, null);
+  startPreparing(draft, threadId, effect, null);
   if (stop === null) return;
-  change(draft, threadId, { stop });
+  changePreparing(draft, threadId, { stop });
   changeRun(draft, threadId, { stop: null });
 };
 
 /** What an effect gave back; a stop of an earlier one comes before its own. False if the run ends at once. */
-export const answerApplied = (
+export const applyPreparedResult = (
   draft: Draft,
   threadId: string,
   bound: BoundEffect,
-  { phase: { force, stop: held }, view }: { readonly phase: Preparing; readonly view: readonly Message[] },
+  {
+    phase: { force, stop: held },
+    view,
+  }: { readonly phase: PreparingPhase; readonly view: readonly Message[] },
   result: EffectResult<Json>,
 ): boolean => {
   const { stop: others } = runOf(draft, threadId);
   if (others === null && held !== undefined) changeRun(draft, threadId, { stop: held });
-  const ok = effectApplied(draft, threadId, bound, { phase: "before_complete", view, force }, result);
+  const ok = applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
   const { cancel, stop, turnOpen } = runOf(draft, threadId);
   const ends = force === null ? others : stop;
   return ok && cancel === null && ends === null && (force?.why !== "api" || turnOpen);
 };
 
 /** The request is too long, and compaction found nothing to leave out. */
-export const nothingLeft = (draft: Draft, threadId: string): void => {
+export const failContextOverflow = (draft: Draft, threadId: string): void => {
   const error = "the history does not fit the model's context window, and nothing more can be left out";
   changeRun(draft, threadId, {
     phase: { at: "ready" },

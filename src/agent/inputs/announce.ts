@@ -5,8 +5,8 @@ import type { Input } from "../state/input.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, append, changeThread, threadOf } from "../transaction/draft.ts";
-import { inputOf, isTold } from "./inputs.ts";
+import { agentOf, appendMessage, changeThread, threadOf } from "../transaction/draft.ts";
+import { findInput, isAgentMessage } from "./inputs.ts";
 
 /** Background results until the person has got them. */
 
@@ -14,67 +14,75 @@ import { inputOf, isTold } from "./inputs.ts";
 export const hasTold = (run: Run, state: RunState): boolean =>
   state === "completed" && !run.light && run.inputs.length > 0 && !isUnanswered(run);
 
-const nothing: NonNullable<Thread["announce"]> = { runs: [], inputs: [], at: null };
+const noAnnouncement: NonNullable<Thread["announce"]> = { runs: [], inputs: [], at: null };
 
 /** What a run announces: what was not told yet, and what is new, with which the tries begin anew. */
-export const announcedBy = ({ announce }: Thread, run: Run): Thread["announce"] => {
-  const { runs, inputs } = announce ?? nothing;
+export const announcementOf = ({ announce }: Thread, run: Run): Thread["announce"] => {
+  const { runs, inputs } = announce ?? noAnnouncement;
   const fresh = run.inputs.filter((id) => !inputs.includes(id));
   return { runs: [...(fresh.length === 0 ? runs : []), run.id], inputs: [...inputs, ...fresh], at: null };
 };
 
-const isOpen = ({ state }: Draft, question: string): boolean =>
+const isQuestionOpen = ({ state }: Draft, question: string): boolean =>
   Object.values(state.threads).some(({ child }) => child?.question?.id === question);
 
 /** What agents told, and what they ask as long as nobody has answered it. */
-const toldAmong = (draft: Draft, ids: readonly string[]): readonly Input[] =>
+const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input[] =>
   ids
-    .flatMap((id) => inputOf(draft, id) ?? [])
-    .filter((input) => isTold(input) && (input.question === undefined || isOpen(draft, input.question)));
+    .flatMap((id) => findInput(draft, id) ?? [])
+    .filter(
+      (input) =>
+        isAgentMessage(input) && (input.question === undefined || isQuestionOpen(draft, input.question)),
+    );
 
 /** What agents told is before the model when a run that is to tell it begins to ask: the chat may have shrunk since it came. */
-export const toldAgain = (draft: Draft, threadId: string): void => {
+export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
   const { chat, announce, run } = threadOf(draft, threadId);
   if (announce === null || run === null || run.light || run.turn > 1) return;
-  for (const { content } of toldAmong(draft, announce.inputs))
+  for (const { content } of findAgentMessages(draft, announce.inputs))
     if (!chat.some(({ parts }) => textOf(parts).includes(textOf(content))))
-      append(draft, threadId, { role: "user", origin: "agent", parts: content });
+      appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
 };
 
 /** The matter is over: what agents told stands in the chat as it is, since that may have shrunk; their questions are none for a person. */
-const saidRaw = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
+const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   changeThread(draft, threadId, { announce: null });
-  const text = toldAmong(draft, inputs)
+  const text = findAgentMessages(draft, inputs)
     .filter(({ question }) => question === undefined)
     .map(({ content }) => textOf(content))
     .join("\n\n");
   if (text !== "")
-    append(draft, threadId, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
+    appendMessage(
+      draft,
+      threadId,
+      { role: "assistant", origin: "agent", parts: [{ type: "text", text }] },
+      true,
+    );
 };
 
 /** A person stopped a thread that rests: nothing starts by itself any more. */
-export const announcementStopped = (draft: Draft, threadId: string): void =>
-  saidRaw(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
+export const stopAnnouncement = (draft: Draft, threadId: string): void =>
+  appendUndelivered(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
 
 /** What becomes of the results that a run took without telling the person: told later, or left in the chat as they are. */
-export const announcementFollowed = (
+export const settleAnnouncement = (
   draft: Draft,
   threadId: string,
   run: Run,
   { state, reason }: { readonly state: RunState; readonly reason: EndReason },
 ): void => {
-  const { runs, inputs: known } = threadOf(draft, threadId).announce ?? nothing;
+  const { runs, inputs: known } = threadOf(draft, threadId).announce ?? noAnnouncement;
   const taken = run.inputs.filter((id) => !known.includes(id));
-  const told = toldAmong(draft, taken).map(({ id }) => id);
-  if (run.cancel?.reason === "cancelled") return saidRaw(draft, threadId, [...known, ...told]);
+  const told = findAgentMessages(draft, taken).map(({ id }) => id);
+  if (run.cancel?.reason === "cancelled") return appendUndelivered(draft, threadId, [...known, ...told]);
   if (told.length === 0 && runs.at(-1) !== run.id) return;
   const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
   const tries = told.length > 0 ? [run.id] : runs;
   const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : told)];
   // A run that a person's own takes the place of is no failed try; if that one completes, the matter is over.
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
-  if (counted.length > retries || toldAmong(draft, inputs).length === 0)
-    return saidRaw(draft, threadId, inputs);
+  if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
+    return appendUndelivered(draft, threadId, inputs);
   const at = draft.moment.now + backoff * 2 ** (tries.length - 1);
   changeThread(draft, threadId, { announce: { runs: counted, inputs, at } });
 };

@@ -1,13 +1,21 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
 import { deadlineOf } from "../budgets/clock.ts";
-import { guardsReset } from "../calls/after-guards.ts";
-import { openCallsEnded } from "../calls/start.ts";
-import { questionSkipped } from "../hooks/preparing.ts";
-import { episodesNoted } from "../memory/episodes.ts";
-import { inputHeard } from "../memory/remember.ts";
+import { resetGuards } from "../calls/after-guards.ts";
+import { endOpenCalls } from "../calls/start.ts";
+import { skipQuestion } from "../hooks/preparing.ts";
+import { appendEpisodes } from "../memory/episodes.ts";
+import { rememberInput } from "../memory/remember.ts";
 import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, append, changeRun, changeThread, emit, runOf, threadOf } from "../transaction/draft.ts";
+import {
+  agentOf,
+  appendMessage,
+  changeRun,
+  changeThread,
+  emit,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
 
 /** Transitions of inputs: accepted → applied, withdrawn or returned. */
 
@@ -18,23 +26,23 @@ const leaveInbox = (draft: Draft, input: Input, status: Input["status"]): void =
 };
 
 /** A stored input; undefined if there is none of that id. */
-export const inputOf = (draft: Draft, id: string): Input | undefined =>
+export const findInput = (draft: Draft, id: string): Input | undefined =>
   draft.inputs.findLast((each) => each.id === id) ?? draft.moment.input(id) ?? undefined;
 
 /** Before the first input there is none whose id could be taken. */
-const isTaken = (draft: Draft, number: number): boolean =>
-  number > 1 && inputOf(draft, `in_${number}`) !== undefined;
+const isIdTaken = (draft: Draft, number: number): boolean =>
+  number > 1 && findInput(draft, `in_${number}`) !== undefined;
 
 /** The id of a new input: the one its sender chose, else the next that no input has. */
-export const inputNamed = (draft: Draft, chosen?: string): string => {
+export const assignInputId = (draft: Draft, chosen?: string): string => {
   let number = draft.state.nextInput;
-  if (chosen === undefined) while (isTaken(draft, number)) number += 1;
+  if (chosen === undefined) while (isIdTaken(draft, number)) number += 1;
   draft.state = { ...draft.state, nextInput: number + 1 };
   return chosen ?? `in_${number}`;
 };
 
 /** An input is stored; what it does to an active run is its mode's business. */
-export const inputAccepted = (draft: Draft, input: Input): void => {
+export const acceptInput = (draft: Draft, input: Input): void => {
   const thread = threadOf(draft, input.thread);
   const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
   changeThread(draft, thread.id, { inbox: ahead ? [input, ...thread.inbox] : [...thread.inbox, input] });
@@ -47,38 +55,38 @@ export const inputAccepted = (draft: Draft, input: Input): void => {
     sender,
   });
   if (thread.run !== null && on_busy === "steer" && input.origin === "human") {
-    openCallsEnded(draft, thread.id, "skipped", "unstarted");
-    questionSkipped(draft, thread.id);
+    endOpenCalls(draft, thread.id, "skipped", "unstarted");
+    skipQuestion(draft, thread.id);
   }
 };
 
 /** An input becomes a message of its thread. */
-export const inputApplied = (draft: Draft, input: Input, steering: boolean): void => {
+export const applyInput = (draft: Draft, input: Input, steering: boolean): void => {
   leaveInbox(draft, input, "applied");
-  episodesNoted(draft, input);
+  appendEpisodes(draft, input);
   const { nextPos } = threadOf(draft, input.thread);
   const message = `msg_${input.thread}_${nextPos}`;
   emit(draft, input.thread, "input_applied", { input: input.id, message });
   if (steering) emit(draft, input.thread, "steering_injected", { input: input.id, message });
-  const stored = append(draft, input.thread, {
+  const stored = appendMessage(draft, input.thread, {
     role: "user",
     origin: input.origin,
     parts: input.content,
     ...(input.sender === null ? {} : { sender: input.sender }),
     ...(steering ? { marks: ["steering"] } : {}),
   });
-  inputHeard(draft, input);
+  rememberInput(draft, input);
   const thread = threadOf(draft, input.thread);
   if (thread.firstInput === null) changeThread(draft, thread.id, { firstInput: stored });
-  if (input.origin === "human") guardsReset(draft, thread.id, "input");
+  if (input.origin === "human") resetGuards(draft, thread.id, "input");
 };
 
-export const inputWithdrawn = (draft: Draft, input: Input): void => {
+export const withdrawInput = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "withdrawn");
   emit(draft, input.thread, "input_withdrawn", { input: input.id });
 };
 
-export const inputReturned = (
+export const returnInput = (
   draft: Draft,
   input: Input,
   reason: "cancelled" | "cleared" | "no_budget",
@@ -92,21 +100,21 @@ export const inputReturned = (
 };
 
 /** Whether it is what other agents have to tell the person: that is told once in any case. */
-export const isTold = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
+export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
 
 /** Whether it is what became of other agents' work; what they ask is none of a person's business. */
-export const isResult = (input: Input): boolean => isTold(input) && input.question === undefined;
+export const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
 /** What a cancel takes out of an inbox goes back, but for results. */
-export const inputsReturned = (draft: Draft, threadId: string, ids: readonly string[]): void => {
+export const returnInputs = (draft: Draft, threadId: string, ids: readonly string[]): void => {
   for (const input of threadOf(draft, threadId).inbox)
-    if (ids.includes(input.id) && !isResult(input)) inputReturned(draft, input, "cancelled");
+    if (ids.includes(input.id) && !isAgentResult(input)) returnInput(draft, input, "cancelled");
 };
 
 /** A result stands in the chat as it is: no run will take it. */
-export const inputSaid = (draft: Draft, input: Input): void => {
+export const appendAgentResult = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "applied");
-  const { id } = append(
+  const { id } = appendMessage(
     draft,
     input.thread,
     { role: "assistant", origin: "agent", parts: input.content },
@@ -116,7 +124,7 @@ export const inputSaid = (draft: Draft, input: Input): void => {
 };
 
 /** An accepted input with new content, or at another place of its inbox. */
-export const inputChanged = (
+export const changeInput = (
   draft: Draft,
   input: Input,
   change: { readonly content?: Input["content"]; readonly place?: number },
@@ -135,25 +143,27 @@ export const inputChanged = (
 };
 
 /** Steered inputs that wait for the next turn boundary; a light run leaves what is told to one that tells. */
-export const steersOf = (draft: Draft, threadId: string): readonly Input[] => {
+export const steeringInputsOf = (draft: Draft, threadId: string): readonly Input[] => {
   const { inbox, run } = threadOf(draft, threadId);
-  return inbox.filter((input) => input.on_busy === "steer" && !(run?.light === true && isTold(input)));
+  return inbox.filter(
+    (input) => input.on_busy === "steer" && !(run?.light === true && isAgentMessage(input)),
+  );
 };
 
 /** Steered inputs join the run, whose answer fits the newest schema that an input brought; a person who joins an announcement has the time of a run of their own. */
-export const steersJoined = (draft: Draft, threadId: string): void => {
-  for (const input of steersOf(draft, threadId)) {
+export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
+  for (const input of steeringInputsOf(draft, threadId)) {
     const { inputs, announces, startedAt, outputSchema } = runOf(draft, threadId);
     const schema = input.output_schema ?? outputSchema;
     changeRun(draft, threadId, { inputs: [...inputs, input.id], outputSchema: schema });
     if (announces && input.origin === "human")
       changeRun(draft, threadId, { deadline: deadlineOf(agentOf(draft, threadId), startedAt, false) });
-    inputApplied(draft, input, true);
+    applyInput(draft, input, true);
   }
 };
 
 /** What may wait in a session's inboxes: all of it is in its memory, also after each wake. */
-export const mostWaiting = {
+export const inboxLimits = {
   /** Inputs of one thread. */
   inputs: 20,
   /** Characters of the text that waits for all threads: twice what one input may have. */
@@ -164,14 +174,14 @@ const lengthOf = (content: readonly ContentPart[]): number =>
   content.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
 
 /** Which limit an input would pass if it waited, be it new or longer than it was; null if there is room. */
-export const inboxLacks = (
+export const findInboxLimit = (
   draft: Draft,
   { id, thread, content }: Pick<Input, "thread" | "content"> & { readonly id?: string },
-): keyof typeof mostWaiting | null => {
+): keyof typeof inboxLimits | null => {
   const others = Object.values(draft.state.threads).flatMap(({ inbox }) =>
     inbox.filter((input) => input.id !== id),
   );
-  if (others.filter((input) => input.thread === thread).length >= mostWaiting.inputs) return "inputs";
+  if (others.filter((input) => input.thread === thread).length >= inboxLimits.inputs) return "inputs";
   const waiting = others.reduce((sum, input) => sum + lengthOf(input.content), 0);
-  return waiting + lengthOf(content) > mostWaiting.characters ? "characters" : null;
+  return waiting + lengthOf(content) > inboxLimits.characters ? "characters" : null;
 };

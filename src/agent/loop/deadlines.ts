@@ -1,9 +1,9 @@
-import { heldBy } from "../budgets/limits.ts";
-import { endingAt } from "../calls/background-commands.ts";
-import { statusOf } from "../run/runs.ts";
-import { missingCheck, missingLimit } from "../run/wait.ts";
+import { findBudgetHold } from "../budgets/limits.ts";
+import { commandsEndDueAt } from "../calls/background-commands.ts";
+import { sessionStatusOf } from "../run/runs.ts";
+import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun, dueOf } from "../state/run.ts";
+import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
@@ -11,13 +11,13 @@ import { openChildren } from "../state/thread.ts";
 /** When the wait of a run's phase is over; null for none, or while the run is held or its wait for a slot goes on: then others bring it on. */
 const phaseUntil = (session: Session, threadId: string, { phase }: Run, now: number): number | null => {
   const until = phase.at === "waiting" || phase.at === "preparing" ? phase.until : null;
-  if (until === null || heldBy(session, threadId) !== null) return null;
+  if (until === null || findBudgetHold(session, threadId) !== null) return null;
   return until <= now && session.queue.includes(threadId) ? null : until;
 };
 
 /** When a run is over by the clock, unless it is and only waits for called agents that were stopped. */
 const endDue = (session: Session, threadId: string, run: Run, now: number): readonly number[] => {
-  const due = dueOf(run);
+  const due = runDeadlineOf(run);
   if (due === null) return [];
   const stopping = due <= now && openChildren(session, threadId).some(({ run: own }) => own?.cancel != null);
   return stopping ? [] : [due];
@@ -27,7 +27,7 @@ const deadlinesOf = (session: Session, { id, run, announce }: Thread, now: numbe
   if (run === null) return [announce?.at ?? []].flat();
   const times = [...endDue(session, id, run, now)];
   if (run.missingSince !== null)
-    return [...times, Math.min(now + missingCheck, run.missingSince + missingLimit)];
+    return [...times, Math.min(now + missingAgentCheckMs, run.missingSince + missingAgentLimitMs)];
   if (run.cancel?.mode === "now") times.push(run.cancel.until);
   const until = phaseUntil(session, id, run, now);
   if (until !== null) times.push(until);
@@ -42,7 +42,7 @@ export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
   if (session.outbox != null && session.outbox.until > now) times.push(session.outbox.until);
-  const ending = endingAt(session);
+  const ending = commandsEndDueAt(session);
   if (ending !== null && ending > now) times.push(ending);
   return times.length === 0 ? null : Math.min(...times);
 };
@@ -53,7 +53,7 @@ const dayMs = 86_400_000;
  * When a session that rests is deleted, milliseconds since the epoch (`retention.session_days`); null if it has
  * work, or is kept. Of the team's days and its own the fewer count.
  */
-export const retiresAt = (session: Session, teamDays: number | null): number | null => {
+export const deletionDueAt = (session: Session, teamDays: number | null): number | null => {
   const days = Math.min(teamDays ?? Infinity, session.retentionDays ?? Infinity);
-  return statusOf(session) !== "idle" || days === Infinity ? null : session.updatedAt + days * dayMs;
+  return sessionStatusOf(session) !== "idle" || days === Infinity ? null : session.updatedAt + days * dayMs;
 };

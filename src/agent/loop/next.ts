@@ -1,10 +1,9 @@
-import type { RunEnding } from "../state.ts";
-import type { Reached } from "../state/budget.ts";
+import type { RunEnding, Phase, PreparingPhase, Run } from "../state/run.ts";
+import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
-import { runsAgain } from "../state/call.ts";
+import { willRunAgain } from "../state/call.ts";
 import type { EndReason, RunState } from "../state/events.ts";
-import type { Phase, Preparing, Run } from "../state/run.ts";
-import { callsOfRun, dueOf } from "../state/run.ts";
+import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 
 /** The one thing a thread does next. */
@@ -22,13 +21,13 @@ export type Step =
   /** Calls of other threads keep back what this one needs. */
   | { readonly do: "queue" }
   /** A limit leaves no room: somebody is asked, or the run ends. */
-  | { readonly do: "limit"; readonly reached: Reached }
+  | { readonly do: "limit"; readonly reached: ReachedLimit }
   /** The run is to end: its children are stopped first. */
   | { readonly do: "stop_children" }
   /** All calls of the reply are done: the turn ends. */
   | { readonly do: "close" };
 
-export interface Facts {
+export interface ThreadFacts {
   readonly now: number;
   readonly epoch: number;
   /** A thread slot is free. */
@@ -39,28 +38,31 @@ export interface Facts {
    */
   readonly held: { readonly until: number | null } | null;
   /** What forbids another model call (row 9); looked at only where one would follow. */
-  readonly limit: () => Reached | "wait" | null;
+  readonly limit: () => ReachedLimit | "wait" | null;
   /** Children that the thread has to see end before its run does; `stopping`: they were asked to. */
   readonly children: "none" | "working" | "stopping";
 }
 
-const overlapping = 8;
+const mostOverlappingCalls = 8;
 
-const rest: Step = { do: "rest" };
+const restStep: Step = { do: "rest" };
 
-const isOpen = (call: Call): boolean => call.status !== "done";
+const isCallOpen = (call: Call): boolean => call.status !== "done";
 
 /** Planned calls that may start now: all together, but a writing call alone and in its place. */
-const startable = (calls: readonly Call[]): readonly string[] => {
+const startableCalls = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
   let writerOpen = false;
   const starts: string[] = [];
   for (const call of calls) {
-    if (!isOpen(call)) continue;
+    if (!isCallOpen(call)) continue;
     const writes = call.plan.workspace === "write";
     const free = writes ? !earlierOpen : !writerOpen;
-    if (call.status === "planned" && (call.plan.refusal !== undefined || (free && live < overlapping))) {
+    if (
+      call.status === "planned" &&
+      (call.plan.refusal !== undefined || (free && live < mostOverlappingCalls))
+    ) {
       starts.push(call.call.id);
       if (call.plan.refusal !== undefined) continue;
       live += 1;
@@ -86,7 +88,7 @@ const isLost = (run: Run, epoch: number): boolean =>
   (isWorking(run.phase) && run.phase.epoch !== epoch) ||
   callsOfRun(run).some((call) => call.status === "running" && call.epoch !== epoch);
 
-const finish = (state: RunState, reason: EndReason, error: string | null = null): Step => ({
+const finishStep = (state: RunState, reason: EndReason, error: string | null = null): Step => ({
   do: "finish",
   state,
   reason,
@@ -94,83 +96,83 @@ const finish = (state: RunState, reason: EndReason, error: string | null = null)
 });
 
 const isOverdue = (run: Run, now: number): boolean => {
-  const due = dueOf(run);
+  const due = runDeadlineOf(run);
   return due !== null && now >= due;
 };
 
 /** Rows 2 and 3 where children have to end first: they are stopped, then waited for. */
-const childrenFirst = (run: Run, { now, children }: Facts): Step | null => {
+const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => {
   const due = run.stop !== null || isOverdue(run, now);
   if (!due && run.cancel === null) return null;
   return children === "working" ? { do: "stop_children" } : { do: "wait", until: null };
 };
 
 /** Row 2: what is stopped at once has a moment of its own, whatever the clock says; null where the turn goes on. */
-const cancelled = ({ cancel }: Run, now: number, live: boolean): Step | null => {
+const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null => {
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
-  if (!live || (atOnce && now >= cancel.until)) return finish("cancelled", cancel.reason);
-  return atOnce ? rest : null;
+  if (!live || (atOnce && now >= cancel.until)) return finishStep("cancelled", cancel.reason);
+  return atOnce ? restStep : null;
 };
 
-const nextAct = (calls: readonly Call[], { held }: Facts): Step => {
-  const starts = held === null ? startable(calls) : [];
+const nextAct = (calls: readonly Call[], { held }: ThreadFacts): Step => {
+  const starts = held === null ? startableCalls(calls) : [];
   if (starts.length > 0) return { do: "act", calls: starts };
-  if (calls.some((call) => call.status === "running")) return rest;
-  if (!calls.some(isOpen)) return { do: "close" };
+  if (calls.some((call) => call.status === "running")) return restStep;
+  if (!calls.some(isCallOpen)) return { do: "close" };
   const times = calls.flatMap(({ status, until }) => (status === "parked" ? (until ?? []) : []));
   if (held !== null && held.until !== null) times.push(held.until);
   return { do: "wait", until: times.length === 0 ? null : Math.min(...times) };
 };
 
 /** What a graceful cancel lets go on though some of it waits: calls that were begun. */
-const finishingOf = (run: Run, epoch: number): readonly Call[] => {
+const finishingCallsOf = (run: Run, epoch: number): readonly Call[] => {
   if (run.cancel?.mode !== "after_turn" || run.stop !== null) return [];
-  const begun = callsOfRun(run).filter((call) => runsAgain(call) || isRunning(call, epoch));
-  return begun.some(runsAgain) ? begun : [];
+  const begun = callsOfRun(run).filter((call) => willRunAgain(call) || isRunning(call, epoch));
+  return begun.some(willRunAgain) ? begun : [];
 };
 
 /** Rows 2 and 3: an end that was asked for, or that the clock brings; null if there is none. */
-const endAsked = (run: Run, facts: Facts): Step | null => {
-  if (facts.children !== "none") return childrenFirst(run, facts);
-  const finishing = finishingOf(run, facts.epoch);
+const endStep = (run: Run, facts: ThreadFacts): Step | null => {
+  if (facts.children !== "none") return childrenStep(run, facts);
+  const finishing = finishingCallsOf(run, facts.epoch);
   const live = isLive(run, facts.epoch) || finishing.length > 0;
-  const stopped = cancelled(run, facts.now, live);
+  const stopped = cancelStep(run, facts.now, live);
   if (stopped !== null) return stopped;
-  if (run.stop !== null && !live) return finish("failed", run.stop.reason, run.stop.error);
+  if (run.stop !== null && !live) return finishStep("failed", run.stop.reason, run.stop.error);
   if (isOverdue(run, facts.now))
-    return finish("failed", "deadline_exceeded", "the run's deadline has passed");
+    return finishStep("failed", "deadline_exceeded", "the run's deadline has passed");
   if (finishing.length > 0) return nextAct(finishing, { ...facts, held: null });
-  return run.cancel === null && run.stop === null ? null : rest;
+  return run.cancel === null && run.stop === null ? null : restStep;
 };
 
-const nextThink = (run: Run, facts: Facts): Step => {
+const nextThink = (run: Run, facts: ThreadFacts): Step => {
   if (run.phase.at === "ready") {
     // A run without input only compacts.
-    if (run.inputs.length === 0 && run.compact === null) return finish("completed", "end_turn");
+    if (run.inputs.length === 0 && run.compact === null) return finishStep("completed", "end_turn");
   }
   if (facts.held !== null) return heldStep(facts.held);
   const limit = facts.limit();
   if (limit === "wait") return { do: "queue" };
   if (limit !== null) return { do: "limit", reached: limit };
-  return facts.slot ? { do: "think" } : rest;
+  return facts.slot ? { do: "think" } : restStep;
 };
 
 /** A run that is over but for its background children ends after them, unless a message brings another turn. */
-const nextReady = ({ inbox }: Thread, run: Run, facts: Facts): Step => {
+const nextReady = ({ inbox }: Thread, run: Run, facts: ThreadFacts): Step => {
   if (run.lingers === null || inbox.some(({ on_busy }) => on_busy === "steer")) return nextThink(run, facts);
-  return facts.children === "none" ? finish("completed", run.lingers) : { do: "wait", until: null };
+  return facts.children === "none" ? finishStep("completed", run.lingers) : { do: "wait", until: null };
 };
 
-const heldStep = ({ until }: NonNullable<Facts["held"]>): Step =>
-  until === null ? rest : { do: "wait", until };
+const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
+  until === null ? restStep : { do: "wait", until };
 
 /** An effect goes on when its wait is over; while it works, and while its question is open, nothing else happens. */
-const nextPrepare = ({ until }: Preparing, { now, slot, held }: Facts): Step => {
-  if (until === null) return rest;
+const nextPrepare = ({ until }: PreparingPhase, { now, slot, held }: ThreadFacts): Step => {
+  if (until === null) return restStep;
   if (held !== null) return heldStep(held);
   if (now < until) return { do: "wait", until };
-  return slot ? { do: "prepare" } : rest;
+  return slot ? { do: "prepare" } : restStep;
 };
 
 /** A wait for room in a budget is over as soon as there is some. */
@@ -178,18 +180,18 @@ const isDue = ({ why, until }: Extract<Phase, { at: "waiting" }>, now: number): 
   why === "budget" || now >= until;
 
 /** What a thread does next: total and pure; nothing else decides. */
-export const next = (thread: Thread, facts: Facts): Step => {
+export const next = (thread: Thread, facts: ThreadFacts): Step => {
   const { run } = thread;
-  if (run === null) return rest;
+  if (run === null) return restStep;
   if (run.ending !== null) return { do: "finish", ...run.ending };
-  const end = endAsked(run, facts);
+  const end = endStep(run, facts);
   if (end !== null) return end;
   if (isLost(run, facts.epoch)) return { do: "recover" };
   switch (run.phase.at) {
     case "acting":
       return nextAct(run.phase.calls, facts);
     case "thinking":
-      return rest;
+      return restStep;
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":

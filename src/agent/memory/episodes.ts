@@ -1,16 +1,16 @@
 import { parseJson } from "../../chat/json.ts";
 import type { Message, ToolResultPart } from "../../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../../chat/text.ts";
-import { headAndTail, isLonger } from "../../chat/truncate.ts";
+import { truncateText, isLonger } from "../../chat/truncate.ts";
 import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { noted } from "../transaction/draft.ts";
+import { appendNote } from "../transaction/draft.ts";
 
 /** What earlier attempts at an input's work came to: as its sender tells it, and as a failed run left it. */
 
-const most = 8;
+const mostEpisodes = 8;
 
-const longest = 4_000;
+const longestNote = 4_000;
 
 const mostCalls = 24;
 
@@ -31,17 +31,17 @@ const listOf = (text: string): readonly unknown[] => {
  * The summaries that are told, with that of the thread's `own` failed run: not blank, the newest 8, as many of them as
  * fit into 4 000 characters.
  */
-export const toldEpisodes = (given: string | readonly string[], own = ""): readonly string[] => {
+export const selectEpisodes = (given: string | readonly string[], own = ""): readonly string[] => {
   const listed = typeof given === "string" ? listOf(given) : given;
   const all = listed.includes(own) ? listed : [...listed, own];
   let told = all
     .map((each) => String(each).trim())
     .filter((each) => each !== "")
-    .slice(-most);
-  while (told.length > 1 && isLonger(noteOf(told), longest)) told = told.slice(1);
+    .slice(-mostEpisodes);
+  while (told.length > 1 && isLonger(noteOf(told), longestNote)) told = told.slice(1);
   const [only = ""] = told;
-  const room = longest - noteOf([""]).length;
-  return told.length === 1 ? [headAndTail(only, room)] : told;
+  const room = longestNote - noteOf([""]).length;
+  return told.length === 1 ? [truncateText(only, room)] : told;
 };
 
 const episodeOf = (name: string, args: string, { status, content }: ToolResultPart): string => {
@@ -50,7 +50,7 @@ const episodeOf = (name: string, args: string, { status, content }: ToolResultPa
 };
 
 /** The calls of a run in its chat, a line each: the newest 24, as many of them as fit into 2 000 characters. */
-export const episodesOf = (chat: readonly Message[], run: string): string => {
+export const summarizeCalls = (chat: readonly Message[], run: string): string => {
   const parts = chat.filter((message) => message.run === run).flatMap((message) => message.parts);
   const results = new Map(parts.flatMap((part) => (part.type === "tool_result" ? [[part.call, part]] : [])));
   const calls = parts.filter((part) => part.type === "tool_call").slice(-mostCalls);
@@ -63,6 +63,6 @@ export const episodesOf = (chat: readonly Message[], run: string): string => {
 };
 
 /** One numbered note before the input; without summaries nothing. */
-export const episodesNoted = (draft: Draft, { thread, prior_episode_summaries: told = [] }: Input): void => {
-  if (told.length > 0) noted(draft, thread, noteOf(told), "episodes");
+export const appendEpisodes = (draft: Draft, { thread, prior_episode_summaries: told = [] }: Input): void => {
+  if (told.length > 0) appendNote(draft, thread, noteOf(told), "episodes");
 };

@@ -2,12 +2,12 @@ import type { Json } from "../../chat/message.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
-import { headAndTail } from "../../chat/truncate.ts";
+import { truncateText } from "../../chat/truncate.ts";
 import type { ChildEnd, ChildRecord } from "../state/child.ts";
 import type { Reflection } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { entryWritten } from "../transaction/entries.ts";
-import { posted } from "./outbox.ts";
+import { writeEntry } from "../transaction/entries.ts";
+import { postReflection } from "./outbox.ts";
 
 /** Lessons of called agents that failed, told to those that get a task like theirs. All of it is pure. */
 
@@ -16,30 +16,32 @@ const longestRow = 4_096;
 /** Rows of a scope; the oldest leave first. */
 export const mostReflections = 500;
 
-const mostTold = 5;
+const mostShown = 5;
 
-const longestTold = 32_768;
+const longestShown = 32_768;
 
 const sharedWords = 2;
 
-const listed = (items: readonly string[], share: number): readonly string[] =>
-  items.slice(0, Math.max(1, Math.floor(10 * share))).map((item) => headAndTail(item, 100));
+const shortenTexts = (items: readonly string[], share: number): readonly string[] =>
+  items.slice(0, Math.max(1, Math.floor(10 * share))).map((item) => truncateText(item, 100));
 
-const shortened = (row: Reflection, share: number): Reflection => ({
+const shortenReflection = (row: Reflection, share: number): Reflection => ({
   ...row,
-  task: headAndTail(row.task, Math.floor(1_000 * share)),
-  summary: headAndTail(row.summary, Math.floor(2_000 * share)),
-  caveats: listed(row.caveats, share),
-  files: listed(row.files, share),
+  task: truncateText(row.task, Math.floor(1_000 * share)),
+  summary: truncateText(row.summary, Math.floor(2_000 * share)),
+  caveats: shortenTexts(row.caveats, share),
+  files: shortenTexts(row.files, share),
 });
 
 const isSmall = (row: Reflection): boolean => utf8Length(JSON.stringify(row)) <= longestRow;
 
 /** A row of at most 4 KiB, its texts cut where they are longer. */
-export const reflectionRow = (row: Reflection): Reflection => {
+export const fitReflection = (row: Reflection): Reflection => {
   const clean = { ...row, task: cleanText(row.task), summary: cleanText(row.summary) };
   const shares = [1, 0.5, 0.25, 0.125];
-  return shares.map((share) => shortened(clean, share)).find(isSmall) ?? shortened(clean, 0.0625);
+  return (
+    shares.map((share) => shortenReflection(clean, share)).find(isSmall) ?? shortenReflection(clean, 0.0625)
+  );
 };
 
 /** Words of four letters and more that say nothing of what a text is about. */
@@ -66,15 +68,15 @@ export const informativeWords = (text: string): ReadonlySet<string> =>
     ).filter((word) => [...word].length >= 4 && !stopWords.has(word)),
   );
 
-const wordsOf = ({ task, summary, caveats }: Reflection): ReadonlySet<string> =>
+const reflectionWords = ({ task, summary, caveats }: Reflection): ReadonlySet<string> =>
   informativeWords([task, summary, ...caveats].join("\n"));
 
 const newestFirst = (a: Reflection, b: Reflection): number => b.at - a.at || (a.id < b.id ? 1 : -1);
 
 /** Rows that are about the like of a task, best first, then newest; a shared word counts the more the fewer rows have it. */
-export const matchingReflections = (rows: readonly Reflection[], task: string): readonly Reflection[] => {
+export const matchReflections = (rows: readonly Reflection[], task: string): readonly Reflection[] => {
   const wanted = informativeWords(task);
-  const found = rows.map((row) => ({ row, shared: wordsOf(row).intersection(wanted) }));
+  const found = rows.map((row) => ({ row, shared: reflectionWords(row).intersection(wanted) }));
   const frequency = new Map<string, number>();
   for (const { shared } of found)
     for (const word of shared) frequency.set(word, (frequency.get(word) ?? 0) + 1);
@@ -83,35 +85,35 @@ export const matchingReflections = (rows: readonly Reflection[], task: string): 
     .filter(({ shared }) => shared.size >= sharedWords)
     .map(({ row, shared }) => ({ row, score: [...shared].reduce((sum, word) => sum + weight(word), 0) }))
     .sort((a, b) => b.score - a.score || newestFirst(a.row, b.row))
-    .slice(0, mostTold);
-  let left = longestTold;
+    .slice(0, mostShown);
+  let left = longestShown;
   return best.flatMap(({ row }) => {
-    left -= utf8Length(shown(row));
+    left -= utf8Length(formatReflection(row));
     return left >= 0 ? [row] : [];
   });
 };
 
-const lines = (title: string, items: readonly string[]): readonly string[] =>
+const listLines = (title: string, items: readonly string[]): readonly string[] =>
   items.length === 0 ? [] : [`${title}:`, ...items.map((item) => `- ${item}`)];
 
-const shown = ({ at, agent, task, summary, caveats, files }: Reflection): string =>
+const formatReflection = ({ at, agent, task, summary, caveats, files }: Reflection): string =>
   [
     `## ${agent}, ${new Date(at).toISOString()}`,
     `Task: ${task}`,
     ...(summary === "" ? [] : [`What came of it: ${summary}`]),
-    ...lines("Caveats", caveats),
-    ...lines("Files", files),
+    ...listLines("Caveats", caveats),
+    ...listLines("Files", files),
   ].join("\n");
 
 /** What a called agent is told of them. */
-export const reflectionsText = (rows: readonly Reflection[]): string => {
+export const formatReflections = (rows: readonly Reflection[]): string => {
   const said = "Tasks like yours that failed before. Learn from them; they may not apply to yours.";
-  const body = [said, ...rows.map(shown)].map(escapeTags).join("\n\n");
+  const body = [said, ...rows.map(formatReflection)].map(escapeTags).join("\n\n");
   return `<prior_reflections>\n${body}\n</prior_reflections>`;
 };
 
 /** Rows that are kept: none that is too old, and no more than there may be. Newest first. */
-export const keptReflections = (
+export const pruneReflections = (
   rows: readonly Reflection[],
   { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
 ): readonly Reflection[] =>
@@ -123,20 +125,22 @@ export const keptReflections = (
 /** A called agent's run that failed leaves a lesson, in the commit of its end. */
 
 /** Sorts as its time does; two of the same moment differ by their runs. */
-const keyOf = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;
+const reflectionKey = (at: number, run: string): string => `${String(at).padStart(16, "0")}.${run}`;
 
 /** What is too old leaves, and what is too much. */
-const cleared = (draft: Draft, oldest: number): void => {
+const clearOldReflections = (draft: Draft, oldest: number): void => {
   const keys = draft.moment.entries.heads("reflections").map(({ key }) => key);
-  const gone = keys.filter((key, index) => key < keyOf(oldest, "") || index <= keys.length - mostReflections);
-  for (const key of gone) entryWritten(draft, "reflections", key, undefined);
+  const gone = keys.filter(
+    (key, index) => key < reflectionKey(oldest, "") || index <= keys.length - mostReflections,
+  );
+  for (const key of gone) writeEntry(draft, "reflections", key, undefined);
 };
 
 const isFailed = ({ state, completion }: ChildEnd): boolean =>
   state === "failed" || (state === "completed" && completion?.status === "failed");
 
-const rowOf = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Reflection =>
-  reflectionRow({
+const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Reflection =>
+  fitReflection({
     id: `${draft.state.id}/${end.run}`,
     at: draft.moment.now,
     agent,
@@ -147,12 +151,12 @@ const rowOf = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Refle
   });
 
 /** Keeps what came of a task that failed, by the runtime's or by the agent's own judgement; nothing where lessons are off. */
-export const lessonKept = (draft: Draft, record: ChildRecord): void => {
+export const keepReflection = (draft: Draft, record: ChildRecord): void => {
   const { reflections } = draft.moment.briefing;
   const { end } = record;
   if (reflections === null || end === null || !isFailed(end)) return;
-  const row = rowOf(draft, record, end);
-  if (reflections.scope === "tenant") return posted(draft, row);
-  cleared(draft, row.at - reflections.ttlMs);
-  entryWritten(draft, "reflections", keyOf(row.at, end.run), row as unknown as Json);
+  const row = createReflection(draft, record, end);
+  if (reflections.scope === "tenant") return postReflection(draft, row);
+  clearOldReflections(draft, row.at - reflections.ttlMs);
+  writeEntry(draft, "reflections", reflectionKey(row.at, end.run), row as unknown as Json);
 };

@@ -1,16 +1,16 @@
 import { escapeTags } from "../../chat/render.ts";
-import { itemOf } from "../context/reports.ts";
-import { inputAccepted } from "../inputs/inputs.ts";
+import { childItemOf } from "../context/reports.ts";
+import { acceptInput } from "../inputs/inputs.ts";
 import type { ChildEnd, ChildRecord } from "../state/child.ts";
 import type { Input } from "../state/input.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { threadOf } from "../transaction/draft.ts";
-import { announcementRetried, runStarted } from "./runs.ts";
+import { retryAnnouncement, startRun } from "./runs.ts";
 
 /** Results that nobody waits for: a message to the caller, and if that is `main` at rest, a run that tells the person. */
 
 /** A message of the runtime to a thread, joined at its next turn boundary; it starts a run of a resting `main`. */
-export const messageTold = (
+export const notifyThread = (
   draft: Draft,
   threadId: string,
   id: string,
@@ -29,27 +29,27 @@ export const messageTold = (
     version: 1,
     ...more,
   };
-  inputAccepted(draft, input);
-  if (threadOf(draft, threadId).run === null) runStarted(draft, input);
+  acceptInput(draft, input);
+  if (threadOf(draft, threadId).run === null) startRun(draft, input);
 };
 
 /** The end of a child that nobody waits for: its id makes the message's, so it is told once. */
-export const endTold = (
+export const notifyOfChildEnd = (
   draft: Draft,
   parentId: string,
   record: ChildRecord & { readonly end: ChildEnd },
 ): void => {
   const { first } = record.end;
   const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
-  const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(itemOf(record))}`;
-  messageTold(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
+  const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;
+  notifyThread(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };
 
 /** A failed announcement whose time has come is tried again once the thread rests. */
-export const announcementDue = (draft: Draft, threadId: string): boolean => {
+export const retryDueAnnouncement = (draft: Draft, threadId: string): boolean => {
   const { announce, run } = threadOf(draft, threadId);
   if (announce === null || announce.at === null || run !== null || announce.at > draft.moment.now)
     return false;
-  announcementRetried(draft, threadId);
+  retryAnnouncement(draft, threadId);
   return true;
 };

@@ -1,54 +1,61 @@
-import type { Kind } from "../../session/problems.ts";
+import type { ProblemKind } from "../../session/problems.ts";
 import { problemKinds } from "../../session/problems.ts";
 import { finalText } from "../context/answer.ts";
-import { episodesOf } from "../memory/episodes.ts";
+import { summarizeCalls } from "../memory/episodes.ts";
 import type { EndReason, RunState } from "../state/events.ts";
-import { usd } from "../state/records.ts";
+import { toUsd } from "../state/records.ts";
 import type { Run, RunProblem, RunResult } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
 
-const kind = (status: number, title: string, retryable = false): Kind => ({ status, title, retryable });
+const createKind = (status: number, title: string, retryable = false): ProblemKind => ({
+  status,
+  title,
+  retryable,
+});
 
-type Failure = Exclude<EndReason, "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back">;
+type FailureReason = Exclude<
+  EndReason,
+  "end_turn" | "terminal_tool" | "cancelled" | "interrupted" | "rolled_back"
+>;
 
 /** The status is what a request would have got that waited for the run and could not tell of its failure otherwise. */
-const kinds: Readonly<Record<Failure, Kind>> = {
-  max_iterations: kind(422, "Turns used up"),
-  tool_loop: kind(422, "Tool loop"),
-  no_progress: kind(422, "No progress"),
+const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
+  max_iterations: createKind(422, "Turns used up"),
+  tool_loop: createKind(422, "Tool loop"),
+  no_progress: createKind(422, "No progress"),
   budget_exceeded: problemKinds.budget_exceeded,
-  deadline_exceeded: kind(504, "Deadline exceeded"),
-  refusal: kind(422, "Refused by the model"),
-  output_invalid: kind(502, "Unusable output of the model"),
+  deadline_exceeded: createKind(504, "Deadline exceeded"),
+  refusal: createKind(422, "Refused by the model"),
+  output_invalid: createKind(502, "Unusable output of the model"),
   context_window_too_small: problemKinds.context_window_too_small,
-  context_length_exceeded: kind(422, "Context window full"),
-  provider_auth: kind(502, "Refused by the provider"),
-  provider_rate_limited: kind(429, "Rate limited by the provider", true),
-  provider_overloaded: kind(503, "Provider overloaded", true),
+  context_length_exceeded: createKind(422, "Context window full"),
+  provider_auth: createKind(502, "Refused by the provider"),
+  provider_rate_limited: createKind(429, "Rate limited by the provider", true),
+  provider_overloaded: createKind(503, "Provider overloaded", true),
   provider_timeout: problemKinds.provider_timeout,
   provider_error: problemKinds.provider_error,
-  effect_failed: kind(500, "Effect failed"),
-  config_changed: kind(409, "Config changed"),
+  effect_failed: createKind(500, "Effect failed"),
+  config_changed: createKind(409, "Config changed"),
   storage_error: problemKinds.storage_error,
-  poisoned: kind(500, "Poisoned"),
+  poisoned: createKind(500, "Poisoned"),
   internal: problemKinds.internal,
 };
 
 /** Whether a run may fail for a reason; other ends are not for effects to bring. */
-export const isFailure = (reason: string): boolean => Object.hasOwn(kinds, reason);
+export const isFailureReason = (reason: string): boolean => Object.hasOwn(failureKinds, reason);
 
 /** The problem of a run that failed; `error` null: the reason says all that is known. */
-export const runProblem = (reason: EndReason, error: string | null): RunProblem => {
-  const known: Partial<Record<EndReason, Kind>> = kinds;
+export const runProblemOf = (reason: EndReason, error: string | null): RunProblem => {
+  const known: Partial<Record<EndReason, ProblemKind>> = failureKinds;
   const { status, title, retryable } = known[reason] ?? problemKinds.internal;
   const detail = error ?? reason;
   return { type: `urn:limpet:problem:${reason}`, title, status, detail, code: reason, retryable };
 };
 
 /** `run_end.result`: every field on every path, errors included. */
-export const resultOf = (
+export const runResultOf = (
   session: Session,
   thread: Thread,
   run: Run,
@@ -78,7 +85,7 @@ export const resultOf = (
   files_created: run.counters.files.created,
   files_deleted: run.counters.files.deleted,
   usage: run.usage,
-  cost_usd: usd(run.counters.cost),
+  cost_usd: toUsd(run.counters.cost),
   estimated: run.counters.estimated,
   context_utilization: utilizationOf(thread, run.lane.window),
   tool_cache_hits: run.counters.cacheHits,
@@ -87,7 +94,7 @@ export const resultOf = (
   compactions_applied: run.counters.compactions ?? 0,
   longest_turn_ms: run.counters.longestTurnMs,
   // Read by a retry alone, so that a run which completed does not pay for it.
-  episode_summary: end.state === "completed" ? "" : episodesOf(thread.chat, run.id),
+  episode_summary: end.state === "completed" ? "" : summarizeCalls(thread.chat, run.id),
   error: end.error,
   text: finalText(thread, run),
 });

@@ -1,63 +1,63 @@
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { headAndTail } from "../../chat/truncate.ts";
-import { askDropped } from "../asks/asks.ts";
-import { costExceeded, runBounds } from "../budgets/bounds.ts";
-import { clockStarted, deadlineOf } from "../budgets/clock.ts";
-import { leaseClosed } from "../budgets/lease.ts";
-import { noBudget } from "../budgets/limits.ts";
-import { guardsReset } from "../calls/after-guards.ts";
-import { commandsInherited, commandsStopped } from "../calls/background-commands.ts";
-import { openCallsEnded } from "../calls/start.ts";
+import { truncateText } from "../../chat/truncate.ts";
+import { cancelAsk } from "../asks/asks.ts";
+import { hasExceededCost, runBounds } from "../budgets/bounds.ts";
+import { startClock, deadlineOf } from "../budgets/clock.ts";
+import { closeLease } from "../budgets/lease.ts";
+import { findExhaustedBudget } from "../budgets/limits.ts";
+import { resetGuards } from "../calls/after-guards.ts";
+import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
+import { endOpenCalls } from "../calls/start.ts";
 import { answerOf, isUnanswered } from "../context/answer.ts";
-import { takenOut } from "../context/edits.ts";
+import { removeMessages } from "../context/edits.ts";
 import { completionOf } from "../context/reports.ts";
-import { laneAt } from "../definition/agent.ts";
-import { wantsOf } from "../hooks/briefing.ts";
-import { effectsReset } from "../hooks/effects.ts";
-import { announcedBy, announcementFollowed, hasTold } from "../inputs/announce.ts";
+import { targetAt } from "../definition/agent.ts";
+import { briefingTopicsOf } from "../hooks/briefing.ts";
+import { resetEffects } from "../hooks/effects.ts";
+import { announcementOf, settleAnnouncement, hasTold } from "../inputs/announce.ts";
 import {
-  inputApplied,
-  inputOf,
-  inputReturned,
-  inputSaid,
-  inputsReturned,
-  isResult,
-  isTold,
+  applyInput,
+  findInput,
+  returnInput,
+  appendAgentResult,
+  returnInputs,
+  isAgentResult,
+  isAgentMessage,
 } from "../inputs/inputs.ts";
-import { inputHeard, runRemembered } from "../memory/remember.ts";
-import { noRunBudget, shownLimits } from "../state/budget.ts";
-import { standingBlob } from "../state/child.ts";
+import { rememberInput, rememberRun } from "../memory/remember.ts";
+import { noRunBudget, toApiLimits } from "../state/budget.ts";
+import { constraintsBlobId } from "../state/child.ts";
 import type { EndReason, RunState } from "../state/events.ts";
 import type { Input } from "../state/input.ts";
 import type { RunRecord } from "../state/records.ts";
-import type { Counters, Run } from "../state/run.ts";
-import { filesKept, noFiles } from "../state/run.ts";
+import type { RunCounters, Run } from "../state/run.ts";
+import { mergeFiles, noFiles } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
-  append,
+  appendMessage,
   changeRun,
   changeThread,
   emit,
-  retiredBy,
+  retireMessages,
   runOf,
   threadOf,
 } from "../transaction/draft.ts";
-import { turnLanes } from "../transaction/targets.ts";
-import { attemptAborted, resultsAppended, turnClosed } from "../turn/turns.ts";
-import { windowGuarded } from "../turn/window-guard.ts";
-import { preparingDropped } from "./cancel.ts";
-import { resultOf, runProblem } from "./result.ts";
+import { turnFallbackChain } from "../transaction/targets.ts";
+import { abortAttempt, appendResults, closeTurn } from "../turn/turns.ts";
+import { guardContextWindow } from "../turn/window-guard.ts";
+import { dropPreparing } from "./cancel.ts";
+import { runResultOf, runProblemOf } from "./result.ts";
 
 /** Transitions of runs: started, finished. */
 
 const longestSummary = 2_000;
 
-const noCounters: Counters = {
+const noCounters: RunCounters = {
   toolCalls: 0,
   cost: 0,
   estimated: false,
@@ -77,44 +77,44 @@ const noCounters: Counters = {
 };
 
 /** A run begins with an input of its thread's inbox; a message of the runtime is announced to the person. */
-export const runStarted = (draft: Draft, input: Input): void => {
+export const startRun = (draft: Draft, input: Input): void => {
   const { light = false, output_schema: schema = null } = input;
-  runOpened(draft, input.thread, {
+  openRun(draft, input.thread, {
     inputs: [input.id],
     light,
     outputSchema: schema,
-    announces: isTold(input),
+    announces: isAgentMessage(input),
   });
-  inputApplied(draft, input, false);
-  taskNoted(draft, input.thread);
-  windowGuarded(draft, input.thread);
+  applyInput(draft, input, false);
+  recordRunTask(draft, input.thread);
+  guardContextWindow(draft, input.thread);
 };
 
 /** An announcement that failed is tried once more; what a person asked meanwhile stands in the chat. */
-export const announcementRetried = (draft: Draft, threadId: string): void => {
+export const retryAnnouncement = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
-  runOpened(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
+  openRun(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
   for (const id of inputs) {
-    const input = inputOf(draft, id);
-    if (input !== undefined) inputHeard(draft, input);
+    const input = findInput(draft, id);
+    if (input !== undefined) rememberInput(draft, input);
   }
 };
 
 /** The run of a called agent: what it is told comes before its task. */
-export const calledRunStarted = (draft: Draft, input: Input, before: readonly string[]): void => {
-  runOpened(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
+export const startCalledRun = (draft: Draft, input: Input, before: readonly string[]): void => {
+  openRun(draft, input.thread, { inputs: [input.id], light: false, outputSchema: null });
   for (const text of before)
-    append(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
-  inputApplied(draft, input, false);
-  taskNoted(draft, input.thread);
-  windowGuarded(draft, input.thread);
+    appendMessage(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
+  applyInput(draft, input, false);
+  recordRunTask(draft, input.thread);
+  guardContextWindow(draft, input.thread);
 };
 
 /** A run without input compacts the chat of an idle thread, and ends. */
-export const compactionRunStarted = (draft: Draft, threadId: string, instructions: string | null): void =>
-  runOpened(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
+export const startCompactionRun = (draft: Draft, threadId: string, instructions: string | null): void =>
+  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null, compact: { instructions } });
 
-const runOpened = (
+const openRun = (
   draft: Draft,
   threadId: string,
   begin: Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>,
@@ -133,7 +133,7 @@ const runOpened = (
     repair: false,
     phase: { at: "ready" },
     deadline: deadlineOf(agent, now, announces),
-    clock: clockStarted(agent.limits.activeMs, now),
+    clock: startClock(agent.limits.activeMs, now),
     cancel: null,
     stop: null,
     ending: null,
@@ -150,21 +150,21 @@ const runOpened = (
     notes: [],
     overflows: 0,
     compact: begin.compact ?? null,
-    wants: wantsOf(draft, thread, agent, begin),
+    wants: briefingTopicsOf(draft, thread, agent, begin),
     reply: null,
-    lane: laneAt(agent, turnLanes(draft, threadId).current),
+    lane: targetAt(agent, turnFallbackChain(draft, threadId).current),
     missingSince: null,
   };
   draft.state = { ...draft.state, nextRun: draft.state.nextRun + 1 };
   if (thread.child !== null)
-    draft.blobs.push({ id: standingBlob(run.id), text: JSON.stringify(thread.child.standing) });
-  changeThread(draft, thread.id, { run, ...(announces ? { announce: announcedBy(thread, run) } : {}) });
-  effectsReset(draft, thread.id);
-  guardsReset(draft, thread.id, "run");
+    draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.standing) });
+  changeThread(draft, thread.id, { run, ...(announces ? { announce: announcementOf(thread, run) } : {}) });
+  resetEffects(draft, thread.id);
+  resetGuards(draft, thread.id, "run");
   emit(draft, thread.id, "run_start", {
     inputs: run.inputs,
     revision: run.revision,
-    budget: shownLimits(runBounds(draft, thread, run)),
+    budget: toApiLimits(runBounds(draft, thread, run)),
   });
   emit(draft, thread.id, "agent_start", {
     prefix: agent.prefix,
@@ -175,102 +175,102 @@ const runOpened = (
 };
 
 /** The run's end, with everything that belongs to it, and the start of the next queued input. */
-export const runFinished = (
+export const finishRun = (
   draft: Draft,
   threadId: string,
   end: { state: RunState; reason: EndReason; error: string | null },
 ): void => {
-  commandsStopped(draft, threadId);
-  commandsInherited(draft, threadId);
+  stopCommands(draft, threadId);
+  inheritCommands(draft, threadId);
   closeOpenWork(draft, threadId);
   const { cancel } = runOf(draft, threadId);
-  const problem = end.state === "failed" ? runProblem(end.reason, end.error) : null;
+  const problem = end.state === "failed" ? runProblemOf(end.reason, end.error) : null;
   if (problem !== null) {
     const { code, detail: message, retryable } = problem;
     emit(draft, threadId, "error", { code, message, retryable });
   }
-  turnClosed(draft, threadId, end.state !== "completed");
-  if (cancel !== null) inputsReturned(draft, threadId, cancel.returns);
+  closeTurn(draft, threadId, end.state !== "completed");
+  if (cancel !== null) returnInputs(draft, threadId, cancel.returns);
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  const over = costExceeded(draft, threadId);
-  const result = resultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
-  if (end.reason === "rolled_back") rolledBack(draft, thread, run);
+  const over = hasExceededCost(draft, threadId);
+  const result = runResultOf(draft.state, thread, run, { ...end, now: draft.moment.now, costExceeded: over });
+  if (end.reason === "rolled_back") rollBackRun(draft, thread, run);
   const prefix = agentOf(draft, threadId).prefix;
   const summary = thread.child === null ? null : (completionOf(draft, thread, end)?.summary ?? null);
-  runRemembered(draft, threadId, end.state === "completed", [summary, result.text]);
+  rememberRun(draft, threadId, end.state === "completed", [summary, result.text]);
   emit(draft, threadId, "agent_end", {
     prefix,
     parent: thread.parent,
     state: end.state,
     reason: end.reason,
-    ...(summary === null ? {} : { summary: headAndTail(summary, longestSummary) }),
+    ...(summary === null ? {} : { summary: truncateText(summary, longestSummary) }),
     usage: run.usage,
   });
   emit(draft, threadId, "run_end", {
     state: end.state,
     reason: end.reason,
     error: problem,
-    message: lastAnswer(thread, run),
+    message: lastAnswerId(thread, run),
     result,
   });
   draft.runs.push({
-    ...runRecord(thread, run),
+    ...runRecordOf(thread, run),
     state: end.state,
     reason: end.reason,
     error: end.error,
     ended_at: draft.moment.now,
     result,
   });
-  const files = filesKept(thread.files, run.counters.files);
+  const files = mergeFiles(thread.files, run.counters.files);
   const told = hasTold(run, end.state);
   changeThread(draft, threadId, { run: null, lastRun: run.id, ...(told ? { announce: null } : {}), files });
-  if (!told) announcementFollowed(draft, threadId, run, end);
+  if (!told) settleAnnouncement(draft, threadId, run, end);
   draft.state = { ...draft.state, updatedAt: draft.moment.now };
-  nextStarted(draft, threadId, run);
-  compactionKept(draft, threadId, run);
-  if (Object.values(draft.state.threads).every((each) => each.run === null)) leaseClosed(draft);
+  startNextInput(draft, threadId, run);
+  keepCompaction(draft, threadId, run);
+  if (Object.values(draft.state.threads).every((each) => each.run === null)) closeLease(draft);
 };
 
 /** The next queued input begins a run. Without budget for one, or in a called thread, which has one task, it goes back. */
-const nextStarted = (draft: Draft, threadId: string, { cancel }: Run): void => {
+const startNextInput = (draft: Draft, threadId: string, { cancel }: Run): void => {
   for (const input of threadOf(draft, threadId).inbox)
-    if (cancel?.returns.includes(input.id) === true) inputSaid(draft, input);
+    if (cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
   const { inbox, child } = threadOf(draft, threadId);
   const [first] = inbox;
   if (first === undefined) return;
-  if (child !== null) for (const input of inbox) inputReturned(draft, input, "cancelled");
-  else if (noBudget(draft, threadId) === null) runStarted(draft, first);
+  if (child !== null) for (const input of inbox) returnInput(draft, input, "cancelled");
+  else if (findExhaustedBudget(draft, threadId) === null) startRun(draft, first);
   else
     for (const input of inbox)
-      if (isResult(input)) inputSaid(draft, input);
-      else inputReturned(draft, input, "no_budget");
+      if (isAgentResult(input)) appendAgentResult(draft, input);
+      else returnInput(draft, input, "no_budget");
 };
 
 /** A compaction that was asked for in a run's last turn is done by the next run, or by one of its own. */
-const compactionKept = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
+const keepCompaction = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
   const { run, child, chat } = threadOf(draft, threadId);
   if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
-  if (run === null) compactionRunStarted(draft, threadId, compact.instructions);
+  if (run === null) startCompactionRun(draft, threadId, compact.instructions);
   else changeRun(draft, threadId, { compact });
 };
 
-const lastAnswer = (thread: Thread, run: Run): string | null => {
+const lastAnswerId = (thread: Thread, run: Run): string | null => {
   const answer = isUnanswered(run) ? undefined : answerOf(thread.chat, run.id).at(-1);
   return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
 };
 
 const closeOpenWork = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  if (run.phase.at === "thinking") attemptAborted(draft, threadId, "cancelled", null);
-  if (run.phase.at === "preparing") preparingDropped(draft, threadId);
-  if (run.budget.ask !== null) askDropped(draft, threadId, run.budget.ask.id);
+  if (run.phase.at === "thinking") abortAttempt(draft, threadId, "cancelled", null);
+  if (run.phase.at === "preparing") dropPreparing(draft, threadId);
+  if (run.budget.ask !== null) cancelAsk(draft, threadId, run.budget.ask.id);
   if (run.phase.at !== "acting") return;
-  openCallsEnded(draft, threadId, "cancelled", "all");
-  resultsAppended(draft, threadId);
+  endOpenCalls(draft, threadId, "cancelled", "all");
+  appendResults(draft, threadId);
 };
 
-const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
+const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
   // A summary stands for messages of earlier runs, too; what other agents told the person is told only once.
   const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
     of === run.id &&
@@ -278,14 +278,14 @@ const rolledBack = (draft: Draft, thread: Thread, run: Run): void => {
     (role !== "user" || origin !== "agent" || memories !== undefined);
   const retired = thread.chat.filter(isOwn);
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
-  takenOut(draft, thread.id, retired);
+  removeMessages(draft, thread.id, retired);
   changeThread(draft, thread.id, { firstInput });
-  retiredBy(draft, thread.id, retired, { reason: "rollback" });
+  retireMessages(draft, thread.id, retired, { reason: "rollback" });
   emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
 
 /** An active run as the API shows it. */
-export const runRecord = (thread: Thread, run: Run): RunRecord => ({
+export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   id: run.id,
   thread: thread.id,
   agent: thread.agent,
@@ -300,14 +300,14 @@ export const runRecord = (thread: Thread, run: Run): RunRecord => ({
 });
 
 /** Derived, never stored: a waiting session is not idle. */
-export const statusOf = (session: Session): "idle" | "running" | "waiting" => {
+export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
   const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
   if (runs.length === 0) return "idle";
   return runs.every((run) => run.waitingShown) ? "waiting" : "running";
 };
 
 /** Every drive died before it stored anything: the runs end instead of being tried for ever. */
-export const runsPoisoned = (draft: Draft, drives: number): void => {
+export const poisonRuns = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
   for (const { id, run } of Object.values(draft.state.threads))
     if (run !== null) changeRun(draft, id, { stop: { reason: "poisoned", error } });
@@ -316,7 +316,7 @@ export const runsPoisoned = (draft: Draft, drives: number): void => {
 /** The input or task that a run is about, which summaries quote. */
 
 /** A run begins with the newest message of its thread. */
-const taskNoted = (draft: Draft, threadId: string): void => {
+const recordRunTask = (draft: Draft, threadId: string): void => {
   const task = threadOf(draft, threadId).chat.at(-1)?.id;
   if (task !== undefined) changeRun(draft, threadId, { task });
 };

@@ -1,8 +1,8 @@
-import { leaseClosed } from "../budgets/lease.ts";
-import { heldBy } from "../budgets/limits.ts";
-import type { Agents } from "../definition/agent.ts";
+import { closeLease } from "../budgets/lease.ts";
+import { findBudgetHold } from "../budgets/limits.ts";
+import type { AgentResolver } from "../definition/agent.ts";
 import type { WaitReason } from "../state/ask.ts";
-import type { Preparing, Run } from "../state/run.ts";
+import type { PreparingPhase, Run } from "../state/run.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
@@ -13,16 +13,16 @@ import { changeRun, emit, runOf, threadOf } from "../transaction/draft.ts";
 /** What a run waits for, and that it does so. */
 
 /** Milliseconds that a run waits for its agent, and between two looks. */
-export const missingLimit = 86_400_000;
+export const missingAgentLimitMs = 86_400_000;
 
-export const missingCheck = 300_000;
+export const missingAgentCheckMs = 300_000;
 
-const preparingWaits = ({ ask, until }: Preparing): readonly WaitReason[] => {
+const preparingWaitReasons = ({ ask, until }: PreparingPhase): readonly WaitReason[] => {
   const times = until === null ? {} : { until };
   return [ask === null ? { kind: "retry", ...times } : { kind: "ask", ask: ask.id, ...times }];
 };
 
-const callWaits = (run: Run): readonly WaitReason[] =>
+const callWaitReasons = (run: Run): readonly WaitReason[] =>
   callsOfRun(run)
     .filter(({ status }) => status === "parked")
     .map(({ ask, parkedOn, until }) => ({
@@ -32,35 +32,35 @@ const callWaits = (run: Run): readonly WaitReason[] =>
     }));
 
 /** A limit that is to be raised: by an answer to the run's own ask, or to one of a run above it. */
-const raiseWaits = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
+const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const { ask } = run.budget;
   if (ask !== null) return [{ kind: "ask", ask: ask.id, until: ask.until }];
-  const until = heldBy(session, threadId)?.until ?? null;
+  const until = findBudgetHold(session, threadId)?.until ?? null;
   return until === null ? [] : [{ kind: "budget", until }];
 };
 
-const waitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
-  const raises = raiseWaits(session, threadId, run);
+const findWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
+  const raises = raiseWaitReasons(session, threadId, run);
   if (run.phase.at === "preparing" && (run.phase.ask !== null || raises.length === 0))
-    return preparingWaits(run.phase);
+    return preparingWaitReasons(run.phase);
   if (run.lingers !== null) return [{ kind: "thread" }];
-  if (run.phase.at !== "waiting") return [...raises, ...callWaits(run)];
+  if (run.phase.at !== "waiting") return [...raises, ...callWaitReasons(run)];
   return raises.length > 0 ? raises : [{ kind: "retry", until: run.phase.until }];
 };
 
 /** What a thread waits for, as the session tells it; a limit to be raised stands with the run that asks. */
-export const waitsOf = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
+export const shownWaitReasons = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
   if (run === null || !run.waitingShown) return [];
-  if (run.budget.ask !== null) return raiseWaits(session, id, run);
+  if (run.budget.ask !== null) return raiseWaitReasons(session, id, run);
   if (run.missingSince !== null) return [{ kind: "config" }];
-  return waitReasons(session, id, run).filter(({ kind }) => kind !== "budget");
+  return findWaitReasons(session, id, run).filter(({ kind }) => kind !== "budget");
 };
 
 /** Whether only people can bring a thread on: those that it, a run above it, or all its called agents wait for. */
 export const waitsForPeople = (session: Session, threadId: string): boolean => {
   const run = session.threads[threadId]?.run ?? null;
   if (run?.waitingShown !== true) return false;
-  return waitReasons(session, threadId, run).every(({ kind }) => {
+  return findWaitReasons(session, threadId, run).every(({ kind }) => {
     if (kind !== "thread") return kind === "ask" || kind === "budget";
     const working = openChildren(session, threadId);
     return working.length > 0 && working.every(({ id }) => waitsForPeople(session, id));
@@ -68,12 +68,12 @@ export const waitsForPeople = (session: Session, threadId: string): boolean => {
 };
 
 /** Says once that a run waits, and for what. */
-export const waited = (draft: Draft, threadId: string): void => {
+export const markRunWaiting = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
-  emit(draft, threadId, "run_waiting", { on: waitReasons(draft.state, threadId, run) });
+  emit(draft, threadId, "run_waiting", { on: findWaitReasons(draft.state, threadId, run) });
   changeRun(draft, threadId, { waitingShown: true });
-  if (onlyPeopleCanMove(draft.state)) leaseClosed(draft);
+  if (onlyPeopleCanMove(draft.state)) closeLease(draft);
 };
 
 /** Nothing but answers from outside brings the session on: it may rest for long. */
@@ -84,7 +84,7 @@ const onlyPeopleCanMove = (session: Session): boolean =>
   );
 
 /** Whether a called agent of this thread ended, or asked it something, in this very draft. */
-const isChildsDoing = (draft: Draft, threadId: string): boolean =>
+const isMovedByChild = (draft: Draft, threadId: string): boolean =>
   draft.children.some(({ parent, end }) => parent.thread === threadId && end !== null) ||
   draft.events.some(({ type, thread }) => {
     const asking = type === "tool_call_parked" ? draft.state.threads[thread] : undefined;
@@ -92,7 +92,7 @@ const isChildsDoing = (draft: Draft, threadId: string): boolean =>
   });
 
 /** Whether a task that a call of this run watches changed in this very draft. */
-const isTasksDoing = (draft: Draft, run: Run): boolean =>
+const isMovedByTask = (draft: Draft, run: Run): boolean =>
   draft.events.some(
     (event) =>
       event.type === "task_changed" && callsOfRun(run).some(({ watches }) => watches === event.data.task.id),
@@ -100,12 +100,12 @@ const isTasksDoing = (draft: Draft, run: Run): boolean =>
 
 /** What moved a run: a called agent, a task, or else what the tick is about. */
 const moverOf = (draft: Draft, threadId: string, run: Run, by: string): string => {
-  if (isChildsDoing(draft, threadId)) return "thread";
-  return by === "time" && isTasksDoing(draft, run) ? "task" : by;
+  if (isMovedByChild(draft, threadId)) return "thread";
+  return by === "time" && isMovedByTask(draft, run) ? "task" : by;
 };
 
 /** Says that it goes on. `by` = what the tick is about. */
-export const resumed = (draft: Draft, threadId: string, by: string): void => {
+export const markRunResumed = (draft: Draft, threadId: string, by: string): void => {
   const { run } = threadOf(draft, threadId);
   if (run?.waitingShown !== true) return;
   emit(draft, threadId, "run_resumed", { by: moverOf(draft, threadId, run, by) });
@@ -128,12 +128,12 @@ const isWaiting = (run: Run): boolean => {
 
 const holdsSlot = ({ run }: Thread): boolean => run !== null && run.phase.at !== "ready" && !isWaiting(run);
 
-interface Room {
+interface SlotUsage {
   readonly free: number;
   readonly working: ReadonlyMap<string, number>;
 }
 
-const roomIn = ({ threads }: Session, most: number): Room => {
+const slotUsageOf = ({ threads }: Session, most: number): SlotUsage => {
   const working = new Map<string, number>();
   let held = 0;
   for (const thread of Object.values(threads)) {
@@ -144,7 +144,7 @@ const roomIn = ({ threads }: Session, most: number): Room => {
   return { free: most - held, working };
 };
 
-const agentHasRoom = (thread: Thread, { working }: Room, agents: Agents): boolean => {
+const hasAgentSlot = (thread: Thread, { working }: SlotUsage, agents: AgentResolver): boolean => {
   const { maxConcurrency } = agents(thread);
   return maxConcurrency === 0 || (working.get(thread.agent) ?? 0) < maxConcurrency;
 };
@@ -155,14 +155,14 @@ export interface Slots {
   readonly has: (threadId: string) => boolean;
 }
 
-export const slotsOf = (draft: Draft): Slots => {
+export const createSlots = (draft: Draft): Slots => {
   const { agents, maxRunningThreads } = draft.moment;
   let threads: Session["threads"] | null = null;
-  let known: Room = { free: 0, working: new Map() };
-  const room = (): Room => {
+  let known: SlotUsage = { free: 0, working: new Map() };
+  const room = (): SlotUsage => {
     if (threads !== draft.state.threads) {
       threads = draft.state.threads;
-      known = roomIn(draft.state, maxRunningThreads);
+      known = slotUsageOf(draft.state, maxRunningThreads);
     }
     return known;
   };
@@ -171,12 +171,12 @@ export const slotsOf = (draft: Draft): Slots => {
     has: (threadId) => {
       const now = room();
       const thread = draft.state.threads[threadId];
-      if (now.free <= 0 || thread === undefined || !agentHasRoom(thread, now, agents)) return false;
+      if (now.free <= 0 || thread === undefined || !hasAgentSlot(thread, now, agents)) return false;
       const at = draft.state.queue.indexOf(threadId);
       const before = at < 0 ? draft.state.queue : draft.state.queue.slice(0, at);
       const ready = before.filter((id) => {
         const other = draft.state.threads[id];
-        return other !== undefined && agentHasRoom(other, now, agents);
+        return other !== undefined && hasAgentSlot(other, now, agents);
       });
       return ready.length < now.free;
     },
@@ -184,13 +184,13 @@ export const slotsOf = (draft: Draft): Slots => {
 };
 
 /** A thread waits for a slot, behind those that came before it. */
-export const slotQueued = (draft: Draft, threadId: string): void => {
+export const queueForSlot = (draft: Draft, threadId: string): void => {
   const { queue } = draft.state;
   if (!queue.includes(threadId)) draft.state = { ...draft.state, queue: [...queue, threadId] };
 };
 
 /** A thread got its slot, or needs none any more. */
-export const slotLeft = (draft: Draft, threadId: string): void => {
+export const leaveSlotQueue = (draft: Draft, threadId: string): void => {
   const { queue } = draft.state;
   if (queue.includes(threadId))
     draft.state = { ...draft.state, queue: queue.filter((id) => id !== threadId) };

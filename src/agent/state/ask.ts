@@ -7,7 +7,7 @@ export type CallOutcome = "ok" | "error" | "denied" | "cancelled" | "skipped" | 
 
 type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budget";
 
-export type Decision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
+export type AskDecision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
 
 /** An ask as the API shows it. Times are milliseconds since the epoch. */
 export interface Ask {
@@ -29,7 +29,7 @@ export interface Ask {
   readonly client_tool?: { readonly tool: string; readonly input: Json };
   readonly budget?: RaiseQuestion;
   readonly resolution?: {
-    readonly decision: Decision | "expired";
+    readonly decision: AskDecision | "expired";
     readonly by: string;
     readonly body?: Json;
   };

@@ -1,4 +1,4 @@
-import { own } from "../../chat/json.ts";
+import { ownEntry } from "../../chat/json.ts";
 import type { CheckedChange, Task, TaskStatus } from "../../tools/stores.ts";
 
 /** A task without what follows from the others. */
@@ -31,18 +31,18 @@ export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   cancelled: [],
 };
 
-export const taskOf = (tasks: Tasks, id: string): StoredTask | null => own(tasks, id) ?? null;
+export const findTask = (tasks: Tasks, id: string): StoredTask | null => ownEntry(tasks, id) ?? null;
 
 /** Its place in the order of creation, from 1. */
 export const taskNumber = ({ id }: StoredTask): number => Number(id.slice("task_".length));
 
 export const isBroken = (tasks: Tasks, id: string): boolean =>
-  ["failed", "cancelled"].includes(taskOf(tasks, id)?.status ?? "");
+  ["failed", "cancelled"].includes(findTask(tasks, id)?.status ?? "");
 
 /** Dependencies that keep a task from being worked on. */
 export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): readonly string[] =>
   task.blocked_by.filter(
-    (id) => taskOf(tasks, id)?.status !== "completed" && !(policy === "ignore" && isBroken(tasks, id)),
+    (id) => findTask(tasks, id)?.status !== "completed" && !(policy === "ignore" && isBroken(tasks, id)),
   );
 
 const isOver = ({ status }: StoredTask): boolean => status === "completed" || status === "cancelled";

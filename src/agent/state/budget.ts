@@ -1,4 +1,4 @@
-import type { GatePlace } from "./run.ts";
+import type { Ticket } from "./run.ts";
 
 /** What may be spent and what was. */
 
@@ -7,12 +7,12 @@ export type BudgetKind = "tokens" | "cost" | "time" | "calls";
 /** Tokens, cost in 10⁻⁹ USD, model time in milliseconds, dispatched calls. */
 export type Amounts = Readonly<Record<BudgetKind, number>>;
 
-export const kinds: readonly BudgetKind[] = ["tokens", "cost", "time", "calls"];
+export const budgetKinds: readonly BudgetKind[] = ["tokens", "cost", "time", "calls"];
 
-export const nothing: Amounts = { tokens: 0, cost: 0, time: 0, calls: 0 };
+export const zeroAmounts: Amounts = { tokens: 0, cost: 0, time: 0, calls: 0 };
 
 /** Amounts together; what is left out is 0. */
-export const plus = (a: Amounts, b: Partial<Amounts>): Amounts => ({
+export const addAmounts = (a: Amounts, b: Partial<Amounts>): Amounts => ({
   tokens: a.tokens + (b.tokens ?? 0),
   cost: a.cost + (b.cost ?? 0),
   time: a.time + (b.time ?? 0),
@@ -22,12 +22,12 @@ export const plus = (a: Amounts, b: Partial<Amounts>): Amounts => ({
 /** What can be used up: a kind of budget, or the turns of a run. */
 export type LimitKind = BudgetKind | "turns";
 
-const limitKinds: readonly LimitKind[] = [...kinds, "turns"];
+const limitKinds: readonly LimitKind[] = [...budgetKinds, "turns"];
 
 export type BudgetScope = "run" | "session" | "tenant";
 
 /** The names of limits in YAML and in the API. */
-export const keyOf = {
+export const limitNames = {
   tokens: "max_tokens",
   cost: "max_cost_usd",
   time: "max_duration",
@@ -36,15 +36,15 @@ export const keyOf = {
 } as const satisfies Record<LimitKind, string>;
 
 /** The limit of such a name. */
-export const limitOfKey = (key: string | undefined): LimitKind =>
-  limitKinds.find((kind) => keyOf[kind] === key) ?? "turns";
+export const limitKindOf = (key: string | undefined): LimitKind =>
+  limitKinds.find((kind) => limitNames[kind] === key) ?? "turns";
 
 /** An amount as the API shows it: cost in USD, time in milliseconds. */
-export const shownAmount = (kind: LimitKind, amount: number): number =>
+export const toApiAmount = (kind: LimitKind, amount: number): number =>
   kind === "cost" ? amount / 1e9 : amount;
 
 /** An amount of the API as it is counted. */
-export const countedAmount = (kind: LimitKind, amount: number): number =>
+export const fromApiAmount = (kind: LimitKind, amount: number): number =>
   kind === "cost" ? Math.round(amount * 1e9) : amount;
 
 /** One limit of one source: an agent, the team, a session's caller. */
@@ -60,11 +60,11 @@ export interface Bound {
 }
 
 /** The smallest limit of each kind as the API shows it; null = none. */
-export const shownLimits = (bounds: readonly Bound[]): Readonly<Record<string, number | null>> =>
+export const toApiLimits = (bounds: readonly Bound[]): Readonly<Record<string, number | null>> =>
   Object.fromEntries(
-    kinds.map((kind) => {
+    budgetKinds.map((kind) => {
       const limits = bounds.filter((bound) => bound.kind === kind).map(({ limit }) => limit);
-      return [keyOf[kind], limits.length === 0 ? null : shownAmount(kind, Math.min(...limits))];
+      return [limitNames[kind], limits.length === 0 ? null : toApiAmount(kind, Math.min(...limits))];
     }),
   );
 
@@ -78,7 +78,7 @@ export interface TeamBudgets {
 }
 
 /** The worst case of a model call under way, kept back from every account that it is paid from. */
-export interface Hold {
+export interface BudgetReservation {
   readonly tokens: number;
   readonly cost: number;
   /** Tokens the reply may have. */
@@ -88,13 +88,13 @@ export interface Hold {
 }
 
 /** A model call of an effect, as far as the ledger needs it if it is lost. */
-export interface CallUnderWay {
+export interface ModelCallInFlight {
   readonly provider: string;
   readonly model: string;
   readonly tokens: number;
-  readonly hold: Hold;
+  readonly hold: BudgetReservation;
   readonly startedAt: number;
-  readonly place: GatePlace;
+  readonly place: Ticket;
 }
 
 /** A limit as events tell of it. Cost in USD, time in milliseconds. */
@@ -129,7 +129,7 @@ export interface RunBudget {
 }
 
 export const noRunBudget: RunBudget = {
-  spent: nothing,
+  spent: zeroAmounts,
   raised: {},
   warned: [],
   reached: [],
@@ -170,9 +170,9 @@ export interface Funds {
 }
 
 export const noFunds: Funds = {
-  spent: nothing,
+  spent: zeroAmounts,
   raised: {},
-  tenant: { lease: null, next: 1, owed: nothing, out: null },
+  tenant: { lease: null, next: 1, owed: zeroAmounts, out: null },
 };
 
 /** A session's own budget in the keys of the API, as its caller set it: USD, milliseconds. */
@@ -186,7 +186,7 @@ export interface SessionBudget {
 }
 
 /** A limit that leaves no room for what a run wants to do next. */
-export interface Reached {
+export interface ReachedLimit {
   readonly scope: BudgetScope;
   /** The thread whose run ends or asks: the account's owner. */
   readonly thread: string;

@@ -77,15 +77,15 @@ export interface Call {
   readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
   /** What guards add to the end of the result. */
   readonly note?: string;
-  readonly outcome: CallOutcomeRow | null;
+  readonly outcome: CallCompletion | null;
 }
 
 /** Whether a call that was begun runs again by itself: parked for a while, for a command or a task, or woken from that. */
-export const runsAgain = ({ status, attempts, parkedOn }: Call): boolean =>
+export const willRunAgain = ({ status, attempts, parkedOn }: Call): boolean =>
   attempts > 0 &&
   (status === "planned" || (status === "parked" && parkedOn !== "ask" && parkedOn !== "thread"));
 
-export interface CallOutcomeRow {
+export interface CallCompletion {
   readonly result: ToolResultPart;
   readonly durationMs: number;
   readonly cached: boolean;
@@ -94,4 +94,4 @@ export interface CallOutcomeRow {
 }
 
 /** A tool's name as records have it, whatever the model made of it. */
-export const recordedName = (name: string): string => name.replace(/[^\w.:/-]/g, "_").slice(0, 128);
+export const sanitizeToolName = (name: string): string => name.replace(/[^\w.:/-]/g, "_").slice(0, 128);

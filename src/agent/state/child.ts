@@ -1,5 +1,5 @@
 import type { Usage } from "../../model/completer.ts";
-import type { Completion } from "../../tools/session-request.ts";
+import type { WorkReport } from "../../tools/session-request.ts";
 import type { EndReason, RunState } from "./events.ts";
 
 /** A called agent's thread: what it knows of its task, and the row that stays of it when it has ended. */
@@ -23,7 +23,7 @@ export interface ChildWork {
 export interface Child {
   /** For people: it enters no prompt. */
   readonly label: string;
-  readonly standing: Standing;
+  readonly standing: CallerConstraints;
   /** Run of `main` in whose tree it counts. */
   readonly root: string;
   /** Call of the parent that waits for it; null = its end is told by a message. */
@@ -39,7 +39,7 @@ export interface Child {
   readonly deadline?: number | null;
   /** Task of a graph that it does. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
-  readonly completion: Completion | null;
+  readonly completion: WorkReport | null;
   /** It ends, and a peer takes over. */
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;
   /** Hand-overs before it. */
@@ -64,7 +64,7 @@ export interface ChildEnd {
   readonly length?: number;
   /** The whole of a result, or of a report, that was cut. */
   readonly recall: string | null;
-  readonly completion: Completion | null;
+  readonly completion: WorkReport | null;
   readonly files_modified: readonly string[];
   readonly usage: Usage;
   readonly turns: number;
@@ -104,7 +104,7 @@ export interface ChildItem {
   readonly reason?: string;
   readonly result?: string;
   readonly error?: string;
-  readonly completion?: Completion;
+  readonly completion?: WorkReport;
   readonly question?: { readonly id: string; readonly text: string; readonly options: readonly string[] };
   readonly files_modified?: readonly string[];
   readonly usage?: Usage;
@@ -122,7 +122,7 @@ export interface ChildWait {
 }
 
 /** How a called thread's agent differs from the same agent in `main`; fixed anew at each start. */
-export interface Standing {
+export interface CallerConstraints {
   /** Agents of the threads above, from `main` down to the caller. */
   readonly chain: readonly string[];
   /** Its caller takes its questions. */
@@ -136,4 +136,4 @@ export interface Standing {
 }
 
 /** Where the standing of a called agent's run is kept: its thread gets another one with its next task. */
-export const standingBlob = (run: string): string => `standing:${run}`;
+export const constraintsBlobId = (run: string): string => `standing:${run}`;

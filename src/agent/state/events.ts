@@ -2,7 +2,7 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { FinishReason, Purpose, Usage } from "../../model/completer.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { Task } from "../../tools/stores.ts";
-import type { Ask, CallOutcome, Decision, WaitReason } from "./ask.ts";
+import type { Ask, CallOutcome, AskDecision, WaitReason } from "./ask.ts";
 import type { BudgetFigures } from "./budget.ts";
 import type { GraphState } from "./graph.ts";
 import type { RunProblem, RunResult } from "./run.ts";
@@ -166,7 +166,7 @@ interface EventData {
   ask_user: { readonly ask: Ask };
   ask_resolved: {
     readonly ask: string;
-    readonly decision: Decision;
+    readonly decision: AskDecision;
     readonly by: string;
     readonly edited: boolean;
   };

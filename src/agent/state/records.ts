@@ -7,7 +7,7 @@ import type { RunResult } from "./run.ts";
 /** Rows that a commit adds beside the live state. */
 
 /** What a model call saw, in so few figures that its request can be built again from rows. */
-export interface Sight {
+export interface ContextSnapshot {
   /** Newest edit of the session, and newest message of the thread, that were there. */
   readonly edit: number;
   readonly pos: number;
@@ -47,11 +47,11 @@ export interface LedgerRow {
   readonly estimated: boolean;
   readonly cost: number | null;
   /** Of turns' requests that left. */
-  readonly saw?: Sight;
+  readonly saw?: ContextSnapshot;
 }
 
 /** A completed model call. */
-export interface Reply {
+export interface ReplyMetrics {
   readonly provider: string;
   readonly model: string;
   readonly usage: Usage;
@@ -91,7 +91,7 @@ export interface CallRecord {
   readonly poll: boolean;
 }
 
-export interface LeftCommands {
+export interface BackgroundCommands {
   /** In the background, until `until` at the latest; those of a called agent's ended run count to its caller's. */
   readonly running: readonly { readonly exec: string; readonly run: string; readonly until: number }[];
   /** To be ended: kept until the sandbox has answered. */
@@ -102,7 +102,7 @@ export interface LeftCommands {
   readonly at: number;
 }
 
-export const nothing: LeftCommands = { running: [], ending: [], tries: 0, at: 0 };
+export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [], tries: 0, at: 0 };
 
 export interface Reflection {
   /** Of the session and the run: two failures at the same moment are two rows. */
@@ -127,4 +127,4 @@ export interface Outbox {
 }
 
 /** USD of a cost in 10⁻⁹ USD; null if a price was unknown. */
-export const usd = (cost: number | null): number | null => (cost === null ? null : cost / 1e9);
+export const toUsd = (cost: number | null): number | null => (cost === null ? null : cost / 1e9);

@@ -1,15 +1,23 @@
 import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
-import type { Lanes } from "../../model/retry.ts";
+import type { FallbackChain } from "../../model/retry.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
-import type { Kind } from "../../session/problems.ts";
-import type { RunEnding } from "../state.ts";
-import type { CallUnderWay, Hold, RunBudget } from "./budget.ts";
+import type { ProblemKind } from "../../session/problems.ts";
+import type { BudgetReservation, ModelCallInFlight, RunBudget } from "./budget.ts";
 import type { Call } from "./call.ts";
-import type { EndReason } from "./events.ts";
-import type { Reply } from "./records.ts";
+import type { EndReason, RunState } from "./events.ts";
+import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
+
+/** The whole stored state of a session: plain readonly JSON, changed only by transitions. */
+
+/** How a run ends: decided with what it followed from, carried out as the next step. */
+export interface RunEnding {
+  readonly state: RunState;
+  readonly reason: EndReason;
+  readonly error: string | null;
+}
 
 const epochsOf = (run: Run): readonly number[] => {
   const calls = callsOfRun(run).flatMap(({ epoch }) => epoch);
@@ -58,17 +66,17 @@ export interface RunResult {
 
 /** Files that a run has changed, each in one list: by what it comes to from the run's start. */
 
-type Files = Counters["files"];
+type ChangedFiles = RunCounters["files"];
 
-type FileChangeKind = keyof Files;
+type FileChangeKind = keyof ChangedFiles;
 
-const kindOf = (files: Files, path: string): FileChangeKind | null => {
+const changeKindOf = (files: ChangedFiles, path: string): FileChangeKind | null => {
   const kinds: readonly FileChangeKind[] = ["created", "modified", "deleted"];
   return kinds.find((kind) => files[kind].includes(path)) ?? null;
 };
 
-const moved = (files: Files, path: string, to: FileChangeKind | null): Files => {
-  const from = kindOf(files, path);
+const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null): ChangedFiles => {
+  const from = changeKindOf(files, path);
   if (from === to) return files;
   return {
     ...files,
@@ -78,45 +86,45 @@ const moved = (files: Files, path: string, to: FileChangeKind | null): Files => 
 };
 
 /** A file that was deleted before in this run was there at its start: written again, it is a changed one. */
-const written = (files: Files, path: string, isNew: boolean): Files => {
-  const before = kindOf(files, path);
-  if (before === "deleted") return moved(files, path, "modified");
-  return before === null ? moved(files, path, isNew ? "created" : "modified") : files;
+const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
+  const before = changeKindOf(files, path);
+  if (before === "deleted") return moveFile(files, path, "modified");
+  return before === null ? moveFile(files, path, isNew ? "created" : "modified") : files;
 };
 
-const removed = (files: Files, path: string): Files =>
-  moved(files, path, kindOf(files, path) === "created" ? null : "deleted");
+const applyRemoval = (files: ChangedFiles, path: string): ChangedFiles =>
+  moveFile(files, path, changeKindOf(files, path) === "created" ? null : "deleted");
 
-const after = (files: Files, { op, path, from }: FileChange): Files => {
-  if (op === "delete") return removed(files, path);
-  if (op === "move") return written(from === undefined ? files : removed(files, from), path, true);
-  return written(files, path, op === "create");
+const applyFileChange = (files: ChangedFiles, { op, path, from }: FileChange): ChangedFiles => {
+  if (op === "delete") return applyRemoval(files, path);
+  if (op === "move") return applyWrite(from === undefined ? files : applyRemoval(files, from), path, true);
+  return applyWrite(files, path, op === "create");
 };
 
 /** The lists after some changes, in their order. */
-export const filesAfter = (files: Files, changes: readonly FileChange[]): Files =>
-  changes.reduce(after, files);
+export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles =>
+  changes.reduce(applyFileChange, files);
 
-export const noFiles: Files = { modified: [], created: [], deleted: [] };
+export const noFiles: ChangedFiles = { modified: [], created: [], deleted: [] };
 
 /** Newest files of each kind that a thread remembers. */
-const mostKept = 200;
+const mostKeptFiles = 200;
 
-const changesOf = ({ created, modified, deleted }: Files): readonly FileChange[] => [
+const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileChange[] => [
   ...created.map((path) => ({ op: "create", path }) as const),
   ...modified.map((path) => ({ op: "modify", path }) as const),
   ...deleted.map((path) => ({ op: "delete", path }) as const),
 ];
 
 /** What a thread remembers after a run: summaries tell of more than one run. The same lists if the run touched none. */
-export const filesKept = (before: Files, run: Files): Files => {
+export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
   const changes = changesOf(run);
   if (changes.length === 0) return before;
-  const { created, modified, deleted } = filesAfter(before, changes);
+  const { created, modified, deleted } = applyFileChanges(before, changes);
   return {
-    created: created.slice(-mostKept),
-    modified: modified.slice(-mostKept),
-    deleted: deleted.slice(-mostKept),
+    created: created.slice(-mostKeptFiles),
+    modified: modified.slice(-mostKeptFiles),
+    deleted: deleted.slice(-mostKeptFiles),
   };
 };
 
@@ -127,7 +135,7 @@ export const purposeOf = ({ repair, announces }: Pick<Run, "repair" | "announces
 };
 
 /** The place of a model call at its provider's gate. */
-export interface GatePlace {
+export interface Ticket {
   readonly provider: string;
   readonly id: string;
   /** It is the call's: the gate need not be asked again. */
@@ -135,7 +143,7 @@ export interface GatePlace {
 }
 
 /** Names a call for its provider's gate. */
-export const placeId = (session: string, thread: string, call: string): string =>
+export const ticketId = (session: string, thread: string, call: string): string =>
   `${session}:${thread}:${call}`;
 
 /** Not `ok`: three tries were in vain. Where a budget leaves no room the run asks for more or ends, and there is no reply. */
@@ -144,7 +152,7 @@ export type EffectReply =
   | { readonly ok: false; readonly error: string; readonly attempts: number };
 
 /** Why an effect runs outside its threshold: the provider refused the request as too long, or the API asked. */
-export type Force =
+export type ForceReason =
   | { readonly why: "overflow"; readonly count: number }
   | { readonly why: "api"; readonly instructions: string | null };
 
@@ -159,26 +167,28 @@ export interface RunClock {
 }
 
 /** When a run is over by the clock: its deadline, or its active time; null = never. */
-export const dueOf = ({ deadline, clock }: Run): number | null => {
+export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
   const at = clock?.at ?? null;
   if (deadline === null || at === null) return deadline ?? at;
   return Math.min(deadline, at);
 };
 
-const isInput = ({ role, origin, summary }: Message): boolean =>
+const isInputMessage = ({ role, origin, summary }: Message): boolean =>
   role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
 
 /** Around it stand what its agent was told before, what is remembered, and what joined the run since. */
-const isTaskOf = ({ id, task }: Run, message: Message): boolean =>
-  task === undefined ? message.run === id && isInput(message) : message.id === task;
+const isTaskMessage = ({ id, task }: Run, message: Message): boolean =>
+  task === undefined ? message.run === id && isInputMessage(message) : message.id === task;
 
 /** The input that began a run; the newest of all for a run that only compacts. */
-export const taskOf = ({ chat, firstInput }: Thread, run: Run): Message | null =>
-  (run.inputs.length === 0 ? chat.findLast(isInput) : chat.find((message) => isTaskOf(run, message))) ??
-  (firstInput !== null && isTaskOf(run, firstInput) ? firstInput : null);
+export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message | null =>
+  (run.inputs.length === 0
+    ? chat.findLast(isInputMessage)
+    : chat.find((message) => isTaskMessage(run, message))) ??
+  (firstInput !== null && isTaskMessage(run, firstInput) ? firstInput : null);
 
 /** Why a run failed, as `run_end` says it: a problem like those of refused requests, its code the end's reason. */
-export interface RunProblem extends Kind {
+export interface RunProblem extends ProblemKind {
   readonly type: string;
   readonly detail: string;
   readonly code: EndReason;
@@ -187,11 +197,11 @@ export interface RunProblem extends Kind {
 /** What came of a call or question of an effect; a number counts the tries so far. */
 export type EffectMemo = EffectReply | string | number;
 
-export interface Preparing {
+export interface PreparingPhase {
   readonly at: "preparing";
   /** Position in the agent's before-effects; -1: its ladder, forced; -2: the run's briefing. */
   readonly effect: number;
-  readonly force: Force | null;
+  readonly force: ForceReason | null;
   /** Number of the model attempt that follows. */
   readonly attempt: number;
   readonly epoch: number;
@@ -204,9 +214,9 @@ export interface Preparing {
   /** Open question it waits for, and where its answer goes. */
   readonly ask: { readonly id: string; readonly key: string } | null;
   /** The model call under way, as far as the ledger needs it if it is lost. */
-  readonly calling: CallUnderWay | null;
+  readonly calling: ModelCallInFlight | null;
   /** What its model call waits for; absent or null: no call does. */
-  readonly place?: GatePlace | null;
+  readonly place?: Ticket | null;
   /** Replies and answers by the digest of what was asked: what is here is never asked again. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
   /** What an earlier effect of the phase ends the run with, once the phase is done. */
@@ -220,10 +230,10 @@ export type Phase =
       readonly attempt: number;
       readonly epoch: number;
       readonly startedAt: number;
-      readonly lanes: Lanes;
+      readonly lanes: FallbackChain;
       readonly booked: boolean;
       readonly items: readonly string[];
-      readonly hold: Hold;
+      readonly hold: BudgetReservation;
       /** Newest edit of the session, and model override of the thread, when it began. */
       readonly from: { readonly edit: number; readonly override: string | null };
     }
@@ -231,15 +241,15 @@ export type Phase =
       readonly at: "waiting";
       readonly attempt: number;
       readonly until: number;
-      readonly lanes: Lanes;
+      readonly lanes: FallbackChain;
       readonly booked: boolean;
       readonly why: "retry" | "gate" | "crash" | "budget";
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }
   /** An effect is at work that needs a model or a person. */
-  | Preparing;
+  | PreparingPhase;
 
-export interface Counters {
+export interface RunCounters {
   readonly toolCalls: number;
   /** 10⁻⁹ USD; null once a call had no price. */
   readonly cost: number | null;
@@ -272,7 +282,7 @@ export interface Counters {
 }
 
 /** What a run is told before its first turn: the workspace's project context, lessons of runs that failed, what is remembered. */
-export type Want = "context" | "reflections" | "memory";
+export type BriefingTopic = "context" | "reflections" | "memory";
 
 export interface Run {
   readonly id: string;
@@ -320,7 +330,7 @@ export interface Run {
   readonly revision: string;
   readonly usage: Usage;
   readonly budget: RunBudget;
-  readonly counters: Counters;
+  readonly counters: RunCounters;
   readonly outputSchema: Json | null;
   /** Tools that effects took out of this turn. */
   readonly hidden: readonly string[];
@@ -333,11 +343,11 @@ export interface Run {
   /** The open turn has had its compaction. */
   readonly climbed?: boolean;
   /** What it still has to be told; absent: nothing. */
-  readonly wants?: readonly Want[];
+  readonly wants?: readonly BriefingTopic[];
   /** A compaction that the API asked for, before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
   /** The last completed model call of the open turn, for its metrics. */
-  readonly reply: Reply | null;
+  readonly reply: ReplyMetrics | null;
   /** Lane of the newest attempt. */
   readonly lane: { readonly provider: string; readonly model: string; readonly window: number };
 }

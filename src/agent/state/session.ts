@@ -3,9 +3,9 @@ import type { Safety } from "../../tools/define-tool.ts";
 import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
 import type { Funds, SessionBudget } from "./budget.ts";
-import type { LeftCommands, Outbox } from "./records.ts";
+import type { BackgroundCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
-import type { Totals } from "./usage.ts";
+import type { UsageTotals } from "./usage.ts";
 
 /** A tool of a session whose calls its client answers. */
 export interface ClientTool {
@@ -80,8 +80,8 @@ export interface Session {
   /** Whether its sandbox was ever asked for. */
   readonly sandboxed: boolean;
   /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
-  readonly commands?: LeftCommands | null;
+  readonly commands?: BackgroundCommands | null;
   /** That a window is small was said. */
   readonly windowWarned?: boolean;
-  readonly usage: Totals;
+  readonly usage: UsageTotals;
 }

@@ -3,7 +3,7 @@ import type { Usage } from "../../model/completer.ts";
 import type { Child } from "./child.ts";
 import type { Input } from "./input.ts";
 import type { CallRecord } from "./records.ts";
-import type { Counters, Run } from "./run.ts";
+import type { RunCounters, Run } from "./run.ts";
 import { noFiles } from "./run.ts";
 import type { Session } from "./session.ts";
 
@@ -40,14 +40,14 @@ export const newThread = (
 });
 
 /** Whether a called thread is at work, or has an end that its caller was not told yet. */
-export const isOpen = ({ child }: Thread): boolean => child !== null && !child.idle;
+export const isChildOpen = ({ child }: Thread): boolean => child !== null && !child.idle;
 
 /** The children of a thread whose end it has not been told. */
 export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
-  Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isOpen(thread));
+  Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isChildOpen(thread));
 
 /** Forgets how many threads a run's tree has had, once nothing of it is alive. */
-export const treePruned = (session: Session, root: string): Session => {
+export const pruneTree = (session: Session, root: string): Session => {
   const { [root]: count, ...trees } = session.trees;
   const isAlive = Object.values(session.threads).some(
     ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
@@ -56,7 +56,7 @@ export const treePruned = (session: Session, root: string): Session => {
 };
 
 /** Whether a thread waits for its caller's answer. */
-export const isAsking = ({ child, run }: Thread): boolean =>
+export const isAskingCaller = ({ child, run }: Thread): boolean =>
   run !== null && (child?.question ?? null) !== null;
 
 export interface Thread {
@@ -95,7 +95,7 @@ export interface Thread {
   /** State of the guards by their kinds. */
   readonly guards: Readonly<Record<string, Json>>;
   /** What its ended runs changed, since the chat was cleared. */
-  readonly files: Counters["files"];
+  readonly files: RunCounters["files"];
   readonly parent: { readonly thread: string; readonly call: string } | null;
   /** Of a called agent; null in `main`. */
   readonly child: Child | null;

@@ -5,14 +5,14 @@ import type { Usage } from "../../model/completer.ts";
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
 /** What a session used since it was created or cleared; `cost` in billionths of a dollar, null = not known. */
-export interface Totals {
+export interface UsageTotals {
   readonly cumulative: Usage;
   readonly cost: number | null;
   readonly calls: number;
   readonly estimated: boolean;
 }
 
-export const noTotals: Totals = { cumulative: noUsage, cost: 0, calls: 0, estimated: false };
+export const noTotals: UsageTotals = { cumulative: noUsage, cost: 0, calls: 0, estimated: false };
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   input: a.input + b.input,

@@ -2,7 +2,7 @@ import type { ToolErrorCode } from "../../tools/errors.ts";
 import type { Task, TaskStatus } from "../../tools/stores.ts";
 import { storeLimits, taskMetadata } from "../../tools/stores.ts";
 import type { BoardFacts, OnDependencyFailure, StoredTask, TaskChange, Tasks } from "../state/board.ts";
-import { blockers, isBroken, successors, taskOf, taskView } from "../state/board.ts";
+import { blockers, isBroken, successors, findTask, taskView } from "../state/board.ts";
 
 /** The task board as a pure machine. */
 
@@ -12,7 +12,7 @@ export type BoardOutcome =
 
 const refuseChange = (code: ToolErrorCode, sentence: string): BoardOutcome => ({ ok: false, code, sentence });
 
-const put = (tasks: Tasks, task: StoredTask, now: number): BoardOutcome => ({
+const putTask = (tasks: Tasks, task: StoredTask, now: number): BoardOutcome => ({
   ok: true,
   tasks: { ...tasks, [task.id]: { ...task, updated_at: now } },
   id: task.id,
@@ -26,14 +26,14 @@ const dependsOn = (tasks: Tasks, from: string, on: string): boolean => {
     if (next === on) return true;
     if (seen.has(next)) continue;
     seen.add(next);
-    open.push(...(taskOf(tasks, next)?.blocked_by ?? []));
+    open.push(...(findTask(tasks, next)?.blocked_by ?? []));
   }
   return false;
 };
 
 /** Why a task cannot depend on others; null if it can. */
 const dependencyProblem = (tasks: Tasks, id: string, on: readonly string[]): BoardOutcome | null => {
-  const unknown = on.filter((each) => taskOf(tasks, each) === null);
+  const unknown = on.filter((each) => findTask(tasks, each) === null);
   if (unknown.length > 0)
     return refuseChange("not_found", `blocked_by: there is no task ${unknown.join(", ")}`);
   const loop = on.find((each) => dependsOn(tasks, each, id));
@@ -42,7 +42,7 @@ const dependencyProblem = (tasks: Tasks, id: string, on: readonly string[]): Boa
   return refuseChange("conflict", `blocked_by: ${why}; tasks may not wait for each other`);
 };
 
-const created = (
+const createTask = (
   tasks: Tasks,
   change: Extract<TaskChange, { op: "create" }>,
   facts: BoardFacts,
@@ -56,15 +56,15 @@ const created = (
   const times = { created_at: now, updated_at: now };
   const task = { id, title, description, status: "pending", assignee: null, blocked_by, metadata } as const;
   return (
-    dependencyProblem(tasks, id, blocked_by) ?? put(tasks, { ...task, created_by: agent, ...times }, now)
+    dependencyProblem(tasks, id, blocked_by) ?? putTask(tasks, { ...task, created_by: agent, ...times }, now)
   );
 };
 
 /** What has to be done about dependencies that keep a task from being worked on. */
-const wayOut = (tasks: Tasks, { id }: StoredTask, open: readonly string[]): string => {
+const unblockHint = (tasks: Tasks, { id }: StoredTask, open: readonly string[]): string => {
   const without = `take it out of blocked_by by an update of ${id}`;
   const broken = open.flatMap((each): readonly string[] => {
-    const status = taskOf(tasks, each)?.status;
+    const status = findTask(tasks, each)?.status;
     if (status === "cancelled") return [`${each} is cancelled and will never be completed: ${without}`];
     if (status !== "failed") return [];
     return [`${each} has failed: set its status to pending to try it again, or ${without}`];
@@ -77,11 +77,14 @@ const blockedProblem = (tasks: Tasks, task: StoredTask, { policy }: BoardFacts):
   const open = blockers(tasks, task, policy);
   return open.length === 0
     ? null
-    : refuseChange("conflict", `${task.id} is blocked by ${open.join(", ")}; ${wayOut(tasks, task, open)}`);
+    : refuseChange(
+        "conflict",
+        `${task.id} is blocked by ${open.join(", ")}; ${unblockHint(tasks, task, open)}`,
+      );
 };
 
 /** Why a task in this status can be given to nobody. */
-const notAssignable = ({ id, status }: StoredTask): BoardOutcome =>
+const refuseAssignment = ({ id, status }: StoredTask): BoardOutcome =>
   refuseChange(
     "conflict",
     status === "failed"
@@ -90,7 +93,7 @@ const notAssignable = ({ id, status }: StoredTask): BoardOutcome =>
   );
 
 /** Of two claims one wins; a repeated one changes nothing. */
-const claimed = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutcome => {
+const claimTask = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutcome => {
   const { id, status, assignee } = task;
   if (status === "in_progress" && assignee === facts.thread) return { ok: true, tasks, id };
   if (status === "in_progress")
@@ -98,24 +101,25 @@ const claimed = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutcom
       "conflict",
       `${id} is already claimed by ${assignee}; take another task or reassign it`,
     );
-  if (status !== "pending") return notAssignable(task);
+  if (status !== "pending") return refuseAssignment(task);
   return (
     blockedProblem(tasks, task, facts) ??
-    put(tasks, { ...task, status: "in_progress", assignee: facts.thread }, facts.now)
+    putTask(tasks, { ...task, status: "in_progress", assignee: facts.thread }, facts.now)
   );
 };
 
-const reassigned = (tasks: Tasks, task: StoredTask, assignee: string, facts: BoardFacts): BoardOutcome => {
+const reassignTask = (tasks: Tasks, task: StoredTask, assignee: string, facts: BoardFacts): BoardOutcome => {
   if (!facts.canWork(assignee))
     return refuseChange("not_found", `assignee: there is no thread ${assignee} that works in this session`);
-  if (task.status !== "pending" && task.status !== "in_progress") return notAssignable(task);
+  if (task.status !== "pending" && task.status !== "in_progress") return refuseAssignment(task);
   return (
-    blockedProblem(tasks, task, facts) ?? put(tasks, { ...task, status: "in_progress", assignee }, facts.now)
+    blockedProblem(tasks, task, facts) ??
+    putTask(tasks, { ...task, status: "in_progress", assignee }, facts.now)
   );
 };
 
 /** A task in another status, if the table has that step. A task that nobody works on has no assignee. */
-const moved = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome => {
+const moveTask = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome => {
   const allowed = successors[task.status];
   if (allowed.includes(status))
     return { ...task, status, assignee: status === "pending" ? null : task.assignee };
@@ -128,65 +132,68 @@ const moved = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome 
   );
 };
 
-const merged = (task: StoredTask, change: NonNullable<Extract<TaskChange, { op: "update" }>["metadata"]>) =>
+const mergeMetadata = (
+  task: StoredTask,
+  change: NonNullable<Extract<TaskChange, { op: "update" }>["metadata"]>,
+) =>
   taskMetadata.safeParse(
     Object.fromEntries(Object.entries({ ...task.metadata, ...change }).filter(([, value]) => value !== null)),
   );
 
-const updated = (
+const updateTask = (
   tasks: Tasks,
   task: StoredTask,
   { status, title, description, blocked_by, metadata }: Extract<TaskChange, { op: "update" }>,
   { now }: BoardFacts,
 ): BoardOutcome => {
-  const next = status === undefined ? task : moved(task, status);
+  const next = status === undefined ? task : moveTask(task, status);
   if ("ok" in next) return next;
   const depends = blocked_by === undefined ? task.blocked_by : [...new Set(blocked_by)];
   const problem = dependencyProblem(tasks, task.id, depends);
   if (problem !== null) return problem;
-  const bag = merged(task, metadata ?? {});
+  const bag = mergeMetadata(task, metadata ?? {});
   if (!bag.success)
     return refuseChange("too_large", `metadata: ${bag.error.issues[0]?.message ?? "too large"}`);
   const texts = { title: title ?? task.title, description: description ?? task.description };
-  return put(tasks, { ...next, ...texts, blocked_by: depends, metadata: bag.data }, now);
+  return putTask(tasks, { ...next, ...texts, blocked_by: depends, metadata: bag.data }, now);
 };
 
-const applyChange = (tasks: Tasks, change: TaskChange, facts: BoardFacts): BoardOutcome => {
-  if (change.op === "create") return created(tasks, change, facts);
-  const task = taskOf(tasks, change.id);
+const applyTaskChange = (tasks: Tasks, change: TaskChange, facts: BoardFacts): BoardOutcome => {
+  if (change.op === "create") return createTask(tasks, change, facts);
+  const task = findTask(tasks, change.id);
   if (task === null)
     return refuseChange("not_found", `there is no task ${change.id}; list the tasks to see them`);
   switch (change.op) {
     case "claim":
-      return claimed(tasks, task, facts);
+      return claimTask(tasks, task, facts);
     case "reassign":
-      return reassigned(tasks, task, change.assignee, facts);
+      return reassignTask(tasks, task, change.assignee, facts);
     case "update":
-      return updated(tasks, task, change, facts);
+      return updateTask(tasks, task, change, facts);
     case "cancel":
-      return updated(tasks, task, { ...change, op: "update", status: "cancelled" }, facts);
+      return updateTask(tasks, task, { ...change, op: "update", status: "cancelled" }, facts);
   }
 };
 
 /** With `fail`, pending tasks fail with what they depend on, and so on down. */
-const failedAlong = (tasks: Tasks, now: number): Tasks => {
+const failDependents = (tasks: Tasks, now: number): Tasks => {
   const lost = Object.values(tasks).filter(
     ({ status, blocked_by }) => status === "pending" && blocked_by.some((id) => isBroken(tasks, id)),
   );
   if (lost.length === 0) return tasks;
   const next = lost.map((task) => [task.id, { ...task, status: "failed", updated_at: now } as const]);
-  return failedAlong({ ...tasks, ...Object.fromEntries(next) }, now);
+  return failDependents({ ...tasks, ...Object.fromEntries(next) }, now);
 };
 
 /** The board after a change, and the id of the task it was about; or why it is refused, and nothing changes. */
-export const boardAfter = (tasks: Tasks, change: TaskChange, facts: BoardFacts): BoardOutcome => {
-  const outcome = applyChange(tasks, change, facts);
+export const changeBoard = (tasks: Tasks, change: TaskChange, facts: BoardFacts): BoardOutcome => {
+  const outcome = applyTaskChange(tasks, change, facts);
   if (!outcome.ok || facts.policy !== "fail") return outcome;
-  return { ...outcome, tasks: failedAlong(outcome.tasks, facts.now) };
+  return { ...outcome, tasks: failDependents(outcome.tasks, facts.now) };
 };
 
 /** The board without anything that a thread still held. */
-export const boardReleased = (tasks: Tasks, thread: string, now: number): Tasks => {
+export const releaseBoard = (tasks: Tasks, thread: string, now: number): Tasks => {
   const held = Object.values(tasks).filter(
     ({ status, assignee }) => status === "in_progress" && assignee === thread,
   );
@@ -199,9 +206,9 @@ export const boardReleased = (tasks: Tasks, thread: string, now: number): Tasks 
 };
 
 /** Tasks that are shown otherwise than before, in the order of their creation. */
-export const tasksChanged = (before: Tasks, after: Tasks, policy: OnDependencyFailure): readonly Task[] =>
+export const findChangedTasks = (before: Tasks, after: Tasks, policy: OnDependencyFailure): readonly Task[] =>
   Object.values(after).flatMap((task) => {
-    const old = taskOf(before, task.id);
+    const old = findTask(before, task.id);
     const view = taskView(after, task, policy);
     if (old === null || old !== task) return [view];
     const { blocked, blocked_reason } = taskView(before, old, policy);

@@ -1,7 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import type { GraphState, GraphTask } from "../state/graph.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { entryOf, entryWritten } from "../transaction/entries.ts";
+import { readEntry, writeEntry } from "../transaction/entries.ts";
 
 /** A task graph at work: two rows of its own, its tasks as they were dispatched and where each of them is. */
 
@@ -35,31 +35,31 @@ export interface GraphRun {
 
 const tasksKey = (id: string): string => `${id}/tasks`;
 
-export const graphBegun = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[]): void => {
-  entryWritten(draft, "graph", tasksKey(run.id), tasks as unknown as Json);
-  graphSaved(draft, run);
+export const startGraph = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[]): void => {
+  writeEntry(draft, "graph", tasksKey(run.id), tasks as unknown as Json);
+  saveGraph(draft, run);
 };
 
-export const graphSaved = (draft: Draft, run: GraphRun): void =>
-  entryWritten(draft, "graph", run.id, run as unknown as Json);
+export const saveGraph = (draft: Draft, run: GraphRun): void =>
+  writeEntry(draft, "graph", run.id, run as unknown as Json);
 
-export const graphForgotten = (draft: Draft, id: string): void => {
-  for (const key of [tasksKey(id), id]) entryWritten(draft, "graph", key, undefined);
+export const forgetGraph = (draft: Draft, id: string): void => {
+  for (const key of [tasksKey(id), id]) writeEntry(draft, "graph", key, undefined);
 };
 
 /** The graph and its tasks; null if it is over. */
-export const graphOf = (
+export const findGraph = (
   draft: Draft,
   id: string,
 ): { readonly run: GraphRun; readonly tasks: readonly GraphTask[] } | null => {
-  const run = entryOf(draft, "graph", id)?.value;
-  const tasks = entryOf(draft, "graph", tasksKey(id))?.value;
+  const run = readEntry(draft, "graph", id)?.value;
+  const tasks = readEntry(draft, "graph", tasksKey(id))?.value;
   if (run === undefined || tasks === undefined) return null;
   return { run: run as unknown as GraphRun, tasks: tasks as unknown as readonly GraphTask[] };
 };
 
 /** The caller of a graph is stopped: what was not started never will be. */
-export const graphStopped = (draft: Draft, id: string): void => {
-  const found = graphOf(draft, id);
-  if (found !== null && !found.run.stopped) graphSaved(draft, { ...found.run, stopped: true });
+export const stopGraph = (draft: Draft, id: string): void => {
+  const found = findGraph(draft, id);
+  if (found !== null && !found.run.stopped) saveGraph(draft, { ...found.run, stopped: true });
 };

@@ -1,6 +1,6 @@
 import type { Cause, Message, Part } from "../../chat/message.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
-import type { Agent, Agents } from "../definition/agent.ts";
+import type { Agent, AgentResolver } from "../definition/agent.ts";
 import type { BriefingRules } from "../definition/memory.ts";
 import type { Ask } from "../state/ask.ts";
 import type { TeamBudgets } from "../state/budget.ts";
@@ -17,7 +17,7 @@ import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
 /** Time, randomness and live text, handed to a transition so that it stays a pure function. */
-export interface Moment {
+export interface TransactionContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Number of this isolate; work that an older one began is lost. */
@@ -28,7 +28,7 @@ export interface Moment {
   readonly shown: (item: string) => { readonly kind: ItemKind; readonly text: string } | null;
   /** Tokens of a message's parts. */
   readonly estimate: (parts: readonly Part[]) => number;
-  readonly agents: Agents;
+  readonly agents: AgentResolver;
   /** A number in [0, 1). */
   readonly fraction: () => number;
   /** Until when a lane is cooling, and why; 0 = it is healthy. */
@@ -54,12 +54,12 @@ export interface Moment {
 }
 
 /** A stored full text that a tool result was cut from. */
-export interface Blob {
+export interface StoredBlob {
   readonly id: string;
   readonly text: string;
 }
 
-interface Retired {
+interface RetiredMessage {
   readonly thread: string;
   readonly message: Message;
   /** The edit that took it out of the view. */
@@ -68,7 +68,7 @@ interface Retired {
 }
 
 /** The stored answer of a command that came with a key. */
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly key: string;
   readonly fingerprint: string;
   readonly status: 200 | 201 | 202 | 204;
@@ -79,7 +79,7 @@ export interface KeptAnswer {
 /** What one commit stores: the next state, its events, and rows that are not part of the live state. */
 export interface Transition {
   readonly state: Session;
-  readonly moment: Pick<Moment, "now">;
+  readonly moment: Pick<TransactionContext, "now">;
   readonly events: readonly SessionEvent[];
   readonly ledger: readonly LedgerRow[];
   readonly runs: readonly RunRecord[];
@@ -88,10 +88,10 @@ export interface Transition {
   /** Inputs that left the inbox or changed in it. */
   readonly inputs: readonly Input[];
   readonly asks: readonly Ask[];
-  readonly blobs: readonly Blob[];
-  readonly answers: readonly KeptAnswer[];
+  readonly blobs: readonly StoredBlob[];
+  readonly answers: readonly StoredAnswer[];
   /** Messages that left the chat and may never have been stored: they stay readable. */
-  readonly retired: readonly Retired[];
+  readonly retired: readonly RetiredMessage[];
   /** Threads that leave the live state, as they were last. */
   readonly left: readonly Thread[];
   /** Of one key the last holds. */
@@ -103,24 +103,24 @@ export interface Draft {
   state: Session;
   /** Nothing of it is missed after a crash, which asks for it again: it may wait for the next commit, unless there are rows to store. */
   mayWait: boolean;
-  readonly moment: Moment;
+  readonly moment: TransactionContext;
   readonly events: SessionEvent[];
   readonly ledger: LedgerRow[];
   readonly runs: RunRecord[];
   readonly children: ChildRecord[];
   readonly inputs: Input[];
   readonly asks: Ask[];
-  readonly blobs: Blob[];
-  readonly answers: KeptAnswer[];
-  readonly retired: Retired[];
+  readonly blobs: StoredBlob[];
+  readonly answers: StoredAnswer[];
+  readonly retired: RetiredMessage[];
   readonly left: Thread[];
   readonly entries: EntryChange[];
 }
 
-export const draftOf = (state: Session, moment: Moment): Draft => ({
+export const createDraft = (state: Session, context: TransactionContext): Draft => ({
   state,
   mayWait: false,
-  moment,
+  moment: context,
   events: [],
   ledger: [],
   runs: [],
@@ -178,7 +178,7 @@ export const changeCall = (draft: Draft, id: string, callId: string, change: Par
 };
 
 /** Messages leave the view: one edit, under which the view before it can be told again. */
-export const retiredBy = (
+export const retireMessages = (
   draft: Draft,
   threadId: string,
   messages: readonly Message[],
@@ -192,21 +192,21 @@ export const retiredBy = (
 };
 
 /** Keeps a text for `recall`; answers its id. */
-export const keptForRecall = (draft: Draft, text: string): string => {
+export const keepForRecall = (draft: Draft, text: string): string => {
   const id = `b${draft.state.nextBlob}`;
   draft.state = { ...draft.state, nextBlob: draft.state.nextBlob + 1 };
   draft.blobs.push({ id, text });
   return id;
 };
 
-interface Place {
+interface EventScope {
   readonly call?: string;
   readonly item?: string;
   readonly attempt?: number;
 }
 
 /** Fields of an event in the order in which they are told; filled in one by one, since a dozen events are made each turn. */
-interface Placed {
+interface EventFields {
   readonly type: EventType;
   readonly thread: string;
   readonly agent: { readonly name: string; readonly prefix: string };
@@ -219,7 +219,7 @@ interface Placed {
   data?: unknown;
 }
 
-const placed = (event: Placed, run: Run | null, { attempt, call, item }: Place): void => {
+const setEventFields = (event: EventFields, run: Run | null, { attempt, call, item }: EventScope): void => {
   if (run !== null) event.run = run.id;
   if (run !== null && run.turn > 0) event.turn = run.turn;
   if (attempt !== undefined) event.attempt = attempt;
@@ -233,13 +233,13 @@ export const emit = <T extends EventType>(
   threadId: string,
   type: T,
   data: DataOf<T>,
-  place: Place = {},
+  place: EventScope = {},
 ): void => {
   const thread = threadOf(draft, threadId);
   const { run } = thread;
   const agent = { name: thread.agent, prefix: agentOf(draft, threadId).prefix };
-  const event: Placed = { type, thread: threadId, agent };
-  placed(event, run, place);
+  const event: EventFields = { type, thread: threadId, agent };
+  setEventFields(event, run, place);
   if (thread.child?.node != null) event.node = thread.child.node.task;
   event.data = data;
   draft.events.push(event as unknown as SessionEvent);
@@ -249,7 +249,11 @@ export const emit = <T extends EventType>(
 export type NewMessage = Omit<Message, "id" | "pos" | "at" | "tokens" | "run" | "turn">;
 
 /** A new message of a thread, numbered, dated and counted; it is not in the chat yet. */
-export const messageOf = ({ moment }: Draft, { id, nextPos, run }: Thread, message: NewMessage): Message => ({
+export const createMessage = (
+  { moment }: Draft,
+  { id, nextPos, run }: Thread,
+  message: NewMessage,
+): Message => ({
   id: `msg_${id}_${nextPos}`,
   pos: nextPos,
   at: moment.now,
@@ -259,9 +263,14 @@ export const messageOf = ({ moment }: Draft, { id, nextPos, run }: Thread, messa
 });
 
 /** Appends a message to a thread's chat and says so. */
-export const append = (draft: Draft, threadId: string, message: NewMessage, final = false): Message => {
+export const appendMessage = (
+  draft: Draft,
+  threadId: string,
+  message: NewMessage,
+  final = false,
+): Message => {
   const thread = threadOf(draft, threadId);
-  const stored = messageOf(draft, thread, message);
+  const stored = createMessage(draft, thread, message);
   putThread(draft, {
     ...thread,
     chat: [...thread.chat, stored],
@@ -273,7 +282,7 @@ export const append = (draft: Draft, threadId: string, message: NewMessage, fina
 };
 
 /** Appends a note of the system to the model. */
-export const noted = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
+export const appendNote = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
   const parts = [{ type: "text", text }] as const;
-  append(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });
+  appendMessage(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });
 };

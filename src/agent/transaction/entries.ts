@@ -7,7 +7,7 @@ import type { Draft } from "./draft.ts";
 /** Entries of the shared stores: rows of their own beside the live state, read when they are needed. */
 
 /** An entry as this draft leaves it. */
-export const entryOf = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
+export const readEntry = (draft: Draft, store: EntryStore, key: string): ReturnType<EntryReader["entry"]> => {
   const written = draft.entries.findLast((each) => each.store === store && each.key === key);
   if (written === undefined) return draft.moment.entries.entry(store, key);
   const { json, revision } = written;
@@ -15,7 +15,7 @@ export const entryOf = (draft: Draft, store: EntryStore, key: string): ReturnTyp
 };
 
 /** Writes an entry without a word; undefined removes it. */
-export const entryWritten = (
+export const writeEntry = (
   draft: Draft,
   store: EntryStore,
   key: string,

@@ -13,7 +13,7 @@ export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =
     : estimateRequest({ system: "", messages: [], tools: specs.filter(({ name }) => names.includes(name)) });
 
 /** Context of the last call without what has left since: messages by edits, tools since they were hidden. */
-export const contextLeft = (
+export const remainingContextTokens = (
   agent: Agent,
   { lastUsage, removed, lastHidden = [] }: Thread,
   { hidden }: Pick<Run, "hidden">,

@@ -1,10 +1,10 @@
-import { hashedName } from "../../sandbox/id.ts";
+import { hashName } from "../../sandbox/id.ts";
 
 /** Names of called threads. */
 
 /** The same start is the same child, however often it is repeated. */
 export const childId = (parent: string, run: string, call: string, index: string): string =>
-  `t_${hashedName(parent, run, call, index).slice(0, 26)}`;
+  `t_${hashName(parent, run, call, index).slice(0, 26)}`;
 
 const longestSlug = 12;
 
@@ -17,5 +17,5 @@ const slugOf = (task: string): string => {
 export const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
 
 /** A text of called agents as loop detectors compare it: ids of threads and of texts kept for `recall` are others each time. */
-export const withoutIds = (text: string): string =>
+export const stripIds = (text: string): string =>
   text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

@@ -1,16 +1,16 @@
 import type { Json, ResultStatus, ToolCallPart } from "../../chat/message.ts";
-import { synthesised } from "../../chat/results.ts";
-import type { Subject } from "../asks/asks.ts";
-import { asked, askerOf, close, mostOpen, placeOf } from "../asks/asks.ts";
-import { lineOf } from "../budgets/bounds.ts";
-import { changeBudget, raised, reachedSaid, sentenceOf, stopped } from "../budgets/spend.ts";
-import { callEnded, callParked, callRefused, callResult, findCall } from "../calls/finish.ts";
+import { syntheticResults } from "../../chat/results.ts";
+import type { AskSubject } from "../asks/asks.ts";
+import { openAsk, askerOf, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
+import { lineageOf } from "../budgets/bounds.ts";
+import { changeRunBudget, raiseLimit, reportReachedLimit, describeLimit, stopRun } from "../budgets/spend.ts";
+import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
 import { grantsOf } from "../calls/judge.ts";
 import type { EffectQuestion } from "../definition/effect.ts";
-import { memoKept, preparingOf, preparingPaused } from "../hooks/preparing.ts";
-import type { Ask, Decision } from "../state/ask.ts";
-import type { Reached } from "../state/budget.ts";
-import { keyOf, limitOfKey, shownAmount } from "../state/budget.ts";
+import { keepMemo, preparingPhaseOf, pausePreparing } from "../hooks/preparing.ts";
+import type { Ask, AskDecision } from "../state/ask.ts";
+import type { ReachedLimit } from "../state/budget.ts";
+import { limitNames, limitKindOf, toApiAmount } from "../state/budget.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCall, changeRun, emit, threadOf } from "../transaction/draft.ts";
@@ -18,25 +18,25 @@ import { agentOf, changeCall, changeRun, emit, threadOf } from "../transaction/d
 /** Transitions of asks: what only the outside can answer. */
 
 /** Nobody is asked while so many asks are open: the call has an error result. */
-const tooMany = (draft: Draft, threadId: string, call: Call): void => {
-  const sentence = `${mostOpen} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`;
-  callRefused(draft, threadId, call, "limit", sentence);
+const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => {
+  const sentence = `${mostOpenAsks} asks of this session are open, so nobody was asked. Go on without, or wait for answers.`;
+  refuseCall(draft, threadId, call, "limit", sentence);
 };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. */
-export const opened = (
+export const parkCallOnAsk = (
   draft: Draft,
   threadId: string,
   call: Call,
   kind: Ask["kind"],
-  subject: Subject,
+  subject: AskSubject,
 ): void => {
-  if (Object.keys(draft.state.asks).length >= mostOpen) return tooMany(draft, threadId, call);
+  if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, threadId, call);
   const asker = askerOf(threadOf(draft, threadId));
   const about = { kind, ...asker, call: call.call.id, ...subject };
-  const ask = asked(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
-  callParked(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id });
-  if (!draft.state.interactive) askExpired(draft, ask);
+  const ask = openAsk(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
+  parkCall(draft, threadId, call, "ask", ask.expires_at, { ask: ask.id });
+  if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
 const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]): number => {
@@ -46,7 +46,7 @@ const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]
 };
 
 /** Puts an effect's question to a person; its effect waits. */
-export const preparingAsked = (
+export const askForEffect = (
   draft: Draft,
   threadId: string,
   key: string,
@@ -55,52 +55,52 @@ export const preparingAsked = (
 ): void => {
   const question = { text, options, multi_select: false, strict: true };
   const asker = askerOf(threadOf(draft, threadId));
-  const ask = asked(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
-  memoKept(draft, threadId, key, fallback);
-  preparingPaused(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
+  const ask = openAsk(draft, threadId, timeoutMs, { kind: "question", ...asker, call: "", question });
+  keepMemo(draft, threadId, key, fallback);
+  pausePreparing(draft, threadId, ask.expires_at, "ask", { ask: { id: ask.id, key } });
 };
 
 /** An effect's question has its answer, or its default: the effect goes on. */
-const preparingTold = (draft: Draft, ask: Ask, text: string | null): boolean => {
-  const phase = preparingOf(threadOf(draft, ask.thread).run);
+const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): boolean => {
+  const phase = preparingPhaseOf(threadOf(draft, ask.thread).run);
   if (phase?.ask?.id !== ask.id) return false;
-  if (text !== null) memoKept(draft, ask.thread, phase.ask.key, text);
-  preparingPaused(draft, ask.thread, draft.moment.now, "ask");
+  if (text !== null) keepMemo(draft, ask.thread, phase.ask.key, text);
+  pausePreparing(draft, ask.thread, draft.moment.now, "ask");
   return true;
 };
 
 /** What a call did that ran before a crash stays unknown, whoever forbids to repeat it. */
 export const outcomeOf = ({ attempts }: Call, status: ResultStatus, text: string): [ResultStatus, string] =>
-  status === "denied" && attempts > 0 ? ["unknown", `${synthesised.unknown}\n${text}`] : [status, text];
+  status === "denied" && attempts > 0 ? ["unknown", `${syntheticResults.unknown}\n${text}`] : [status, text];
 
-const settle = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
-  if (preparingTold(draft, ask, text)) return;
+const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
+  if (answerEffectQuestion(draft, ask, text)) return;
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null) return;
   const durationMs = Math.max(0, draft.moment.now - ask.opened_at);
-  callEnded(draft, ask.thread, ask.call, {
-    result: callResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
+  endCall(draft, ask.thread, ask.call, {
+    result: createCallResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
     durationMs,
     cached: false,
   });
 };
 
 /** An approved call may start. */
-const cleared = { status: "planned", approved: true, ask: null, until: null, parkedOn: null } as const;
+const approvedCall = { status: "planned", approved: true, ask: null, until: null, parkedOn: null } as const;
 
 /** The run and what is below it go on or end: their limit is not what they wait for any more. */
-const raiseClosed = (draft: Draft, { thread }: Ask): void => {
-  if (threadOf(draft, thread).run !== null) changeBudget(draft, thread, { ask: null });
+const closeRaise = (draft: Draft, { thread }: Ask): void => {
+  if (threadOf(draft, thread).run !== null) changeRunBudget(draft, thread, { ask: null });
 };
 
-const limitOf = ({ thread, budget }: Ask): Pick<Reached, "scope" | "thread" | "kind"> => ({
+const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thread" | "kind"> => ({
   scope: budget?.scope ?? "run",
   thread,
-  kind: limitOfKey(budget?.kind),
+  kind: limitKindOf(budget?.kind),
 });
 
 /** The verdict again, on the newest rules and grants, and on the arguments as they would run. */
-export const judgedAgain = (draft: Draft, threadId: string, call: ToolCallPart): CallPlan =>
+export const rejudgeCall = (draft: Draft, threadId: string, call: ToolCallPart): CallPlan =>
   agentOf(draft, threadId).judge(call, grantsOf(draft), threadOf(draft, threadId).depth);
 
 /** A call at its turn, judged anew: while it waited, a grant may have come, or a deploy may have taken something back. */
@@ -108,7 +108,7 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
   const { plan: before, edited, attempts } = call;
   if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return call;
   const asRun = edited === null ? call.call : { ...call.call, args: edited };
-  const now = judgedAgain(draft, threadId, asRun);
+  const now = rejudgeCall(draft, threadId, asRun);
   // An approval stands against everything but a refusal, and so does an ask about what a crash interrupted.
   const stands = call.approved || (before.verdict === "ask" && attempts > 0);
   const { closed } = now;
@@ -122,9 +122,9 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
  * What an approval comes to: a deny that came in the meantime beats it, and what rules close to the call now stays closed.
  * A call whose agent the deployment lacks waits for it: nothing but that forbids it.
  */
-export const approved = (draft: Draft, { thread }: Ask, { call, plan }: Call): AnswerEffect => {
+export const approveCall = (draft: Draft, { thread }: Ask, { call, plan }: Call): AnswerAction => {
   if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
-  const { verdict, refusal, by, closed } = judgedAgain(draft, thread, call);
+  const { verdict, refusal, by, closed } = rejudgeCall(draft, thread, call);
   if (verdict === "deny") {
     const text = refusal?.text ?? `denied: a rule forbids this call (${by})`;
     return { do: "settle", status: "denied", text };
@@ -133,59 +133,59 @@ export const approved = (draft: Draft, { thread }: Ask, { call, plan }: Call): A
 };
 
 /** Nobody raised the limit: the run stops. */
-const raiseRefused = (draft: Draft, ask: Ask): Json => {
-  raiseClosed(draft, ask);
+const refuseRaise = (draft: Draft, ask: Ask): Json => {
+  closeRaise(draft, ask);
   const { kind, limit = 0 } = ask.budget ?? {};
-  stopped(draft, limitOf(ask), `${kind}: the limit ${limit} is reached and was not raised`);
+  stopRun(draft, limitOfAsk(ask), `${kind}: the limit ${limit} is reached and was not raised`);
   return "stop";
 };
 
-const approvalDefault = (draft: Draft, ask: Ask): AnswerEffect => {
+const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
   return onTimeout === "approve" && call !== null
-    ? approved(draft, ask, call)
+    ? approveCall(draft, ask, call)
     : { do: "settle", status: "denied", text: "denied: nobody approved this call in time." };
 };
 
 /** What an ask's call gets when nobody answers. */
 const applyDefault = (draft: Draft, ask: Ask): Json => {
-  if (ask.kind === "budget") return raiseRefused(draft, ask);
-  if (preparingTold(draft, ask, null)) return "continue";
+  if (ask.kind === "budget") return refuseRaise(draft, ask);
+  if (answerEffectQuestion(draft, ask, null)) return "continue";
   const agent = agentOf(draft, ask.thread);
   if (ask.kind === "approval") {
-    const effect = approvalDefault(draft, ask);
-    applied(draft, ask, effect);
+    const effect = approvalDefaultOf(draft, ask);
+    applyAnswer(draft, ask, effect);
     return effect.do === "start" ? "approve" : "deny";
   }
   if (ask.kind !== "question") {
-    settle(draft, ask, "error", "timeout: no result came from the client in time.");
+    settleAskedCall(draft, ask, "error", "timeout: no result came from the client in time.");
     return "error";
   }
   const rule = agent.asks.onTimeout;
   if (rule === "fail") {
-    settle(draft, ask, "error", "timeout: no answer came.");
+    settleAskedCall(draft, ask, "error", "timeout: no answer came.");
     changeRun(draft, ask.thread, {
       stop: { reason: "deadline_exceeded", error: "a question was not answered in time" },
     });
     return "fail";
   }
-  settle(draft, ask, "ok", rule === "continue" ? "No answer came; decide or finish." : rule.answer);
+  settleAskedCall(draft, ask, "ok", rule === "continue" ? "No answer came; decide or finish." : rule.answer);
   return rule === "continue" ? "continue" : { answer: rule.answer };
 };
 
 /** An open ask passed its time. */
-export const askExpired = (draft: Draft, ask: Ask): void => {
-  close(draft, ask, "expired", { decision: "expired", by: "clock" });
+export const expireAsk = (draft: Draft, ask: Ask): void => {
+  closeAsk(draft, ask, "expired", { decision: "expired", by: "clock" });
   const at = draft.events.length;
   const applied = applyDefault(draft, ask);
   const later = draft.events.splice(at);
-  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, placeOf(ask));
+  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, askScopeOf(ask));
   draft.events.push(...later);
 };
 
 /** A checked answer: what the call gets, or that it may start. */
-export type AnswerEffect =
+export type AnswerAction =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
   /** The call may run, as written or as the approver changed it. */
   | { readonly do: "start"; readonly changed: Partial<Pick<Call, "edited" | "plan">> }
@@ -193,17 +193,17 @@ export type AnswerEffect =
   | { readonly do: "raise"; readonly limit: number }
   | { readonly do: "default" };
 
-const applied = (draft: Draft, ask: Ask, effect: AnswerEffect): void => {
+const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
   switch (effect.do) {
     case "settle":
-      settle(draft, ask, effect.status, effect.text);
+      settleAskedCall(draft, ask, effect.status, effect.text);
       return;
     case "start":
-      changeCall(draft, ask.thread, ask.call, { ...cleared, ...effect.changed });
+      changeCall(draft, ask.thread, ask.call, { ...approvedCall, ...effect.changed });
       return;
     case "raise":
-      raiseClosed(draft, ask);
-      raised(draft, limitOf(ask), effect.limit);
+      closeRaise(draft, ask);
+      raiseLimit(draft, limitOfAsk(ask), effect.limit);
       return;
     case "default":
       applyDefault(draft, ask);
@@ -211,31 +211,31 @@ const applied = (draft: Draft, ask: Ask, effect: AnswerEffect): void => {
 };
 
 /** The first valid answer to an open ask; `body` is kept to tell a repeat from a second answer. */
-export const askAnswered = (
+export const answerAsk = (
   draft: Draft,
   ask: Ask,
-  decision: Decision,
+  decision: AskDecision,
   by: string,
   body: Json,
-  effect: AnswerEffect,
+  effect: AnswerAction,
 ): void => {
-  close(draft, ask, "resolved", { decision, by, body });
+  closeAsk(draft, ask, "resolved", { decision, by, body });
   emit(
     draft,
     ask.thread,
     "ask_resolved",
     { ask: ask.id, decision, by, edited: decision === "edit" },
-    placeOf(ask),
+    askScopeOf(ask),
   );
-  applied(draft, ask, effect);
+  applyAnswer(draft, ask, effect);
 };
 
 /** What follows a limit that is reached: a person is asked for a higher one, or the run stops. */
 
 /** Who is held gives its place at a gate back, and asks for another when it goes on. */
-const placesLeft = (draft: Draft, thread: string): void => {
+const releaseTickets = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
-    if (run === null || !lineOf(draft.state, id).some((each) => each.id === thread)) continue;
+    if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
     const { phase } = run;
     if (phase.at === "preparing") changeRun(draft, id, { phase: { ...phase, place: null } });
     if (phase.at === "waiting" && phase.why === "gate")
@@ -244,24 +244,24 @@ const placesLeft = (draft: Draft, thread: string): void => {
 };
 
 /** The run of the account waits, with everything below it, until somebody raises the limit or the time is over. */
-const raiseAsked = (draft: Draft, { thread, scope, kind, limit, spent, least }: Reached): void => {
+const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }: ReachedLimit): void => {
   const { run } = threadOf(draft, thread);
   if (run === null || run.budget.ask !== null) return;
   const { timeoutMs } = agentOf(draft, thread).asks;
-  const shown = (amount: number): number => shownAmount(kind, amount);
-  const ask = asked(draft, thread, timeoutMs, {
+  const shown = (amount: number): number => toApiAmount(kind, amount);
+  const ask = openAsk(draft, thread, timeoutMs, {
     kind: "budget",
     call: "",
-    budget: { scope, kind: keyOf[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
+    budget: { scope, kind: limitNames[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
   });
-  changeBudget(draft, thread, { ask: { id: ask.id, until: ask.expires_at } });
-  placesLeft(draft, thread);
-  if (!draft.state.interactive) askExpired(draft, ask);
+  changeRunBudget(draft, thread, { ask: { id: ask.id, until: ask.expires_at } });
+  releaseTickets(draft, thread);
+  if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
 /** A limit leaves no room: its run asks, or it stops with everything below it. */
-export const exceeded = (draft: Draft, reached: Reached): void => {
-  reachedSaid(draft, reached);
-  if (reached.ask) raiseAsked(draft, reached);
-  else stopped(draft, reached, sentenceOf(reached));
+export const handleReachedLimit = (draft: Draft, reached: ReachedLimit): void => {
+  reportReachedLimit(draft, reached);
+  if (reached.ask) askForRaise(draft, reached);
+  else stopRun(draft, reached, describeLimit(reached));
 };

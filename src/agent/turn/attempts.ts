@@ -1,21 +1,21 @@
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
-import type { AfterFailure } from "../../model/retry.ts";
-import { afterFailure } from "../../model/retry.ts";
-import type { Drawn } from "../budgets/lease.ts";
-import { ledgered } from "../budgets/spend.ts";
-import { mostOverflows, overflowMet } from "../hooks/preparing.ts";
+import type { FailureDecision } from "../../model/retry.ts";
+import { decideAfterFailure } from "../../model/retry.ts";
+import type { LeaseOutcome } from "../budgets/lease.ts";
+import { bookAttempt } from "../budgets/spend.ts";
+import { mostOverflows, startOverflowCompaction } from "../hooks/preparing.ts";
 import type { EndReason } from "../state/events.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, changeCounters, changeRun, emit, runOf } from "../transaction/draft.ts";
-import { laneOf } from "../transaction/targets.ts";
-import { exceeded } from "./answers.ts";
-import { attemptAborted } from "./turns.ts";
+import { findTarget } from "../transaction/targets.ts";
+import { handleReachedLimit } from "./answers.ts";
+import { abortAttempt } from "./turns.ts";
 
 /** Transitions of attempts that brought no reply: retried by a deadline, moved to another lane, or the end. */
 
-const reasons: Partial<Record<ModelErrorCode, EndReason>> = {
+const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
   rate_limited: "provider_rate_limited",
   overloaded: "provider_overloaded",
   auth: "provider_auth",
@@ -24,7 +24,7 @@ const reasons: Partial<Record<ModelErrorCode, EndReason>> = {
 };
 
 /** A failed attempt of the current phase; `sent`: what it saw, if it left. Answers whether its lane was given up, for the gate's health. */
-export const attemptFailed = (
+export const failAttempt = (
   draft: Draft,
   threadId: string,
   failure: ModelFailure,
@@ -33,43 +33,43 @@ export const attemptFailed = (
   const { phase, lane } = runOf(draft, threadId);
   if (phase.at !== "thinking") return { exhausted: false };
   const { now, fraction } = draft.moment;
-  const policy = laneOf(draft, threadId, lane)?.retry ?? noRetry;
-  const after = afterFailure(failure, phase.lanes, policy, now, fraction);
+  const policy = findTarget(draft, threadId, lane)?.retry ?? noRetry;
+  const after = decideAfterFailure(failure, phase.lanes, policy, now, fraction);
   const { usage = noUsage, cost = 0, billed = false } = failure;
-  ledgered(draft, threadId, {
+  bookAttempt(draft, threadId, {
     outcome: failure.code,
     usage,
     estimated: billed,
     cost,
     ...sent,
   });
-  attemptAborted(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
-  if (failure.code === "context_overflow" && ladderBegun(draft, threadId, phase.attempt + 1))
+  abortAttempt(draft, threadId, failure.code, after.kind === "retry" ? after.at : null);
+  if (failure.code === "context_overflow" && compactOverflow(draft, threadId, phase.attempt + 1))
     return { exhausted: false };
-  if (after.kind === "fail") givenUp(draft, threadId, failure, after);
-  else again(draft, threadId, failure, phase.attempt + 1, after);
+  if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
+  else retryAttempt(draft, threadId, failure, phase.attempt + 1, after);
   return { exhausted: after.exhausted };
 };
 
 /** The request was too long: the chat is compacted and asked again; false if that was tried often enough. */
-export const ladderBegun = (draft: Draft, threadId: string, attempt: number): boolean => {
+export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
   const { overflows, cancel } = runOf(draft, threadId);
   const count = overflows + 1;
   if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.ladder === null)
     return false;
-  overflowMet(draft, threadId, count, attempt);
+  startOverflowCompaction(draft, threadId, count, attempt);
   return true;
 };
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
 /** Another attempt: later in the same lane, or at once in the next. */
-const again = (
+const retryAttempt = (
   draft: Draft,
   threadId: string,
   { provider, model, code }: ModelFailure,
   attempt: number,
-  after: Exclude<AfterFailure, { kind: "fail" }>,
+  after: Exclude<FailureDecision, { kind: "fail" }>,
 ): void => {
   const { lanes } = after;
   const until = after.kind === "retry" ? after.at : draft.moment.now;
@@ -83,19 +83,24 @@ const again = (
   });
 };
 
-const givenUp = (
+const giveUpRun = (
   draft: Draft,
   threadId: string,
   { message }: ModelFailure,
-  { code, retryAt }: Extract<AfterFailure, { kind: "fail" }>,
+  { code, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
-  const ending = { state: "failed", reason: reasons[code] ?? "provider_error", error } as const;
+  const ending = { state: "failed", reason: endReasons[code] ?? "provider_error", error } as const;
   changeRun(draft, threadId, { phase: { at: "ready" }, ending });
 };
 
 /** The gate has a place for the attempt later, or (`booked` false) wants to be asked again then: it waits without a timer. */
-export const attemptPlaced = (draft: Draft, threadId: string, startAt: number, booked: boolean): void => {
+export const pauseAttemptForTicket = (
+  draft: Draft,
+  threadId: string,
+  startAt: number,
+  booked: boolean,
+): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   const { attempt, lanes } = phase;
@@ -111,16 +116,16 @@ const mostUnanswered = 10;
 const sharePause = 5_000;
 
 /** The tenant's day does not pay for the attempt, which has not left: it waits for others or for an answer, or its run ends. */
-export const attemptUnpaid = (
+export const handleUncoveredAttempt = (
   draft: Draft,
   threadId: string,
-  how: Exclude<Drawn, "covered" | "late">,
+  how: Exclude<LeaseOutcome, "covered" | "late">,
 ): void => {
   const { phase, counters } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   if (typeof how !== "string") {
     changeRun(draft, threadId, { phase: { at: "ready" } });
-    exceeded(draft, how);
+    handleReachedLimit(draft, how);
     return;
   }
   const { attempt, lanes } = phase;

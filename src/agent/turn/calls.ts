@@ -1,19 +1,25 @@
 import { textResult } from "../../chat/results.ts";
-import { callsReached } from "../budgets/bounds.ts";
-import { changeBudget, reachedSaid, sentenceOf, spent, stopped } from "../budgets/spend.ts";
+import { findCallLimit } from "../budgets/bounds.ts";
+import {
+  changeRunBudget,
+  reportReachedLimit,
+  describeLimit,
+  bookSpending,
+  stopRun,
+} from "../budgets/spend.ts";
 import { stopCommand } from "../calls/background-commands.ts";
-import { callClosed, findCall, inputOf } from "../calls/finish.ts";
-import type { Reached } from "../state/budget.ts";
+import { endCallAtOnce, findCall, callInputOf } from "../calls/finish.ts";
+import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { changeCall, changeCounters, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { exceeded, judgeAtTurn, opened, outcomeOf } from "./answers.ts";
+import { handleReachedLimit, judgeAtTurn, parkCallOnAsk, outcomeOf } from "./answers.ts";
 
 /**
  * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request` carries out
  * what a call asks of the session itself.
  */
-export const callsStarted = (
+export const startCalls = (
   draft: Draft,
   threadId: string,
   ids: readonly string[],
@@ -32,21 +38,21 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   const id = call.call.id;
   if (plan.refusal !== undefined) {
     const { status, text } = plan.refusal;
-    callClosed(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
+    endCallAtOnce(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
     stopCommand(draft, call);
     return;
   }
-  const reached = call.attempts === 0 ? callsReached(draft, threadId) : null;
+  const reached = call.attempts === 0 ? findCallLimit(draft, threadId) : null;
   if (reached !== null) {
-    callUnpaid(draft, threadId, call, reached);
+    handleCallLimit(draft, threadId, call, reached);
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
     const { by: rule, reason, remember } = plan;
-    opened(draft, threadId, call, "approval", {
+    parkCallOnAsk(draft, threadId, call, "approval", {
       approval: {
         tool: call.call.name,
-        input: inputOf(call),
+        input: callInputOf(call),
         rule,
         ...(reason === undefined ? {} : { reason }),
         ...(remember === null ? {} : { remember }),
@@ -54,11 +60,11 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     });
     return;
   }
-  if (call.attempts === 0) emitStart(draft, threadId, call);
+  if (call.attempts === 0) emitCallStart(draft, threadId, call);
   if (plan.client === true) {
     countCall(draft, threadId);
-    opened(draft, threadId, call, "client_tool", {
-      client_tool: { tool: call.call.name, input: inputOf(call) },
+    parkCallOnAsk(draft, threadId, call, "client_tool", {
+      client_tool: { tool: call.call.name, input: callInputOf(call) },
     });
     return;
   }
@@ -86,28 +92,28 @@ const mostRefusals = 2;
  * The budget of calls is used up, which forbids calls and not answers: a person is asked for more while the call
  * waits; else it is answered and not run, and the run ends when the model insists in a further turn.
  */
-const callUnpaid = (draft: Draft, threadId: string, call: Call, reached: Reached): void => {
+const handleCallLimit = (draft: Draft, threadId: string, call: Call, reached: ReachedLimit): void => {
   if (reached.ask) {
-    exceeded(draft, reached);
+    handleReachedLimit(draft, reached);
     return;
   }
-  reachedSaid(draft, reached);
-  const why = sentenceOf(reached);
+  reportReachedLimit(draft, reached);
+  const why = describeLimit(reached);
   const text = `limit: ${why}, so this call was not run. Answer without further calls.`;
-  callClosed(draft, threadId, textResult(call.call, "error", text));
+  endCallAtOnce(draft, threadId, textResult(call.call, "error", text));
   const { turn, budget } = runOf(draft, threadId);
   const refusals = [...new Set([...budget.refusals, turn])];
-  changeBudget(draft, threadId, { refusals });
-  if (refusals.length >= mostRefusals) stopped(draft, { thread: threadId, kind: reached.kind }, why);
+  changeRunBudget(draft, threadId, { refusals });
+  if (refusals.length >= mostRefusals) stopRun(draft, { thread: threadId, kind: reached.kind }, why);
 };
 
-const emitStart = (draft: Draft, threadId: string, call: Call): void => {
+const emitCallStart = (draft: Draft, threadId: string, call: Call): void => {
   const { plan } = call;
   const permission = { verdict: call.approved ? "approved" : plan.verdict, by: plan.by };
   const data = {
     tool: call.call.name,
     toolbox: plan.toolbox,
-    input: inputOf(call),
+    input: callInputOf(call),
     safety: plan.safety,
     permission,
   };
@@ -119,5 +125,5 @@ const countCall = (draft: Draft, threadId: string): void => {
     toolCalls: runOf(draft, threadId).counters.toolCalls + 1,
     toolRan: true,
   });
-  spent(draft, threadId, { calls: 1 });
+  bookSpending(draft, threadId, { calls: 1 });
 };

@@ -2,14 +2,14 @@ import type { ToolCallPart } from "../../chat/message.ts";
 import { textResult } from "../../chat/results.ts";
 import { textOf } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
-import { overspent } from "../budgets/bounds.ts";
+import { findOverspentLimit } from "../budgets/bounds.ts";
 import { grantsOf } from "../calls/judge.ts";
-import { openCallsEnded } from "../calls/start.ts";
+import { endOpenCalls } from "../calls/start.ts";
 import { answerOf } from "../context/answer.ts";
-import { numbered } from "../context/history.ts";
+import { numberCalls } from "../context/history.ts";
 import type { Agent } from "../definition/agent.ts";
-import { answerGuarded } from "../hooks/guardrails.ts";
-import { steersOf } from "../inputs/inputs.ts";
+import { guardAnswer } from "../hooks/guardrails.ts";
+import { steeringInputsOf } from "../inputs/inputs.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import type { Grant } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
@@ -17,26 +17,26 @@ import { openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
-  append,
+  appendMessage,
   changeCounters,
   changeRun,
   emit,
-  noted,
+  appendNote,
   runOf,
   threadOf,
 } from "../transaction/draft.ts";
-import { exceeded } from "./answers.ts";
-import { ladderBegun } from "./attempts.ts";
-import { judged } from "./judge-calls.ts";
-import { turnClosed } from "./turns.ts";
+import { handleReachedLimit } from "./answers.ts";
+import { compactOverflow } from "./attempts.ts";
+import { judgeCalls } from "./judge-calls.ts";
+import { closeTurn } from "./turns.ts";
 
 /** What follows a reply, by how it ended. */
 
-const inARow = 3;
+const mostInARow = 3;
 
 const outputRepairs = 2;
 
-const fail = (
+const failRun = (
   draft: Draft,
   threadId: string,
   reason: "output_invalid" | "effect_failed" | "refusal" | "context_length_exceeded",
@@ -44,57 +44,62 @@ const fail = (
 ): void => changeRun(draft, threadId, { ending: { state: "failed", reason, error } });
 
 /** The run is over if guardrails accept what it ends with, unless somebody steered meanwhile, or an effect or a budget ends it otherwise. */
-export const concluded = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
-  const end = answerGuarded(draft, threadId, reason);
-  if (end.do === "fail") return fail(draft, threadId, end.reason, end.error);
+export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
+  const end = guardAnswer(draft, threadId, reason);
+  if (end.do === "fail") return failRun(draft, threadId, end.reason, end.error);
   if (end.do === "retry") {
     const again = end.what === "answer" ? "Answer again" : "Report again";
     return startRepair(draft, threadId, `Your ${end.what} was not accepted: ${end.why}. ${again}.`);
   }
-  const over = overspent(draft, threadId);
-  if (over !== null) exceeded(draft, over);
+  const over = findOverspentLimit(draft, threadId);
+  if (over !== null) handleReachedLimit(draft, over);
   const { stop } = runOf(draft, threadId);
-  const goesOn = stop !== null || steersOf(draft, threadId).length > 0;
-  const lingers = !goesOn && isWaitedFor(draft, threadId);
+  const goesOn = stop !== null || steeringInputsOf(draft, threadId).length > 0;
+  const lingers = !goesOn && mustAwaitChildren(draft, threadId);
   if (!goesOn && !lingers) {
     changeRun(draft, threadId, { ending: { state: "completed", reason, error: null } });
     return;
   }
-  turnClosed(draft, threadId);
+  closeTurn(draft, threadId);
   if (lingers) changeRun(draft, threadId, { phase: { at: "ready" }, lingers: reason });
 };
 
 /** A called agent ends only after its own children, whose results it gets first. */
-const isWaitedFor = (draft: Draft, threadId: string): boolean =>
+const mustAwaitChildren = (draft: Draft, threadId: string): boolean =>
   threadOf(draft, threadId).depth > 0 && openChildren(draft.state, threadId).length > 0;
 
-const anotherTurn = (draft: Draft, threadId: string, text: string): void => {
-  noted(draft, threadId, text);
-  turnClosed(draft, threadId);
+const requestAnotherTurn = (draft: Draft, threadId: string, text: string): void => {
+  appendNote(draft, threadId, text);
+  closeTurn(draft, threadId);
   changeRun(draft, threadId, { phase: { at: "ready" } });
 };
 
 /** Tells the model what to mend, in a turn that is not counted; the run numbers such turns, whoever asks for them. */
 const startRepair = (draft: Draft, threadId: string, text: string): void => {
-  anotherTurn(draft, threadId, text);
+  requestAnotherTurn(draft, threadId, text);
   changeCounters(draft, threadId, { repairs: runOf(draft, threadId).counters.repairs + 1 });
   changeRun(draft, threadId, { repair: true });
 };
 
-const emptied = (draft: Draft, threadId: string): void => {
+const handleEmptyReply = (draft: Draft, threadId: string): void => {
   const { counters } = runOf(draft, threadId);
   const empty = counters.empty + 1;
   changeCounters(draft, threadId, { empty });
-  if (empty < inARow) anotherTurn(draft, threadId, "Your reply was empty. Answer, or call a tool.");
-  else if (counters.toolRan) concluded(draft, threadId, "end_turn");
-  else fail(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
+  if (empty < mostInARow)
+    requestAnotherTurn(draft, threadId, "Your reply was empty. Answer, or call a tool.");
+  else if (counters.toolRan) concludeRun(draft, threadId, "end_turn");
+  else failRun(draft, threadId, "output_invalid", `the model sent ${empty} empty replies in a row`);
 };
 
 /** Calls of a reply that was cut: none was run, each has its result. Answers whether that happened too often. */
-const callsCut = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
+const answerCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): boolean => {
   for (const call of calls) {
     const text = `truncated: the reply ended before it was complete, so ${call.name} was not run. Send the call again, shorter.`;
-    append(draft, threadId, { role: "tool", origin: "agent", parts: [textResult(call, "error", text)] });
+    appendMessage(draft, threadId, {
+      role: "tool",
+      origin: "agent",
+      parts: [textResult(call, "error", text)],
+    });
   }
   emit(draft, threadId, "error", {
     code: "output_truncated",
@@ -103,20 +108,20 @@ const callsCut = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]
   });
   const count = runOf(draft, threadId).counters.cutCalls + 1;
   changeCounters(draft, threadId, { cutCalls: count });
-  if (count < inARow) return false;
-  fail(draft, threadId, "output_invalid", `${count} replies in a row were cut off inside tool calls`);
+  if (count < mostInARow) return false;
+  failRun(draft, threadId, "output_invalid", `${count} replies in a row were cut off inside tool calls`);
   return true;
 };
 
-const cutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
-  if (!callsCut(draft, threadId, calls)) turnClosed(draft, threadId);
+const handleCutCalls = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+  if (!answerCutCalls(draft, threadId, calls)) closeTurn(draft, threadId);
 };
 
-const cutText = (draft: Draft, threadId: string): void => {
+const handleCutText = (draft: Draft, threadId: string): void => {
   const count = runOf(draft, threadId).counters.cutText + 1;
   changeCounters(draft, threadId, { cutText: count });
-  if (count < inARow) {
-    anotherTurn(
+  if (count < mostInARow) {
+    requestAnotherTurn(
       draft,
       threadId,
       "Your answer was cut off by the length limit. Go on exactly where it stopped.",
@@ -124,11 +129,11 @@ const cutText = (draft: Draft, threadId: string): void => {
     return;
   }
   changeCounters(draft, threadId, { truncated: true });
-  concluded(draft, threadId, "end_turn");
+  concludeRun(draft, threadId, "end_turn");
 };
 
 /** A final text is checked against the run's schema; a violation gets an uncounted repair turn. */
-const answeredText = (draft: Draft, threadId: string): void => {
+const checkFinalText = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const agent = agentOf(draft, threadId);
   const text = answerOf(threadOf(draft, threadId).chat, run.id)
@@ -136,11 +141,11 @@ const answeredText = (draft: Draft, threadId: string): void => {
     .join("");
   const problems = agent.checkOutput(text, run.outputSchema);
   if (problems.length === 0) {
-    concluded(draft, threadId, "end_turn");
+    concludeRun(draft, threadId, "end_turn");
     return;
   }
   if (run.counters.misfits >= outputRepairs) {
-    fail(draft, threadId, "output_invalid", `the answer does not fit the schema: ${problems.join("; ")}`);
+    failRun(draft, threadId, "output_invalid", `the answer does not fit the schema: ${problems.join("; ")}`);
     return;
   }
   changeCounters(draft, threadId, { misfits: run.counters.misfits + 1 });
@@ -152,7 +157,7 @@ const answeredText = (draft: Draft, threadId: string): void => {
 };
 
 /** What may be done with a call; a tool that an effect took out of the turn is refused. */
-const planOf = (
+const planCall = (
   agent: Agent,
   call: ToolCallPart,
   grants: readonly Grant[],
@@ -165,13 +170,13 @@ const planOf = (
   return { ...plan, verdict: "deny", by: "effect", refusal: { status: "denied", text } };
 };
 
-const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
+const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, threadId);
   const grants = grantsOf(draft);
   const calls = parts.map((call): Call => ({
     call,
-    plan: planOf(agent, call, grants, thread),
+    plan: planCall(agent, call, grants, thread),
     status: "planned",
     attempts: 0,
     epoch: 0,
@@ -185,15 +190,15 @@ const planned = (draft: Draft, threadId: string, parts: readonly ToolCallPart[])
     memo: null,
     outcome: null,
   }));
-  changeRun(draft, threadId, { phase: { at: "acting", calls: numbered(draft, threadId, calls) } });
+  changeRun(draft, threadId, { phase: { at: "acting", calls: numberCalls(draft, threadId, calls) } });
   const { cancel, stop } = runOf(draft, threadId);
-  if (cancel !== null) openCallsEnded(draft, threadId, "cancelled", "all");
-  else if (steersOf(draft, threadId).some(({ origin }) => origin === "human"))
-    openCallsEnded(draft, threadId, "skipped", "all");
-  else if (stop === null) judged(draft, threadId);
+  if (cancel !== null) endOpenCalls(draft, threadId, "cancelled", "all");
+  else if (steeringInputsOf(draft, threadId).some(({ origin }) => origin === "human"))
+    endOpenCalls(draft, threadId, "skipped", "all");
+  else if (stop === null) judgeCalls(draft, threadId);
 };
 
-type Follow = (
+type FinishHandler = (
   draft: Draft,
   threadId: string,
   reply: {
@@ -205,66 +210,70 @@ type Follow = (
   },
 ) => void;
 
-const refused =
-  (error: string): Follow =>
+const createRefusalHandler =
+  (error: string): FinishHandler =>
   (draft, threadId, { calls, category }) => {
-    cutResults(draft, threadId, calls);
-    fail(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
+    appendTruncatedResults(draft, threadId, calls);
+    failRun(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
   };
 
 /** The context is full: the chat is compacted and the same turn goes on, unless that was tried often enough. */
-const overflowed: Follow = (draft, threadId, { calls, visible, attempt }) => {
-  if (calls.length > 0 && callsCut(draft, threadId, calls)) return;
+const handleOverflow: FinishHandler = (draft, threadId, { calls, visible, attempt }) => {
+  if (calls.length > 0 && answerCutCalls(draft, threadId, calls)) return;
   if (calls.length === 0 && visible)
-    noted(
+    appendNote(
       draft,
       threadId,
       "The context was full; it is shorter now. Go on exactly where your answer stopped.",
     );
   const { cancel, stop } = runOf(draft, threadId);
-  if (cancel !== null || stop !== null) turnClosed(draft, threadId);
-  else if (!ladderBegun(draft, threadId, attempt + 1))
-    fail(draft, threadId, "context_length_exceeded", "the model's context window is full");
+  if (cancel !== null || stop !== null) closeTurn(draft, threadId);
+  else if (!compactOverflow(draft, threadId, attempt + 1))
+    failRun(draft, threadId, "context_length_exceeded", "the model's context window is full");
 };
 
 /** Cut off by a limit: nothing of it may be taken for whole. */
-const cut: Follow = (draft, threadId, { calls, visible }) => {
-  if (calls.length > 0) cutCalls(draft, threadId, calls);
-  else if (!visible) emptied(draft, threadId);
-  else cutText(draft, threadId);
+const handleCutReply: FinishHandler = (draft, threadId, { calls, visible }) => {
+  if (calls.length > 0) handleCutCalls(draft, threadId, calls);
+  else if (!visible) handleEmptyReply(draft, threadId);
+  else handleCutText(draft, threadId);
 };
 
 /** The provider took a break: it is called again with what it said, as it stands. */
-const paused: Follow = (draft, threadId, { calls, visible }) => {
-  if (calls.length > 0) cutCalls(draft, threadId, calls);
-  else if (visible) anotherTurn(draft, threadId, "Continue.");
-  else turnClosed(draft, threadId);
+const handlePausedReply: FinishHandler = (draft, threadId, { calls, visible }) => {
+  if (calls.length > 0) handleCutCalls(draft, threadId, calls);
+  else if (visible) requestAnotherTurn(draft, threadId, "Continue.");
+  else closeTurn(draft, threadId);
 };
 
-const whole: Follow = (draft, threadId, { calls, visible }) => {
-  if (calls.length > 0) planned(draft, threadId, calls);
-  else if (!visible) emptied(draft, threadId);
-  else answeredText(draft, threadId);
+const handleWholeReply: FinishHandler = (draft, threadId, { calls, visible }) => {
+  if (calls.length > 0) planCalls(draft, threadId, calls);
+  else if (!visible) handleEmptyReply(draft, threadId);
+  else checkFinalText(draft, threadId);
 };
 
 /** Replies that ended early and are gone on with: their texts are pieces of one answer. */
-export const isCut = (finish: Completion["finish"]): boolean =>
+export const isCutReply = (finish: Completion["finish"]): boolean =>
   finish === "length" || finish === "paused" || finish === "context_full";
 
 /** What follows a reply, by how it ended. */
-export const follows: Record<Completion["finish"], Follow> = {
-  stop: whole,
-  tool_calls: whole,
-  length: cut,
-  paused,
-  refusal: refused("the model refused"),
-  filtered: refused("the provider filtered the answer"),
-  context_full: overflowed,
+export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
+  stop: handleWholeReply,
+  tool_calls: handleWholeReply,
+  length: handleCutReply,
+  paused: handlePausedReply,
+  refusal: createRefusalHandler("the model refused"),
+  filtered: createRefusalHandler("the provider filtered the answer"),
+  context_full: handleOverflow,
 };
 
 /** Calls of a reply that is not continued: each has its result, none was run. */
-const cutResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
+const appendTruncatedResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
   const text = "truncated: the reply was not completed; this did not run.";
   for (const call of calls)
-    append(draft, threadId, { role: "tool", origin: "agent", parts: [textResult(call, "error", text)] });
+    appendMessage(draft, threadId, {
+      role: "tool",
+      origin: "agent",
+      parts: [textResult(call, "error", text)],
+    });
 };

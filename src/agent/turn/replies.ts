@@ -2,16 +2,16 @@ import type { Mark, Part, ToolCallPart } from "../../chat/message.ts";
 import { cleanText, hasContent, preview } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
 import { inputSeemsTruncated } from "../../model/usage.ts";
-import { ledgered, spent } from "../budgets/spend.ts";
-import { afterEffects } from "../hooks/effects.ts";
-import type { Sight } from "../state/records.ts";
-import { usd } from "../state/records.ts";
+import { bookAttempt, bookSpending } from "../budgets/spend.ts";
+import { runAfterEffects } from "../hooks/effects.ts";
+import type { ContextSnapshot } from "../state/records.ts";
+import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { contextTokens } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
-  append,
+  appendMessage,
   changeCounters,
   changeRun,
   changeThread,
@@ -20,13 +20,13 @@ import {
   threadOf,
 } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/estimate.ts";
-import { follows, isCut } from "./finish.ts";
+import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./turns.ts";
-import { itemId, itemsOpened } from "./turns.ts";
+import { itemId, openItems } from "./turns.ts";
 
 /** What a whole reply of the model becomes. */
 
-const openItems = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
+const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
   reply.parts.flatMap((part, index): OpenedItem[] => {
     const id = itemId(run, attempt, index);
     if (part.type === "text") return [{ id, kind: "text", preview: preview(part.text), call: null }];
@@ -38,11 +38,11 @@ const openItems = (run: Run, attempt: number, reply: Completion): readonly Opene
   });
 
 /** Usage, cost and events that every reply has, whatever it says. */
-const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Sight): void => {
+const bookReply = (draft: Draft, threadId: string, reply: Completion, snapshot: ContextSnapshot): void => {
   const run = runOf(draft, threadId);
-  const saw = { ...sight, hash: reply.requestHash ?? null };
+  const saw = { ...snapshot, hash: reply.requestHash ?? null };
   const { usage, cost, estimated, provider, model } = reply;
-  const cost_usd = usd(cost);
+  const cost_usd = toUsd(cost);
   const request_id = reply.requestId ?? null;
   const timing = { first_byte_ms: reply.firstByteMs, duration_ms: reply.totalMs };
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
@@ -53,7 +53,7 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Sig
     { finish_reason: reply.finish, usage, cost_usd, provider, model, request_id, ...timing },
     { attempt },
   );
-  ledgered(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
+  bookAttempt(draft, threadId, { outcome: "ok", usage, estimated, cost, provider, model, saw });
   const { chat, seen, lastHidden } = threadOf(draft, threadId);
   const { hidden } = runOf(draft, threadId);
   const newest = chat.at(-1)?.id ?? null;
@@ -67,7 +67,7 @@ const accounted = (draft: Draft, threadId: string, reply: Completion, sight: Sig
   });
   changeRun(draft, threadId, { reply: { provider, model, usage, cost, estimated } });
   changeCounters(draft, threadId, { deadAttempts: 0 });
-  spent(draft, threadId, { time: reply.totalMs });
+  bookSpending(draft, threadId, { time: reply.totalMs });
 };
 
 const warnOfWindow = (draft: Draft, threadId: string): void => {
@@ -106,7 +106,11 @@ const usableParts = (draft: Draft, threadId: string, reply: Completion): Complet
   return parts;
 };
 
-const sayDropped = (draft: Draft, threadId: string, { dropped = [], model }: Completion): void => {
+const reportDroppedParameters = (
+  draft: Draft,
+  threadId: string,
+  { dropped = [], model }: Completion,
+): void => {
   const fresh = dropped
     .map((name) => `${model}: ${name}`)
     .filter((name) => !draft.state.dropped.includes(name));
@@ -117,30 +121,40 @@ const sayDropped = (draft: Draft, threadId: string, { dropped = [], model }: Com
 };
 
 /** A completed attempt of the current phase; anything else was refused before. */
-export const answered = (draft: Draft, threadId: string, reply: Completion, sight: Sight): void => {
+export const applyReply = (
+  draft: Draft,
+  threadId: string,
+  reply: Completion,
+  snapshot: ContextSnapshot,
+): void => {
   const run = runOf(draft, threadId);
   const attempt = run.phase.at === "thinking" ? run.phase.attempt : 1;
-  itemsOpened(draft, threadId, openItems(run, attempt, reply));
-  accounted(draft, threadId, reply, sight);
-  sayDropped(draft, threadId, reply);
-  inputDoubted(draft, threadId, reply, sight.size);
+  openItems(draft, threadId, itemsOfReply(run, attempt, reply));
+  bookReply(draft, threadId, reply, snapshot);
+  reportDroppedParameters(draft, threadId, reply);
+  reportTruncatedInput(draft, threadId, reply, snapshot.size);
   const parts = usableParts(draft, threadId, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });
   const acts = calls.length > 0;
-  const marks: readonly Mark[] = !acts && isCut(reply.finish) ? ["truncated"] : [];
+  const marks: readonly Mark[] = !acts && isCutReply(reply.finish) ? ["truncated"] : [];
   const said = {
     role: "assistant",
     origin: "agent",
     parts,
     ...(marks.length === 0 ? {} : { marks }),
   } as const;
-  if (visible) append(draft, threadId, said, !acts);
+  if (visible) appendMessage(draft, threadId, said, !acts);
   warnOfWindow(draft, threadId);
   changeRun(draft, threadId, { phase: { at: "ready" } });
   resetStreaks(draft, threadId, reply, acts, visible);
-  afterEffects(draft, threadId);
-  follows[reply.finish](draft, threadId, { calls, visible, category: reply.category ?? null, attempt });
+  runAfterEffects(draft, threadId);
+  finishHandlers[reply.finish](draft, threadId, {
+    calls,
+    visible,
+    category: reply.category ?? null,
+    attempt,
+  });
 };
 
 const resetStreaks = (
@@ -151,7 +165,7 @@ const resetStreaks = (
   visible: boolean,
 ): void => {
   const { counters } = runOf(draft, threadId);
-  const wasCut = isCut(reply.finish);
+  const wasCut = isCutReply(reply.finish);
   changeCounters(draft, threadId, {
     cutCalls: wasCut && acts ? counters.cutCalls : 0,
     cutText: wasCut && !acts ? counters.cutText : 0,
@@ -160,7 +174,7 @@ const resetStreaks = (
 };
 
 /** Says once per run that the server seems to have cut the input silently. `estimate` is the size of the request as it was sent, in tokens. */
-export const inputDoubted = (
+export const reportTruncatedInput = (
   draft: Draft,
   threadId: string,
   { usage, model }: Completion,

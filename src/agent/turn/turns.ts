@@ -1,38 +1,46 @@
 import type { Json, Message } from "../../chat/message.ts";
 import { estimateText } from "../../chat/tokens.ts";
-import { withLease } from "../budgets/lease.ts";
-import { roomForTurn } from "../budgets/reserve.ts";
-import { ledgered, timeLost, unpricedSaid } from "../budgets/spend.ts";
-import { notesAppended } from "../context/edits.ts";
-import { overrideFor, sightUnderWay } from "../context/request.ts";
-import { laneAt } from "../definition/agent.ts";
+import { markLeased } from "../budgets/lease.ts";
+import { checkTurnBudget } from "../budgets/reserve.ts";
+import { bookAttempt, bookLostTime, reportUnpricedModel } from "../budgets/spend.ts";
+import { appendPendingNotes } from "../context/edits.ts";
+import { modelOverrideFor, snapshotOfAttempt } from "../context/request.ts";
+import { targetAt } from "../definition/agent.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
-import { briefingBegun } from "../hooks/briefing.ts";
-import { beforeEffects } from "../hooks/effects.ts";
+import { startBriefing } from "../hooks/briefing.ts";
+import { runBeforeEffects } from "../hooks/effects.ts";
 import {
-  answerApplied,
-  effectPending,
+  applyPreparedResult,
+  prepareEffect,
   mostOverflows,
-  nothingLeft,
-  overflowMet,
-  preparingBegun,
-  preparingOf,
+  failContextOverflow,
+  startOverflowCompaction,
+  startPreparing,
+  preparingPhaseOf,
 } from "../hooks/preparing.ts";
-import { toldAgain } from "../inputs/announce.ts";
-import { steersJoined } from "../inputs/inputs.ts";
-import { usd } from "../state/records.ts";
+import { repeatAgentMessages } from "../inputs/announce.ts";
+import { joinSteeringInputs } from "../inputs/inputs.ts";
+import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, purposeOf } from "../state/run.ts";
 import { noUsage } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, append, changeRun, emit, noted, runOf, threadOf } from "../transaction/draft.ts";
+import {
+  agentOf,
+  appendMessage,
+  changeRun,
+  emit,
+  appendNote,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
 import { requestTokens, utilizationOf } from "../transaction/estimate.ts";
-import type { Thinking } from "../transaction/targets.ts";
-import { attemptOf, laneOf } from "../transaction/targets.ts";
+import type { ThinkingPhase } from "../transaction/targets.ts";
+import { nextAttempt, findTarget } from "../transaction/targets.ts";
 
 /** Transitions of a turn: thinking, aborted, closed. */
 
-const turnOpened = (draft: Draft, threadId: string): void => {
+const openTurn = (draft: Draft, threadId: string): void => {
   const { turn } = runOf(draft, threadId);
   changeRun(draft, threadId, {
     turn: turn + 1,
@@ -44,22 +52,22 @@ const turnOpened = (draft: Draft, threadId: string): void => {
 };
 
 /** Opens the turn, lets its effects act, and stores the intent to ask the model, all in one commit. */
-export const thinkingStarted = (draft: Draft, threadId: string): void => {
+export const startThinking = (draft: Draft, threadId: string): void => {
   const { phase, repair, climbed, hiders } = runOf(draft, threadId);
   if (phase.at !== "ready") {
-    attemptStarted(draft, threadId);
+    startAttempt(draft, threadId);
     return;
   }
-  if (briefingBegun(draft, threadId)) return;
+  if (startBriefing(draft, threadId)) return;
   if (runOf(draft, threadId).inputs.length === 0) {
-    compactionBegun(draft, threadId);
+    startCompaction(draft, threadId);
     return;
   }
-  notesAppended(draft, threadId);
-  steersJoined(draft, threadId);
+  appendPendingNotes(draft, threadId);
+  joinSteeringInputs(draft, threadId);
   if (!repair) {
-    wrapUpNoted(draft, threadId);
-    turnOpened(draft, threadId);
+    appendWrapUpNote(draft, threadId);
+    openTurn(draft, threadId);
   }
   changeRun(draft, threadId, {
     hidden: [],
@@ -67,73 +75,74 @@ export const thinkingStarted = (draft: Draft, threadId: string): void => {
     ...(hiders === undefined || hiders.length === 0 ? {} : { hiders: [] }),
     ...(climbed === true ? { climbed: false } : {}),
   });
-  if (!compactionBegun(draft, threadId)) effectsContinued(draft, threadId, 0);
+  if (!startCompaction(draft, threadId)) continueEffects(draft, threadId, 0);
 };
 
 /** Begins the compaction that the API asked for; false if there is none to do. */
-const compactionBegun = (draft: Draft, threadId: string): boolean => {
+const startCompaction = (draft: Draft, threadId: string): boolean => {
   const { compact } = runOf(draft, threadId);
   if (compact === null) return false;
   changeRun(draft, threadId, { compact: null });
   if (agentOf(draft, threadId).effects.ladder === null) return false;
-  preparingBegun(draft, threadId, -1, { why: "api", ...compact });
+  startPreparing(draft, threadId, -1, { why: "api", ...compact });
   return true;
 };
 
 /** Runs the turn's before-effects from one on; the request follows the last, unless one needs the outside or ends the run. */
-const effectsContinued = (draft: Draft, threadId: string, from: number): void => {
-  const end = beforeEffects(draft, threadId, from);
+const continueEffects = (draft: Draft, threadId: string, from: number): void => {
+  const end = runBeforeEffects(draft, threadId, from);
   if (end === "done") {
-    toldAgain(draft, threadId);
-    attemptStarted(draft, threadId);
+    repeatAgentMessages(draft, threadId);
+    startAttempt(draft, threadId);
   } else if (end === "ended") changeRun(draft, threadId, { phase: { at: "ready" } });
-  else effectPending(draft, threadId, end.pending);
+  else prepareEffect(draft, threadId, end.pending);
 };
 
 /** An effect that needed the outside gave its result; the turn goes on behind it, unless the run is being ended. */
-export const effectAnswered = (
+export const finishEffect = (
   draft: Draft,
   threadId: string,
   bound: BoundEffect,
   view: readonly Message[],
   result: EffectResult<Json>,
 ): void => {
-  const phase = preparingOf(runOf(draft, threadId));
+  const phase = preparingPhaseOf(runOf(draft, threadId));
   if (phase === null) return;
   const { force, effect } = phase;
   const before = threadOf(draft, threadId).chat;
-  const goesOn = answerApplied(draft, threadId, bound, { phase, view }, result);
+  const goesOn = applyPreparedResult(draft, threadId, bound, { phase, view }, result);
   const shrunk = threadOf(draft, threadId).chat !== before;
   if (!goesOn) changeRun(draft, threadId, { phase: { at: "ready" } });
-  else if (force?.why !== "overflow") effectsContinued(draft, threadId, effect + 1);
-  else if (shrunk) attemptStarted(draft, threadId);
+  else if (force?.why !== "overflow") continueEffects(draft, threadId, effect + 1);
+  else if (shrunk) startAttempt(draft, threadId);
   // The same request again would be refused again.
-  else if (force.count < mostOverflows) overflowMet(draft, threadId, mostOverflows, phase.attempt);
-  else nothingLeft(draft, threadId);
+  else if (force.count < mostOverflows)
+    startOverflowCompaction(draft, threadId, mostOverflows, phase.attempt);
+  else failContextOverflow(draft, threadId);
 };
 
 /** The intent to ask the model, with what it may cost, stored before anything leaves; without room for it the run waits. */
-const attemptStarted = (draft: Draft, threadId: string): void => {
+const startAttempt = (draft: Draft, threadId: string): void => {
   const before = runOf(draft, threadId);
   const thread = threadOf(draft, threadId);
-  const { attempt, lanes, booked } = attemptOf(draft, threadId, before);
+  const { attempt, lanes, booked } = nextAttempt(draft, threadId, before);
   const agent = agentOf(draft, threadId);
-  const lane = laneAt(agent, lanes.current);
-  const { provider, model } = lane;
+  const target = targetAt(agent, lanes.current);
+  const { provider, model } = target;
   const { now, epoch } = draft.moment;
   const tokens = requestTokens(agent, thread, before);
-  const room = roomForTurn(draft, threadId, agent, lanes.current, tokens);
-  if (room.is !== "free") {
+  const check = checkTurnBudget(draft, threadId, agent, lanes.current, tokens);
+  if (check.is !== "free") {
     const phase = { at: "waiting", attempt, until: now, lanes, booked: false, why: "budget" } as const;
     changeRun(draft, threadId, { phase });
     return;
   }
-  const hold = withLease(draft, threadId, room.hold);
-  const from = { edit: draft.state.nextEdit - 1, override: overrideFor(draft.state, thread) };
-  if (agent.lanes[lanes.current]?.cost(noUsage) === null) unpricedSaid(draft, threadId, model);
+  const hold = markLeased(draft, threadId, check.hold);
+  const from = { edit: draft.state.nextEdit - 1, override: modelOverrideFor(draft.state, thread) };
+  if (agent.lanes[lanes.current]?.cost(noUsage) === null) reportUnpricedModel(draft, threadId, model);
   changeRun(draft, threadId, {
     phase: { at: "thinking", attempt, epoch, startedAt: now, lanes, booked, items: [], hold, from },
-    lane,
+    lane: target,
   });
   const purpose = purposeOf(before);
   emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, { attempt });
@@ -162,7 +171,7 @@ export const itemId = (run: Run, attempt: number, index: number): string =>
   `${attemptId(run, attempt)}.${index}`;
 
 /** The stream shows something new of the current attempt. */
-export const itemsOpened = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
+export const openItems = (draft: Draft, threadId: string, items: readonly OpenedItem[]): void => {
   const run = runOf(draft, threadId);
   if (run.phase.at !== "thinking") return;
   const { phase } = run;
@@ -185,39 +194,34 @@ export const itemsOpened = (draft: Draft, threadId: string, items: readonly Open
 };
 
 /** An attempt ended without a reply: what it showed is void. */
-export const attemptAborted = (
-  draft: Draft,
-  threadId: string,
-  code: string,
-  retryAt: number | null,
-): void => {
+export const abortAttempt = (draft: Draft, threadId: string, code: string, retryAt: number | null): void => {
   const { phase } = runOf(draft, threadId);
   if (phase.at !== "thinking") return;
   const place = { attempt: phase.attempt };
   emit(draft, threadId, "attempt_aborted", { items: phase.items, code, retry_at: retryAt }, place);
-  if (code === "interrupted" || code === "cancelled") lostAttempt(draft, threadId, code, phase);
-  timeLost(draft, threadId, phase.startedAt, laneOf(draft, threadId, runOf(draft, threadId).lane));
+  if (code === "interrupted" || code === "cancelled") bookLostAttempt(draft, threadId, code, phase);
+  bookLostTime(draft, threadId, phase.startedAt, findTarget(draft, threadId, runOf(draft, threadId).lane));
 };
 
 /** What an attempt cost that never came to an end: its prompt and what it has shown, which is no more than it may write. */
-const lostAttempt = (
+const bookLostAttempt = (
   draft: Draft,
   threadId: string,
   outcome: "interrupted" | "cancelled",
-  phase: Thinking,
+  phase: ThinkingPhase,
 ): void => {
   const [thread, run] = [threadOf(draft, threadId), runOf(draft, threadId)];
-  const saw = sightUnderWay(draft.state, agentOf(draft, threadId), thread, run, phase);
-  const lane = laneOf(draft, threadId, run.lane);
+  const saw = snapshotOfAttempt(draft.state, agentOf(draft, threadId), thread, run, phase);
+  const target = findTarget(draft, threadId, run.lane);
   const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.moment.shown(id)?.text ?? ""), 0);
-  const output = Math.min(shown, saw.max_tokens + (lane?.thinking ?? 0));
+  const output = Math.min(shown, saw.max_tokens + (target?.thinking ?? 0));
   const usage = { ...noUsage, input: saw.size, output, total: saw.size + output };
-  const cost = lane?.cost(usage) ?? null;
-  ledgered(draft, threadId, { outcome, usage, estimated: true, cost, saw });
+  const cost = target?.cost(usage) ?? null;
+  bookAttempt(draft, threadId, { outcome, usage, estimated: true, cost, saw });
 };
 
 /** The results of a reply, in call order, once every call is done; a second time nothing happens. */
-export const resultsAppended = (draft: Draft, threadId: string): void => {
+export const appendResults = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   // Notes may stand behind the results already.
   const newest = threadOf(draft, threadId).chat.findLast(({ role }) => role !== "user")?.parts[0];
@@ -228,13 +232,13 @@ export const resultsAppended = (draft: Draft, threadId: string): void => {
     const { result } = outcome;
     const pinned = agent.tools.get(result.name)?.tool.pinned === true && result.status === "ok";
     const marks = pinned ? { marks: ["pinned"] as const } : {};
-    append(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
+    appendMessage(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
   }
-  notesAppended(draft, threadId);
+  appendPendingNotes(draft, threadId);
 };
 
 /** The open turn ends, with the metrics of its reply unless the run was broken off. A repair turn has no events of its own. */
-export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): void => {
+export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
   if (!run.turnOpen) {
@@ -248,7 +252,7 @@ export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): v
       provider: run.reply.provider,
       model: run.reply.model,
       usage: run.reply.usage,
-      cost_usd: usd(run.reply.cost),
+      cost_usd: toUsd(run.reply.cost),
       estimated: run.reply.estimated,
       utilization: utilizationOf(thread, run.lane.window),
       cache_hits: calls.filter(({ outcome }) => outcome?.cached === true).length,
@@ -267,7 +271,7 @@ export const turnClosed = (draft: Draft, threadId: string, brokenOff = false): v
 };
 
 /** One note in a run that its turns run out, before the first turn from `warn_iterations` on. */
-const wrapUpNoted = (draft: Draft, threadId: string): void => {
+const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   const { turn, wrapUpSaid } = runOf(draft, threadId);
   const { warnIterations, limits, tools } = agentOf(draft, threadId);
   if (warnIterations === 0 || turn < warnIterations || wrapUpSaid === true) return;
@@ -275,6 +279,6 @@ const wrapUpNoted = (draft: Draft, threadId: string): void => {
   const most = maxIterations === 0 ? "" : ` of at most ${maxIterations}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
-  noted(draft, threadId, text);
+  appendNote(draft, threadId, text);
   changeRun(draft, threadId, { wrapUpSaid: true });
 };

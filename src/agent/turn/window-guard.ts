@@ -7,7 +7,7 @@ import { utilizationOf } from "../transaction/estimate.ts";
  * The window guard at a run's start: a window below `minimum` ends the run before any call, one below `warning`
  * is said once in a session.
  */
-export const windowGuarded = (draft: Draft, threadId: string): void => {
+export const guardContextWindow = (draft: Draft, threadId: string): void => {
   const [lane] = agentOf(draft, threadId).lanes;
   if (lane === undefined || lane.fit === "fits") return;
   const { provider, model, window } = lane;

@@ -2,11 +2,11 @@ import { closeCodes, streamLimits } from "../../session/frames.ts";
 import type { Problem } from "../../session/problems.ts";
 import { problemBody, ProblemError, problemKinds, refuse } from "../../session/problems.ts";
 import type { Principal } from "../../session/rpc.ts";
-import { fieldsOf } from "../body.ts";
-import type { RequestContext, SessionRequest } from "../context.ts";
+import { requestFieldsOf } from "../body.ts";
+import type { RequestContext, SessionRequestContext } from "../context.ts";
 import { checkTokenOrigin } from "../credentials.ts";
 import { problemOf } from "../problems.ts";
-import { connect } from "./watch.ts";
+import { connectSocket } from "./watch.ts";
 
 /**
  * WebSocket upgrades. With a credential the socket is the session's own. Without one the tenant,
@@ -14,7 +14,7 @@ import { connect } from "./watch.ts";
  * messages both ways.
  */
 
-const protocol = "limpet.v1";
+const socketProtocol = "limpet.v1";
 
 /** Refuses what is no upgrade to this version; a client that names no subprotocol gets none. */
 function checkUpgrade(request: Request): void {
@@ -22,31 +22,33 @@ function checkUpgrade(request: Request): void {
     refuse("invalid_request", "This address takes WebSocket upgrades only.");
   }
   const offered = request.headers.get("Sec-WebSocket-Protocol");
-  if (offered !== null && !offered.split(",").some((name) => name.trim() === protocol)) {
-    refuse("version_unsupported", `Offer the subprotocol ${protocol}.`, { meta: { supported: [protocol] } });
+  if (offered !== null && !offered.split(",").some((name) => name.trim() === socketProtocol)) {
+    refuse("version_unsupported", `Offer the subprotocol ${socketProtocol}.`, {
+      meta: { supported: [socketProtocol] },
+    });
   }
 }
 
 /** Only `limpet.v1` is echoed, never the credential beside it. */
-function switching(request: Request, webSocket: WebSocket): Response {
+function switchProtocols(request: Request, webSocket: WebSocket): Response {
   const headers = new Headers();
-  if (request.headers.has("Sec-WebSocket-Protocol")) headers.set("Sec-WebSocket-Protocol", protocol);
+  if (request.headers.has("Sec-WebSocket-Protocol")) headers.set("Sec-WebSocket-Protocol", socketProtocol);
   return new Response(null, { status: 101, webSocket, headers });
 }
 
 /** The session's own socket, for a request whose credential is known. */
-export async function upgradeKnown(context: SessionRequest): Promise<Response> {
+export async function upgradeAuthenticated(context: SessionRequestContext): Promise<Response> {
   checkUpgrade(context.request);
-  return switching(context.request, await connect(context));
+  return switchProtocols(context.request, await connectSocket(context));
 }
 
-const closeCode = (problem: Problem): number => {
+const closeCodeOf = (problem: Problem): number => {
   const { status } = problemKinds[problem.code];
   return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : 1013;
 };
 
 /** The credential in an `auth` frame; anything else before it is a bad frame. */
-function tokenIn(data: unknown): string {
+function readToken(data: unknown): string {
   const bad = (): never => refuse("invalid_request", 'The first frame must be {"type":"auth","token":"…"}.');
   if (!isFrame(data)) return bad();
   let frame: unknown;
@@ -55,28 +57,29 @@ function tokenIn(data: unknown): string {
   } catch {
     return bad();
   }
-  const { type, token } = fieldsOf(frame);
+  const { type, token } = requestFieldsOf(frame);
   return type === "auth" && typeof token === "string" && token.length <= 4096 ? token : bad();
 }
 
 /** Codes that may not be sent come from a connection that broke. */
-const sendable = (code: number): number => (code === 1005 || code === 1006 || code === 1015 ? 1011 : code);
+const toSendableCode = (code: number): number =>
+  code === 1005 || code === 1006 || code === 1015 ? 1011 : code;
 
-function pipe(from: WebSocket, to: WebSocket): void {
+function pipeSocket(from: WebSocket, to: WebSocket): void {
   from.addEventListener("message", ({ data }) => to.send(data));
-  from.addEventListener("close", ({ code, reason }) => to.close(sendable(code), reason));
+  from.addEventListener("close", ({ code, reason }) => to.close(toSendableCode(code), reason));
   from.addEventListener("error", () => to.close(1011));
 }
 
-interface Late {
+interface LateUpgrade {
   readonly context: RequestContext;
   /** Checks that a principal may watch this session. */
-  readonly admit: (principal: Principal) => SessionRequest;
+  readonly admit: (principal: Principal) => SessionRequestContext;
 }
 
-const crowded = new ProblemError({ code: "rate_limited", detail: "Too many frames at once." });
+const tooManyFrames = new ProblemError({ code: "rate_limited", detail: "Too many frames at once." });
 
-const oversized = new ProblemError({
+const frameTooLarge = new ProblemError({
   code: "invalid_request",
   detail: `Frames are JSON text of at most ${streamLimits.frame} bytes: send less, or several.`,
 });
@@ -85,39 +88,39 @@ const isFrame = (data: unknown): data is string =>
   typeof data === "string" && data.length <= streamLimits.frame;
 
 /** Messages before the session's socket stands, in order. */
-interface Lobby {
+interface WaitingSocket {
   readonly socket: WebSocket;
   readonly waiting: (string | ArrayBuffer)[];
   phase: "auth" | "connecting" | "open" | "closed";
 }
 
-function dismiss(lobby: Lobby, late: Late, thrown: unknown): void {
+function dismiss(lobby: WaitingSocket, late: LateUpgrade, thrown: unknown): void {
   if (lobby.phase === "closed") return;
   lobby.phase = "closed";
   lobby.waiting.length = 0;
   const problem = problemOf(thrown);
   late.context.notes.code = problem.code;
   lobby.socket.send(JSON.stringify({ type: "error", problem: problemBody(problem, late.context.requestId) }));
-  lobby.socket.close(closeCode(problem), problem.code);
+  lobby.socket.close(closeCodeOf(problem), problem.code);
 }
 
-async function admitAndConnect(lobby: Lobby, late: Late, data: unknown): Promise<void> {
+async function admitAndConnect(lobby: WaitingSocket, late: LateUpgrade, data: unknown): Promise<void> {
   const { context } = late;
-  const principal = await context.router.authenticate(context, tokenIn(data));
+  const principal = await context.router.authenticate(context, readToken(data));
   checkTokenOrigin(context, principal);
-  const upstream = await connect(late.admit(principal));
+  const upstream = await connectSocket(late.admit(principal));
   upstream.accept();
   if (lobby.phase === "closed") {
     upstream.close(1000);
     return;
   }
-  pipe(upstream, lobby.socket);
+  pipeSocket(upstream, lobby.socket);
   for (const message of lobby.waiting.splice(0)) upstream.send(message);
   lobby.phase = "open";
-  pipe(lobby.socket, upstream);
+  pipeSocket(lobby.socket, upstream);
 }
 
-function receive(lobby: Lobby, late: Late): void {
+function receiveMessages(lobby: WaitingSocket, late: LateUpgrade): void {
   const timer = setTimeout(() => {
     if (lobby.phase !== "auth") return;
     lobby.phase = "closed";
@@ -125,8 +128,8 @@ function receive(lobby: Lobby, late: Late): void {
   }, streamLimits.authentication);
   lobby.socket.addEventListener("message", ({ data }) => {
     if (lobby.phase === "connecting") lobby.waiting.push(data);
-    if (lobby.phase === "connecting" && !isFrame(data)) dismiss(lobby, late, oversized);
-    if (lobby.waiting.length > streamLimits.burst) dismiss(lobby, late, crowded);
+    if (lobby.phase === "connecting" && !isFrame(data)) dismiss(lobby, late, frameTooLarge);
+    if (lobby.waiting.length > streamLimits.burst) dismiss(lobby, late, tooManyFrames);
     if (lobby.phase !== "auth") return;
     clearTimeout(timer);
     lobby.phase = "connecting";
@@ -139,10 +142,10 @@ function receive(lobby: Lobby, late: Late): void {
 }
 
 /** A socket whose first frame must be `auth`, within 5 s. */
-export function upgradeUnknown(late: Late): Response {
+export function upgradeUnauthenticated(late: LateUpgrade): Response {
   checkUpgrade(late.context.request);
   const { 0: client, 1: server } = new WebSocketPair();
   server.accept();
-  receive({ socket: server, waiting: [], phase: "auth" }, late);
-  return switching(late.context.request, client);
+  receiveMessages({ socket: server, waiting: [], phase: "auth" }, late);
+  return switchProtocols(late.context.request, client);
 }

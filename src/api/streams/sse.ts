@@ -1,18 +1,18 @@
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";
-import type { Fields } from "../body.ts";
-import type { SessionRequest } from "../context.ts";
-import { wrong } from "../query.ts";
-import type { Frame, Hello, Watch } from "./watch.ts";
-import { eventIn, problemIn, watch } from "./watch.ts";
+import type { RequestFields } from "../body.ts";
+import type { SessionRequestContext } from "../context.ts";
+import { refuseParameter } from "../query.ts";
+import type { ServerFrame, WatchHello, SessionWatch } from "./watch.ts";
+import { eventOfFrame, problemOfFrame, watchSession } from "./watch.ts";
 
 /** Server-sent events: a WebSocket to the session, written out as `text/event-stream`. */
 
 const utf8 = new TextEncoder();
 
-const heartbeat = utf8.encode("event: heartbeat\ndata: {}\n\n");
+const heartbeatText = utf8.encode("event: heartbeat\ndata: {}\n\n");
 
-const probe = utf8.encode(":\n\n");
+const probeText = utf8.encode(":\n\n");
 
 /** Whether the request asks for a stream rather than a page. */
 export const wantsStream = (request: Request, query: URLSearchParams): boolean =>
@@ -20,8 +20,8 @@ export const wantsStream = (request: Request, query: URLSearchParams): boolean =
   (query.get("live") === "sse" || /\btext\/event-stream\b/.test(request.headers.get("Accept") ?? ""));
 
 /** A frame in SSE's form: durable events alone have an `id`, so that `Last-Event-ID` is a `seq`. */
-function eventText(frame: Frame): string {
-  const event = eventIn(frame);
+function eventText(frame: ServerFrame): string {
+  const event = eventOfFrame(frame);
   return event === null
     ? `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`
     : `event: ${event.type}\nid: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`;
@@ -30,26 +30,26 @@ function eventText(frame: Frame): string {
 const isTexts = (value: unknown): value is readonly string[] | undefined =>
   value === undefined || (Array.isArray(value) && value.every((item) => typeof item === "string"));
 
-const deltasOf = (value: unknown): Hello["deltas"] =>
+const deltasOf = (value: unknown): WatchHello["deltas"] =>
   value === "all" || value === "text" || value === "none"
     ? value
     : value === undefined
       ? "all"
-      : wrong("deltas", "is all, text or none.");
+      : refuseParameter("deltas", "is all, text or none.");
 
 /** The cursor to resume from: `Last-Event-ID` beats `after`. */
 function cursorOf(request: Request, after: unknown): number | undefined {
   const last = request.headers.get("Last-Event-ID");
   const value = last === null ? after : /^\d{1,15}$/.test(last) ? Number(last) : last;
   if (value === undefined || (typeof value === "number" && value >= 0)) return value;
-  return wrong(last === null ? "after" : "Last-Event-ID", "is the seq of an event, from 0.");
+  return refuseParameter(last === null ? "after" : "Last-Event-ID", "is the seq of an event, from 0.");
 }
 
-function helloOf(request: Request, query: Fields): Hello {
+function helloOf(request: Request, query: RequestFields): WatchHello {
   const { after, types, thread, deltas, live: _, ...unknown } = query;
   const [stray] = Object.keys(unknown);
-  if (stray !== undefined) wrong(stray, "does not go with a stream.");
-  if (!isTexts(types)) return wrong("types", "is a list of event types.");
+  if (stray !== undefined) refuseParameter(stray, "does not go with a stream.");
+  if (!isTexts(types)) return refuseParameter("types", "is a list of event types.");
   const cursor = cursorOf(request, after);
   return {
     deltas: deltasOf(deltas),
@@ -60,12 +60,12 @@ function helloOf(request: Request, query: Fields): Hello {
 }
 
 /** Copies frames to the reader at the reader's pace; the session is acknowledged what was written. */
-async function copy(
-  source: Watch,
-  first: readonly Frame[],
+async function copyFrames(
+  source: SessionWatch,
+  first: readonly ServerFrame[],
   writer: WritableStreamDefaultWriter<Uint8Array>,
 ): Promise<void> {
-  const write = (frames: readonly Frame[]) => writer.write(utf8.encode(frames.map(eventText).join("")));
+  const write = (frames: readonly ServerFrame[]) => writer.write(utf8.encode(frames.map(eventText).join("")));
   await writer.write(utf8.encode("retry: 1000\n\n"));
   await write(first);
   for await (const frames of source.batches) await write(frames);
@@ -75,7 +75,7 @@ async function copy(
 const probeMs = 3_750;
 
 /** Writes to a silent reader: comments, by which its leaving is noticed within 10 s, and each fourth time a heartbeat. */
-function pulse(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<typeof setInterval> {
+function startHeartbeat(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<typeof setInterval> {
   let count = 0;
   let written = true;
   return setInterval(() => {
@@ -83,7 +83,7 @@ function pulse(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<type
     if (!written) return;
     written = false;
     const due = count % (streamLimits.heartbeat / probeMs) === 0;
-    void writer.write(due ? heartbeat : probe).then(
+    void writer.write(due ? heartbeatText : probeText).then(
       () => (written = true),
       () => undefined,
     );
@@ -91,25 +91,25 @@ function pulse(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<type
 }
 
 /** Streams a session's log. What the session refuses before its first frame is an HTTP problem. */
-export async function streamEvents(context: SessionRequest, query: Fields): Promise<Response> {
-  const source = await watch(context, helloOf(context.request, query));
+export async function streamEvents(context: SessionRequestContext, query: RequestFields): Promise<Response> {
+  const source = await watchSession(context, helloOf(context.request, query));
   const opened = await source.batches.next();
   const first = opened.done === true ? [] : opened.value;
   const refused = first.find((frame) => frame.type === "error");
   if (refused !== undefined) {
     source.close();
-    throw problemIn(refused);
+    throw problemOfFrame(refused);
   }
   if (opened.done === true) throw new ProblemError(source.ending());
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
-  const beat = pulse(writer);
+  const beat = startHeartbeat(writer);
   const stop = (): void => {
     clearInterval(beat);
     source.close();
   };
   writer.closed.then(stop, stop);
-  void copy(source, first, writer).then(() => writer.close().catch(stop), stop);
+  void copyFrames(source, first, writer).then(() => writer.close().catch(stop), stop);
   return new Response(readable, {
     headers: { "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" },
   });

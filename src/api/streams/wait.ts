@@ -1,12 +1,12 @@
-import { answer, json } from "../answers.ts";
-import type { Fields } from "../body.ts";
-import { fieldsOf } from "../body.ts";
-import { callSession, idempotencyKey } from "../calls.ts";
-import type { SessionRequest } from "../context.ts";
+import { toResponse, jsonResponse } from "../answers.ts";
+import type { RequestFields } from "../body.ts";
+import { requestFieldsOf } from "../body.ts";
+import { callSession, readIdempotencyKey } from "../calls.ts";
+import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
-import { wrong } from "../query.ts";
-import type { Frame, Watch } from "./watch.ts";
-import { eventIn, watch } from "./watch.ts";
+import { refuseParameter } from "../query.ts";
+import type { ServerFrame, SessionWatch } from "./watch.ts";
+import { eventOfFrame, watchSession } from "./watch.ts";
 
 /** Sending an input, and waiting for the end of the run that answers it. */
 
@@ -19,7 +19,7 @@ interface Receipt {
 
 /** The receipt as sent; its `run` is merely the active one while the input is not applied. */
 function receiptOf(text: string): Receipt {
-  const { input, status, run, seq } = fieldsOf(JSON.parse(text));
+  const { input, status, run, seq } = requestFieldsOf(JSON.parse(text));
   return {
     input: String(input),
     run: status === "applied" && typeof run === "string" ? run : null,
@@ -28,35 +28,38 @@ function receiptOf(text: string): Receipt {
 }
 
 /** Seconds to wait, and the body without them: waiting is the request's business, not the input's. */
-function splitWait(body: Fields, unasked: number): { readonly wait: number; readonly input: Fields } {
+function splitWait(
+  body: RequestFields,
+  unasked: number,
+): { readonly wait: number; readonly input: RequestFields } {
   const { wait = unasked, ...input } = body;
   if (typeof wait === "number" && wait >= 0 && wait <= limits.wait_seconds) {
     return { wait, input };
   }
-  return wrong("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
+  return refuseParameter("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
 }
 
-const watched = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
+const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
 
 /** The waiter may follow its own input even where its key may only write. */
-const reading = (context: SessionRequest): SessionRequest => ({
+const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
   ...context,
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read"] },
 });
 
-const kindOf = (reason: unknown): unknown => fieldsOf(reason)["kind"];
+const kindOf = (reason: unknown): unknown => requestFieldsOf(reason)["kind"];
 
 /** Whether nothing but an ask can move the session on. */
-async function waitsForPeople(context: SessionRequest): Promise<boolean> {
+async function waitsForPeople(context: SessionRequestContext): Promise<boolean> {
   const { json: text } = await callSession(context, { op: "get", params: {} });
-  const { status, waiting_for } = fieldsOf(JSON.parse(text));
+  const { status, waiting_for } = requestFieldsOf(JSON.parse(text));
   if (status !== "waiting" || !Array.isArray(waiting_for)) return false;
   const kinds = waiting_for.map(kindOf).filter((kind) => kind !== "thread");
   return kinds.length > 0 && kinds.every((kind) => kind === "ask");
 }
 
 /** What the stream has said about an input so far. */
-interface Progress {
+interface InputProgress {
   readonly run: string | null;
   readonly live: boolean;
   /** A wait for people was seen, or may have begun before the receipt. */
@@ -64,9 +67,9 @@ interface Progress {
   readonly over: "ended" | "returned" | null;
 }
 
-function advanced(progress: Progress, frame: Frame, input: string): Progress {
+function advanceProgress(progress: InputProgress, frame: ServerFrame, input: string): InputProgress {
   if (frame.type === "live") return { ...progress, live: true };
-  const event = eventIn(frame);
+  const event = eventOfFrame(frame);
   if (event === null) return progress;
   switch (event.type) {
     case "input_applied":
@@ -84,10 +87,14 @@ function advanced(progress: Progress, frame: Frame, input: string): Progress {
 }
 
 /** The run that ended with this input in it; null if the input went back, only a person can go on, or the stream broke off. */
-async function runEnd(context: SessionRequest, source: Watch, receipt: Receipt): Promise<string | null> {
-  let progress: Progress = { run: receipt.run, live: false, doubtful: receipt.run === null, over: null };
+async function followToRunEnd(
+  context: SessionRequestContext,
+  source: SessionWatch,
+  receipt: Receipt,
+): Promise<string | null> {
+  let progress: InputProgress = { run: receipt.run, live: false, doubtful: receipt.run === null, over: null };
   for await (const frame of framesOf(source)) {
-    progress = advanced(progress, frame, receipt.input);
+    progress = advanceProgress(progress, frame, receipt.input);
     if (progress.over !== null) return progress.over === "ended" ? progress.run : null;
     if (!progress.live || !progress.doubtful) continue;
     progress = { ...progress, doubtful: false };
@@ -96,22 +103,22 @@ async function runEnd(context: SessionRequest, source: Watch, receipt: Receipt):
   return null;
 }
 
-async function* framesOf(source: Watch): AsyncGenerator<Frame> {
+async function* framesOf(source: SessionWatch): AsyncGenerator<ServerFrame> {
   for await (const frames of source.batches) yield* frames;
 }
 
 /** The ended run, null when the time is over first. */
 async function waitForRun(
-  context: SessionRequest,
+  context: SessionRequestContext,
   receipt: Receipt,
   seconds: number,
 ): Promise<string | null> {
-  const source = await watch(context, { after: receipt.seq, deltas: "none", types: watched });
+  const source = await watchSession(context, { after: receipt.seq, deltas: "none", types: watchedTypes });
   const timer = setTimeout(() => source.close(), seconds * 1000);
   const gone = (): void => source.close();
   context.request.signal.addEventListener("abort", gone);
   try {
-    return await runEnd(context, source, receipt);
+    return await followToRunEnd(context, source, receipt);
   } finally {
     clearTimeout(timer);
     context.request.signal.removeEventListener("abort", gone);
@@ -120,16 +127,20 @@ async function waitForRun(
 }
 
 /** Sends an input: 202 with the receipt, or 200 with the run if it ended within `wait` seconds. */
-export async function send(context: SessionRequest, body: Fields, defaultWait: number): Promise<Response> {
+export async function sendAndWait(
+  context: SessionRequestContext,
+  body: RequestFields,
+  defaultWait: number,
+): Promise<Response> {
   const { wait, input } = splitWait(body, defaultWait);
-  const key = idempotencyKey(context.request, body);
+  const key = readIdempotencyKey(context.request, body);
   const reply = await callSession(context, { op: "send", params: input, key });
-  if (wait === 0) return answer(reply);
-  const reader = reading(context);
+  if (wait === 0) return toResponse(reply);
+  const reader = allowReading(context);
   const run = await waitForRun(reader, receiptOf(reply.json), wait);
-  if (run === null) return answer(reply);
+  if (run === null) return toResponse(reply);
   const ended = await callSession(reader, { op: "run", params: { run } });
-  const response = json(JSON.parse(ended.json));
+  const response = jsonResponse(JSON.parse(ended.json));
   if (reply.replayed) response.headers.set("Idempotent-Replayed", "true");
   return response;
 }

@@ -1,20 +1,20 @@
-import { forSocket } from "../../engine/access/authenticate.ts";
+import { limitForSocket } from "../../engine/access/authenticate.ts";
 import type { Problem } from "../../session/problems.ts";
 import { ProblemError } from "../../session/problems.ts";
-import { sessionStub } from "../calls.ts";
-import type { SessionRequest } from "../context.ts";
-import { repeat } from "../platform.ts";
+import { openSessionStub } from "../calls.ts";
+import type { SessionRequestContext } from "../context.ts";
+import { callWithRetry } from "../platform.ts";
 import { readProblem } from "../problems.ts";
 
 /** The router's own WebSocket to a session: SSE and `wait` read the log through it, so that the session may hibernate. */
 
 /** A frame that a session sends. */
-export interface Frame {
+export interface ServerFrame {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-export interface Hello {
+export interface WatchHello {
   readonly after?: number;
   readonly deltas: "all" | "text" | "none";
   readonly types?: readonly string[];
@@ -22,8 +22,8 @@ export interface Hello {
 }
 
 /** Batches of frames as they come, until the session or `close` ends them; a batch is acknowledged when the next is asked for. */
-export interface Watch {
-  readonly batches: AsyncGenerator<readonly Frame[]>;
+export interface SessionWatch {
+  readonly batches: AsyncGenerator<readonly ServerFrame[]>;
   /** Why the session ended it, once it did. */
   readonly ending: () => Problem;
   close(): void;
@@ -34,11 +34,11 @@ const ackFrames = 100;
 
 const ackCharacters = 256 * 1024;
 
-const upgrade = (context: SessionRequest): Request =>
+const upgradeRequestOf = (context: SessionRequestContext): Request =>
   new Request("https://session/ws", {
     headers: {
       Upgrade: "websocket",
-      "limpet-principal": JSON.stringify(forSocket(context.principal, context.router.now())),
+      "limpet-principal": JSON.stringify(limitForSocket(context.principal, context.router.now())),
       "limpet-session": context.session,
       traceparent: context.traceparent,
     },
@@ -64,32 +64,32 @@ function closeProblem(code: number): Problem {
 }
 
 /** A socket to the session, not yet accepted; a refused upgrade is thrown as its problem. */
-export async function connect(context: SessionRequest): Promise<WebSocket> {
-  const stub = await sessionStub(context, context.session);
-  const response = await repeat(() => stub().fetch(upgrade(context)), true);
+export async function connectSocket(context: SessionRequestContext): Promise<WebSocket> {
+  const stub = await openSessionStub(context, context.session);
+  const response = await callWithRetry(() => stub().fetch(upgradeRequestOf(context)), true);
   if (response.webSocket !== null && response.webSocket !== undefined) return response.webSocket;
   const body: unknown = await response.json().catch(() => null);
   throw new ProblemError(readProblem(body));
 }
 
-const isFrame = (value: unknown): value is Frame =>
+const isFrame = (value: unknown): value is ServerFrame =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 
 /** The frames of one message: a frame or an array of frames. */
-function framesOf(data: unknown): readonly Frame[] {
+function framesOf(data: unknown): readonly ServerFrame[] {
   const value: unknown = typeof data === "string" ? JSON.parse(data) : null;
   return (Array.isArray(value) ? value : [value]).filter(isFrame);
 }
 
-interface Inbox {
+interface FrameInbox {
   readonly messages: unknown[];
   ended: boolean;
   code: number;
   wake: () => void;
 }
 
-function listen(socket: WebSocket): Inbox {
-  const inbox: Inbox = { messages: [], ended: false, code: 1006, wake: () => undefined };
+function listenToSocket(socket: WebSocket): FrameInbox {
+  const inbox: FrameInbox = { messages: [], ended: false, code: 1006, wake: () => undefined };
   const end = (): void => {
     inbox.ended = true;
     inbox.wake();
@@ -106,7 +106,7 @@ function listen(socket: WebSocket): Inbox {
   return inbox;
 }
 
-async function* batchesOf(socket: WebSocket, inbox: Inbox): AsyncGenerator<readonly Frame[]> {
+async function* batchesOf(socket: WebSocket, inbox: FrameInbox): AsyncGenerator<readonly ServerFrame[]> {
   let received = 0;
   let acked = 0;
   let characters = 0;
@@ -133,10 +133,10 @@ async function* batchesOf(socket: WebSocket, inbox: Inbox): AsyncGenerator<reado
 }
 
 /** Watches a session from `hello.after` on. */
-export async function watch(context: SessionRequest, hello: Hello): Promise<Watch> {
-  const socket = await connect(context);
+export async function watchSession(context: SessionRequestContext, hello: WatchHello): Promise<SessionWatch> {
+  const socket = await connectSocket(context);
   socket.accept();
-  const inbox = listen(socket);
+  const inbox = listenToSocket(socket);
   socket.send(JSON.stringify({ type: "hello", ...hello }));
   return {
     batches: batchesOf(socket, inbox),
@@ -151,7 +151,7 @@ export async function watch(context: SessionRequest, hello: Hello): Promise<Watc
 }
 
 /** The problem in an `error` frame. */
-export const problemIn = (frame: Frame): ProblemError =>
+export const problemOfFrame = (frame: ServerFrame): ProblemError =>
   new ProblemError(readProblem("problem" in frame ? frame["problem"] : frame));
 
 /** A durable event inside an `event` frame. */
@@ -163,5 +163,5 @@ interface EventInFrame {
 }
 
 /** The envelope of an `event` frame, null for any other frame. */
-export const eventIn = (frame: Frame): EventInFrame | null =>
+export const eventOfFrame = (frame: ServerFrame): EventInFrame | null =>
   frame.type === "event" ? (frame["event"] as EventInFrame) : null;

@@ -1,55 +1,59 @@
 import type { EffectConfig, EffectKind } from "../../effects/schema.ts";
 import { effectSchemaOf } from "../../effects/schema.ts";
 import type { Script } from "../../model/scripted/schema.ts";
-import { referencesOf } from "../checks/addresses.ts";
+import { referencesInDraft } from "../checks/addresses.ts";
 import { responseSchemaOf } from "../checks/answers.ts";
-import { limitsTeamCost, windowOf } from "../checks/models.ts";
+import { limitsTeamCost, windowOfTarget } from "../checks/models.ts";
 import { reachableProviders, skillsOf } from "../checks/usage.ts";
 import type { Path } from "../document/diagnostics.ts";
-import { at } from "../document/located.ts";
-import type { AgentShape, Draft, Listed, ProviderShape } from "../draft.ts";
-import { lanesOf } from "../draft.ts";
+import { nodeAt } from "../document/located.ts";
+import type { AgentShape, TeamDraft, ListEntry, ProviderShape } from "../draft.ts";
+import { targetShapesOf } from "../draft.ts";
 import { definitionOf, revisionOf } from "../revision.ts";
-import type { Agent, Provider, Skill, Team } from "../team.ts";
+import type { TeamAgent, Provider, Skill, Team } from "../team.ts";
 import type { ContextText } from "./context.ts";
 
 /** Turns a draft without errors into the compiled team. */
 
-const builtIn = effectSchemaOf([]);
+const builtInSchema = effectSchemaOf([]);
 
-const generated = (kind: EffectKind, params: object): EffectConfig => builtIn.parse({ kind, params });
+const generateEffect = (kind: EffectKind, params: object): EffectConfig =>
+  builtInSchema.parse({ kind, params });
 
 /** The effects of an agent that lists none. */
-const generatedEffects = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
-  const lane = lanesOf(draft, agent)[0];
-  if (lane === undefined || windowOf(draft, agent, lane).tokens === 0) return [];
+const generateEffects = (draft: TeamDraft, agent: AgentShape): readonly EffectConfig[] => {
+  const lane = targetShapesOf(draft, agent)[0];
+  if (lane === undefined || windowOfTarget(draft, agent, lane).tokens === 0) return [];
   const threshold = agent.options.context_threshold;
-  const trim = generated("trim_tool_results", {});
-  return threshold === 0 ? [trim] : [trim, generated("compact", { threshold })];
+  const trim = generateEffect("trim_tool_results", {});
+  return threshold === 0 ? [trim] : [trim, generateEffect("compact", { threshold })];
 };
 
 /** Turns that `context_compaction: auto` leaves whole. */
 const recentTurns = 5;
 
 /** The effects of an agent: written or generated ones, and the mask that an option stands for. */
-const effectsOf = (draft: Draft, agent: AgentShape): readonly EffectConfig[] => {
+const effectsOf = (draft: TeamDraft, agent: AgentShape): readonly EffectConfig[] => {
   const { context_compaction: mode, compaction_threshold: threshold } = agent.options;
-  const effects = agent.effects ?? generatedEffects(draft, agent);
+  const effects = agent.effects ?? generateEffects(draft, agent);
   if (mode === "none") return effects;
   const mask = { threshold, style: "digest", recent_turns: recentTurns };
-  return [generated("observation_mask", mask), ...effects];
+  return [generateEffect("observation_mask", mask), ...effects];
 };
 
-const optionsOf = (draft: Draft, { index, value: agent }: Listed<AgentShape>): Agent["options"] => {
+const optionsOf = (
+  draft: TeamDraft,
+  { index, value: agent }: ListEntry<AgentShape>,
+): TeamAgent["options"] => {
   const { response_schema: given, ...options } = agent.options;
   const path: Path = ["agents", index, "options", "reflect_on_error"];
   const reflects = agent.effects?.some(({ kind }) => kind === "reflection") ?? false;
-  const reflect_on_error = at(draft.root, path) === undefined ? !reflects : options.reflect_on_error;
+  const reflect_on_error = nodeAt(draft.root, path) === undefined ? !reflects : options.reflect_on_error;
   const response_schema = given === undefined ? undefined : responseSchemaOf(given);
   return { ...options, reflect_on_error, ...(response_schema !== undefined && { response_schema }) };
 };
 
-const buildAgent = (draft: Draft, listed: Listed<AgentShape>, provider: string): Agent => {
+const buildAgent = (draft: TeamDraft, listed: ListEntry<AgentShape>, provider: string): TeamAgent => {
   const agent = listed.value;
   const all = draft.skills.map(({ name }) => name);
   const asks = agent.toolboxes.some(({ name }) => name === "ask");
@@ -65,7 +69,7 @@ const buildAgent = (draft: Draft, listed: Listed<AgentShape>, provider: string):
 };
 
 const buildProvider = (
-  { index, value }: Listed<ProviderShape>,
+  { index, value }: ListEntry<ProviderShape>,
   scripts: ReadonlyMap<number, Script>,
 ): Provider => {
   const { script: _, ...provider } = value;
@@ -74,7 +78,7 @@ const buildProvider = (
 };
 
 /** Whether the text at `path` is needed by something that an agent can reach. */
-const isReachable = (draft: Draft, providers: ReadonlySet<string>, path: Path): boolean => {
+const isReachable = (draft: TeamDraft, providers: ReadonlySet<string>, path: Path): boolean => {
   const [section, index] = path;
   if (section === "providers") {
     const found = draft.providers.find((provider) => provider.index === index);
@@ -88,30 +92,30 @@ const isReachable = (draft: Draft, providers: ReadonlySet<string>, path: Path): 
 };
 
 /** Reference names that an agent can reach, with the fields that use them. */
-export const reachableSecrets = (draft: Draft): ReadonlyMap<string, readonly Path[]> => {
+export const reachableSecrets = (draft: TeamDraft): ReadonlyMap<string, readonly Path[]> => {
   const providers = reachableProviders(draft);
-  const uses = [...referencesOf(draft)].map(
+  const uses = [...referencesInDraft(draft)].map(
     ([name, paths]) => [name, paths.filter((path) => isReachable(draft, providers, path))] as const,
   );
   return new Map(uses.filter(([, paths]) => paths.length > 0).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-interface Parts {
+interface BuildParts {
   readonly name: string;
   readonly scripts: ReadonlyMap<number, Script>;
   readonly context: ContextText;
 }
 
-const freeze = <T>(value: T): T => {
+const deepFreeze = <T>(value: T): T => {
   if (typeof value === "object" && value !== null) {
-    for (const item of Object.values(value)) freeze(item);
+    for (const item of Object.values(value)) deepFreeze(item);
     Object.freeze(value);
   }
   return value;
 };
 
 /** The compiled, frozen team. */
-export const buildTeam = (draft: Draft, parts: Parts): Team => {
+export const buildTeam = (draft: TeamDraft, parts: BuildParts): Team => {
   const providers = draft.providers.map((provider) => buildProvider(provider, parts.scripts));
   const first = providers[0]?.name ?? "";
   const agents = draft.agents.map((agent) => buildAgent(draft, agent, first));
@@ -135,5 +139,5 @@ export const buildTeam = (draft: Draft, parts: Parts): Team => {
   };
   const revision = revisionOf(definitionOf(definable));
   const secrets = [...reachableSecrets(draft).keys()];
-  return freeze({ ...definable, name: parts.name, revision, secrets });
+  return deepFreeze({ ...definable, name: parts.name, revision, secrets });
 };

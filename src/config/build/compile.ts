@@ -7,10 +7,10 @@ import { checkRuleGaps } from "../checks/rule-gaps.ts";
 import { checkSettings } from "../checks/settings.ts";
 import { checkTools } from "../checks/tools.ts";
 import { checkUsage } from "../checks/usage.ts";
-import type { Diagnostic, Place } from "../document/diagnostics.ts";
-import { arrangeDiagnostics, hasErrors, pathText } from "../document/diagnostics.ts";
+import type { Diagnostic, SourcePlace } from "../document/diagnostics.ts";
+import { arrangeDiagnostics, hasErrors, formatPath } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
-import type { Draft } from "../draft.ts";
+import type { TeamDraft } from "../draft.ts";
 import { extensionOffset } from "../extension-agents.ts";
 import type { ExtensionModule } from "../extensions.ts";
 import { readExtensions } from "../extensions.ts";
@@ -18,7 +18,7 @@ import type { Team } from "../team.ts";
 import { buildTeam, reachableSecrets } from "./build-team.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { collector } from "./files-map.ts";
+import { createFolderReport } from "./files-map.ts";
 import { readTeam } from "./read-team.ts";
 import { readScripts } from "./scripts.ts";
 import { readSkills } from "./skills.ts";
@@ -32,7 +32,7 @@ export interface CompileOptions {
   readonly extensions?: ExtensionModule | undefined;
 }
 
-export interface Compiled {
+export interface CompiledTeam {
   /** Null if there are errors. */
   readonly team: Team | null;
   /** Sorted by place. */
@@ -40,16 +40,16 @@ export interface Compiled {
   /** Reference names that an agent can reach, with the fields that use them. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
   /** What the checks saw, for `limpet explain`; null if nothing could be read. */
-  readonly draft: Draft | null;
+  readonly draft: TeamDraft | null;
 }
 
-const checkAvailability = (draft: Draft): void => {
+const checkAvailability = (draft: TeamDraft): void => {
   for (const { path, which, message, hint } of findUnavailable(draft.written)) {
     draft.reportWritten("not_available", path, message, { which, hint });
   }
 };
 
-const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): Draft | null => {
+const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderReport): TeamDraft | null => {
   const skills = readSkills(report, files);
   const inExtensions = { file: report.label("extensions.ts"), line: 1, column: 1 };
   const extensions = readExtensions(options.extensions, (code, path, message, hint) =>
@@ -61,7 +61,8 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
     return null;
   }
   const { root, findings, place: placeInFile } = readDocument(report.label("team.yaml"), content);
-  const place = (offset: number): Place => (offset === extensionOffset ? inExtensions : placeInFile(offset));
+  const place = (offset: number): SourcePlace =>
+    offset === extensionOffset ? inExtensions : placeInFile(offset);
   for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
   if (root === null) return null;
   const draft = readTeam(report, root, place, { skills, extensions });
@@ -74,7 +75,7 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
   return draft;
 };
 
-const checks = [
+const draftChecks = [
   checkNames,
   checkTools,
   checkModels,
@@ -85,9 +86,9 @@ const checks = [
 ];
 
 /** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
-export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled => {
+export const compileTeam = (files: TeamFiles, options: CompileOptions): CompiledTeam => {
   const { name } = options;
-  const report = collector(`config/${name}`);
+  const report = createFolderReport(`config/${name}`);
   checkUnusedFiles(report, files);
   const draft = readDraft(files, options, report);
   if (draft === null) {
@@ -95,13 +96,13 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   }
   const scripts = readScripts(draft, report, files);
   const context = readContext(report, files, draft.sections.context.max_chars);
-  for (const check of checks) check(draft);
+  for (const check of draftChecks) check(draft);
   if (!hasErrors(report.found)) checkRuleGaps(draft);
   const diagnostics = arrangeDiagnostics(report.found);
   const secrets = Object.fromEntries(
     [...reachableSecrets(draft)].map(([reference, paths]) => [
       reference,
-      paths.map((path) => pathText([...draft.prefix, ...path])),
+      paths.map((path) => formatPath([...draft.prefix, ...path])),
     ]),
   );
   const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context });

@@ -1,7 +1,7 @@
 import { characters } from "../../schema.ts";
 import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { readText } from "./files-map.ts";
+import { readTextFile } from "./files-map.ts";
 
 /** Project context of a team folder. */
 export interface ContextText {
@@ -14,7 +14,7 @@ export interface ContextText {
 export const readContext = (report: FolderReport, files: TeamFiles, maximum: number): ContextText => {
   const paths = [...files.keys()].filter((path) => /^context\/[^/]+\.md$/.test(path)).toSorted();
   const texts = paths.flatMap((path) => {
-    const text = readText(report, path, files.get(path) ?? "", maximumBytes);
+    const text = readTextFile(report, path, files.get(path) ?? "", maximumBytes);
     return text === null ? [] : [{ path, text: text.trim() }];
   });
   const context_text = texts.map(({ text }) => text).join("\n\n");
@@ -29,7 +29,7 @@ export const readContext = (report: FolderReport, files: TeamFiles, maximum: num
   return { context_text, heartbeat_text: heartbeat?.text ?? "" };
 };
 
-const known = [
+const usedFiles = [
   /^team\.yaml$/,
   /^skills\/[^/]+\/.+/,
   /^context\/[^/]+\.md$/,
@@ -43,7 +43,7 @@ export const checkUnusedFiles = (report: FolderReport, files: TeamFiles): void =
   for (const path of files.keys()) {
     const folder = /^skills\/[^/]+\//.exec(path)?.[0];
     const orphan = folder !== undefined && !files.has(`${folder}SKILL.md`);
-    if (!orphan && known.some((pattern) => pattern.test(path))) continue;
+    if (!orphan && usedFiles.some((pattern) => pattern.test(path))) continue;
     const message = orphan
       ? `${folder} has no SKILL.md, so this file is not used`
       : "nothing reads this file";

@@ -1,29 +1,29 @@
 import { providerKinds } from "../../providers/schema.ts";
-import type { Draft } from "../draft.ts";
+import type { TeamDraft } from "../draft.ts";
 import type { KnownNames } from "../json-schema.ts";
 import { teamJsonSchema } from "../json-schema.ts";
 import type { Team } from "../team.ts";
-import type { Compiled } from "./compile.ts";
+import type { CompiledTeam } from "./compile.ts";
 
 /** The files that a build writes: pure texts, the same for the same input. */
 
 /** JavaScript for plain data; maps without prototype stay without one. */
-const literal = (value: unknown, indent: string): string => {
+const literalOf = (value: unknown, indent: string): string => {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
     if (value.length === 0) return "[]";
-    return `[\n${value.map((item) => `${inner}${literal(item, inner)},\n`).join("")}${indent}]`;
+    return `[\n${value.map((item) => `${inner}${literalOf(item, inner)},\n`).join("")}${indent}]`;
   }
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const bare = Object.getPrototypeOf(value) === null ? [`${inner}__proto__: null,\n`] : [];
   const entries = Object.entries(value)
     .filter(([, item]) => item !== undefined)
-    .map(([key, item]) => `${inner}${JSON.stringify(key)}: ${literal(item, inner)},\n`);
+    .map(([key, item]) => `${inner}${JSON.stringify(key)}: ${literalOf(item, inner)},\n`);
   const lines = [...bare, ...entries];
   return lines.length === 0 ? "{}" : `{\n${lines.join("")}${indent}}`;
 };
 
-const freezing = `const freeze = (value) => {
+const freezeSource = `const freeze = (value) => {
   if (typeof value === "object" && value !== null) {
     for (const item of Object.values(value)) freeze(item);
     Object.freeze(value);
@@ -34,7 +34,7 @@ const freezing = `const freeze = (value) => {
 
 /** `team.js`: the compiled team, frozen; references in it are unresolved. */
 const teamModule = (team: Team): string =>
-  `// Made by "limpet build ${team.name}". Do not edit.\n${freezing}\nexport default freeze(${literal(team, "")});\n`;
+  `// Made by "limpet build ${team.name}". Do not edit.\n${freezeSource}\nexport default freeze(${literalOf(team, "")});\n`;
 
 const importLine = (what: string, from: string): string => `import ${what} from ${JSON.stringify(from)};\n`;
 
@@ -51,7 +51,7 @@ const workerModule = (name: string, extended: boolean): string =>
   ].join("");
 
 /** Names that the team's own JSON Schema offers. */
-const namesOf = (draft: Draft, team: Team): KnownNames => {
+const namesOf = (draft: TeamDraft, team: Team): KnownNames => {
   const servers = team.mcp_servers.map(({ name }) => name);
   return {
     provider_kinds: draft.providerKinds,
@@ -63,19 +63,19 @@ const namesOf = (draft: Draft, team: Team): KnownNames => {
   };
 };
 
-const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /** `team.schema.json` of the product: its own provider kinds, but no team's names. */
-export const productSchema = (): string => json(teamJsonSchema({ provider_kinds: providerKinds }));
+export const productSchema = (): string => jsonText(teamJsonSchema({ provider_kinds: providerKinds }));
 
 /** File name → content of `.limpet/<team>/`; null if the team has errors. */
-export const buildFiles = (compiled: Compiled, extended: boolean): ReadonlyMap<string, string> | null => {
+export const buildFiles = (compiled: CompiledTeam, extended: boolean): ReadonlyMap<string, string> | null => {
   const { draft, team, secrets } = compiled;
   if (draft === null || team === null) return null;
   return new Map([
     ["worker.js", workerModule(team.name, extended)],
     ["team.js", teamModule(team)],
-    ["team.schema.json", json(teamJsonSchema(namesOf(draft, team), draft.schemas))],
-    ["secrets.json", json(secrets)],
+    ["team.schema.json", jsonText(teamJsonSchema(namesOf(draft, team), draft.schemas))],
+    ["secrets.json", jsonText(secrets)],
   ]);
 };

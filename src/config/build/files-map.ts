@@ -1,6 +1,6 @@
-import type { Code, Diagnostic, Place } from "../document/diagnostics.ts";
+import type { DiagnosticCode, Diagnostic, SourcePlace } from "../document/diagnostics.ts";
 import { severityOf } from "../document/diagnostics.ts";
-import { placer } from "../document/place.ts";
+import { createPlacer } from "../document/place.ts";
 import { decodeText } from "../document/safety.ts";
 
 /** The files of a team folder by their path in it, like `skills/review/SKILL.md`. */
@@ -11,13 +11,19 @@ export interface FolderReport {
   readonly found: Diagnostic[];
   /** A file of the folder as diagnostics name it. */
   readonly label: (file: string) => string;
-  readonly add: (code: Code, place: Place, path: string, message: string, hint?: string) => void;
+  readonly add: (
+    code: DiagnosticCode,
+    place: SourcePlace,
+    path: string,
+    message: string,
+    hint?: string,
+  ) => void;
   /** At the beginning of a file. */
-  readonly addFile: (code: Code, file: string, message: string, hint?: string) => void;
+  readonly addFile: (code: DiagnosticCode, file: string, message: string, hint?: string) => void;
 }
 
 /** `folder` is put before every file name, like `config/acme`. */
-export const collector = (folder: string): FolderReport => {
+export const createFolderReport = (folder: string): FolderReport => {
   const found: Diagnostic[] = [];
   const label = (file: string): string => `${folder}/${file}`;
   const add: FolderReport["add"] = (code, place, path, message, hint) => {
@@ -34,7 +40,7 @@ export const collector = (folder: string): FolderReport => {
 };
 
 /** The text of a file of at most `maximum` bytes; null, with a diagnostic, if it cannot be used. */
-export const readText = (
+export const readTextFile = (
   report: FolderReport,
   path: string,
   content: string | Uint8Array,
@@ -42,6 +48,6 @@ export const readText = (
 ): string | null => {
   const { text, finding } = decodeText(content, maximum);
   if (finding === null) return text;
-  report.add(finding.code, placer(report.label(path), text)(finding.offset), "", finding.message);
+  report.add(finding.code, createPlacer(report.label(path), text)(finding.offset), "", finding.message);
   return null;
 };

@@ -41,7 +41,7 @@ export const listTeams = (root: string): string[] =>
   foldersOf(root).filter((name) => teamNameProblem(name) === null);
 
 /** What is said of folders under `config/` that cannot be teams by their names. */
-export const misnamedTeams = (root: string): Diagnostic[] =>
+export const findMisnamedTeams = (root: string): Diagnostic[] =>
   foldersOf(root).flatMap((name): Diagnostic[] => {
     const message = teamNameProblem(name);
     if (message === null) return [];
@@ -90,7 +90,7 @@ const isAlive = (id: number): boolean => {
 };
 
 /** Removes the folders of earlier builds of a team, also of killed ones, but not those of builds under way. */
-const sweep = (builds: string, team: string, current: string): void => {
+const removeOldBuilds = (builds: string, team: string, current: string): void => {
   const pattern = new RegExp(String.raw`^\.${team}-(\d+)-\w{6}$`);
   for (const name of readdirSync(builds)) {
     const [, owner] = pattern.exec(name) ?? [];
@@ -100,7 +100,7 @@ const sweep = (builds: string, team: string, current: string): void => {
 };
 
 /** Makes `link` point to a folder beside it: in one step, but on Windows, which replaces no link. */
-const pointTo = (link: string, folder: string): void => {
+const replaceLink = (link: string, folder: string): void => {
   const next = join(folder, ".link");
   const windows = process.platform === "win32";
   symlinkSync(windows ? folder : basename(folder), next, "junction");
@@ -120,8 +120,8 @@ export const writeBuild = (root: string, team: string, files: ReadonlyMap<string
   if (!isSame(link, files)) {
     const folder = mkdtempSync(join(builds, `.${team}-${process.pid}-`));
     for (const [name, content] of files) writeFileSync(join(folder, name), content);
-    pointTo(link, folder);
+    replaceLink(link, folder);
   }
   const current = lstatSync(link).isSymbolicLink() ? basename(readlinkSync(link)) : "";
-  sweep(builds, team, current);
+  removeOldBuilds(builds, team, current);
 };

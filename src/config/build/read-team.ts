@@ -2,16 +2,16 @@ import * as z from "zod";
 import { providerKinds, providerSchema } from "../../providers/schema.ts";
 import { mcpServerSchema } from "../../tools/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
-import { maximumShown, pathText } from "../document/diagnostics.ts";
+import { maximumShown, formatPath } from "../document/diagnostics.ts";
 import type { Located, ReadDocument } from "../document/document.ts";
 import type { ShapeIssue } from "../document/issues.ts";
-import { child, filterKeys, itemsOf, offsetOf, textOf } from "../document/located.ts";
-import { applyDefaults, canonicalGuards, unwrap } from "../document/normalise.ts";
-import type { Removed } from "../document/removed.ts";
-import { writtenPath } from "../document/removed.ts";
+import { childOf, filterKeys, itemsOf, offsetOf, scalarTextOf } from "../document/located.ts";
+import { applyDefaults, normaliseGuards, unwrapTeam } from "../document/normalise.ts";
+import type { RemovedEntries } from "../document/removed-entries.ts";
+import { writtenPath } from "../document/removed-entries.ts";
 import { parseLeniently } from "../document/shape.ts";
-import { suggestion } from "../document/suggest.ts";
-import type { Draft, Listed, Report } from "../draft.ts";
+import { suggestFor } from "../document/suggest.ts";
+import type { TeamDraft, ListEntry, Report } from "../draft.ts";
 import { extensionOffset, withAgents } from "../extension-agents.ts";
 import type { ExtensionNames } from "../extensions.ts";
 import { builtInDefinitions, builtInToolboxes, coreTools } from "../known.ts";
@@ -22,7 +22,7 @@ import type { FolderReport } from "./files-map.ts";
 
 /** From the text of `team.yaml` to a draft: its shape is checked here, its meaning in `checks/`. */
 
-interface Around {
+interface DraftParts {
   readonly skills: readonly Skill[];
   readonly extensions: ExtensionNames;
 }
@@ -43,7 +43,7 @@ const wrapperSchema = z.strictObject({
 });
 
 /** Makes reports about paths of `node` point into the file; what is said of a value merged into many agents is said once. */
-const reporter = (
+const createReport = (
   folder: FolderReport,
   place: ReadDocument["place"],
   node: Located,
@@ -56,11 +56,11 @@ const reporter = (
     const mergeable = path[0] === "agents" && offset !== extensionOffset;
     if (mergeable && told.has(key)) return;
     if (mergeable) told.add(key);
-    folder.add(code, place(offset), pathText([...prefix, ...path]), message, options.hint);
+    folder.add(code, place(offset), formatPath([...prefix, ...path]), message, options.hint);
   };
 };
 
-const shapeReport =
+const reportShapeTo =
   (report: Report) =>
   ({ code, path, message, which, hint }: ShapeIssue): void => {
     const inScript = path[0] === "providers" && path[2] === "script" && path.length > 3;
@@ -69,13 +69,13 @@ const shapeReport =
 
 const checkWrapper = (root: Located, report: Report, skills: readonly Skill[]): void => {
   const around = filterKeys(root, (key) => key !== "config");
-  parseLeniently(wrapperSchema, around, [], shapeReport(report));
+  parseLeniently(wrapperSchema, around, [], reportShapeTo(report));
   const known = skills.map(({ name }) => name);
-  itemsOf(child(root, "embedded_skills")).forEach((item, index) => {
-    const name = textOf(child(item, "name"));
+  itemsOf(childOf(root, "embedded_skills")).forEach((item, index) => {
+    const name = scalarTextOf(childOf(item, "name"));
     if (name === undefined || known.includes(name)) return;
     report("unknown_skill", ["embedded_skills", index, "name"], `there is no skill "${name}"`, {
-      hint: suggestion(name, known) ?? `add skills/${name}/SKILL.md`,
+      hint: suggestFor(name, known) ?? `add skills/${name}/SKILL.md`,
     });
   });
 };
@@ -85,16 +85,16 @@ const readList = <Schema extends z.ZodType>(
   body: Located,
   name: string,
   report: (issue: ShapeIssue) => void,
-  options: { readonly schemas?: TeamSchemas; readonly removed: Removed },
-): Listed<z.output<Schema>>[] =>
-  itemsOf(child(body, name)).flatMap((_, index) => {
+  options: { readonly schemas?: TeamSchemas; readonly removed: RemovedEntries },
+): ListEntry<z.output<Schema>>[] =>
+  itemsOf(childOf(body, name)).flatMap((_, index) => {
     const value = parseLeniently(schema, body, [name, index], report, options);
     return value === null ? [] : [{ index, value }];
   });
 
-const known = (
+const knownNamesOf = (
   extensions: ExtensionNames,
-): Pick<Draft, "toolboxes" | "tools" | "definitions" | "providerKinds"> => {
+): Pick<TeamDraft, "toolboxes" | "tools" | "definitions" | "providerKinds"> => {
   const toolboxes = new Map([...Object.entries(builtInToolboxes), ...extensions.toolboxes]);
   return {
     toolboxes,
@@ -112,27 +112,27 @@ export const readTeam = (
   folder: FolderReport,
   root: Located,
   place: ReadDocument["place"],
-  around: Around,
-): Draft | null => {
-  const { file, body, prefix } = unwrap(root);
+  around: DraftParts,
+): TeamDraft | null => {
+  const { file, body, prefix } = unwrapTeam(root);
   const raw = withAgents(body, around.extensions.agents);
-  const onFile = reporter(folder, place, file, []);
+  const onFile = createReport(folder, place, file, []);
   if (raw.kind !== "map") {
     onFile("wrong_type", [], "a team file is a map with providers and agents");
     return null;
   }
   if (prefix.length > 0) checkWrapper(file, onFile, around.skills);
-  const written = canonicalGuards(raw, (path, offset) => {
+  const written = normaliseGuards(raw, (path, offset) => {
     const message = `both spellings of ${String(path.at(-1))} are written`;
-    folder.add("duplicate_setting", place(offset), pathText([...prefix, ...path]), message);
+    folder.add("duplicate_setting", place(offset), formatPath([...prefix, ...path]), message);
   });
-  const onWritten = shapeReport(reporter(folder, place, written, prefix));
+  const onWritten = reportShapeTo(createReport(folder, place, written, prefix));
   parseLeniently(listsSchema, filterKeys(written, isList), [], onWritten);
   const rest = filterKeys(written, (key) => !isList(key));
   const { effects, guards, checks } = around.extensions;
   const plain = effects.length + guards.length === 0;
   const schemas = plain ? plainTeamSchemas : createTeamSchemas({ effects, guards });
-  const removed: Removed = new Map();
+  const removed: RemovedEntries = new Map();
   let wrongDefaults = 0;
   const onSection = (issue: ShapeIssue): void => {
     if (issue.path[0] === "defaults") wrongDefaults += 1;
@@ -142,8 +142,8 @@ export const readTeam = (
   if (sections === null) return null;
   // Defaults with more mistakes than are shown are not gone through again in every agent.
   const merged = wrongDefaults > maximumShown ? written : applyDefaults(written);
-  const report = reporter(folder, place, merged, prefix);
-  const onMerged = shapeReport(report);
+  const report = createReport(folder, place, merged, prefix);
+  const onMerged = reportShapeTo(report);
   const asWritten = (path: Path): Path => writtenPath(removed, path);
   return {
     root: merged,
@@ -161,6 +161,6 @@ export const readTeam = (
     effects,
     checks,
     schemas,
-    ...known(around.extensions),
+    ...knownNamesOf(around.extensions),
   };
 };

@@ -3,26 +3,36 @@ import { checkScript } from "../../model/scripted/check.ts";
 import type { Script } from "../../model/scripted/schema.ts";
 import { scriptSchema } from "../../model/scripted/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
-import { pathText } from "../document/diagnostics.ts";
+import { formatPath } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
 import type { ShapeIssue } from "../document/issues.ts";
-import { at, offsetOf } from "../document/located.ts";
-import type { Removed } from "../document/removed.ts";
-import { writtenPath } from "../document/removed.ts";
+import { nodeAt, offsetOf } from "../document/located.ts";
+import type { RemovedEntries } from "../document/removed-entries.ts";
+import { writtenPath } from "../document/removed-entries.ts";
 import { parseLeniently } from "../document/shape.ts";
-import { suggestion } from "../document/suggest.ts";
-import type { Draft, Listed, ProviderShape } from "../draft.ts";
+import { suggestFor } from "../document/suggest.ts";
+import type { TeamDraft, ListEntry, ProviderShape } from "../draft.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
 /** Scripts of scripted providers: files of the team folder or inline. */
 
-type Problem = (path: Path, message: string, hint?: string, which?: "key" | "value" | "missing") => void;
+type ReportScriptProblem = (
+  path: Path,
+  message: string,
+  hint?: string,
+  which?: "key" | "value" | "missing",
+) => void;
 
 /** In a script of which a part is `misshapen`, that part may be what seems to be missing. */
-const checkMeaning = (script: Script, names: ScriptNames, problem: Problem, misshapen: boolean): void => {
+const checkMeaning = (
+  script: Script,
+  names: ScriptNames,
+  problem: ReportScriptProblem,
+  misshapen: boolean,
+): void => {
   for (const { path, message, unknown } of checkScript(script, names)) {
     if (misshapen && (path.length === 0 || unknown?.kind === "scene")) continue;
-    problem(path, message, unknown && suggestion(unknown.name, [...unknown.known]));
+    problem(path, message, unknown && suggestFor(unknown.name, [...unknown.known]));
   }
 };
 
@@ -37,11 +47,11 @@ const readScriptFile = (
   for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
   if (root === null) return null;
   let usable = findings.length === 0;
-  const problem: Problem = (where, message, hint, which = "value") => {
+  const problem: ReportScriptProblem = (where, message, hint, which = "value") => {
     usable = false;
-    report.add("script_invalid", place(offsetOf(root, where, which)), pathText(where), message, hint);
+    report.add("script_invalid", place(offsetOf(root, where, which)), formatPath(where), message, hint);
   };
-  const removed: Removed = new Map();
+  const removed: RemovedEntries = new Map();
   const onShape = (issue: ShapeIssue): void => problem(issue.path, issue.message, issue.hint, issue.which);
   const script = parseLeniently(scriptSchema, root, [], onShape, { removed });
   if (script === null) return null;
@@ -50,20 +60,20 @@ const readScriptFile = (
 };
 
 const scriptOf = (
-  draft: Draft,
+  draft: TeamDraft,
   report: FolderReport,
   files: TeamFiles,
-  { index, value }: Listed<ProviderShape>,
+  { index, value }: ListEntry<ProviderShape>,
   names: ScriptNames,
 ): Script | null => {
   const path: Path = ["providers", index, "script"];
   if (value.script === undefined) {
-    if (at(draft.root, path) !== undefined) return null;
+    if (nodeAt(draft.root, path) !== undefined) return null;
     draft.report("missing_key", path, "a scripted provider needs a script", { which: "missing" });
     return null;
   }
   if (typeof value.script !== "string") {
-    const own = pathText([...draft.prefix, ...path]);
+    const own = formatPath([...draft.prefix, ...path]);
     checkMeaning(
       value.script,
       names,
@@ -76,13 +86,17 @@ const scriptOf = (
   if (content !== undefined) return readScriptFile(report, value.script, content, names);
   const scripts = [...files.keys()].filter((file) => file.startsWith("scripts/"));
   draft.report("file_missing", path, `the team folder has no file ${value.script}`, {
-    hint: suggestion(value.script, scripts),
+    hint: suggestFor(value.script, scripts),
   });
   return null;
 };
 
 /** The scripts of all scripted providers, by the provider's place in its list. */
-export const readScripts = (draft: Draft, report: FolderReport, files: TeamFiles): Map<number, Script> => {
+export const readScripts = (
+  draft: TeamDraft,
+  report: FolderReport,
+  files: TeamFiles,
+): Map<number, Script> => {
   const names: ScriptNames = {
     agents: new Set(draft.agents.map(({ value }) => value.name)),
     tools: draft.tools,

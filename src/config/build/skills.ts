@@ -2,10 +2,10 @@ import { utf8Length } from "../../chat/tokens.ts";
 import { namePattern } from "../../schema.ts";
 import type { Located, ReadDocument } from "../document/document.ts";
 import { readDocument } from "../document/document.ts";
-import { child, textOf } from "../document/located.ts";
+import { childOf, scalarTextOf } from "../document/located.ts";
 import type { Skill } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { readText } from "./files-map.ts";
+import { readTextFile } from "./files-map.ts";
 
 /** Skills of a team folder. */
 
@@ -13,7 +13,7 @@ const maximumSkill = 65_536;
 
 const maximumFile = 262_144;
 
-const maximumTogether = 2_097_152;
+const maximumTotal = 2_097_152;
 
 interface Frontmatter {
   readonly name?: string | undefined;
@@ -22,7 +22,9 @@ interface Frontmatter {
 }
 
 /** Splits a text into its frontmatter and the rest; null without one, or with one that is not closed. */
-const split = (text: string): { readonly head: string; readonly body: string } | "unclosed" | null => {
+const splitFrontmatter = (
+  text: string,
+): { readonly head: string; readonly body: string } | "unclosed" | null => {
   if (!/^---[ \t]*\n/.test(text)) return null;
   const close = /\n---[ \t]*(?:\n|$)/.exec(text);
   if (close === null) return "unclosed";
@@ -32,7 +34,7 @@ const split = (text: string): { readonly head: string; readonly body: string } |
   };
 };
 
-const known = new Set(["name", "description"]);
+const frontmatterKeys = new Set(["name", "description"]);
 
 /** Reports keys that mean nothing or hold no text; false if the skill cannot be used. */
 const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["place"]): boolean => {
@@ -45,12 +47,14 @@ const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["pla
     );
     return false;
   }
-  const wrong = [...root.entries].filter(([key, { node }]) => known.has(key) && textOf(node) === undefined);
+  const wrong = [...root.entries].filter(
+    ([key, { node }]) => frontmatterKeys.has(key) && scalarTextOf(node) === undefined,
+  );
   for (const [key, { node }] of wrong) {
     report.add("skill_invalid", place(node.at), key, `${key} must be a text`);
   }
   for (const [key, { keyAt }] of root.entries) {
-    if (known.has(key)) continue;
+    if (frontmatterKeys.has(key)) continue;
     report.add("key_ignored", place(keyAt), key, `the frontmatter key "${key}" has no effect`);
   }
   return wrong.length === 0;
@@ -59,7 +63,7 @@ const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["pla
 const isEmpty = (root: Located): boolean => root.kind === "scalar" && root.value === null;
 
 const readFrontmatter = (report: FolderReport, path: string, text: string): Frontmatter | null => {
-  const parts = split(text);
+  const parts = splitFrontmatter(text);
   if (parts === null) return { body: text };
   if (parts === "unclosed") {
     const message = "the frontmatter has no closing ---; all of the file is the skill's text";
@@ -71,15 +75,15 @@ const readFrontmatter = (report: FolderReport, path: string, text: string): Fron
   if (findings.length > 0 || root === null) return null;
   if (isEmpty(root)) return { body: parts.body };
   if (!checkKeys(report, root, place)) return null;
-  const description = textOf(child(root, "description"))?.trim();
+  const description = scalarTextOf(childOf(root, "description"))?.trim();
   return {
-    name: textOf(child(root, "name")),
+    name: scalarTextOf(childOf(root, "name")),
     description: description === "" ? undefined : description,
     body: parts.body,
   };
 };
 
-const readBeside = (
+const readSkillFiles = (
   report: FolderReport,
   files: TeamFiles,
   folder: string,
@@ -88,7 +92,7 @@ const readBeside = (
   let bytes = 0;
   for (const [path, content] of files) {
     if (!path.startsWith(folder) || path === `${folder}SKILL.md`) continue;
-    const text = readText(report, path, content, maximumFile);
+    const text = readTextFile(report, path, content, maximumFile);
     if (text === null) continue;
     bytes += utf8Length(text);
     found[path.slice(folder.length)] = text;
@@ -102,7 +106,7 @@ const readSkill = (
   folder: string,
 ): { readonly skill: Skill; readonly bytes: number } | null => {
   const path = `${folder}SKILL.md`;
-  const text = readText(report, path, files.get(path) ?? "", maximumSkill);
+  const text = readTextFile(report, path, files.get(path) ?? "", maximumSkill);
   const frontmatter = text === null ? null : readFrontmatter(report, path, text);
   if (frontmatter === null) return null;
   const name = frontmatter.name ?? folder.split("/")[1] ?? "";
@@ -114,7 +118,7 @@ const readSkill = (
     );
     return null;
   }
-  const beside = readBeside(report, files, folder);
+  const beside = readSkillFiles(report, files, folder);
   const skill: Skill = {
     name,
     description: frontmatter.description ?? null,
@@ -130,7 +134,7 @@ interface FoundSkill extends Skill {
 }
 
 /** In the place of a skill that is an error already, so that nobody who names it by its folder is told that it is not there. */
-const unusable = (path: string): FoundSkill => ({
+const createUnusableSkill = (path: string): FoundSkill => ({
   name: path.split("/")[1] ?? "",
   description: null,
   body: "",
@@ -147,7 +151,7 @@ export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[]
   for (const path of folders) {
     const read = readSkill(report, files, path.slice(0, -"SKILL.md".length));
     if (read === null) {
-      left.push(unusable(path));
+      left.push(createUnusableSkill(path));
       continue;
     }
     const twin = skills.find(({ name }) => name === read.skill.name);
@@ -157,8 +161,8 @@ export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[]
     }
     const before = together;
     together += read.bytes;
-    if (together > maximumTogether && before <= maximumTogether) {
-      const message = `the files beside all skills have over ${maximumTogether} bytes up to this one`;
+    if (together > maximumTotal && before <= maximumTotal) {
+      const message = `the files beside all skills have over ${maximumTotal} bytes up to this one`;
       report.addFile("file_too_large", path, message);
     }
     skills.push({ ...read.skill, path });

@@ -1,6 +1,6 @@
 import type { Path } from "../document/diagnostics.ts";
-import type { Draft } from "../draft.ts";
-import { eachText } from "../document/located.ts";
+import type { TeamDraft } from "../draft.ts";
+import { visitTexts } from "../document/located.ts";
 import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../document/references.ts";
 
 /** Addresses and `${NAME}` references. */
@@ -13,7 +13,7 @@ const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   return url.username === "" && url.password === "" ? null : "an address must not contain a user or password";
 };
 
-const checkAddresses = (draft: Draft): void => {
+const checkAddresses = (draft: TeamDraft): void => {
   const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
     const problem = text === undefined ? null : addressProblem(text, schemes);
     if (problem !== null) draft.report("invalid_url", path, problem);
@@ -31,18 +31,18 @@ const checkAddresses = (draft: Draft): void => {
 };
 
 /** Names of all references, by the paths of the fields that use them. */
-export const referencesOf = (draft: Draft): Map<string, Path[]> => {
+export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
   const uses = new Map<string, Path[]>();
-  eachText(draft.written, (path, text) => {
+  visitTexts(draft.written, (path, text) => {
     if (!isReferenceField(path)) return;
     for (const name of referencesIn(text).names) uses.set(name, [...(uses.get(name) ?? []), path]);
   });
   return uses;
 };
 
-const checkReferences = (draft: Draft): void => {
-  const known = referencesOf(draft);
-  eachText(draft.written, (path, text) => {
+const checkReferences = (draft: TeamDraft): void => {
+  const known = referencesInDraft(draft);
+  visitTexts(draft.written, (path, text) => {
     if (!text.includes("${")) return;
     const { names, malformed } = referencesIn(text);
     if (!isReferenceField(path)) {
@@ -74,7 +74,7 @@ const checkReferences = (draft: Draft): void => {
 
 const isLiteral = (text: string): boolean => text !== "" && referencesIn(text).names.length === 0;
 
-const checkSecrets = (draft: Draft): void => {
+const checkSecrets = (draft: TeamDraft): void => {
   const check = (path: Path, text: string | undefined): void => {
     if (text === undefined || !isLiteral(text)) return;
     draft.report("secret_in_file", path, "a secret should not stand in a file", {
@@ -86,7 +86,7 @@ const checkSecrets = (draft: Draft): void => {
 };
 
 /** Addresses, references, and secrets that stand in the file. */
-export const checkReferencesAndAddresses = (draft: Draft): void => {
+export const checkReferencesAndAddresses = (draft: TeamDraft): void => {
   checkAddresses(draft);
   checkReferences(draft);
   checkSecrets(draft);

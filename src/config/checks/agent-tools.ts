@@ -1,19 +1,19 @@
-import { globMatch } from "../../sandbox/glob.ts";
-import type { AgentShape, Draft } from "../draft.ts";
+import { matchesGlob } from "../../sandbox/glob.ts";
+import type { AgentShape, TeamDraft } from "../draft.ts";
 
 /** The tools that an agent may come to have, as far as a file says it. */
 
-const calledBy = (draft: Draft, { name, delegation }: AgentShape): readonly AgentShape[] =>
+const calledBy = (draft: TeamDraft, { name, delegation }: AgentShape): readonly AgentShape[] =>
   draft.agents
     .map(({ value }) => value)
     .filter(
       (other) =>
         other.name !== name &&
-        delegation.may_call.some((pattern) => globMatch(pattern, other.name, { segments: false })),
+        delegation.may_call.some((pattern) => matchesGlob(pattern, other.name, { segments: false })),
     );
 
 /** Tools by which it calls others. */
-const callingTools = (draft: Draft, agent: AgentShape): readonly string[] => {
+const callingTools = (draft: TeamDraft, agent: AgentShape): readonly string[] => {
   const { delegation, options, toolboxes } = agent;
   const calls = calledBy(draft, agent).length > 0;
   if (options.max_delegation_depth < 1) return [];
@@ -25,7 +25,7 @@ const callingTools = (draft: Draft, agent: AgentShape): readonly string[] => {
   return [...all.filter((tool) => listed?.includes(tool) ?? true), ...handsOver];
 };
 
-const ownTools = (draft: Draft, agent: AgentShape): ReadonlySet<string> => {
+const ownTools = (draft: TeamDraft, agent: AgentShape): ReadonlySet<string> => {
   if (agent.options.tool_access.trim() !== "") return new Set();
   const listed = agent.toolboxes
     .filter(({ name }) => name !== "agents")
@@ -36,7 +36,7 @@ const ownTools = (draft: Draft, agent: AgentShape): ReadonlySet<string> => {
 };
 
 /** Agent → names of its tools, those included that callers lend it. */
-export const toolsOfAgents = (draft: Draft): ReadonlyMap<string, ReadonlySet<string>> => {
+export const toolsOfAgents = (draft: TeamDraft): ReadonlyMap<string, ReadonlySet<string>> => {
   const agents = draft.agents.map(({ value }) => value);
   const found = new Map(agents.map((agent) => [agent.name, ownTools(draft, agent)]));
   const lenders = agents.filter(({ delegation }) => delegation.inherit === "union");

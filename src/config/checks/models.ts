@@ -1,15 +1,15 @@
 import { priceOf } from "../../model/catalogue.ts";
 import type { Price } from "../../model/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
-import type { AgentShape, Draft, Lane, Listed } from "../draft.ts";
-import { lanesOf, overrideOf } from "../draft.ts";
-import { at } from "../document/located.ts";
+import type { AgentShape, TeamDraft, TargetShape, ListEntry } from "../draft.ts";
+import { targetShapesOf, modelOverrideOf } from "../draft.ts";
+import { nodeAt } from "../document/located.ts";
 import type { Window } from "../window.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
 
 /** Windows, prices and budgets of the models that agents call. */
 
-export const windowOf = (draft: Draft, agent: AgentShape, lane: Lane): Window =>
+export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, lane: TargetShape): Window =>
   resolveWindow({
     provider: lane.provider.value,
     model: lane.model,
@@ -18,7 +18,7 @@ export const windowOf = (draft: Draft, agent: AgentShape, lane: Lane): Window =>
     default_context_windows: draft.sections.default_context_windows,
   });
 
-const windowPath = (draft: Draft, index: number, lane: Lane, window: Window): Path => {
+const windowPath = (draft: TeamDraft, index: number, lane: TargetShape, window: Window): Path => {
   const { provider, model } = lane;
   const candidates: Partial<Record<Window["origin"], Path>> = {
     provider: ["providers", provider.index, "context_window"],
@@ -27,13 +27,13 @@ const windowPath = (draft: Draft, index: number, lane: Lane, window: Window): Pa
     agent: ["agents", index, "options", "context_window"],
   };
   const path = candidates[window.origin] ?? ["providers", provider.index, "model"];
-  return at(draft.root, path) === undefined ? ["agents", index, "name"] : path;
+  return nodeAt(draft.root, path) === undefined ? ["agents", index, "name"] : path;
 };
 
-const checkWindow = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
-  const lane = lanesOf(draft, agent)[0];
+const checkWindow = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
+  const lane = targetShapesOf(draft, agent)[0];
   if (lane === undefined) return;
-  const window = windowOf(draft, agent, lane);
+  const window = windowOfTarget(draft, agent, lane);
   const guard = agent.guards.context_window;
   const verdict = judgeWindow(window.tokens, guard);
   if (verdict === "fits") return;
@@ -49,17 +49,17 @@ const checkWindow = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
 };
 
 /** Price of a lane's model: the team's, else the catalogue's; null if unknown. */
-export const priceOfLane = (draft: Draft, { provider, model }: Lane): Price | null =>
-  priceOf(provider.value.kind, model, overrideOf(draft, model));
+export const priceOfTarget = (draft: TeamDraft, { provider, model }: TargetShape): Price | null =>
+  priceOf(provider.value.kind, model, modelOverrideOf(draft, model));
 
 /** Cost limits of the team that the author wrote; the ones by default count tokens only where a price is unknown. */
-export const limitsTeamCost = (draft: Draft): boolean =>
+export const limitsTeamCost = (draft: TeamDraft): boolean =>
   ["run", "session", "tenant"].some(
-    (section) => at(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
+    (section) => nodeAt(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
   );
 
-const checkPrices = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
-  const unpriced = lanesOf(draft, agent).filter((lane) => priceOfLane(draft, lane) === null);
+const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
+  const unpriced = targetShapesOf(draft, agent).filter((lane) => priceOfTarget(draft, lane) === null);
   const first = unpriced[0];
   if (first === undefined) return;
   if (limitsTeamCost(draft)) {
@@ -79,7 +79,7 @@ const checkPrices = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
   );
 };
 
-const checkBounds = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+const checkBounds = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const { max_tokens, max_cost_usd, max_duration, max_tool_calls } = agent.guards.budget;
   const asEffect =
     agent.effects?.some(({ kind }) => kind === "token_budget" || kind === "time_budget") ?? false;
@@ -95,7 +95,7 @@ const checkBounds = (draft: Draft, { index, value: agent }: Listed<AgentShape>):
 };
 
 /** What the models of every agent can hold and cost. */
-export const checkModels = (draft: Draft): void => {
+export const checkModels = (draft: TeamDraft): void => {
   for (const agent of draft.agents) {
     checkWindow(draft, agent);
     checkPrices(draft, agent);

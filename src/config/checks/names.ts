@@ -1,25 +1,25 @@
-import { isOf } from "../../effects/schema.ts";
+import { isOfKind } from "../../effects/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
-import type { Draft, ProviderShape } from "../draft.ts";
-import { at, child, itemsOf, textOf } from "../document/located.ts";
+import type { TeamDraft, ProviderShape } from "../draft.ts";
+import { nodeAt, childOf, itemsOf, scalarTextOf } from "../document/located.ts";
 import { hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles } from "../../providers/index.ts";
-import { suggester, suggestion } from "../document/suggest.ts";
+import { createSuggester, suggestFor } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 
 /** Names are unique, and every name that is used is known. */
 
-const lists = ["providers", "agents", "mcp_servers", "webhooks", "schedules"] as const;
-type List = (typeof lists)[number];
+const nameLists = ["providers", "agents", "mcp_servers", "webhooks", "schedules"] as const;
+type NameList = (typeof nameLists)[number];
 
 /** Names as written, also of entries that are wrong otherwise. */
-export const namesOf = (draft: Draft, list: List): string[] =>
-  itemsOf(child(draft.root, list)).flatMap((item) => textOf(child(item, "name")) ?? []);
+export const namesOf = (draft: TeamDraft, list: NameList): string[] =>
+  itemsOf(childOf(draft.root, list)).flatMap((item) => scalarTextOf(childOf(item, "name")) ?? []);
 
-const checkUnique = (draft: Draft, list: List): void => {
+const checkUnique = (draft: TeamDraft, list: NameList): void => {
   const seen = new Map<string, string>();
-  itemsOf(child(draft.root, list)).forEach((item, index) => {
-    const name = textOf(child(item, "name"));
+  itemsOf(childOf(draft.root, list)).forEach((item, index) => {
+    const name = scalarTextOf(childOf(item, "name"));
     if (name === undefined) return;
     const first = seen.get(name.toLowerCase());
     if (first === undefined) seen.set(name.toLowerCase(), name);
@@ -31,7 +31,7 @@ const checkUnique = (draft: Draft, list: List): void => {
   });
 };
 
-const checkAliases = (draft: Draft): void => {
+const checkAliases = (draft: TeamDraft): void => {
   const taken = new Set([...namesOf(draft, "providers"), ...Object.keys(draft.sections.models)]);
   for (const [model, { alias }] of Object.entries(draft.sections.models)) {
     if (alias === undefined) continue;
@@ -42,33 +42,33 @@ const checkAliases = (draft: Draft): void => {
   }
 };
 
-interface Known {
+interface ListedNames {
   readonly names: readonly string[];
   readonly suggest: Suggest;
 }
 
-const knownIn = (draft: Draft, list: List): Known => {
+const listedNamesIn = (draft: TeamDraft, list: NameList): ListedNames => {
   const names = namesOf(draft, list);
-  return { names, suggest: suggester(names) };
+  return { names, suggest: createSuggester(names) };
 };
 
 const checkKnown = (
-  draft: Draft,
+  draft: TeamDraft,
   code: "unknown_provider" | "unknown_agent",
   path: Path,
   name: string | undefined,
-  { names, suggest }: Known,
+  { names, suggest }: ListedNames,
 ): void => {
   if (name === undefined || names.includes(name)) return;
   const what = code === "unknown_provider" ? "provider" : "agent";
   draft.report(code, path, `there is no ${what} "${name}"`, { hint: suggest(name) });
 };
 
-const fallbackPath = (draft: Draft, path: Path): Path =>
-  at(draft.root, draft.writtenPath([...path, "provider"])) === undefined ? path : [...path, "provider"];
+const fallbackPath = (draft: TeamDraft, path: Path): Path =>
+  nodeAt(draft.root, draft.writtenPath([...path, "provider"])) === undefined ? path : [...path, "provider"];
 
-const checkProviderNames = (draft: Draft): void => {
-  const known = knownIn(draft, "providers");
+const checkProviderNames = (draft: TeamDraft): void => {
+  const known = listedNamesIn(draft, "providers");
   const check = (path: Path, name: string | undefined): void =>
     checkKnown(draft, "unknown_provider", path, name, known);
   for (const { index, value } of draft.providers) {
@@ -87,14 +87,14 @@ const checkProviderNames = (draft: Draft): void => {
     );
     check([...path, "memory", "embedding"], value.memory?.embedding);
     value.effects?.forEach((effect, place) => {
-      if (!isOf("compact")(effect)) return;
+      if (!isOfKind("compact")(effect)) return;
       check([...path, "effects", place, "params", "summary_provider"], effect.params.summary_provider);
     });
   }
 };
 
 /** A memory's provider has embeddings; of kinds of the extensions nothing is known here. */
-const checkEmbeddings = (draft: Draft): void => {
+const checkEmbeddings = (draft: TeamDraft): void => {
   for (const { index, value } of draft.agents) {
     const name = value.memory?.embedding;
     const kind = draft.providers.find((each) => each.value.name === name)?.value.kind;
@@ -109,8 +109,8 @@ const checkEmbeddings = (draft: Draft): void => {
   }
 };
 
-const checkAgentNames = (draft: Draft): void => {
-  const known = knownIn(draft, "agents");
+const checkAgentNames = (draft: TeamDraft): void => {
+  const known = listedNamesIn(draft, "agents");
   const check = (path: Path, name: string | undefined): void =>
     checkKnown(draft, "unknown_agent", path, name, known);
   check(["entry_agent"], draft.sections.entry_agent);
@@ -129,19 +129,19 @@ const checkAgentNames = (draft: Draft): void => {
   }
 };
 
-const checkKinds = (draft: Draft): void => {
+const checkKinds = (draft: TeamDraft): void => {
   for (const { index, value } of draft.providers) {
     if (draft.providerKinds.includes(value.kind)) continue;
     draft.report(
       "unknown_provider_kind",
       ["providers", index, "kind"],
       `there is no provider kind "${value.kind}"`,
-      { hint: suggestion(value.kind, draft.providerKinds) },
+      { hint: suggestFor(value.kind, draft.providerKinds) },
     );
   }
 };
 
-const checkCycles = (draft: Draft): void => {
+const checkCycles = (draft: TeamDraft): void => {
   const next = new Map(
     draft.providers.map(({ value }) => [
       value.name,
@@ -167,7 +167,7 @@ const checkCycles = (draft: Draft): void => {
 };
 
 /** A fallback to the very lane that has failed. */
-const checkRepeats = (draft: Draft): void => {
+const checkRepeats = (draft: TeamDraft): void => {
   const models = new Map(draft.providers.map(({ value }) => [value.name, value.model]));
   const check = (
     path: Path,
@@ -193,7 +193,7 @@ const checkRepeats = (draft: Draft): void => {
   }
 };
 
-const checkGuardrails = (draft: Draft): void => {
+const checkGuardrails = (draft: TeamDraft): void => {
   for (const { index, value } of draft.agents) {
     value.middleware.forEach((entry, place) => {
       const name = entry.kind === "output_guardrail" ? entry.params.check : undefined;
@@ -202,15 +202,15 @@ const checkGuardrails = (draft: Draft): void => {
         "invalid_value",
         ["agents", index, "middleware", place, "params", "check"],
         `there is no check "${name}" in extensions.ts`,
-        { hint: suggestion(name, draft.checks) },
+        { hint: suggestFor(name, draft.checks) },
       );
     });
   }
 };
 
 /** Uniqueness of names, and names that lead nowhere. */
-export const checkNames = (draft: Draft): void => {
-  for (const list of lists) checkUnique(draft, list);
+export const checkNames = (draft: TeamDraft): void => {
+  for (const list of nameLists) checkUnique(draft, list);
   checkAliases(draft);
   checkProviderNames(draft);
   checkAgentNames(draft);

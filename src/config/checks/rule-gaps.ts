@@ -1,17 +1,17 @@
 import { includesAct } from "../../sandbox/contract.ts";
-import { leavesOut, narrowedPaths } from "../../sandbox/writable.ts";
+import { leavesOut, narrowPaths } from "../../sandbox/writable.ts";
 import { actsOf, boundActsOf, isFileAct } from "../../tools/acts.ts";
 import type { Act } from "../../tools/acts.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import { namesTool, verdict } from "../../tools/permission.ts";
 import type { Path } from "../document/diagnostics.ts";
-import type { AgentShape, Draft } from "../draft.ts";
+import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
 import { toolsOfAgents } from "./agent-tools.ts";
 
 /** Rules that another tool of an agent leads around: what they guard is not held. */
 
-type Rule = Draft["sections"]["permissions"]["rules"][number];
+type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
 /** One act that a rule forbids or asks about. */
 interface Guard {
@@ -21,7 +21,7 @@ interface Guard {
 
 /** All that decides about the calls of an agent. */
 interface Bounds {
-  readonly draft: Draft;
+  readonly draft: TeamDraft;
   readonly agent: AgentShape;
   readonly rules: readonly Rule[];
 }
@@ -29,7 +29,7 @@ interface Bounds {
 const severity = { allow: 0, ask: 1, deny: 2 } as const;
 
 /** What a rule is there to guard: its act, or what the tools that it names are for. */
-const guardsOf = (draft: Draft, rule: Rule): readonly Guard[] => {
+const guardsOf = (draft: TeamDraft, rule: Rule): readonly Guard[] => {
   if (rule.action === "allow") return [];
   if (rule.act !== undefined) return [{ rule, act: rule.act }];
   const named = [...draft.definitions.values()].filter(({ name }) => namesTool(rule, name, []));
@@ -48,7 +48,7 @@ const waysOf = (tool: Tool, { act }: Guard): readonly Act[] => [
 /** Whether one pattern is about all that another is about. */
 const isWithin = (wide: string | undefined, narrow: string | undefined, act: Act): boolean => {
   if (wide === undefined || wide === "*" || wide === narrow) return true;
-  return narrow !== undefined && isFileAct(act) && narrowedPaths([wide], [narrow]).includes(narrow);
+  return narrow !== undefined && isFileAct(act) && narrowPaths([wide], [narrow]).includes(narrow);
 };
 
 const outlasts = (rule: Rule, guarding: Rule): boolean =>
@@ -66,7 +66,7 @@ const holds = (rule: Rule, tool: Tool, way: Act, { rule: guarding, act }: Guard)
   return isPathless ? isWithin(rule.match, undefined, way) : isWithin(rule.match, guarding.match, way);
 };
 
-const toolboxOf = (draft: Draft, name: string): string =>
+const toolboxOf = (draft: TeamDraft, name: string): string =>
   [...draft.toolboxes].find(([, tools]) => tools.includes(name))?.[0] ?? "core";
 
 /** Whether the preset alone is as strict, with no rule that allows anything of the tool. */
@@ -138,7 +138,7 @@ const checkRule = (bounds: Bounds, tools: readonly Tool[], path: Path, rule: Rul
 };
 
 /** Warns of every rule that forbids or asks about what an agent can do by other tools. */
-export const checkRuleGaps = (draft: Draft): void => {
+export const checkRuleGaps = (draft: TeamDraft): void => {
   const toolsOf = toolsOfAgents(draft);
   const shared = draft.sections.permissions.rules;
   for (const { index, value: agent } of draft.agents) {

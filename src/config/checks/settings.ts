@@ -1,18 +1,19 @@
-import { isOf } from "../../effects/schema.ts";
+import { isOfKind } from "../../effects/schema.ts";
 import type { EffectKind } from "../../effects/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
-import type { AgentShape, Draft, Listed } from "../draft.ts";
-import { at, textOf } from "../document/located.ts";
+import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
+import { nodeAt, scalarTextOf } from "../document/located.ts";
 
 /** Settings that are made twice, can never act, or mean nothing here. */
 
-const effectAt = (agent: AgentShape, kind: EffectKind): number => agent.effects?.findIndex(isOf(kind)) ?? -1;
+const effectAt = (agent: AgentShape, kind: EffectKind): number =>
+  agent.effects?.findIndex(isOfKind(kind)) ?? -1;
 
 /** Pairs of keys of an agent that set the same thing. */
-const checkTwice = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+const checkTwice = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const base: Path = ["agents", index];
   const twice = (key: Path, other: string): void => {
-    if (at(draft.root, [...base, ...key]) === undefined) return;
+    if (nodeAt(draft.root, [...base, ...key]) === undefined) return;
     draft.report("duplicate_setting", [...base, ...key], `${other} already sets this`, {
       which: "key",
       hint: "keep one of the two",
@@ -34,11 +35,11 @@ const checkTwice = (draft: Draft, { index, value: agent }: Listed<AgentShape>): 
   }
 };
 
-const checkThresholds = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+const checkThresholds = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const never = (path: Path, message: string): void =>
     draft.report("threshold_unreachable", ["agents", index, ...path], message);
   agent.effects?.forEach((effect, place) => {
-    if (!isOf("loop_detect")(effect)) return;
+    if (!isOfKind("loop_detect")(effect)) return;
     const { threshold, window_size: size } = effect.params;
     if (threshold <= size) return;
     const message = `${threshold} equal calls never stand in a window of ${size}`;
@@ -66,7 +67,7 @@ const checkThresholds = (draft: Draft, { index, value: agent }: Listed<AgentShap
 const hasTool = (agent: AgentShape, toolbox: string, tool: string): boolean =>
   agent.toolboxes.some(({ name, tools }) => name === toolbox && (tools?.includes(tool) ?? true));
 
-const checkEffects = (draft: Draft, { index, value: agent }: Listed<AgentShape>): void => {
+const checkEffects = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const progress = effectAt(agent, "progress");
   if (progress !== -1 && !hasTool(agent, "notes", "write_note")) {
     draft.report(
@@ -76,9 +77,9 @@ const checkEffects = (draft: Draft, { index, value: agent }: Listed<AgentShape>)
       { hint: "add notes to its toolboxes" },
     );
   }
-  const compact = agent.effects?.find(isOf("compact"));
+  const compact = agent.effects?.find(isOfKind("compact"));
   const threshold: Path = ["agents", index, "options", "context_threshold"];
-  if (compact === undefined || at(draft.root, threshold) === undefined) return;
+  if (compact === undefined || nodeAt(draft.root, threshold) === undefined) return;
   if (compact.params.threshold === agent.options.context_threshold) return;
   draft.report(
     "key_ignored",
@@ -88,7 +89,7 @@ const checkEffects = (draft: Draft, { index, value: agent }: Listed<AgentShape>)
   );
 };
 
-const checkIgnored = (draft: Draft): void => {
+const checkIgnored = (draft: TeamDraft): void => {
   const ignored = (path: Path, message: string): void =>
     draft.report("key_ignored", path, message, { which: "key" });
   if (draft.sections.filesystem.permissions_file !== undefined) {
@@ -106,14 +107,14 @@ const checkIgnored = (draft: Draft): void => {
 };
 
 /** A threshold of a compaction that is off; one in `defaults` may be meant for those agents that switch it on. */
-const checkCompaction = (draft: Draft): void => {
+const checkCompaction = (draft: TeamDraft): void => {
   const used = draft.agents.some(({ value }) => value.options.context_compaction === "auto");
   for (const { index, value } of draft.agents) {
     const base: Path = ["agents", index, "options"];
-    const mode = textOf(at(draft.root, [...base, "context_compaction"])) ?? "none";
+    const mode = scalarTextOf(nodeAt(draft.root, [...base, "context_compaction"])) ?? "none";
     if (value.options.compaction_threshold === undefined || mode !== "none") continue;
     const path = [...base, "compaction_threshold"];
-    if (used && at(draft.written, path) === undefined) continue;
+    if (used && nodeAt(draft.written, path) === undefined) continue;
     draft.report("key_ignored", path, "it acts only with context_compaction: auto", {
       which: "key",
       hint: "add context_compaction: auto, or remove it",
@@ -122,7 +123,7 @@ const checkCompaction = (draft: Draft): void => {
 };
 
 /** Settings that contradict each other or have no effect. */
-export const checkSettings = (draft: Draft): void => {
+export const checkSettings = (draft: TeamDraft): void => {
   checkIgnored(draft);
   checkCompaction(draft);
   for (const agent of draft.agents) {

@@ -1,20 +1,20 @@
-import { globMatch } from "../../sandbox/glob.ts";
+import { matchesGlob } from "../../sandbox/glob.ts";
 import { isFileAct } from "../../tools/acts.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { Located } from "../document/document.ts";
-import type { AgentShape, Draft } from "../draft.ts";
+import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInToolboxes } from "../known.ts";
-import { at } from "../document/located.ts";
-import { nearestOf, suggester } from "../document/suggest.ts";
+import { nodeAt } from "../document/located.ts";
+import { createNearestFinder, createSuggester } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
 /** Toolboxes, their tools, and what is said about single tools. */
 
-type ToolboxEntry = AgentShape["toolboxes"][number];
+type ToolboxShape = AgentShape["toolboxes"][number];
 
 /** Names that the checks compare with. */
-interface Known {
+interface KnownTools {
   readonly servers: readonly string[];
   readonly suggestToolbox: Suggest;
   readonly suggestTool: Suggest;
@@ -23,20 +23,20 @@ interface Known {
   readonly nearestTool: (name: string) => string | null;
 }
 
-const knownTo = (draft: Draft): Known => {
+const knownToolsOf = (draft: TeamDraft): KnownTools => {
   const servers = namesOf(draft, "mcp_servers");
   const tools = [...draft.tools];
   return {
     servers,
-    suggestToolbox: suggester([...draft.toolboxes.keys(), ...servers]),
-    suggestTool: suggester(tools),
-    suggestIn: new Map([...draft.toolboxes].map(([name, own]) => [name, suggester(own)])),
-    nearestTool: nearestOf(tools),
+    suggestToolbox: createSuggester([...draft.toolboxes.keys(), ...servers]),
+    suggestTool: createSuggester(tools),
+    suggestIn: new Map([...draft.toolboxes].map(([name, own]) => [name, createSuggester(own)])),
+    nearestTool: createNearestFinder(tools),
   };
 };
 
-const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, known: Known): void => {
-  const object = at(draft.root, draft.writtenPath([...path, "name"])) !== undefined;
+const checkEntry = (draft: TeamDraft, path: Path, entry: ToolboxShape, known: KnownTools): void => {
+  const object = nodeAt(draft.root, draft.writtenPath([...path, "name"])) !== undefined;
   const tools = draft.toolboxes.get(entry.name);
   if (tools === undefined && !known.servers.includes(entry.name)) {
     draft.report(
@@ -60,13 +60,13 @@ const checkEntry = (draft: Draft, path: Path, entry: ToolboxEntry, known: Known)
   });
 };
 
-const toolsOf = (draft: Draft, entry: ToolboxEntry): readonly string[] =>
+const toolsOf = (draft: TeamDraft, entry: ToolboxShape): readonly string[] =>
   (draft.toolboxes.get(entry.name) ?? []).filter((tool) => entry.tools?.includes(tool) ?? true);
 
 /** A tool of an extension that bears a built-in's name either replaces it or was reported with its toolbox. */
 const isBuiltIn = (toolbox: string): boolean => Object.hasOwn(builtInToolboxes, toolbox);
 
-const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, known: Known): void => {
+const checkToolboxes = (draft: TeamDraft, index: number, agent: AgentShape, known: KnownTools): void => {
   const boxes = new Set<string>();
   const owner = new Map<string, string>();
   agent.toolboxes.forEach((entry, place) => {
@@ -90,11 +90,15 @@ const checkToolboxes = (draft: Draft, index: number, agent: AgentShape, known: K
 };
 
 /** Tools that are keys of an option; a map that agents have from the defaults is looked at once. */
-const checkToolKeys = (draft: Draft, option: "tool_output_limits" | "on_interrupt", known: Known): void => {
+const checkToolKeys = (
+  draft: TeamDraft,
+  option: "tool_output_limits" | "on_interrupt",
+  known: KnownTools,
+): void => {
   const looked = new Set<Located | undefined>();
   for (const { index, value } of draft.agents) {
     const path: Path = ["agents", index, "options", option];
-    const written = at(draft.root, path);
+    const written = nodeAt(draft.root, path);
     if (looked.has(written)) continue;
     looked.add(written);
     for (const tool of Object.keys(value.options[option])) {
@@ -105,7 +109,7 @@ const checkToolKeys = (draft: Draft, option: "tool_output_limits" | "on_interrup
   }
 };
 
-const checkServers = (draft: Draft): void => {
+const checkServers = (draft: TeamDraft): void => {
   for (const { index, value } of draft.servers) {
     if (draft.toolboxes.has(value.name) || value.name === "core") {
       const message = `"${value.name}" is the name of a built-in toolbox`;
@@ -122,7 +126,7 @@ const checkServers = (draft: Draft): void => {
   }
 };
 
-const checkToolAccess = (draft: Draft, index: number, agent: AgentShape): void => {
+const checkToolAccess = (draft: TeamDraft, index: number, agent: AgentShape): void => {
   const access = agent.options.tool_access.trim();
   if (access === "" || access === "none") return;
   draft.report(
@@ -133,23 +137,23 @@ const checkToolAccess = (draft: Draft, index: number, agent: AgentShape): void =
   );
 };
 
-type Rule = Draft["sections"]["permissions"]["rules"][number];
+type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
 const fileToolboxes = ["filesystem", "search"];
 
 const namesNoPath = (pattern: string): boolean => /^[/~]|^\.\/|(^|\/)\.\.(\/|$)|\/\/|\/$/.test(pattern);
 
-const checkRulePath = (draft: Draft, path: Path, match: string | undefined): void => {
+const checkRulePath = (draft: TeamDraft, path: Path, match: string | undefined): void => {
   if (match === undefined || !namesNoPath(match)) return;
   const message = "file tools see paths relative to the workspace, so this never matches";
   draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
 };
 
 /** A name near a tool's is a slip; any other may be a tool that a client brings along. */
-const checkRule = (draft: Draft, path: Path, { tool, act, match }: Rule, known: Known): void => {
+const checkRule = (draft: TeamDraft, path: Path, { tool, act, match }: Rule, known: KnownTools): void => {
   if (act !== undefined && isFileAct(act)) checkRulePath(draft, path, match);
   if (tool === undefined) return;
-  const isNamed = (name: string): boolean => globMatch(tool, name, { segments: false });
+  const isNamed = (name: string): boolean => matchesGlob(tool, name, { segments: false });
   const named = [...draft.tools].filter(isNamed);
   const near = named.length === 0 && !/[*?[]|__/.test(tool) ? known.nearestTool(tool) : null;
   if (near !== null) {
@@ -160,12 +164,12 @@ const checkRule = (draft: Draft, path: Path, { tool, act, match }: Rule, known: 
   if (named.length > 0 && named.every((name) => fileTools.includes(name))) checkRulePath(draft, path, match);
 };
 
-const checkRules = (draft: Draft, path: Path, known: Known, rules: readonly Rule[] = []): void =>
+const checkRules = (draft: TeamDraft, path: Path, known: KnownTools, rules: readonly Rule[] = []): void =>
   rules.forEach((rule, index) => checkRule(draft, [...path, "permissions", "rules", index], rule, known));
 
 /** Toolboxes and tools of every agent, permission rules, and MCP servers. */
-export const checkTools = (draft: Draft): void => {
-  const known = knownTo(draft);
+export const checkTools = (draft: TeamDraft): void => {
+  const known = knownToolsOf(draft);
   checkServers(draft);
   checkRules(draft, [], known, draft.sections.permissions.rules);
   checkToolKeys(draft, "tool_output_limits", known);

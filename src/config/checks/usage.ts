@@ -1,10 +1,10 @@
-import { isOf } from "../../effects/schema.ts";
-import { globMatch } from "../../sandbox/glob.ts";
+import { isOfKind } from "../../effects/schema.ts";
+import { matchesGlob } from "../../sandbox/glob.ts";
 import type { Located } from "../document/document.ts";
-import type { Draft } from "../draft.ts";
-import { lanesOf } from "../draft.ts";
-import { at, child, itemsOf } from "../document/located.ts";
-import { suggester } from "../document/suggest.ts";
+import type { TeamDraft } from "../draft.ts";
+import { targetShapesOf } from "../draft.ts";
+import { nodeAt, childOf, itemsOf } from "../document/located.ts";
+import { createSuggester } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
 /** Skills and providers: known where they are used, used where they are given. */
@@ -15,16 +15,16 @@ export const skillsOf = (skills: "none" | readonly string[], all: readonly strin
   return skills.length === 0 ? all : skills;
 };
 
-const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
+const checkSkills = (draft: TeamDraft, reportFile: ReportSkill): void => {
   const all = draft.skills.map(({ name }) => name);
   const known = new Set(all);
-  const suggest = suggester(all);
+  const suggest = createSuggester(all);
   const used = new Set<string>();
   // A list that agents have from the defaults is looked at once.
   const looked = new Set<Located | undefined>();
   for (const { index, value } of draft.agents) {
     for (const name of skillsOf(value.skills, all)) used.add(name);
-    const written = at(draft.root, ["agents", index, "skills"]);
+    const written = nodeAt(draft.root, ["agents", index, "skills"]);
     if (value.skills === "none" || looked.has(written)) continue;
     looked.add(written);
     const listed = new Set<string>();
@@ -46,17 +46,19 @@ const checkSkills = (draft: Draft, reportFile: ReportSkill): void => {
 export type ReportSkill = (skill: string) => void;
 
 /** Names of the providers that some agent can reach. */
-export const reachableProviders = (draft: Draft): ReadonlySet<string> => {
+export const reachableProviders = (draft: TeamDraft): ReadonlySet<string> => {
   const names = draft.agents.flatMap(({ value }) => [
-    ...lanesOf(draft, value).map(({ provider }) => provider.value.name),
+    ...targetShapesOf(draft, value).map(({ provider }) => provider.value.name),
     ...value.delegation.providers,
     ...(value.memory?.embedding === undefined ? [] : [value.memory.embedding]),
-    ...(value.effects ?? []).filter(isOf("compact")).flatMap(({ params }) => params.summary_provider ?? []),
+    ...(value.effects ?? [])
+      .filter(isOfKind("compact"))
+      .flatMap(({ params }) => params.summary_provider ?? []),
   ]);
   return new Set(names);
 };
 
-const checkProviders = (draft: Draft): void => {
+const checkProviders = (draft: TeamDraft): void => {
   const used = reachableProviders(draft);
   const known = namesOf(draft, "providers");
   const misspelt = draft.agents.some(({ value }) => !known.includes(value.provider ?? known[0] ?? ""));
@@ -67,15 +69,15 @@ const checkProviders = (draft: Draft): void => {
   }
 };
 
-const callable = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => globMatch(pattern, name, { segments: false }));
+const mayCall = (patterns: readonly string[], name: string): boolean =>
+  patterns.some((pattern) => matchesGlob(pattern, name, { segments: false }));
 
-const checkDelegation = (draft: Draft): void => {
+const checkDelegation = (draft: TeamDraft): void => {
   const names = draft.agents.map(({ value }) => value.name);
   for (const { index, value } of draft.agents) {
     const path = ["agents", index, "options", "max_delegation_depth"] as const;
-    if (at(draft.root, path) === undefined || value.options.max_delegation_depth === 0) continue;
-    const others = names.filter((name) => name !== value.name && callable(value.delegation.may_call, name));
+    if (nodeAt(draft.root, path) === undefined || value.options.max_delegation_depth === 0) continue;
+    const others = names.filter((name) => name !== value.name && mayCall(value.delegation.may_call, name));
     if (others.length > 0 || value.delegation.ad_hoc) continue;
     draft.report("delegation_impossible", path, `there is no agent that ${value.name} may call`, {
       which: "key",
@@ -84,8 +86,8 @@ const checkDelegation = (draft: Draft): void => {
 };
 
 /** Skills, providers and delegation: what leads nowhere. */
-export const checkUsage = (draft: Draft, reportFile: ReportSkill): void => {
-  const all = itemsOf(child(draft.root, "agents")).length;
+export const checkUsage = (draft: TeamDraft, reportFile: ReportSkill): void => {
+  const all = itemsOf(childOf(draft.root, "agents")).length;
   const complete = all > 0 && draft.agents.length === all;
   checkSkills(draft, complete ? reportFile : () => undefined);
   if (complete) checkProviders(draft);

@@ -1,7 +1,7 @@
 /** What the loader has to say about a team folder. */
 
 /** A place in a file: line and column from 1, columns in code points. */
-export interface Place {
+export interface SourcePlace {
   readonly file: string;
   readonly line: number;
   readonly column: number;
@@ -77,31 +77,31 @@ export type ErrorCode = (typeof errorCodes)[number];
 
 export type WarningCode = (typeof warningCodes)[number];
 
-export type Code = ErrorCode | WarningCode;
+export type DiagnosticCode = ErrorCode | WarningCode;
 
 type Severity = "error" | "warning";
 
-export interface Diagnostic extends Place {
+export interface Diagnostic extends SourcePlace {
   readonly severity: Severity;
-  readonly code: Code;
+  readonly code: DiagnosticCode;
   /** Path in the file, like `agents[2].options`; empty for a whole file. */
   readonly path: string;
   readonly message: string;
   readonly hint?: string;
 }
 
-const warnings: ReadonlySet<string> = new Set(warningCodes);
+const warningSet: ReadonlySet<string> = new Set(warningCodes);
 
-const codes: ReadonlySet<string> = new Set([...errorCodes, ...warningCodes]);
+const diagnosticCodes: ReadonlySet<string> = new Set([...errorCodes, ...warningCodes]);
 
-export const isCode = (text: string): text is Code => codes.has(text);
+export const isCode = (text: string): text is DiagnosticCode => diagnosticCodes.has(text);
 
-export const severityOf = (code: Code): Severity => (warnings.has(code) ? "warning" : "error");
+export const severityOf = (code: DiagnosticCode): Severity => (warningSet.has(code) ? "warning" : "error");
 
 export type Path = readonly (string | number)[];
 
 /** `agents[2].effects[0].params` of `["agents", 2, "effects", 0, "params"]`. */
-export const pathText = (path: Path): string =>
+export const formatPath = (path: Path): string =>
   path
     .map((part, index) => {
       if (typeof part === "number") return `[${part}]`;
@@ -119,7 +119,7 @@ export const formatDiagnostic = (diagnostic: Diagnostic): string => {
   }`;
 };
 
-const compare = (a: Diagnostic, b: Diagnostic): number =>
+const comparePlaces = (a: Diagnostic, b: Diagnostic): number =>
   a.file === b.file
     ? a.line - b.line || a.column - b.column || a.code.localeCompare(b.code, "en")
     : a.file < b.file
@@ -136,7 +136,7 @@ const subjectOf = ({ file, path }: Diagnostic): string =>
 export const arrangeDiagnostics = (diagnostics: readonly Diagnostic[]): Diagnostic[] => {
   const firstPaths = new Map<string, string>();
   const seen = new Set<string>();
-  return diagnostics.toSorted(compare).filter((diagnostic) => {
+  return diagnostics.toSorted(comparePlaces).filter((diagnostic) => {
     const { file, line, column, code, path, message } = diagnostic;
     const subject = [file, line, column, code, subjectOf(diagnostic)].join("\n");
     const finding = `${subject}\n${message}`;

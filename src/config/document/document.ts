@@ -1,8 +1,8 @@
 import type { Alias, CST, Document, Node, Scalar, YAMLMap, YAMLSeq } from "yaml";
 import { Composer, isAlias, isMap, isScalar, isSeq, Parser } from "yaml";
-import type { ErrorCode, Place } from "./diagnostics.ts";
-import { placer } from "./place.ts";
-import type { Finding } from "./safety.ts";
+import type { ErrorCode, SourcePlace } from "./diagnostics.ts";
+import { createPlacer } from "./place.ts";
+import type { DocumentFinding } from "./safety.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
 /** One YAML file as plain values that know where they were written. */
@@ -13,10 +13,10 @@ export type Located = {
 } & (
   | { readonly kind: "scalar"; readonly value: string | number | boolean | null }
   | { readonly kind: "list"; readonly items: readonly Located[] }
-  | { readonly kind: "map"; readonly entries: ReadonlyMap<string, Entry> }
+  | { readonly kind: "map"; readonly entries: ReadonlyMap<string, MapEntry> }
 );
 
-export interface Entry {
+export interface MapEntry {
   readonly keyAt: number;
   readonly node: Located;
 }
@@ -24,9 +24,9 @@ export interface Entry {
 export interface ReadDocument {
   /** Null if nothing of the file can be used. */
   readonly root: Located | null;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly DocumentFinding[];
   /** Line and column of an offset. */
-  readonly place: (offset: number) => Place;
+  readonly place: (offset: number) => SourcePlace;
 }
 
 const maximumAliases = 100;
@@ -38,17 +38,17 @@ const coreTags = new Set(
 );
 
 /** Thrown inside the walk to leave it; never leaves this file. */
-class Refused extends Error {
-  readonly finding: Finding;
-  constructor(finding: Finding) {
+class DocumentRefusal extends Error {
+  readonly finding: DocumentFinding;
+  constructor(finding: DocumentFinding) {
     super(finding.message);
     this.finding = finding;
   }
 }
 
-interface Walk {
-  readonly place: (offset: number) => Place;
-  readonly findings: Finding[];
+interface DocumentWalk {
+  readonly place: (offset: number) => SourcePlace;
+  readonly findings: DocumentFinding[];
   /** The value of an anchor and how many nodes it has, aliases counted as often as they are used. */
   readonly anchors: Map<string, { readonly located: Located; readonly size: number } | "open">;
   aliases: number;
@@ -58,51 +58,51 @@ interface Walk {
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
 
 /** Notes what is wrong at a node; what else is read then stands for it. */
-const note = (walk: Walk, node: Node | null, code: ErrorCode, message: string): void => {
+const noteFinding = (walk: DocumentWalk, node: Node | null, code: ErrorCode, message: string): void => {
   walk.findings.push({ code, offset: offsetOf(node), message });
 };
 
-const refuse = (node: Node | null, code: ErrorCode, message: string): never => {
-  throw new Refused({ code, offset: offsetOf(node), message });
+const refuseNode = (node: Node | null, code: ErrorCode, message: string): never => {
+  throw new DocumentRefusal({ code, offset: offsetOf(node), message });
 };
 
-const count = (walk: Walk, node: Node | null, nodes: number): void => {
+const countNodes = (walk: DocumentWalk, node: Node | null, nodes: number): void => {
   walk.nodes += nodes;
   if (walk.nodes > maximumNodes) {
-    refuse(node, "yaml_nodes", `the file has more than ${maximumNodes} values, aliases counted as used`);
+    refuseNode(node, "yaml_nodes", `the file has more than ${maximumNodes} values, aliases counted as used`);
   }
 };
 
-const readAlias = (walk: Walk, alias: Alias): Located => {
+const readAlias = (walk: DocumentWalk, alias: Alias): Located => {
   walk.aliases += 1;
   if (walk.aliases > maximumAliases) {
-    refuse(alias, "yaml_alias", `more than ${maximumAliases} aliases`);
+    refuseNode(alias, "yaml_alias", `more than ${maximumAliases} aliases`);
   }
   const target = walk.anchors.get(alias.source);
   if (target === undefined) {
-    return refuse(alias, "yaml_alias", `the anchor &${alias.source} is not defined before this place`);
+    return refuseNode(alias, "yaml_alias", `the anchor &${alias.source} is not defined before this place`);
   }
-  if (target === "open") return refuse(alias, "yaml_cycle", `&${alias.source} contains itself`);
-  count(walk, alias, target.size);
+  if (target === "open") return refuseNode(alias, "yaml_cycle", `&${alias.source} contains itself`);
+  countNodes(walk, alias, target.size);
   return target.located;
 };
 
-const readNumber = (walk: Walk, node: Scalar, value: number): number => {
+const readNumber = (walk: DocumentWalk, node: Scalar, value: number): number => {
   if (!Number.isFinite(value)) {
-    note(walk, node, "invalid_value", "infinite and undefined numbers are not allowed");
+    noteFinding(walk, node, "invalid_value", "infinite and undefined numbers are not allowed");
     return 0;
   }
   const whole = /^[-+]?(\d+|0x[\da-fA-F]+|0o[0-7]+)$/.test(node.source ?? "");
   if (whole && !Number.isSafeInteger(value)) {
     const message =
       "whole numbers beyond 9007199254740991 are not exact; write a smaller one or a text in quotes";
-    note(walk, node, "out_of_range", message);
+    noteFinding(walk, node, "out_of_range", message);
     return 0;
   }
   return value;
 };
 
-const readScalar = (walk: Walk, node: Scalar): Located => {
+const readScalar = (walk: DocumentWalk, node: Scalar): Located => {
   const at = offsetOf(node);
   const { value } = node;
   if (typeof value === "number") return { kind: "scalar", at, value: readNumber(walk, node, value) };
@@ -113,25 +113,30 @@ const readScalar = (walk: Walk, node: Scalar): Located => {
 };
 
 /** The key as a text; null, with a finding, if it cannot be one. */
-const readKey = (walk: Walk, key: unknown): string | null => {
+const readKey = (walk: DocumentWalk, key: unknown): string | null => {
   if (isScalar(key) && typeof key.value === "string") {
-    count(walk, key, 1);
+    countNodes(walk, key, 1);
     if (!reservedKeys.has(key.value)) return key.value;
-    note(walk, key, "reserved_key", `"${key.value}" cannot be used as a key`);
+    noteFinding(walk, key, "reserved_key", `"${key.value}" cannot be used as a key`);
     return null;
   }
-  note(walk, key as Node | null, "wrong_type", "a key must be a text; write it in quotes");
+  noteFinding(walk, key as Node | null, "wrong_type", "a key must be a text; write it in quotes");
   return null;
 };
 
 const isMergeKey = (key: unknown): boolean =>
   isScalar(key) && (typeof key.value === "symbol" || (key.value === "<<" && key.type === "PLAIN"));
 
-const mergeFrom = (walk: Walk, target: Map<string, Entry>, source: Located, node: Node | null): void => {
+const mergeFrom = (
+  walk: DocumentWalk,
+  target: Map<string, MapEntry>,
+  source: Located,
+  node: Node | null,
+): void => {
   const sources = source.kind === "list" ? source.items : [source];
   for (const one of sources) {
     if (one.kind !== "map") {
-      note(walk, node, "wrong_type", "<< takes a map, or a list of maps");
+      noteFinding(walk, node, "wrong_type", "<< takes a map, or a list of maps");
       return;
     }
     for (const [key, entry] of one.entries) {
@@ -140,49 +145,49 @@ const mergeFrom = (walk: Walk, target: Map<string, Entry>, source: Located, node
   }
 };
 
-const readMap = (walk: Walk, map: YAMLMap, depth: number): Located => {
-  const own = new Map<string, Entry>();
+const readMap = (walk: DocumentWalk, map: YAMLMap, depth: number): Located => {
+  const own = new Map<string, MapEntry>();
   const merges: { source: Located; node: Node | null }[] = [];
   for (const pair of map.items) {
     const value = pair.value as Node | null;
     if (isMergeKey(pair.key)) {
-      merges.push({ source: read(walk, value, pair.key as Node, depth + 1), node: value });
+      merges.push({ source: readNode(walk, value, pair.key as Node, depth + 1), node: value });
       continue;
     }
     const key = readKey(walk, pair.key);
-    const node = read(walk, value, pair.key as Node, depth + 1);
+    const node = readNode(walk, value, pair.key as Node, depth + 1);
     if (key === null) continue;
     const keyAt = offsetOf(pair.key as Node);
     const first = own.get(key);
     if (first === undefined) own.set(key, { keyAt, node });
     else {
       const message = `"${key}" stands here twice, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
-      note(walk, pair.key as Node, "duplicate_key", message);
+      noteFinding(walk, pair.key as Node, "duplicate_key", message);
     }
   }
   for (const { source, node } of merges) mergeFrom(walk, own, source, node);
   return { kind: "map", at: offsetOf(map), entries: own };
 };
 
-const readSeq = (walk: Walk, seq: YAMLSeq, depth: number): Located => {
-  const items = seq.items.map((item) => read(walk, item as Node | null, seq, depth + 1));
+const readSeq = (walk: DocumentWalk, seq: YAMLSeq, depth: number): Located => {
+  const items = seq.items.map((item) => readNode(walk, item as Node | null, seq, depth + 1));
   return { kind: "list", at: offsetOf(seq), items };
 };
 
 /** Reads one node; an absent one (`key:` with nothing behind) is null and stands where its key stands. */
-const read = (walk: Walk, node: Node | null, parent: Node | null, depth: number): Located => {
+const readNode = (walk: DocumentWalk, node: Node | null, parent: Node | null, depth: number): Located => {
   if (depth > maximumDepth) {
-    refuse(node ?? parent, "yaml_depth", `collections are nested deeper than ${maximumDepth} levels`);
+    refuseNode(node ?? parent, "yaml_depth", `collections are nested deeper than ${maximumDepth} levels`);
   }
   if (node === null || node === undefined) {
-    count(walk, parent, 1);
+    countNodes(walk, parent, 1);
     return { kind: "scalar", at: offsetOf(parent), value: null };
   }
   if (isAlias(node)) return readAlias(walk, node);
   const before = walk.nodes;
-  count(walk, node, 1);
+  countNodes(walk, node, 1);
   if (node.tag !== undefined && !coreTags.has(node.tag)) {
-    refuse(node, "yaml_tag", noTag);
+    refuseNode(node, "yaml_tag", tagRefusal);
   }
   const anchor = (node as Scalar).anchor;
   if (anchor !== undefined) walk.anchors.set(anchor, "open");
@@ -202,19 +207,22 @@ const yamlCodes: Readonly<Record<string, ErrorCode>> = {
   BAD_PROP_ORDER: "yaml_syntax",
 };
 
-const oneDocument = "a file holds one document; remove this separator and what follows";
+const documentRefusal = "a file holds one document; remove this separator and what follows";
 
-const noTag = "this tag is not allowed; write the plain value";
+const tagRefusal = "this tag is not allowed; write the plain value";
 
 /** What is wrong with the first document, or that there is another. */
-const problemOf = (document: Document.Parsed, another: Document.Parsed | undefined): Finding | null => {
+const problemOf = (
+  document: Document.Parsed,
+  another: Document.Parsed | undefined,
+): DocumentFinding | null => {
   const [error] = document.errors;
   if (error === undefined && another !== undefined)
-    return { code: "yaml_documents", offset: another.range[0], message: oneDocument };
+    return { code: "yaml_documents", offset: another.range[0], message: documentRefusal };
   const problem = error ?? document.warnings[0];
   if (problem === undefined) return null;
   const code = yamlCodes[problem.code] ?? "yaml_syntax";
-  return { code, offset: problem.pos[0], message: code === "yaml_tag" ? noTag : problem.message };
+  return { code, offset: problem.pos[0], message: code === "yaml_tag" ? tagRefusal : problem.message };
 };
 
 function* cstOf(lexemes: readonly string[]): Generator<CST.Token> {
@@ -223,12 +231,18 @@ function* cstOf(lexemes: readonly string[]): Generator<CST.Token> {
   yield* parser.end();
 }
 
-const composed = { version: "1.2", schema: "core", merge: true, uniqueKeys: false, strict: true } as const;
+const composeOptions = {
+  version: "1.2",
+  schema: "core",
+  merge: true,
+  uniqueKeys: false,
+  strict: true,
+} as const;
 
 /** The documents of a file, the first two at most. */
-const parse = (text: string, lexemes: readonly string[]): readonly Document.Parsed[] => {
+const parseDocuments = (text: string, lexemes: readonly string[]): readonly Document.Parsed[] => {
   try {
-    const [first, second] = new Composer(composed).compose(cstOf(lexemes), true, text.length);
+    const [first, second] = new Composer(composeOptions).compose(cstOf(lexemes), true, text.length);
     return [first, second].filter((each) => each !== undefined);
   } catch {
     return [];
@@ -242,7 +256,7 @@ export const readDocument = (
   maximum = maximumBytes,
 ): ReadDocument => {
   const { text, finding } = decodeText(content, maximum);
-  const place = placer(file, text);
+  const place = createPlacer(file, text);
   const only = (code: ErrorCode, offset: number, message: string): ReadDocument => ({
     root: null,
     findings: [{ code, offset, message }],
@@ -251,16 +265,16 @@ export const readDocument = (
   const lexemes: string[] = [];
   const unsafe = finding ?? findUnsafe(text, lexemes);
   if (unsafe !== null) return only(unsafe.code, unsafe.offset, unsafe.message);
-  const [document, another] = parse(text, lexemes);
+  const [document, another] = parseDocuments(text, lexemes);
   if (document === undefined) return only("yaml_syntax", 0, "the file could not be read as YAML");
   const problem = problemOf(document, another);
   if (problem !== null) return only(problem.code, problem.offset, problem.message);
-  const walk: Walk = { place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
+  const walk: DocumentWalk = { place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
   try {
-    const root = read(walk, document.contents, null, 0);
+    const root = readNode(walk, document.contents, null, 0);
     return { root, findings: walk.findings, place };
   } catch (error) {
-    if (error instanceof Refused) return { root: null, findings: [error.finding], place };
+    if (error instanceof DocumentRefusal) return { root: null, findings: [error.finding], place };
     throw error;
   }
 };

@@ -6,8 +6,8 @@ import { plainTeamSchemas } from "../schema.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
-import { at } from "./located.ts";
-import { suggester, suggestion } from "./suggest.ts";
+import { nodeAt } from "./located.ts";
+import { createSuggester, suggestFor } from "./suggest.ts";
 
 /** What the schema found, in the loader's codes and words. */
 export interface ShapeIssue {
@@ -18,15 +18,15 @@ export interface ShapeIssue {
   readonly hint?: string | undefined;
 }
 
-type Issue = z.core.$ZodIssue;
+type DocumentIssue = z.core.$ZodIssue;
 
 /** What was checked, and the schemas that name the keys which may stand in it. */
-interface Checked {
+interface CheckedValue {
   readonly root: Located;
   readonly schemas: TeamSchemas;
 }
 
-const expectations: Readonly<Record<string, string>> = {
+const expectationTexts: Readonly<Record<string, string>> = {
   string: "a text",
   number: "a number",
   int: "a whole number",
@@ -45,14 +45,14 @@ const foundText = (node: Located | undefined): string => {
   return typeof node.value === "boolean" ? String(node.value) : `the number ${node.value}`;
 };
 
-const words: Readonly<Record<string, string>> = { yes: "true", on: "true", no: "false", off: "false" };
+const booleanWords: Readonly<Record<string, string>> = { yes: "true", on: "true", no: "false", off: "false" };
 
 /** What to write instead of a text that only looks like the wanted value. */
 const typeHint = (expected: string, node: Located | undefined): string | undefined => {
   if (node?.kind !== "scalar") return undefined;
   if (node.value === null) return "give the key a value, or remove it to get the default";
   if (typeof node.value !== "string") return undefined;
-  const word = words[node.value.toLowerCase()];
+  const word = booleanWords[node.value.toLowerCase()];
   if (expected === "boolean" && word !== undefined) return `write ${word}`;
   const digits = node.value.replaceAll("_", "");
   if ((expected === "number" || expected === "int") && /^-?\d+(\.\d+)?$/.test(digits))
@@ -60,7 +60,7 @@ const typeHint = (expected: string, node: Located | undefined): string | undefin
   return undefined;
 };
 
-const missing = (path: Path): ShapeIssue => ({
+const missingIssue = (path: Path): ShapeIssue => ({
   code: "missing_key",
   path,
   which: "missing",
@@ -70,7 +70,7 @@ const missing = (path: Path): ShapeIssue => ({
       : "a value is required here",
 });
 
-const atValue = (path: Path, code: ErrorCode, message: string, hint?: string): ShapeIssue => ({
+const valueIssue = (path: Path, code: ErrorCode, message: string, hint?: string): ShapeIssue => ({
   code,
   path,
   which: "value",
@@ -78,19 +78,19 @@ const atValue = (path: Path, code: ErrorCode, message: string, hint?: string): S
   hint,
 });
 
-const wrongType = (path: Path, expected: string, node: Located | undefined): ShapeIssue =>
-  atValue(
+const wrongTypeIssue = (path: Path, expected: string, node: Located | undefined): ShapeIssue =>
+  valueIssue(
     path,
     "wrong_type",
-    `expected ${expectations[expected] ?? expected}, found ${foundText(node)}`,
+    `expected ${expectationTexts[expected] ?? expected}, found ${foundText(node)}`,
     typeHint(expected, node),
   );
 
 /** A message that begins with a code and a colon carries both. */
-const coded = (issue: Issue, path: Path, otherwise: ErrorCode): ShapeIssue => {
+const codedIssue = (issue: DocumentIssue, path: Path, otherwise: ErrorCode): ShapeIssue => {
   const [, code = "", sentence = ""] = /^([a-z_]+): ([\s\S]*)$/.exec(issue.message) ?? [];
-  if (!isCode(code)) return atValue(path, otherwise, issue.message);
-  const own = atValue(path, code as ErrorCode, sentence);
+  if (!isCode(code)) return valueIssue(path, otherwise, issue.message);
+  const own = valueIssue(path, code as ErrorCode, sentence);
   return code === "missing_key" ? { ...own, which: "missing" } : own;
 };
 
@@ -102,13 +102,13 @@ const valueText = (path: Path, node: Located | undefined): string => {
   return typeof node.value === "string" && node.value.length <= 64 ? `"${node.value}"` : foundText(node);
 };
 
-const unknownKeys = (
+const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
   path: Path,
-  { root, schemas }: Checked,
+  { root, schemas }: CheckedValue,
 ): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const suggest = suggester(keysAt(root, path, schemas));
+  const suggest = createSuggester(keysAt(root, path, schemas));
   return issue.keys.map((key) => ({
     code: guards ? "unknown_guard" : "unknown_key",
     path: [...path, key],
@@ -118,24 +118,25 @@ const unknownKeys = (
   }));
 };
 
-const notOneOf = (values: readonly unknown[], path: Path, node: Located | undefined): ShapeIssue => {
+const notOneOfIssue = (values: readonly unknown[], path: Path, node: Located | undefined): ShapeIssue => {
   const allowed = values.map(String);
   const sameType = node?.kind === "scalar" && values.some((value) => typeof value === typeof node.value);
   const list = allowed.map((value) => (value === "" ? '""' : value)).join(", ");
   if (!sameType) {
     const expected = values.length === 1 ? list : `one of ${list}`;
     const hint = typeHint(values.some((value) => typeof value === "boolean") ? "boolean" : "", node);
-    return atValue(path, "wrong_type", `expected ${expected}, found ${foundText(node)}`, hint);
+    return valueIssue(path, "wrong_type", `expected ${expected}, found ${foundText(node)}`, hint);
   }
-  const hint = suggestion(String(node.value), allowed) ?? `allowed: ${list}`;
-  return atValue(path, "invalid_value", `${valueText(path, node)} is not allowed here`, hint);
+  const hint = suggestFor(String(node.value), allowed) ?? `allowed: ${list}`;
+  return valueIssue(path, "invalid_value", `${valueText(path, node)} is not allowed here`, hint);
 };
 
 const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, path: Path): ShapeIssue => {
   const small = issue.code === "too_small";
   const bound = small ? issue.minimum : issue.maximum;
   const list = issue.origin === "array" || issue.origin === "set";
-  if (list && small && bound === 1) return atValue(path, "empty_list", "this list needs at least one entry");
+  if (list && small && bound === 1)
+    return valueIssue(path, "empty_list", "this list needs at least one entry");
   const relation = small
     ? issue.inclusive === true
       ? "at least"
@@ -144,28 +145,41 @@ const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, pat
       ? "at most"
       : "less than";
   const what = list ? "the number of entries" : "the value";
-  return atValue(path, "out_of_range", `${what} must be ${relation} ${bound}`);
+  return valueIssue(path, "out_of_range", `${what} must be ${relation} ${bound}`);
 };
 
-const noKind = (issue: z.core.$ZodIssueInvalidUnion, path: Path, node: Located | undefined): ShapeIssue => {
-  if (node === undefined) return missing(path);
+const noKindIssue = (
+  issue: z.core.$ZodIssueInvalidUnion,
+  path: Path,
+  node: Located | undefined,
+): ShapeIssue => {
+  if (node === undefined) return missingIssue(path);
   const options = ("options" in issue ? (issue.options as readonly unknown[]) : []).map(String);
   const effect = path.includes("effects");
-  if (node.kind !== "scalar" || typeof node.value !== "string") return wrongType(path, "string", node);
+  if (node.kind !== "scalar" || typeof node.value !== "string") return wrongTypeIssue(path, "string", node);
   const message = `there is no ${effect ? "effect" : "kind"} ${valueText(path, node)}`;
-  return atValue(path, effect ? "unknown_effect" : "invalid_value", message, suggestion(node.value, options));
+  return valueIssue(
+    path,
+    effect ? "unknown_effect" : "invalid_value",
+    message,
+    suggestFor(node.value, options),
+  );
 };
 
 /** Several wrong types become one. */
-const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: Checked): ShapeIssue[] => {
-  const node = at(checked.root, path);
-  if (issue.errors.length === 0) return [noKind(issue, path, node)];
-  if (node === undefined) return [missing(path)];
+const unionIssues = (
+  issue: z.core.$ZodIssueInvalidUnion,
+  path: Path,
+  checked: CheckedValue,
+): ShapeIssue[] => {
+  const node = nodeAt(checked.root, path);
+  if (issue.errors.length === 0) return [noKindIssue(issue, path, node)];
+  if (node === undefined) return [missingIssue(path)];
   const meant = meantBranch(issue);
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
-      if (inner.code === "invalid_type") return [expectations[inner.expected] ?? inner.expected];
+      if (inner.code === "invalid_type") return [expectationTexts[inner.expected] ?? inner.expected];
       return inner.code === "invalid_value" ? inner.values.map(String) : [];
     }),
   );
@@ -174,31 +188,31 @@ const unionIssues = (issue: z.core.$ZodIssueInvalidUnion, path: Path, checked: C
   );
   const text = node.kind === "scalar" && values.some((value) => typeof value === typeof node.value);
   const wanted = `expected ${[...new Set(expected)].join(" or ")}`;
-  if (!text) return [atValue(path, "wrong_type", `${wanted}, found ${foundText(node)}`)];
-  const hint = suggestion(String(node.value), values.map(String));
-  return [atValue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
+  if (!text) return [valueIssue(path, "wrong_type", `${wanted}, found ${foundText(node)}`)];
+  const hint = suggestFor(String(node.value), values.map(String));
+  return [valueIssue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
 };
 
 const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, node: Located | undefined): ShapeIssue => {
-  if (node === undefined) return missing(path);
-  const own = coded(issue, path, "wrong_type");
-  return own.message === issue.message ? wrongType(path, issue.expected, node) : own;
+  if (node === undefined) return missingIssue(path);
+  const own = codedIssue(issue, path, "wrong_type");
+  return own.message === issue.message ? wrongTypeIssue(path, issue.expected, node) : own;
 };
 
-const toIssues = (issue: Issue, base: Path, checked: Checked): ShapeIssue[] => {
+const toIssues = (issue: DocumentIssue, base: Path, checked: CheckedValue): ShapeIssue[] => {
   const path = [...base, ...(issue.path as Path)];
-  const node = at(checked.root, path);
-  if (issue.code === "unrecognized_keys") return unknownKeys(issue, path, checked);
+  const node = nodeAt(checked.root, path);
+  if (issue.code === "unrecognized_keys") return unknownKeyIssues(issue, path, checked);
   if (issue.code === "invalid_union") return unionIssues(issue, path, checked);
   if (issue.code === "too_small" || issue.code === "too_big") return [sizeIssue(issue, path)];
   if (issue.code === "invalid_type") return [typeIssue(issue, path, node)];
-  if (issue.code !== "invalid_value") return [coded(issue, path, "invalid_value")];
-  return [node === undefined ? missing(path) : notOneOf(issue.values, path, node)];
+  if (issue.code !== "invalid_value") return [codedIssue(issue, path, "invalid_value")];
+  return [node === undefined ? missingIssue(path) : notOneOfIssue(issue.values, path, node)];
 };
 
 /** Translates the schema's issues; `base` is the path of the value that was checked. */
 export const shapeIssues = (
-  issues: readonly Issue[],
+  issues: readonly DocumentIssue[],
   base: Path,
   root: Located,
   schemas: TeamSchemas = plainTeamSchemas,

@@ -1,34 +1,34 @@
 import type { Path } from "./diagnostics.ts";
-import type { Entry, Located } from "./document.ts";
+import type { MapEntry, Located } from "./document.ts";
 
 /** Ways through located values: to plain values, to places, and over all of them. */
 
-export const entryOf = (node: Located | undefined, key: string): Entry | undefined =>
+export const mapEntryOf = (node: Located | undefined, key: string): MapEntry | undefined =>
   node?.kind === "map" ? node.entries.get(key) : undefined;
 
 /** The node below by key or index. */
-export const child = (node: Located | undefined, part: string | number): Located | undefined =>
+export const childOf = (node: Located | undefined, part: string | number): Located | undefined =>
   typeof part === "number"
     ? node?.kind === "list"
       ? node.items[part]
       : undefined
-    : entryOf(node, part)?.node;
+    : mapEntryOf(node, part)?.node;
 
-export const at = (node: Located | undefined, path: Path): Located | undefined =>
-  path.reduce<Located | undefined>((current, part) => child(current, part), node);
+export const nodeAt = (node: Located | undefined, path: Path): Located | undefined =>
+  path.reduce<Located | undefined>((current, part) => childOf(current, part), node);
 
 export const itemsOf = (node: Located | undefined): readonly Located[] =>
   node?.kind === "list" ? node.items : [];
 
-export const textOf = (node: Located | undefined): string | undefined =>
+export const scalarTextOf = (node: Located | undefined): string | undefined =>
   node?.kind === "scalar" && typeof node.value === "string" ? node.value : undefined;
 
 /** The plain value; maps have no prototype. */
-export const plain = (node: Located): unknown => {
+export const plainValueOf = (node: Located): unknown => {
   if (node.kind === "scalar") return node.value;
-  if (node.kind === "list") return node.items.map(plain);
+  if (node.kind === "list") return node.items.map(plainValueOf);
   const map = Object.create(null) as Record<string, unknown>;
-  for (const [key, entry] of node.entries) map[key] = plain(entry.node);
+  for (const [key, entry] of node.entries) map[key] = plainValueOf(entry.node);
   return map;
 };
 
@@ -44,9 +44,9 @@ export const offsetOf = (root: Located, path: Path, which: "key" | "value" | "mi
   let node = root;
   let keyAt: number | undefined;
   for (const part of path) {
-    const next = child(node, part);
+    const next = childOf(node, part);
     if (next === undefined) return firstKey(node);
-    keyAt = typeof part === "string" ? entryOf(node, part)?.keyAt : undefined;
+    keyAt = typeof part === "string" ? mapEntryOf(node, part)?.keyAt : undefined;
     node = next;
   }
   if (which === "missing") return firstKey(node);
@@ -54,18 +54,22 @@ export const offsetOf = (root: Located, path: Path, which: "key" | "value" | "mi
 };
 
 /** Calls `visit` for every scalar text with its path. */
-export const eachText = (node: Located, visit: (path: Path, text: string) => void, path: Path = []): void => {
+export const visitTexts = (
+  node: Located,
+  visit: (path: Path, text: string) => void,
+  path: Path = [],
+): void => {
   if (node.kind === "scalar") {
     if (typeof node.value === "string") visit(path, node.value);
   } else if (node.kind === "list") {
-    node.items.forEach((item, index) => eachText(item, visit, [...path, index]));
+    node.items.forEach((item, index) => visitTexts(item, visit, [...path, index]));
   } else {
-    for (const [key, entry] of node.entries) eachText(entry.node, visit, [...path, key]);
+    for (const [key, entry] of node.entries) visitTexts(entry.node, visit, [...path, key]);
   }
 };
 
 /** A copy of a map with these entries in place of the same keys. */
-export const withEntries = (node: Located, changes: ReadonlyMap<string, Entry>): Located =>
+export const withEntries = (node: Located, changes: ReadonlyMap<string, MapEntry>): Located =>
   node.kind === "map" ? { ...node, entries: new Map([...node.entries, ...changes]) } : node;
 
 /** A copy of a map with those keys alone that are to stay. */

@@ -1,11 +1,11 @@
 import { guardKeys } from "../sections/agents.ts";
 import type { Path } from "./diagnostics.ts";
-import type { Entry, Located } from "./document.ts";
-import { child, entryOf, filterKeys, withEntries } from "./located.ts";
+import type { MapEntry, Located } from "./document.ts";
+import { childOf, mapEntryOf, filterKeys, withEntries } from "./located.ts";
 
 /** Brings older spellings and shared keys of a team file into the one form that the schema describes. */
 
-interface Wrapped {
+interface UnwrappedTeam {
   /** The whole file without its `x-` keys. */
   readonly file: Located;
   readonly body: Located;
@@ -13,27 +13,27 @@ interface Wrapped {
   readonly prefix: Path;
 }
 
-const withoutHidden = (node: Located): Located => filterKeys(node, (key) => !key.startsWith("x-"));
+const dropHidden = (node: Located): Located => filterKeys(node, (key) => !key.startsWith("x-"));
 
 /** Finds the body in `template / config / embedded_skills`, and drops `x-` keys. */
-export const unwrap = (root: Located): Wrapped => {
-  const file = withoutHidden(root);
-  const config = entryOf(file, "config")?.node;
-  const wrapped = config?.kind === "map" && entryOf(file, "providers") === undefined;
+export const unwrapTeam = (root: Located): UnwrappedTeam => {
+  const file = dropHidden(root);
+  const config = mapEntryOf(file, "config")?.node;
+  const wrapped = config?.kind === "map" && mapEntryOf(file, "providers") === undefined;
   if (!wrapped) return { file, body: file, prefix: [] };
-  return { file, body: withoutHidden(config), prefix: ["config"] };
+  return { file, body: dropHidden(config), prefix: ["config"] };
 };
 
-const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const toSnakeCase = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-type Twice = (path: Path, offset: number) => void;
+type ReportTwice = (path: Path, offset: number) => void;
 
 /** `historySize` becomes `history_size`; both spellings of one key are reported through `twice`. */
-const snakeKeys = (node: Located, path: Path, twice: Twice): Located => {
+const toSnakeKeys = (node: Located, path: Path, twice: ReportTwice): Located => {
   if (node.kind !== "map") return node;
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, MapEntry>();
   for (const [key, entry] of node.entries) {
-    const name = /^[a-z]+([A-Z][a-z]*)+$/.test(key) ? snake(key) : key;
+    const name = /^[a-z]+([A-Z][a-z]*)+$/.test(key) ? toSnakeCase(key) : key;
     if (entries.has(name)) twice([...path, name], entry.keyAt);
     else entries.set(name, entry);
   }
@@ -41,7 +41,7 @@ const snakeKeys = (node: Located, path: Path, twice: Twice): Located => {
 };
 
 const mapEntry = (node: Located, key: string, change: (node: Located) => Located): Located => {
-  const entry = entryOf(node, key);
+  const entry = mapEntryOf(node, key);
   return entry === undefined
     ? node
     : withEntries(node, new Map([[key, { ...entry, node: change(entry.node) }]]));
@@ -51,13 +51,13 @@ const mapItems = (node: Located, change: (item: Located, index: number) => Locat
   node.kind === "list" ? { ...node, items: node.items.map(change) } : node;
 
 /** Takes the camel-case spellings of guard keys. */
-export const canonicalGuards = (body: Located, twice: Twice): Located => {
+export const normaliseGuards = (body: Located, twice: ReportTwice): Located => {
   const guards = (agent: Located, path: Path): Located =>
     mapEntry(agent, "guards", (node) => {
       const base = [...path, "guards"];
       return guardKeys.reduce(
-        (all, key) => mapEntry(all, key, (own) => snakeKeys(own, [...base, key], twice)),
-        snakeKeys(node, base, twice),
+        (all, key) => mapEntry(all, key, (own) => toSnakeKeys(own, [...base, key], twice)),
+        toSnakeKeys(node, base, twice),
       );
     });
   const listed = mapEntry(body, "agents", (agents) =>
@@ -68,22 +68,25 @@ export const canonicalGuards = (body: Located, twice: Twice): Located => {
 
 const mergedKeys: Readonly<Record<string, number>> = { options: 1, delegation: 1, reasoning: 1, guards: 2 };
 
-const merge = (own: Located, base: Located, depth: number): Located => {
+const mergeDefaults = (own: Located, base: Located, depth: number): Located => {
   if (depth === 0 || own.kind !== "map" || base.kind !== "map") return own;
   const entries = new Map(base.entries);
   for (const [key, entry] of own.entries) {
     const below = base.entries.get(key)?.node;
-    entries.set(key, below === undefined ? entry : { ...entry, node: merge(entry.node, below, depth - 1) });
+    entries.set(
+      key,
+      below === undefined ? entry : { ...entry, node: mergeDefaults(entry.node, below, depth - 1) },
+    );
   }
   return { ...own, entries };
 };
 
 /** Two ways to say how much a model thinks: who writes one of them wants none of the other. */
-const efforts: readonly string[] = ["effort", "budget_tokens"];
+const effortKeys: readonly string[] = ["effort", "budget_tokens"];
 
 const baseFor = (key: string, own: Located, base: Located): Located =>
-  key === "reasoning" && efforts.some((each) => entryOf(own, each) !== undefined)
-    ? filterKeys(base, (each) => !efforts.includes(each))
+  key === "reasoning" && effortKeys.some((each) => mapEntryOf(own, each) !== undefined)
+    ? filterKeys(base, (each) => !effortKeys.includes(each))
     : base;
 
 const withDefaults = (agent: Located, defaults: Located): Located => {
@@ -94,7 +97,7 @@ const withDefaults = (agent: Located, defaults: Located): Located => {
     if (own === undefined) entries.set(key, entry);
     else {
       const base = baseFor(key, own.node, entry.node);
-      entries.set(key, { ...own, node: merge(own.node, base, mergedKeys[key] ?? 0) });
+      entries.set(key, { ...own, node: mergeDefaults(own.node, base, mergedKeys[key] ?? 0) });
     }
   }
   return { ...agent, entries };
@@ -102,7 +105,7 @@ const withDefaults = (agent: Located, defaults: Located): Located => {
 
 /** Gives every agent the keys of `defaults` that it does not set. */
 export const applyDefaults = (body: Located): Located => {
-  const defaults = child(body, "defaults");
+  const defaults = childOf(body, "defaults");
   return defaults === undefined
     ? body
     : mapEntry(body, "agents", (agents) => mapItems(agents, (agent) => withDefaults(agent, defaults)));

@@ -1,6 +1,6 @@
-import type { Place } from "./diagnostics.ts";
+import type { SourcePlace } from "./diagnostics.ts";
 
-const startsOf = (text: string): number[] => {
+const lineStartsOf = (text: string): number[] => {
   const starts = [0];
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return starts;
@@ -23,8 +23,8 @@ const countBelow = (sorted: readonly number[], bound: number): number => {
 };
 
 /** Turns offsets of a text (UTF-16 units) into lines and columns (code points, from 1). */
-export const placer = (file: string, text: string): ((offset: number) => Place) => {
-  const starts = startsOf(text);
+export const createPlacer = (file: string, text: string): ((offset: number) => SourcePlace) => {
+  const starts = lineStartsOf(text);
   const pairs = pairsOf(text);
   return (offset) => {
     const line = countBelow(starts, offset + 1);

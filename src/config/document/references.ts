@@ -4,7 +4,7 @@ import type { Path } from "./diagnostics.ts";
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-const piece = /\$\$\{|\$\{([^}]*)(\}?)/g;
+const referencePattern = /\$\$\{|\$\{([^}]*)(\}?)/g;
 
 interface References {
   /** Names in order of appearance, each once. */
@@ -20,7 +20,7 @@ export const isReserved = (name: string): boolean => name.startsWith("LIMPET_");
 export const referencesIn = (text: string): References => {
   const names = new Set<string>();
   const malformed: string[] = [];
-  for (const [whole, name, close] of text.matchAll(piece)) {
+  for (const [whole, name, close] of text.matchAll(referencePattern)) {
     if (name === undefined) continue;
     if (close === "}" && namePattern.test(name)) names.add(name);
     else malformed.push(whole);
@@ -28,7 +28,7 @@ export const referencesIn = (text: string): References => {
   return { names: [...names], malformed };
 };
 
-export type Resolved =
+export type ResolvedText =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly missing: readonly string[] };
 
@@ -36,9 +36,9 @@ export type Resolved =
 export const resolveReferences = (
   text: string,
   lookup: (name: string) => string | null | undefined,
-): Resolved => {
+): ResolvedText => {
   const missing = new Set<string>();
-  const value = text.replaceAll(piece, (whole: string, name?: string, close?: string) => {
+  const value = text.replaceAll(referencePattern, (whole: string, name?: string, close?: string) => {
     if (name === undefined) return "${";
     if (close !== "}" || !namePattern.test(name)) return whole;
     const found = isReserved(name) ? "" : (lookup(name) ?? "");
@@ -50,19 +50,19 @@ export const resolveReferences = (
 
 /** The text with `x` for each reference, malformed ones too: what it looks like when it is used. */
 export const withoutReferences = (text: string): string =>
-  text.replaceAll(piece, (_, name?: string) => (name === undefined ? "${" : "x"));
+  text.replaceAll(referencePattern, (_, name?: string) => (name === undefined ? "${" : "x"));
 
 /** The command that sets a secret of a team's Worker. */
 export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
 /** Sentence for an unset or reserved reference of `field`, with the way out. */
-export const missingReference = (field: string, name: string, team: string): string =>
+export const missingReferenceText = (field: string, name: string, team: string): string =>
   isReserved(name)
     ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
     : `${field}: secret ${name} is not set (${secretCommand(name, team)})`;
 
-const fields = new Set([
+const referenceFields = new Set([
   "api_key",
   "base_url",
   "model",
@@ -74,7 +74,7 @@ const fields = new Set([
   "binding",
 ]);
 
-const opaque = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
+const opaqueKeys = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
 
 /** Whether references are expanded in the text at `path`; in all other places `${` is plain text. */
 export const isReferenceField = (path: Path): boolean => {
@@ -82,7 +82,7 @@ export const isReferenceField = (path: Path): boolean => {
   if (section === "sandbox" && rest[0] === "env") return false;
   const holder = path.findIndex((part) => part === "headers" || part === "env");
   const keys = holder === -1 ? path : path.slice(0, holder);
-  if (keys.some((part) => opaque.has(part))) return false;
+  if (keys.some((part) => opaqueKeys.has(part))) return false;
   if (holder !== -1) return path.length > holder + 1;
-  return fields.has(String(path.at(-1)));
+  return referenceFields.has(String(path.at(-1)));
 };

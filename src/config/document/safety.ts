@@ -10,7 +10,7 @@ export const maximumDepth = 32;
 export const maximumNodes = 10_000;
 
 /** A finding at an offset of the text. */
-export interface Finding {
+export interface DocumentFinding {
   readonly code: ErrorCode;
   readonly offset: number;
   readonly message: string;
@@ -20,7 +20,7 @@ export interface Finding {
 export const decodeText = (
   content: string | Uint8Array,
   maximum: number,
-): { readonly text: string; readonly finding: Finding | null } => {
+): { readonly text: string; readonly finding: DocumentFinding | null } => {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   if (bytes.length > maximum) {
     const message = `the file has ${bytes.length} bytes, at most ${maximum} are allowed`;
@@ -108,15 +108,15 @@ const nodeTokens: ReadonlySet<string> = new Set([
 ]);
 
 /** What every value costs at least one token of: a file with more cannot have fewer values. */
-const tooMany = `the file has more than ${maximumNodes} values, aliases counted as used`;
+const tooManyValues = `the file has more than ${maximumNodes} values, aliases counted as used`;
 
 /** The first reason not to hand `text` to the parser, null if there is none; `lexemes` gets what the lexer makes of it. */
-export const findUnsafe = (text: string, lexemes: string[]): Finding | null => {
+export const findUnsafe = (text: string, lexemes: string[]): DocumentFinding | null => {
   const zero = text.indexOf("\0");
   if (zero !== -1) return { code: "yaml_syntax", offset: zero, message: "a NUL character is not allowed" };
   const depth = new DepthCounter();
   let nodes = 0;
-  for (const { type, source, offset } of tokens(text, lexemes)) {
+  for (const { type, source, offset } of readTokens(text, lexemes)) {
     if (type === "directive-line") {
       return { code: "yaml_directive", offset, message: "directives are not allowed; remove this line" };
     }
@@ -125,7 +125,7 @@ export const findUnsafe = (text: string, lexemes: string[]): Finding | null => {
       return { code: "yaml_depth", offset, message };
     }
     if (nodeTokens.has(type)) nodes += 1;
-    if (nodes > 2 * maximumNodes) return { code: "yaml_nodes", offset, message: tooMany };
+    if (nodes > 2 * maximumNodes) return { code: "yaml_nodes", offset, message: tooManyValues };
     if (depth.unopened) {
       return { code: "yaml_syntax", offset, message: `this ${source} closes nothing that was opened` };
     }
@@ -133,14 +133,14 @@ export const findUnsafe = (text: string, lexemes: string[]): Finding | null => {
   return null;
 };
 
-interface Token {
+interface LexerToken {
   readonly type: string;
   readonly source: string;
   readonly offset: number;
 }
 
 /** The lexer's tokens with their offsets; its control tokens, which stand for no text, are left out. */
-function* tokens(text: string, lexemes: string[]): Generator<Token> {
+function* readTokens(text: string, lexemes: string[]): Generator<LexerToken> {
   let offset = 0;
   let scalar = false;
   for (const source of new Lexer().lex(text)) {

@@ -5,14 +5,14 @@ import type { Path } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import type { ShapeIssue } from "./issues.ts";
 import { shapeIssues } from "./issues.ts";
-import { at, plain } from "./located.ts";
-import type { Removed } from "./removed.ts";
-import { removeEntries, writtenPath } from "./removed.ts";
+import { nodeAt, plainValueOf } from "./located.ts";
+import type { RemovedEntries } from "./removed-entries.ts";
+import { removeEntries, writtenPath } from "./removed-entries.ts";
 
-interface Options {
+interface ShapeOptions {
   readonly schemas?: TeamSchemas | undefined;
   /** Takes up the entries that were taken out of lists; the result's paths need them (`writtenPath`). */
-  readonly removed?: Removed;
+  readonly removed?: RemovedEntries;
 }
 
 /**
@@ -24,13 +24,13 @@ export const parseLeniently = <Schema extends z.ZodType>(
   root: Located,
   path: Path,
   report: (issue: ShapeIssue) => void,
-  { schemas, removed = new Map() }: Options = {},
+  { schemas, removed = new Map() }: ShapeOptions = {},
 ): z.output<Schema> | null => {
-  const node = at(root, path);
-  const raw = node === undefined ? undefined : plain(node);
+  const node = nodeAt(root, path);
+  const raw = node === undefined ? undefined : plainValueOf(node);
   /** Not merely that a key is absent, here or in the map meant, which is written, but wrong and therefore removed. */
   const isNew = ({ code, path: inner }: z.core.$ZodIssue): boolean => {
-    const written = at(root, writtenPath(removed, [...path, ...(inner as Path)]));
+    const written = nodeAt(root, writtenPath(removed, [...path, ...(inner as Path)]));
     const value = valueAt(raw, inner as Path);
     return code === "custom" && (value === undefined ? written === undefined : isWhole(value, written));
   };
@@ -44,7 +44,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
     );
     const targets = issues.flatMap((issue) => targetsOf(raw, issue));
     if (targets.includes(null)) return null;
-    remove(
+    removeTargets(
       raw,
       path,
       targets.filter((target) => target !== null),
@@ -54,26 +54,26 @@ export const parseLeniently = <Schema extends z.ZodType>(
   return null;
 };
 
-const step = (value: unknown, part: string | number): unknown =>
+const valueBelow = (value: unknown, part: string | number): unknown =>
   typeof value === "object" && value !== null ? (value as Record<string | number, unknown>)[part] : undefined;
 
-const valueAt = (raw: unknown, path: Path): unknown => path.reduce<unknown>(step, raw);
+const valueAt = (raw: unknown, path: Path): unknown => path.reduce<unknown>(valueBelow, raw);
 
 /** Whether no key of a map was removed. */
 const isWhole = (value: unknown, written: Located | undefined): boolean =>
-  written?.kind !== "map" || [...written.entries.keys()].every((key) => step(value, key) !== undefined);
+  written?.kind !== "map" || [...written.entries.keys()].every((key) => valueBelow(value, key) !== undefined);
 
 /** Paths of the keys and entries to remove for an issue; null stands for the whole value. */
 const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
   const path = issue.path as Path;
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => [...path, key]);
   const branch = issue.code === "invalid_union" ? meantBranch(issue) : undefined;
-  if (branch === undefined) return [nearest(raw, path)];
+  if (branch === undefined) return [findNearestPath(raw, path)];
   return branch.flatMap((inner) => targetsOf(raw, { ...inner, path: [...issue.path, ...inner.path] }));
 };
 
 /** The value at `path`, or the nearest value around it that stands in a map or a list. */
-const nearest = (raw: unknown, path: Path): Path | null => {
+const findNearestPath = (raw: unknown, path: Path): Path | null => {
   for (let length = path.length; length > 0; length--) {
     const holder = valueAt(raw, path.slice(0, length - 1));
     const key = path[length - 1];
@@ -84,7 +84,7 @@ const nearest = (raw: unknown, path: Path): Path | null => {
   return null;
 };
 
-const remove = (raw: unknown, base: Path, targets: readonly Path[], removed: Removed): void => {
+const removeTargets = (raw: unknown, base: Path, targets: readonly Path[], removed: RemovedEntries): void => {
   const lists = new Map<unknown[], { readonly path: Path; readonly places: Set<number> }>();
   for (const target of targets) {
     const path = target.slice(0, -1);

@@ -1,13 +1,13 @@
-import { nearest } from "../../tools/suggest.ts";
+import { findNearestName } from "../../tools/suggest.ts";
 import { maximumShown } from "./diagnostics.ts";
 
 /** The nearest of `known`, looked for once per name: a value of `defaults` comes up in every agent. */
-export const nearestOf = (known: readonly string[]): ((name: string) => string | null) => {
+export const createNearestFinder = (known: readonly string[]): ((name: string) => string | null) => {
   const answers = new Map<string, string | null>();
   return (name) => {
     const answer = answers.get(name);
     if (answer !== undefined) return answer;
-    const found = nearest(name, known);
+    const found = findNearestName(name, known);
     answers.set(name, found);
     return found;
   };
@@ -17,8 +17,8 @@ export const nearestOf = (known: readonly string[]): ((name: string) => string |
 export type Suggest = (name: string) => string | undefined;
 
 /** Suggestions from one list for any number of names: it is compared with no more of them than are shown. */
-export const suggester = (known: readonly string[]): Suggest => {
-  const near = nearestOf(known);
+export const createSuggester = (known: readonly string[]): Suggest => {
+  const near = createNearestFinder(known);
   const names = new Set<string>();
   const all = known.length > 0 && known.length <= 12 ? `known: ${known.join(", ")}` : "";
   return (name) => {
@@ -30,5 +30,5 @@ export const suggester = (known: readonly string[]): Suggest => {
 };
 
 /** What a suggester says of one name. */
-export const suggestion = (name: string, known: readonly string[]): string | undefined =>
-  suggester(known)(name);
+export const suggestFor = (name: string, known: readonly string[]): string | undefined =>
+  createSuggester(known)(name);

@@ -1,22 +1,22 @@
 import * as z from "zod";
 import type { Effect } from "../../agent/definition/effect.ts";
 import { effects } from "../../effects/index.ts";
-import { inOrder } from "../../effects/order.ts";
+import { sortByRank } from "../../effects/order.ts";
 import type { Path } from "../document/diagnostics.ts";
-import type { AgentShape, Draft, Listed } from "../draft.ts";
+import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
 import type { JsonSchema } from "../json-schema.ts";
-import type { Agent } from "../team.ts";
-import type { Explained, OriginOf } from "./explain.ts";
+import type { TeamAgent } from "../team.ts";
+import type { ExplainedValue, OriginOf } from "./explain.ts";
 
 /** Effects as `limpet explain` and the documentation show them; both follow from the definitions. */
 
 /** The effects of an agent in the order in which they run. */
 export const effectRows = (
-  draft: Draft,
-  { index, value }: Listed<AgentShape>,
-  agent: Agent,
+  draft: TeamDraft,
+  { index, value }: ListEntry<AgentShape>,
+  agent: TeamAgent,
   originOf: OriginOf,
-): readonly Explained[] => {
+): readonly ExplainedValue[] => {
   const base: Path = ["agents", index];
   const masks = agent.options.context_compaction === "auto" ? 1 : 0;
   const originAt = (at: number): string => {
@@ -25,7 +25,7 @@ export const effectRows = (
   };
   const known: readonly Effect[] = [...effects, ...draft.effects];
   const entries = agent.effects.map((config, at) => ({ config, origin: originAt(at) }));
-  const ordered = inOrder(entries, ({ config }) => known.find(({ kind }) => kind === config.kind));
+  const ordered = sortByRank(entries, ({ config }) => known.find(({ kind }) => kind === config.kind));
   return ordered.map(({ config: { kind, params }, origin }, at) => ({
     section: "effects",
     key: `${at + 1} ${kind}`,

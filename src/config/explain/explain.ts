@@ -1,26 +1,26 @@
-import { isFields } from "../../chat/json.ts";
+import { isJsonObject } from "../../chat/json.ts";
 import { effects } from "../../effects/index.ts";
 import { providerKinds } from "../../providers/schema.ts";
 import { boundActsOf } from "../../tools/acts.ts";
 import type { Safety } from "../../tools/define-tool.ts";
 import { namesTool, verdict } from "../../tools/permission.ts";
 import { unavailableNames } from "../availability.ts";
-import { priceOfLane, windowOf } from "../checks/models.ts";
+import { priceOfTarget, windowOfTarget } from "../checks/models.ts";
 import type { Path } from "../document/diagnostics.ts";
-import { at, offsetOf } from "../document/located.ts";
-import type { AgentShape, Draft, Listed } from "../draft.ts";
-import { lanesOf } from "../draft.ts";
+import { nodeAt, offsetOf } from "../document/located.ts";
+import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
+import { targetShapesOf } from "../draft.ts";
 import { extensionOffset } from "../extension-agents.ts";
 import { builtInToolboxes } from "../known.ts";
 import { middlewareSchema } from "../sections/agent.ts";
 import { guardKeys } from "../sections/agents.ts";
-import type { Agent, Team } from "../team.ts";
+import type { TeamAgent, Team } from "../team.ts";
 import { effectRows } from "./explain-effects.ts";
 
 /** What a team comes to, each value with its origin. */
 
 /** One line: a value of the compiled team and where it came from. */
-export interface Explained {
+export interface ExplainedValue {
   readonly section: string;
   readonly key: string;
   readonly value: unknown;
@@ -28,13 +28,13 @@ export interface Explained {
 }
 
 /** Says where a value of the compiled team came from. */
-export type OriginOf = (draft: Draft, path: Path) => string;
+export type OriginOf = (draft: TeamDraft, path: Path) => string;
 
 /** Where the value at `path` of an agent was written: its line, `defaults`, or nowhere. */
 const originOf: OriginOf = (draft, path) => {
-  const own = at(draft.written, path) !== undefined;
+  const own = nodeAt(draft.written, path) !== undefined;
   const [section, , ...rest] = path;
-  const shared = section === "agents" && at(draft.written, ["defaults", ...rest]) !== undefined;
+  const shared = section === "agents" && nodeAt(draft.written, ["defaults", ...rest]) !== undefined;
   if (!own && !shared) return "default";
   const offset = offsetOf(draft.root, path, "value");
   if (offset === extensionOffset) return "extensions.ts";
@@ -43,13 +43,15 @@ const originOf: OriginOf = (draft, path) => {
 };
 
 /** The leaves of a value; lists and empty maps are leaves. */
-const leaves = (value: unknown, path: Path): { readonly path: Path; readonly value: unknown }[] =>
-  isFields(value) && Object.keys(value).length > 0
-    ? Object.entries(value).flatMap(([key, item]) => (item === undefined ? [] : leaves(item, [...path, key])))
+const leavesOf = (value: unknown, path: Path): { readonly path: Path; readonly value: unknown }[] =>
+  isJsonObject(value) && Object.keys(value).length > 0
+    ? Object.entries(value).flatMap(([key, item]) =>
+        item === undefined ? [] : leavesOf(item, [...path, key]),
+      )
     : [{ path, value }];
 
-const sectionRows = (draft: Draft, base: Path, section: string, value: unknown): Explained[] =>
-  leaves(value, []).map((leaf) => ({
+const sectionRows = (draft: TeamDraft, base: Path, section: string, value: unknown): ExplainedValue[] =>
+  leavesOf(value, []).map((leaf) => ({
     section,
     key: leaf.path.join("."),
     value: leaf.value,
@@ -65,12 +67,12 @@ interface EffectiveTool {
 
 /** Each tool with its class, and what decides about its calls. */
 const toolRows = (
-  draft: Draft,
+  draft: TeamDraft,
   team: Team,
-  agent: Agent,
+  agent: TeamAgent,
   tools: readonly EffectiveTool[],
   now: number,
-): Explained[] => {
+): ExplainedValue[] => {
   const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])];
   const policy = { preset: agent.permissions?.preset ?? team.permissions.preset, rules, grants: [] };
   return tools.map(({ name, toolbox, safety }) => {
@@ -84,13 +86,13 @@ const toolRows = (
   });
 };
 
-const modelRows = (draft: Draft, { index, value }: Listed<AgentShape>): Explained[] => {
+const modelRows = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): ExplainedValue[] => {
   const base: Path = ["agents", index];
-  return lanesOf(draft, value).flatMap((lane, place) => {
+  return targetShapesOf(draft, value).flatMap((lane, place) => {
     const section = place === 0 ? "model" : `fallback ${place}`;
-    const window = windowOf(draft, value, lane);
-    const price = priceOfLane(draft, lane);
-    const own = at(draft.written, ["models", lane.model, "price"]) !== undefined;
+    const window = windowOfTarget(draft, value, lane);
+    const price = priceOfTarget(draft, lane);
+    const own = nodeAt(draft.written, ["models", lane.model, "price"]) !== undefined;
     const first = place === 0;
     return [
       {
@@ -146,7 +148,7 @@ interface CalledAgent {
   readonly tools: readonly string[];
 }
 
-const callRows = (calls: readonly CalledAgent[]): Explained[] =>
+const callRows = (calls: readonly CalledAgent[]): ExplainedValue[] =>
   calls.map(({ agent, inherit, tools }) => ({
     section: "calls",
     key: agent,
@@ -156,18 +158,18 @@ const callRows = (calls: readonly CalledAgent[]): Explained[] =>
 
 /** Everything about one agent. */
 export const explainAgent = (
-  draft: Draft,
+  draft: TeamDraft,
   team: Team,
   name: string,
   tools: readonly EffectiveTool[],
   now: number,
   calls: readonly CalledAgent[] = [],
-): Explained[] => {
+): ExplainedValue[] => {
   const listed = draft.agents.find(({ value }) => value.name === name);
   const agent = team.agents.find((one) => one.name === name);
   if (listed === undefined || agent === undefined) return [];
   const base: Path = ["agents", listed.index];
-  const plain = plainKeys.flatMap((key): Explained[] =>
+  const plain = plainKeys.flatMap((key): ExplainedValue[] =>
     agent[key] === undefined
       ? []
       : [{ section: "agent", key, value: agent[key], origin: originOf(draft, [...base, key]) }],
@@ -206,10 +208,10 @@ const teamSections = [
   "default_context_windows",
 ] as const;
 
-const hidden = /^(api_key|secret)$|(^|\.)(headers|env)(\.|$)/;
+const hiddenKeys = /^(api_key|secret)$|(^|\.)(headers|env)(\.|$)/;
 
 /** Everything that holds for the whole team; values of keys, headers and environments are not shown. */
-export const explainTeam = (draft: Draft, team: Team): Explained[] =>
+export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
   [
     {
       section: "team",
@@ -223,22 +225,22 @@ export const explainTeam = (draft: Draft, team: Team): Explained[] =>
     }),
     ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section] ?? "off")),
   ].map((row) =>
-    hidden.test(row.key) || /headers|env/.test(row.section) ? { ...row, value: "(not shown)" } : row,
+    hiddenKeys.test(row.key) || /headers|env/.test(row.section) ? { ...row, value: "(not shown)" } : row,
   );
 
 type Kinds = Readonly<Record<string, Readonly<Record<string, boolean | readonly string[]>>>>;
 
-const available = (names: readonly string[]): Record<string, boolean> =>
+const availabilityOf = (names: readonly string[]): Record<string, boolean> =>
   Object.fromEntries(names.map((name) => [name, !unavailableNames.has(name)]));
 
 /** Known kinds, and built-in toolboxes with their tools; false = not in this release. */
 export const explainKinds = (): Kinds => ({
-  providers: available(providerKinds),
+  providers: availabilityOf(providerKinds),
   effects: Object.fromEntries(
     effects.map(({ kind, params }) => [kind, !unavailableNames.has(kind) && Object.keys(params.shape)]),
   ),
-  guards: available(guardKeys),
-  middleware: available(middlewareSchema.options.map((option) => option.shape.kind.value)),
+  guards: availabilityOf(guardKeys),
+  middleware: availabilityOf(middlewareSchema.options.map((option) => option.shape.kind.value)),
   toolboxes: Object.fromEntries(
     Object.entries(builtInToolboxes).map(([name, tools]) => [
       name,

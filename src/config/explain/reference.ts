@@ -1,10 +1,10 @@
-import { patterns, unavailable } from "../availability.ts";
+import { teamPathsOf, unavailableParts } from "../availability.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
 /** The reference page of `team.yaml`, made from its JSON Schema and the list of what this release lacks. */
 
 /** A map with keys of its own: one section of the page. */
-interface Section {
+interface ReferenceSection {
   readonly path: string;
   readonly schema: JsonSchema;
 }
@@ -59,18 +59,18 @@ const defaultText = (schema: JsonSchema, required: boolean): string => {
 };
 
 /** What this release lacks of the key at a path of the page, a sentence each. */
-const lacks = (path: string): string => {
-  const sentences = unavailable
+const lackText = (path: string): string => {
+  const sentences = unavailableParts
     .filter((each) =>
-      patterns(each.path).some((one) => one.replaceAll(".*", "[]").replace(/\[\]$/, "") === path),
+      teamPathsOf(each.path).some((one) => one.replaceAll(".*", "[]").replace(/\[\]$/, "") === path),
     )
     .map(({ cannot }) => ` This release cannot ${cannot}.`);
   return [...new Set(sentences)].join("");
 };
 
-const cell = (text: string): string => text.replaceAll("|", String.raw`\|`).replaceAll("<", "&lt;");
+const escapeCell = (text: string): string => text.replaceAll("|", String.raw`\|`).replaceAll("<", "&lt;");
 
-const rowsOf = ({ path, schema }: Section): string =>
+const rowsOf = ({ path, schema }: ReferenceSection): string =>
   [
     ["key", "value", "default", "what it is"],
     ["---", "---", "---", "---"],
@@ -78,10 +78,10 @@ const rowsOf = ({ path, schema }: Section): string =>
       `\`${key}\``,
       typeText(value),
       defaultText(value, schema.required?.includes(key) === true),
-      `${value.description ?? ""}${lacks(path === wholeFile ? key : `${path}.${key}`)}`,
+      `${value.description ?? ""}${lackText(path === wholeFile ? key : `${path}.${key}`)}`,
     ]),
   ]
-    .map((cells) => `| ${cells.map(cell).join(" | ")} |`)
+    .map((cells) => `| ${cells.map(escapeCell).join(" | ")} |`)
     .join("\n");
 
 /** `effects[kind: compact]` of several maps that `effects[]` may hold; told apart by kind, else by what they need. */
@@ -92,7 +92,7 @@ const choicePath = (path: string, { properties, required }: JsonSchema): string 
 };
 
 /** The maps that a value may be or hold, without those inside them. */
-const mapsIn = (path: string, schema: JsonSchema): readonly Section[] => {
+const mapsIn = (path: string, schema: JsonSchema): readonly ReferenceSection[] => {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) {
     const maps = choices.filter(({ properties: keys }) => keys !== undefined);
@@ -106,7 +106,7 @@ const mapsIn = (path: string, schema: JsonSchema): readonly Section[] => {
   return [{ path, schema }];
 };
 
-const sectionText = (section: Section, known: string | undefined): string => {
+const sectionText = (section: ReferenceSection, known: string | undefined): string => {
   const title = `## ${section.path}\n`;
   if (known !== undefined) return `${title}\nThe same keys as [${known}](#${anchorOf(known)}).\n`;
   const { description } = section.schema;
@@ -121,7 +121,7 @@ const anchorOf = (title: string): string =>
     .replaceAll(" ", "-");
 
 /** Maps of the same keys are described once; others refer to the first. */
-const sectionsOf = (section: Section, described: Map<string, string>): readonly string[] => {
+const sectionsOf = (section: ReferenceSection, described: Map<string, string>): readonly string[] => {
   const keys = JSON.stringify(section.schema.properties);
   const known = described.get(keys);
   if (known !== undefined) return [sectionText(section, known)];
@@ -132,7 +132,7 @@ const sectionsOf = (section: Section, described: Map<string, string>): readonly 
   return [sectionText(section, undefined), ...inner.flatMap((each) => sectionsOf(each, described))];
 };
 
-const heading = `# Every key of team.yaml
+const pageHeading = `# Every key of team.yaml
 
 Made from the schema; \`npm run unit -- test/config/reference.test.ts -u\` writes it anew. A default of – means that the
 key may be left out. "This release cannot" marks what a build refuses as \`not_available\` when it is written, other than
@@ -144,5 +144,5 @@ export const referencePage = (schema: JsonSchema): string => {
   const described = new Map<string, string>();
   const top = Object.entries(schema.properties ?? {}).flatMap(([key, value]) => mapsIn(key, value));
   const first = sectionText({ path: wholeFile, schema }, undefined);
-  return [heading, first, ...top.flatMap((section) => sectionsOf(section, described))].join("\n");
+  return [pageHeading, first, ...top.flatMap((section) => sectionsOf(section, described))].join("\n");
 };

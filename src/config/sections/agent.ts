@@ -34,7 +34,7 @@ export const capabilitySchema = z.strictObject({
   strength: fraction().default(1).describe("How well, above 0 to 1."),
 });
 
-const timeout = z.strictObject({
+const timeoutSchema = z.strictObject({
   kind: z.literal("timeout").describe("Ends a run after some time."),
   params: z
     .strictObject({
@@ -47,12 +47,12 @@ const timeout = z.strictObject({
     .describe("Its parameters."),
 });
 
-const recovery = z.strictObject({
+const recoverySchema = z.strictObject({
   kind: z.literal("recovery").describe("A throwing tool is an error result; always in force."),
   params: z.strictObject({}).prefault({}).describe("None."),
 });
 
-const logger = z.strictObject({
+const loggerSchema = z.strictObject({
   kind: z.literal("logger").describe("One log line at start, finish and error of a run."),
   params: z
     .strictObject({
@@ -63,7 +63,7 @@ const logger = z.strictObject({
     .describe("Its parameters."),
 });
 
-const outputGuardrail = z.strictObject({
+const outputGuardrailSchema = z.strictObject({
   kind: z.literal("output_guardrail").describe("Checks the final message before it is accepted."),
   params: z
     .strictObject({
@@ -81,7 +81,12 @@ const outputGuardrail = z.strictObject({
 });
 
 /** One entry of an agent's `middleware`, first = outermost. */
-export const middlewareSchema = z.discriminatedUnion("kind", [timeout, recovery, logger, outputGuardrail]);
+export const middlewareSchema = z.discriminatedUnion("kind", [
+  timeoutSchema,
+  recoverySchema,
+  loggerSchema,
+  outputGuardrailSchema,
+]);
 
 /** An agent's `memory`. */
 export const memorySchema = z.strictObject({

@@ -9,7 +9,7 @@ import { capabilitySchema, delegationSchema, memorySchema, middlewareSchema } fr
 import { guardBudgetSchema } from "./budgets.ts";
 import { optionsSchema } from "./options.ts";
 
-const ownGuard = ({ params, description }: Guard) =>
+const ownGuardSchema = ({ params, description }: Guard) =>
   z
     .union([z.literal(false), params])
     .optional()
@@ -21,7 +21,7 @@ const guardsSchemaOf = (own: readonly Guard[]) =>
     tool_loops: toolLoopsSchema.prefault({}).describe("Calls made again and again."),
     context_window: windowGuardSchema.prefault({}).describe("Models with a small window."),
     budget: guardBudgetSchema.prefault({}).describe("What a run of this agent may spend."),
-    ...(Object.fromEntries(own.map((guard) => [guard.kind, ownGuard(guard)])) as object),
+    ...(Object.fromEntries(own.map((guard) => [guard.kind, ownGuardSchema(guard)])) as object),
   });
 
 /** Keys of `guards` that every team knows. */
@@ -35,7 +35,7 @@ export interface AgentKinds {
   readonly guards: readonly Guard[];
 }
 
-const prefix = () =>
+const prefixSchema = () =>
   text(32).refine((value) => !/[\r\n]/.test(value), { error: "invalid_value: a prefix is one line" });
 
 /** Keys of an agent that `defaults` may hold as well. */
@@ -45,7 +45,7 @@ const sharedKeys = ({ effect, guards }: AgentKinds) => ({
     .optional(),
   model: text(200, 1).optional().describe("Model; omitted: the provider's."),
   fallbacks: z.array(fallbackSchema).max(16).optional().describe("Omitted: the provider's."),
-  prefix: prefix().default("🤖").describe("Sign before its messages, for clients."),
+  prefix: prefixSchema().default("🤖").describe("Sign before its messages, for clients."),
   toolboxes: z.array(toolboxEntrySchema).max(64).default([]).describe("What it can do; ask is always there."),
   skills: z
     .union([z.literal("none"), z.array(text(64, 1).meta({ "x-names": "skills" }))])

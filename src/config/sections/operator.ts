@@ -3,7 +3,7 @@ import { count, duration, name, size, text } from "../../schema.ts";
 
 /** Sections for whoever operates a team: access, deliveries, logs. Durations in milliseconds. */
 
-const origin = () =>
+const originSchema = () =>
   z.string().refine(
     (value) => {
       const url = URL.parse(value);
@@ -14,7 +14,7 @@ const origin = () =>
 
 const label = String.raw`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`;
 
-const host = () =>
+const hostSchema = () =>
   z
     .string()
     .max(253)
@@ -23,7 +23,7 @@ const host = () =>
       "invalid_value: write a host name like agents.example.com in small letters, without scheme, port, path or *",
     );
 
-const httpsUrl = () =>
+const httpsUrlSchema = () =>
   z.string().refine(
     (value) => {
       const url = URL.parse(value.replaceAll(/\$\{[^}]*\}/g, "x"));
@@ -33,9 +33,9 @@ const httpsUrl = () =>
   );
 
 export const accessSchema = z.strictObject({
-  origins: z.array(origin()).max(100).default([]).describe("Web origins that browsers may call from."),
+  origins: z.array(originSchema()).max(100).default([]).describe("Web origins that browsers may call from."),
   hosts: z
-    .array(host())
+    .array(hostSchema())
     .max(100)
     .default([])
     .describe("Host names of this deployment; its agents do not call them."),
@@ -48,7 +48,7 @@ export const accessSchema = z.strictObject({
 
 export const webhookSchema = z.strictObject({
   name: name().describe("Name of the webhook."),
-  url: httpsUrl().describe("Address that is called."),
+  url: httpsUrlSchema().describe("Address that is called."),
   events: z.array(text(64, 1)).min(1).max(100).describe("Event types to deliver."),
   secret: z.string().optional().describe("Signing secret, as a reference."),
   include_content: z.boolean().default(false).describe("Whether texts are sent along."),
@@ -88,13 +88,13 @@ export const observabilitySchema = z.strictObject({
   metrics: z.boolean().default(true).describe("Write metrics where a dataset is bound."),
 });
 
-const masked = ["authorization", "cookie", "password", "token", "secret", "api_key"];
+const maskedNames = ["authorization", "cookie", "password", "token", "secret", "api_key"];
 
 export const redactionSchema = z.strictObject({
   names: z
     .array(text(64, 1))
     .max(200)
-    .default(masked)
+    .default(maskedNames)
     .describe("Keys and headers masked in logs and traces."),
 });
 

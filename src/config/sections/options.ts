@@ -8,7 +8,7 @@ const checkpointSchema = z.strictObject({
   message: text(8_000, 1).describe("Note that is given then."),
 });
 
-const glob = () =>
+const globSchema = () =>
   z.string().superRefine((value, context) => {
     const problem = globProblem(value);
     if (problem !== null) context.addIssue({ code: "custom", message: `invalid_value: ${problem}` });
@@ -24,7 +24,7 @@ const isInside = (path: string): boolean => {
   return true;
 };
 
-const turns = {
+const turnKeys = {
   max_iterations: count().default(100).describe("Turns of a run; 0 = no limit, which needs a budget."),
   max_delegation_depth: count(0, 64).default(5).describe("How deep agents may call agents; 0 = not at all."),
   max_handoffs: count(0, 64).default(0).describe("Hand-overs between peers; 0 = off."),
@@ -42,7 +42,7 @@ const turns = {
   checkpoints: z.array(checkpointSchema).max(32).default([]).describe("Notes at shares of max_iterations."),
 };
 
-const context = {
+const contextKeys = {
   context_window: count(1).optional().describe("Context tokens where neither provider nor model say so."),
   context_threshold: fraction({ zero: true })
     .default(0.8)
@@ -54,7 +54,7 @@ const context = {
   compaction_threshold: fraction().optional().describe("Share of the window at which auto acts."),
 };
 
-const people = {
+const peopleKeys = {
   interaction_mode: z
     .enum(["blocking", "auto", "interactive"])
     .default("blocking")
@@ -64,7 +64,7 @@ const people = {
     .describe("How long a question stays open; omitted: limits.asks.timeout."),
 };
 
-const tools = {
+const toolKeys = {
   command_timeout: duration({ min: "1s", max: "1h" })
     .prefault("120s")
     .describe("Time of a command by default."),
@@ -78,7 +78,7 @@ const tools = {
     .describe("Tool → what happens to a call that a crash interrupted."),
   tool_access: z.string().default("").describe("Any text disables all tools; write none."),
   writable_paths: z
-    .array(glob())
+    .array(globSchema())
     .max(200)
     .optional()
     .describe("Globs that bound all writes; omitted: unbounded, []: nothing."),
@@ -89,7 +89,7 @@ const tools = {
   backend: z.enum(["", "native"]).default("").describe("Accepted for older files; both mean the sandbox."),
 };
 
-const answer = {
+const answerOptionKeys = {
   reasoning_effort: effortSchema
     .optional()
     .describe("Effort of the agent's model; the same as reasoning.effort."),
@@ -100,7 +100,7 @@ const answer = {
     .describe("JSON Schema of the final answer, as an object or as JSON text."),
 };
 
-const checks = {
+const checkOptionKeys = {
   reflect_on_error: z.boolean().default(true).describe("Ask for a reflection after failed calls."),
   verify_after_edit: z.boolean().default(false).describe("Run a check after edits."),
   verify_command: text(1_000).default("").describe("The check; empty: detected."),
@@ -116,7 +116,14 @@ const checks = {
 
 /** An agent's `options`. Durations in milliseconds. */
 export const optionsSchema = z
-  .strictObject({ ...turns, ...context, ...people, ...tools, ...answer, ...checks })
+  .strictObject({
+    ...turnKeys,
+    ...contextKeys,
+    ...peopleKeys,
+    ...toolKeys,
+    ...answerOptionKeys,
+    ...checkOptionKeys,
+  })
   .superRefine((options, context) => {
     const issue = (key: string, message: string) =>
       context.addIssue({ code: "custom", path: [key], message });

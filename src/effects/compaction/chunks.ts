@@ -1,10 +1,10 @@
 import type { EffectContext } from "../../agent/definition/effect.ts";
-import { cutMiddle } from "../texts.ts";
-import type { Piece } from "./transcript.ts";
+import { truncateMiddle } from "../texts.ts";
+import type { TranscriptPiece } from "./transcript.ts";
 
 /** How a long transcript is divided into calls. Sizes are tokens. */
 
-const overhead = 4_096;
+const callOverhead = 4_096;
 const safetyMargin = 1.2;
 const baseRatio = 0.4;
 const leastRatio = 0.15;
@@ -18,7 +18,7 @@ export const summaryWindow = (window: number, { callWindow }: Pick<EffectContext
   Math.min(window, callWindow === 0 ? unknownWindow : callWindow);
 
 /** Tokens of transcript that one call may be given. */
-export const budgetOf = (window: number): number => Math.floor(window / safetyMargin) - overhead;
+export const transcriptBudget = (window: number): number => Math.floor(window / safetyMargin) - callOverhead;
 
 /** Below this budget no model is asked for a summary. */
 export const leastBudget = 500;
@@ -30,31 +30,31 @@ export const chunkRatio = (average: number | null, window: number): number =>
     : Math.min(baseRatio, Math.max(leastRatio, baseRatio - (0.5 * average) / window));
 
 /** Tokens of one chunk. */
-export const chunkSize = (pieces: readonly Piece[], window: number): number => {
+export const chunkSize = (pieces: readonly TranscriptPiece[], window: number): number => {
   const messages = pieces.reduce((sum, { block }) => sum + block.end - block.start, 0);
   const total = pieces.reduce((sum, { tokens }) => sum + tokens, 0);
   const average = messages === 0 ? null : total / messages;
-  return Math.max(leastChunk, Math.floor(budgetOf(window) * chunkRatio(average, window)));
+  return Math.max(leastChunk, Math.floor(transcriptBudget(window) * chunkRatio(average, window)));
 };
 
 /** A text cut in its middle until it has at most `max` tokens. */
-export const cutToTokens = (text: string, max: number, tokens: (text: string) => number): string => {
+export const truncateToTokens = (text: string, max: number, tokens: (text: string) => number): string => {
   let cut = text;
   for (let length = text.length; tokens(cut) > max && length > 0;)
-    cut = cutMiddle(text, (length = Math.floor((length * max) / (tokens(cut) + 16))));
+    cut = truncateMiddle(text, (length = Math.floor((length * max) / (tokens(cut) + 16))));
   return cut;
 };
 
 /** Pieces in order, in chunks of at most `size`; one that is larger is a chunk of its own, with details cut. No block is split. */
-export const chunked = (
-  pieces: readonly Piece[],
+export const splitIntoChunks = (
+  pieces: readonly TranscriptPiece[],
   size: number,
   tokens: (text: string) => number,
-): readonly (readonly Piece[])[] => {
-  const chunks: Piece[][] = [];
+): readonly (readonly TranscriptPiece[])[] => {
+  const chunks: TranscriptPiece[][] = [];
   let room = 0;
   for (const piece of pieces) {
-    const text = cutToTokens(piece.text, size, tokens);
+    const text = truncateToTokens(piece.text, size, tokens);
     const fitted = text === piece.text ? piece : { ...piece, text, tokens: tokens(text) };
     const open = chunks.at(-1);
     if (open !== undefined && fitted.tokens <= room) open.push(fitted);

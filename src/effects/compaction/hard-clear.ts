@@ -2,35 +2,35 @@ import type { EffectContext } from "../../agent/definition/effect.ts";
 import { isBlockPinned } from "../../chat/blocks.ts";
 import type { ContentPart, Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { cutMiddle, withReferences } from "../texts.ts";
+import { truncateMiddle, withReferences } from "../texts.ts";
 import { noteMessage } from "./note.ts";
 import { rangeBefore, tailStart } from "./range.ts";
-import type { Range } from "./range.ts";
+import type { MessageRange } from "./range.ts";
 import { summaryTokens, tokensOf, withRetired, withTexts } from "./shadow.ts";
-import type { Shadow, ShownText, Texts } from "./shadow.ts";
+import type { Shadow, ShownText, TextsByMessage } from "./shadow.ts";
 
 /** Rung 6: what is left when nothing else fits. */
 
-const longest = 65_536;
-const shortest = 80;
+const maxTextLength = 65_536;
+const minTextLength = 80;
 
 /** The range without the newest human input, which stays. */
-const split = ({ gone }: Range): readonly (readonly Message[])[] => {
+const splitRange = ({ gone }: MessageRange): readonly (readonly Message[])[] => {
   const at = gone.findLastIndex(({ origin, role }) => origin === "human" && role === "user");
   return at < 0 ? [gone] : [gone.slice(0, at), gone.slice(at + 1)];
 };
 
-type Known = Pick<EffectContext, "view" | "unread" | "task" | "records" | "run" | "tokens" | "tools">;
+type ClearContext = Pick<EffectContext, "view" | "unread" | "task" | "records" | "run" | "tokens" | "tools">;
 
 /** The view without its range, best first: with the summary that a model wrote of it, and with a note. */
-const cleared = (
-  context: Known,
+const clearRange = (
+  context: ClearContext,
   shadow: Shadow,
-  range: Range,
+  range: MessageRange,
   told: string | null,
   keepTurns: number,
 ): readonly Shadow[] => {
-  const runs = split(range);
+  const runs = splitRange(range);
   const gone = runs.flat();
   const shown = tokensOf(shadow, gone);
   const smaller = [
@@ -41,7 +41,7 @@ const cleared = (
   return range.blocks.length === 0 || shadows.length === 0 ? [shadow, ...shadows] : shadows;
 };
 
-const whole = (text: string, cut: string, canRecall: boolean): ShownText =>
+const recallWhole = (text: string, cut: string, canRecall: boolean): ShownText =>
   text === cut || !canRecall ? cut : (id) => `${cut}\n[recall("${id}") reads the whole]`;
 
 const contentOf = (part: Part): readonly ContentPart[] => {
@@ -50,18 +50,18 @@ const contentOf = (part: Part): readonly ContentPart[] => {
 };
 
 /** Texts of at most `max` characters for the parts of messages; media of people go only with the shortest. */
-const cutTexts = (messages: readonly Message[], max: number, canRecall: boolean): Texts =>
+const truncateTexts = (messages: readonly Message[], max: number, canRecall: boolean): TextsByMessage =>
   new Map(
     messages.map((message) => {
       const texts: Record<number, ShownText> = {};
       for (const [at, part] of message.parts.entries()) {
         const content = contentOf(part);
         const isMedia = part.type === "image" || part.type === "document";
-        if (content.length === 0 || (isMedia && max > 2 * shortest)) continue;
+        if (content.length === 0 || (isMedia && max > 2 * minTextLength)) continue;
         const text = textOf(content);
-        texts[at] = whole(
+        texts[at] = recallWhole(
           text,
-          withReferences(message, content, cutMiddle(text, max)),
+          withReferences(message, content, truncateMiddle(text, max)),
           canRecall && !isMedia,
         );
       }
@@ -70,14 +70,14 @@ const cutTexts = (messages: readonly Message[], max: number, canRecall: boolean)
   );
 
 /** The shadow with kept messages cut until it has `goal` tokens; with the shortest texts if it never has. */
-const fitted = (context: Known, clear: Shadow, goal: number): Shadow => {
+const fitTexts = (context: ClearContext, clear: Shadow, goal: number): Shadow => {
   const { view } = context;
   const gone = new Set(clear.retired?.runs.flat());
   const kept = view.filter((message, at) => !gone.has(message) && !isBlockPinned(view, at));
   const canRecall = context.tools.includes("recall");
   let cut = clear;
-  for (let max = longest; max >= shortest && cut.size > goal; max /= 2)
-    cut = withTexts(clear, cutTexts(kept, max, canRecall));
+  for (let max = maxTextLength; max >= minTextLength && cut.size > goal; max /= 2)
+    cut = withTexts(clear, truncateTexts(kept, max, canRecall));
   return cut;
 };
 
@@ -85,8 +85,8 @@ const fitted = (context: Known, clear: Shadow, goal: number): Shadow => {
  * The view is cleared but for pinned messages, the newest human input and what no call has seen; these are cut until the
  * request has at most `goal` tokens, or else as short as they can be. `told` is what a model wrote of the range.
  */
-export const hardCleared = (
-  context: Known,
+export const hardClear = (
+  context: ClearContext,
   shadow: Shadow,
   goal: number,
   told: string | null,
@@ -94,8 +94,8 @@ export const hardCleared = (
 ): Shadow => {
   const range = rangeBefore(context.view, tailStart(context.view, context.unread));
   const cuts: Shadow[] = [];
-  for (const clear of cleared(context, shadow, range, told, keepTurns)) {
-    const cut = fitted(context, clear, goal);
+  for (const clear of clearRange(context, shadow, range, told, keepTurns)) {
+    const cut = fitTexts(context, clear, goal);
     if (cut.size <= goal) return cut;
     cuts.push(cut);
   }

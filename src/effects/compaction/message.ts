@@ -1,9 +1,9 @@
 import type { EffectContext } from "../../agent/definition/effect.ts";
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { cutMiddle, withReferences } from "../texts.ts";
+import { truncateMiddle, withReferences } from "../texts.ts";
 import type { SummaryForm } from "./prompts.ts";
-import type { Range } from "./range.ts";
+import type { MessageRange } from "./range.ts";
 
 /** The message that stands for a range: what the model wrote, framed by what code knows. */
 
@@ -15,31 +15,34 @@ const titles: Readonly<Record<SummaryForm, string>> = {
   window: "Context summary",
 };
 
-const placeOf = ({ run, turn }: Message): string | null =>
+const turnLabelOf = ({ run, turn }: Message): string | null =>
   run === undefined || turn === undefined ? null : `${run}/${turn}`;
 
-const title = /^\[(?:Conversation compacted|Context summary): turns (\S+?)–/;
+const titlePattern = /^\[(?:Conversation compacted|Context summary): turns (\S+?)–/;
 
 /** First and last turn of a range as `RUN/TURN`; a former summary tells where its own began. */
-const periodOf = ({ gone, former }: Range): string => {
-  const told = former.map(({ parts }) => title.exec(textOf(parts))?.[1]).find((each) => each !== undefined);
+const periodOf = ({ gone, former }: MessageRange): string => {
+  const told = former
+    .map(({ parts }) => titlePattern.exec(textOf(parts))?.[1])
+    .find((each) => each !== undefined);
   const answers = gone.filter(({ role }) => role === "assistant");
-  const places = (answers.length > 0 ? answers : gone).map(placeOf).filter((place) => place !== null);
+  const places = (answers.length > 0 ? answers : gone).map(turnLabelOf).filter((place) => place !== null);
   const [first, last] = [told ?? places[0], places.at(-1)];
   return first === undefined || last === undefined ? "" : `: turns ${first}–${last}`;
 };
 
 /** First line of a summary. */
-export const heading = (form: SummaryForm, range: Range): string => `[${titles[form]}${periodOf(range)}]`;
+export const summaryHeading = (form: SummaryForm, range: MessageRange): string =>
+  `[${titles[form]}${periodOf(range)}]`;
 
 const quoteStart = "The request this work began with, word for word:\n<request>\n";
 const quoteEnd = "\n</request>";
 
-const quoted = (text: string): string =>
+const quoteTask = (text: string): string =>
   `${quoteStart}${text.replaceAll("</request", "<\\/request")}${quoteEnd}`;
 
 /** The quote in a former summary: the task itself has left the view. */
-const carried = ({ former }: Range): readonly string[] =>
+const findCarriedQuote = ({ former }: MessageRange): readonly string[] =>
   former
     .flatMap(({ parts }) => {
       const text = textOf(parts);
@@ -49,7 +52,7 @@ const carried = ({ former }: Range): readonly string[] =>
     .slice(-1);
 
 /** What code knows of the run. */
-export type Told = Pick<EffectContext, "task" | "records" | "run">;
+export type RunFacts = Pick<EffectContext, "task" | "records" | "run">;
 
 const isTaskOf =
   (run: string) =>
@@ -60,19 +63,23 @@ const isTaskOf =
     message.summary === undefined;
 
 /** The input or task that began the run, unless it stays in the view. */
-export const taskQuote = ({ task: given, run }: Told, range: Range): readonly string[] => {
+export const taskQuote = ({ task: given, run }: RunFacts, range: MessageRange): readonly string[] => {
   const { view, gone } = range;
   const task = given?.summary === undefined ? given : (view.find(isTaskOf(run)) ?? null);
   const isShown = view.some(({ id }) => id === task?.id);
   if (isShown && !gone.some(({ id }) => id === task?.id)) return [];
-  const before = isShown ? [] : carried(range);
+  const before = isShown ? [] : findCarriedQuote(range);
   if (task === null || before.length > 0) return before;
   const media = task.parts.filter((part) => part.type === "image" || part.type === "document");
-  return [quoted(withReferences(task, media, cutMiddle(textOf(task.parts), taskLength)))];
+  return [quoteTask(withReferences(task, media, truncateMiddle(textOf(task.parts), taskLength)))];
 };
 
 /** The newest entries under a heading; nothing without entries. */
-export const list = (name: string, entries: readonly string[], most = mostEntries): readonly string[] => {
+export const listSection = (
+  name: string,
+  entries: readonly string[],
+  most = mostEntries,
+): readonly string[] => {
   if (entries.length === 0) return [];
   const more = entries.length - most;
   const lines = entries.slice(-most).map((entry) => `- ${entry}`);
@@ -80,16 +87,16 @@ export const list = (name: string, entries: readonly string[], most = mostEntrie
 };
 
 /** What the runtime recorded: files touched, running children, open tasks. */
-export const recordedFacts = ({ records }: Pick<EffectContext, "records">): readonly string[] => {
+export const runFactsText = ({ records }: Pick<EffectContext, "records">): readonly string[] => {
   const { files, children, tasks } = records;
   return [
-    ...list("Files Touched, As Recorded", [
+    ...listSection("Files Touched, As Recorded", [
       ...files.created.map((path) => `created ${path}`),
       ...files.modified.map((path) => `modified ${path}`),
       ...files.deleted.map((path) => `deleted ${path}`),
     ]),
-    ...list("Running Children", children),
-    ...list("Open Tasks", tasks),
+    ...listSection("Running Children", children),
+    ...listSection("Open Tasks", tasks),
   ];
 };
 
@@ -101,17 +108,17 @@ const endings: Readonly<Record<SummaryForm, string>> = {
 
 /** The whole text of a summary message; `missing` names what no model could tell of. */
 export const summaryMessage = (
-  context: Told,
+  context: RunFacts,
   form: SummaryForm,
-  range: Range,
+  range: MessageRange,
   body: string,
   missing: readonly string[] = [],
 ): string =>
   [
-    heading(form, range),
+    summaryHeading(form, range),
     ...taskQuote(context, range),
     body.trim(),
-    ...list("Not Summarised", missing),
-    ...recordedFacts(context),
+    ...listSection("Not Summarised", missing),
+    ...runFactsText(context),
     endings[form],
   ].join("\n\n");

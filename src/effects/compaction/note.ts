@@ -1,10 +1,10 @@
 import type { Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
-import { cutMiddle, withReferences } from "../texts.ts";
-import { heading, list, recordedFacts, taskQuote } from "./message.ts";
-import type { Told } from "./message.ts";
-import type { Range } from "./range.ts";
+import { truncateMiddle, withReferences } from "../texts.ts";
+import { summaryHeading, listSection, runFactsText, taskQuote } from "./message.ts";
+import type { RunFacts } from "./message.ts";
+import type { MessageRange } from "./range.ts";
 
 /** What stands for a range that no model could tell of. */
 
@@ -12,15 +12,18 @@ const inputLength = 500;
 const mostInputs = 20;
 const formerLength = 4_000;
 
-const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
+const countText = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
 
-const counts = (gone: readonly Message[]): string => {
+const countsLine = (gone: readonly Message[]): string => {
   const of = (role: Message["role"]): number => gone.filter((message) => message.role === role).length;
   const period = gone.map(({ at }) => at);
   const day = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
   const [from, to] = [Math.min(...period), Math.max(...period)];
-  const figures = [count(of("user"), "input"), count(of("assistant"), "reply").replace("replys", "replies")];
-  return `Left out: ${[...figures, count(of("tool"), "tool result")].join(", ")}, ${day(from)} to ${day(to)} UTC.`;
+  const figures = [
+    countText(of("user"), "input"),
+    countText(of("assistant"), "reply").replace("replys", "replies"),
+  ];
+  return `Left out: ${[...figures, countText(of("tool"), "tool result")].join(", ")}, ${day(from)} to ${day(to)} UTC.`;
 };
 
 const toolsUsed = (gone: readonly Message[]): readonly string[] => {
@@ -37,26 +40,26 @@ const humanInputs = (gone: readonly Message[]): readonly string[] => {
       const content = message.parts.filter((part) => part.type === "image" || part.type === "document");
       return withReferences(message, content, firstCharacters(textOf(message.parts), inputLength));
     });
-  return list("Human Inputs", inputs, mostInputs);
+  return listSection("Human Inputs", inputs, mostInputs);
 };
 
 const earlierSummary = (former: readonly Message[], told: string | null): readonly string[] => {
   const text = told ?? former.map(({ parts }) => textOf(parts)).join("\n\n");
-  return text === "" ? [] : [`## Earlier Summary\n${cutMiddle(text, formerLength)}`];
+  return text === "" ? [] : [`## Earlier Summary\n${truncateMiddle(text, formerLength)}`];
 };
 
 /** The note: what was there by count, what people asked, what the runtime recorded, and what a model told before (`told`). */
-export const noteMessage = (context: Told, range: Range, told: string | null = null): string => {
+export const noteMessage = (context: RunFacts, range: MessageRange, told: string | null = null): string => {
   const left = range.gone.filter(({ summary }) => summary === undefined);
   return [
-    heading("compact", range),
+    summaryHeading("compact", range),
     "This note is by the runtime: the messages it stands for are stored, but did not fit and could not be summarised.",
     ...taskQuote(context, range),
-    ...(left.length === 0 ? [] : [counts(left)]),
+    ...(left.length === 0 ? [] : [countsLine(left)]),
     ...toolsUsed(left),
     ...humanInputs(left),
     ...earlierSummary(range.former, told),
-    ...recordedFacts(context),
+    ...runFactsText(context),
     "Look at the present state before you go on: what was done may not be told here.",
   ].join("\n\n");
 };

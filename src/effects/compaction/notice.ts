@@ -1,29 +1,29 @@
-import type { Notice } from "../../agent/definition/effect.ts";
+import type { EffectNotice } from "../../agent/definition/effect.ts";
 import type { Shadow } from "./shadow.ts";
 
-type Compaction = Extract<Notice, { event: "compaction" }>["data"];
-export type Stage = Compaction["stage"];
+type CompactionData = Extract<EffectNotice, { event: "compaction" }>["data"];
+export type CompactionStage = CompactionData["stage"];
 
-const retiredBy = ({ retired }: Shadow): Compaction["retired"] => {
+const retirementOf = ({ retired }: Shadow): CompactionData["retired"] => {
   const gone = retired?.runs.flat() ?? [];
   const [from, to] = [gone[0]?.id, gone.at(-1)?.id];
   return from === undefined || to === undefined ? null : { from, to, count: gone.length };
 };
 
 /** What the stream is told of a step of compaction, or of one that failed. */
-export const notice = (
-  stage: Stage,
+export const createNotice = (
+  stage: CompactionStage,
   before: Shadow,
   after: Shadow,
   attempts = 0,
   message: string | null = null,
-): Notice => ({
+): EffectNotice => ({
   event: "compaction",
   data: {
     stage,
     tokens_before: before.size,
     tokens_after: after.size,
-    retired: after.retired === before.retired ? null : retiredBy(after),
+    retired: after.retired === before.retired ? null : retirementOf(after),
     attempts,
     message,
   },

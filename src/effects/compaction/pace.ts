@@ -11,10 +11,10 @@ export type Pace = {
 };
 
 /** Nothing was tried yet, or the last try did all. */
-export const steady: Pace = { wait: 0, floor: null };
+export const steadyPace: Pace = { wait: 0, floor: null };
 
 const turnsAfterFailure = 3;
-const growth = 0.05;
+const growthShare = 0.05;
 /** Tokens that stay free at least: 1 024 for the reply, and a margin. */
 const leastFree = 1_280;
 
@@ -32,7 +32,7 @@ export const requestLimit = (window: number, maxOutput: number): number =>
 export const presumedLimit = (window: number): number => Math.floor(window * 0.9);
 
 /** What the effect answers if it does not act now; null = it acts. */
-export const paced = (
+export const waitForPace = (
   { size, window, maxOutput }: Pick<EffectContext, "size" | "window" | "maxOutput">,
   threshold: number,
   pace: Pace,
@@ -41,12 +41,14 @@ export const paced = (
   const over = isOver({ size, window }, threshold);
   if (pace.wait > 1 && (!over || size <= requestLimit(window, maxOutput)))
     return { state: { ...pace, wait: pace.wait - 1 } };
-  if (!over) return pace.wait === 0 && pace.floor === null ? {} : { state: steady };
+  if (!over) return pace.wait === 0 && pace.floor === null ? {} : { state: steadyPace };
   return pace.floor !== null && size < pace.floor ? {} : null;
 };
 
 /** What is remembered of a try: that it failed, or the size it left if that is still over the threshold. */
 export const paceAfter = (window: number, threshold: number, size: number, failed: boolean): Pace => {
   if (failed) return { wait: turnsAfterFailure, floor: null };
-  return isOver({ size, window }, threshold) ? { wait: 0, floor: size + Math.ceil(window * growth) } : steady;
+  return isOver({ size, window }, threshold)
+    ? { wait: 0, floor: size + Math.ceil(window * growthShare) }
+    : steadyPace;
 };

@@ -5,7 +5,7 @@ import type { Message } from "../../chat/message.ts";
 /** What a summary may stand for. */
 
 /** Whole blocks from the beginning of a view; pinned ones are no part of it. */
-export interface Range {
+export interface MessageRange {
   readonly view: readonly Message[];
   /** Blocks to tell of, in order; former summaries are none. */
   readonly blocks: readonly Block[];
@@ -16,7 +16,7 @@ export interface Range {
 }
 
 /** The blocks before an index that is an edge of blocks; a former summary always belongs to it. */
-export const rangeBefore = (view: readonly Message[], edge: number): Range => {
+export const rangeBefore = (view: readonly Message[], edge: number): MessageRange => {
   const free = blocksOf(view).filter(({ start }) => !isBlockPinned(view, start));
   const inside = free.filter(({ start }) => start < edge);
   const isSummary = ({ start }: Block): boolean => view[start]?.summary !== undefined;
@@ -32,7 +32,7 @@ export const rangeBefore = (view: readonly Message[], edge: number): Range => {
 };
 
 /** Index from which the newest turns begin, with the messages that they answer. */
-const newestTurns = (view: readonly Message[], turns: number): number => {
+const findNewestTurns = (view: readonly Message[], turns: number): number => {
   let at = view.length;
   for (let left = turns; left > 0 && at >= 0;) {
     at -= 1;
@@ -45,5 +45,5 @@ const newestTurns = (view: readonly Message[], turns: number): number => {
 /** Index of the first message that must stay whole: of the newest turns, or what no model call has seen. */
 export const tailStart = (view: readonly Message[], unread: number, keepTurns = 0): number => {
   const tail = unread < view.length ? blockStart(view, unread) : view.length;
-  return keepTurns === 0 ? tail : Math.min(tail, newestTurns(view, keepTurns));
+  return keepTurns === 0 ? tail : Math.min(tail, findNewestTurns(view, keepTurns));
 };

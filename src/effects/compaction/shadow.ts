@@ -3,13 +3,13 @@ import { shownTokens } from "../../chat/message.ts";
 import type { Message, Part } from "../../chat/message.ts";
 import { shownParts } from "../../chat/render.ts";
 import { textOf } from "../../chat/text.ts";
-import type { ChatEdit, EffectContext, Overlay } from "../../agent/definition/effect.ts";
+import type { ChatEdit, EffectContext, OverlayEdit } from "../../agent/definition/effect.ts";
 
 /** A view as edits that are not yet made would leave it, with its size. */
 
-export type ShownText = Overlay["overlay"]["text"];
+export type ShownText = OverlayEdit["overlay"]["text"];
 
-interface Shortened {
+interface ShortenedMessage {
   readonly texts: Readonly<Record<number, ShownText>>;
   /** Images and documents of a result stay. */
   readonly media: boolean;
@@ -26,7 +26,7 @@ export interface Shadow {
   readonly context: Pick<EffectContext, "view" | "tokens">;
   /** Tokens of the coming request beside the view. */
   readonly base: number;
-  readonly shortened: ReadonlyMap<string, Shortened>;
+  readonly shortened: ReadonlyMap<string, ShortenedMessage>;
   readonly retired: Retirement | null;
   /** Tokens of the coming request. */
   readonly size: number;
@@ -56,7 +56,7 @@ const tokensIn = ({ shortened }: Shadow, message: Message): number =>
 export const tokensOf = (shadow: Shadow, messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
 
-const sized = (shadow: Shadow): Shadow => {
+const measureShadow = (shadow: Shadow): Shadow => {
   const gone = new Set(shadow.retired?.runs.flat());
   const kept = shadow.context.view.filter((message) => !gone.has(message));
   const summary = shadow.retired?.summary ?? null;
@@ -67,7 +67,7 @@ const sized = (shadow: Shadow): Shadow => {
 const textTokens = (parts: readonly Part[], tokens: (text: string) => number): number =>
   parts.reduce((sum, part) => (part.type === "text" ? sum + tokens(part.text) : sum), 0);
 
-const isMedia = ({ type }: Part): boolean => type === "image" || type === "document";
+const isMediaPart = ({ type }: Part): boolean => type === "image" || type === "document";
 
 /** Tokens of one part of a person's or model's message as it is shown now; its media share theirs evenly. */
 const partTokens = (message: Message, at: number, tokens: (text: string) => number): number => {
@@ -75,11 +75,11 @@ const partTokens = (message: Message, at: number, tokens: (text: string) => numb
   const part = parts[at];
   if (part?.type === "text") return tokens(part.text);
   const rest = shownTokens(message) - messageTokens - textTokens(parts, tokens);
-  return rest / Math.max(1, parts.filter(isMedia).length);
+  return rest / Math.max(1, parts.filter(isMediaPart).length);
 };
 
 /** A text as long as it will be shown, whatever id it gets. */
-export const said = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
+export const longestForm = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
 
 /** Tokens of a tool message that shows `text`: what its media cost is what its own text does not. */
 const resultTokens = (
@@ -93,46 +93,47 @@ const resultTokens = (
   return message.tokens - tokens(textOf(part.content)) + tokens(text);
 };
 
-const shorten = (
+const shortenMessage = (
   { context: { tokens }, shortened }: Shadow,
   message: Message,
-  wanted: Shortened["texts"],
+  wanted: ShortenedMessage["texts"],
   media: boolean,
-): Shortened => {
+): ShortenedMessage => {
   const texts = { ...shortened.get(message.id)?.texts, ...wanted };
   const [first] = Object.values(texts);
   if (message.role === "tool" && first !== undefined)
-    return { texts, media, tokens: resultTokens(message, said(first), media, tokens) };
+    return { texts, media, tokens: resultTokens(message, longestForm(first), media, tokens) };
   const change = Object.entries(texts).reduce(
-    (sum, [at, text]) => sum + tokens(said(text)) - partTokens(message, Number(at), tokens),
+    (sum, [at, text]) => sum + tokens(longestForm(text)) - partTokens(message, Number(at), tokens),
     0,
   );
   return { texts, media, tokens: Math.ceil(shownTokens(message) + change) };
 };
 
 /** Texts that stand for parts of messages, by message and index of the part. */
-export type Texts = ReadonlyMap<Message, Readonly<Record<number, ShownText>>>;
+export type TextsByMessage = ReadonlyMap<Message, Readonly<Record<number, ShownText>>>;
 
 /**
  * The shadow with shorter texts; those that are not shorter, and those of pinned blocks, are left out. `media`:
  * images and documents of results stay.
  */
-export const withTexts = (shadow: Shadow, texts: Texts, media = false): Shadow => {
+export const withTexts = (shadow: Shadow, texts: TextsByMessage, media = false): Shadow => {
   const { view } = shadow.context;
   const shortened = new Map(shadow.shortened);
   for (const [index, message] of view.entries()) {
     const wanted = texts.get(message);
     if (wanted === undefined || isBlockPinned(view, index)) continue;
-    const made = shorten(shadow, message, wanted, media);
+    const made = shortenMessage(shadow, message, wanted, media);
     if (made.tokens < tokensIn(shadow, message)) shortened.set(message.id, made);
   }
-  return sized({ ...shadow, shortened });
+  return measureShadow({ ...shadow, shortened });
 };
 
 /** The shadow without some messages, and with a text in their place; what was retired before is so no more. */
-export const withRetired = (shadow: Shadow, retired: Retirement): Shadow => sized({ ...shadow, retired });
+export const withRetired = (shadow: Shadow, retired: Retirement): Shadow =>
+  measureShadow({ ...shadow, retired });
 
-const retirements = ({ runs, summary }: Retirement): readonly ChatEdit[] =>
+const retirementEdits = ({ runs, summary }: Retirement): readonly ChatEdit[] =>
   runs
     .filter((run) => run.length > 0)
     .flatMap((run, index) => {
@@ -152,5 +153,5 @@ export const editsOf = ({ context, shortened, retired }: Shadow): readonly ChatE
         overlay: { message: id, part: Number(at), text, ...(media ? { media } : {}) },
       }));
     });
-  return [...overlays, ...(retired === null ? [] : retirements(retired))];
+  return [...overlays, ...(retired === null ? [] : retirementEdits(retired))];
 };

@@ -1,6 +1,6 @@
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { cutMiddle, maskText, resultOf } from "../texts.ts";
+import { truncateMiddle, maskText, toolResultOf } from "../texts.ts";
 import { withTexts } from "./shadow.ts";
 import type { Shadow, ShownText } from "./shadow.ts";
 
@@ -12,7 +12,7 @@ const resultLength = 500;
 const errorLength = 2_000;
 
 /** Messages with shorter texts; null leaves one as it is. `media`: images and documents of results stay. */
-export const shortened = (
+export const shortenMessages = (
   shadow: Shadow,
   messages: readonly Message[],
   shorter: (message: Message) => string | null,
@@ -27,26 +27,26 @@ export const shortened = (
 };
 
 /** Rung 1: `ok` results before `edge` show one line, except in the newest 10 messages. */
-export const masked = (shadow: Shadow, edge: number): Shadow => {
+export const maskResults = (shadow: Shadow, edge: number): Shadow => {
   const { view } = shadow.context;
   const end = Math.max(0, Math.min(edge, view.length - newestMessages));
-  return shortened(shadow, view.slice(0, end), (message) => {
-    const result = resultOf(message);
+  return shortenMessages(shadow, view.slice(0, end), (message) => {
+    const result = toolResultOf(message);
     return result?.status === "ok" ? maskText(message, result) : null;
   });
 };
 
 /** Rung 2: results before `edge` show head and tail, except in the newest 4 tool messages; errors keep more. */
-export const trimmed = (shadow: Shadow, edge: number): Shadow => {
+export const trimResults = (shadow: Shadow, edge: number): Shadow => {
   const { view } = shadow.context;
   const spared = new Set(view.filter(({ role }) => role === "tool").slice(-newestToolMessages));
   const old = view.slice(0, edge).filter((message) => !spared.has(message));
   const shorter = (message: Message): string | null => {
-    const result = resultOf(message);
+    const result = toolResultOf(message);
     if (result === null) return null;
     const text = textOf(result.content);
-    const cut = cutMiddle(text, result.status === "ok" ? resultLength : errorLength);
+    const cut = truncateMiddle(text, result.status === "ok" ? resultLength : errorLength);
     return cut === text ? null : cut;
   };
-  return shortened(shadow, old, shorter, true);
+  return shortenMessages(shadow, old, shorter, true);
 };

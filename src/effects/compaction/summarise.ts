@@ -3,24 +3,24 @@ import type { EffectReply } from "../../agent/state/run.ts";
 import { callsOf } from "../../chat/view.ts";
 import { textOf } from "../../chat/text.ts";
 import type { FinishReason } from "../../model/completer.ts";
-import { budgetOf, chunked, chunkSize, cutToTokens, leastBudget } from "./chunks.ts";
+import { transcriptBudget, splitIntoChunks, chunkSize, truncateToTokens, leastBudget } from "./chunks.ts";
 import { summaryMessage } from "./message.ts";
 import { mergeCall, transcriptCall } from "./prompts.ts";
-import type { Asking, SummaryForm } from "./prompts.ts";
-import type { Range } from "./range.ts";
+import type { SummaryRequest, SummaryForm } from "./prompts.ts";
+import type { MessageRange } from "./range.ts";
 import { summaryTokens } from "./shadow.ts";
 import { pieceOf } from "./transcript.ts";
-import type { Piece } from "./transcript.ts";
+import type { TranscriptPiece } from "./transcript.ts";
 
 /** A range told by a model: in one call, or chunk by chunk and merged. */
 
-type Outside = Pick<EffectContext, "complete" | "signal" | "tokens" | "task" | "records" | "run">;
+type SummaryContext = Pick<EffectContext, "complete" | "signal" | "tokens" | "task" | "records" | "run">;
 
 /** What is to be summarised; the same job always makes the same calls, so that after a crash they answer from storage. */
-export interface Job {
-  readonly context: Outside;
+export interface SummaryJob {
+  readonly context: SummaryContext;
   readonly form: SummaryForm;
-  readonly range: Range;
+  readonly range: MessageRange;
   /** Tokens of the range as the model is shown it: the summary must be smaller. */
   readonly shown: number;
   readonly window: number;
@@ -29,30 +29,30 @@ export interface Job {
   readonly round: number;
 }
 
-export type Written =
+export type SummaryOutcome =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };
 
 /** Replies of this run of the ladder by their prompt: what was told once is not asked again. */
-export type Replies = Map<string, EffectReply>;
+export type RepliesByPrompt = Map<string, EffectReply>;
 
 const mostOutput = 4_096;
 const leastOutput = 512;
 
 /** Makes a call, unless the run was cancelled meanwhile. */
-const complete = ({ context }: Job, call: EffectCall): Promise<EffectReply> => {
+const runCall = ({ context }: SummaryJob, call: EffectCall): Promise<EffectReply> => {
   context.signal.throwIfAborted();
   return context.complete(call);
 };
 
-const unusable = (text: string, finish: FinishReason): string | null => {
+const findUnusable = (text: string, finish: FinishReason): string | null => {
   if (finish !== "stop") return `the summary did not end by itself: ${finish}`;
   return /\S/.test(text) ? null : "the summary is empty";
 };
 
 /** The summary as a message; null if it is not smaller than what it stands for. */
-const framed = (
-  { context, form, range, shown }: Job,
+const frameSummary = (
+  { context, form, range, shown }: SummaryJob,
   body: string,
   missing: readonly string[] = [],
 ): string | null => {
@@ -63,108 +63,117 @@ const framed = (
 const tooLarge = "the summary is not smaller than what it stands for";
 
 /** Whether a summary can be smaller than its range at all, its frame included. */
-export const isWorthwhile = (job: Job): boolean =>
-  job.range.blocks.length > 0 && budgetOf(job.window) > leastBudget && framed(job, "-") !== null;
+export const isWorthwhile = (job: SummaryJob): boolean =>
+  job.range.blocks.length > 0 &&
+  transcriptBudget(job.window) > leastBudget &&
+  frameSummary(job, "-") !== null;
 
-const formerOf = ({ context, range, window }: Job): string | null => {
+const formerOf = ({ context, range, window }: SummaryJob): string | null => {
   if (range.former.length === 0) return null;
   const text = range.former.map(({ parts }) => textOf(parts)).join("\n\n");
-  return cutToTokens(text, Math.floor(budgetOf(window) / 2), context.tokens);
+  return truncateToTokens(text, Math.floor(transcriptBudget(window) / 2), context.tokens);
 };
 
-const piecesOf = ({ context, range }: Job): readonly Piece[] =>
+const transcriptPieces = ({ context, range }: SummaryJob): readonly TranscriptPiece[] =>
   range.blocks.map((block) => pieceOf(range.view, block, context.tokens));
 
-const total = (pieces: readonly Piece[]): number => pieces.reduce((sum, { tokens }) => sum + tokens, 0);
+const totalTokens = (pieces: readonly TranscriptPiece[]): number =>
+  pieces.reduce((sum, { tokens }) => sum + tokens, 0);
 
-const transcriptOf = (pieces: readonly Piece[]): string => pieces.map(({ text }) => text).join("\n");
+const transcriptOf = (pieces: readonly TranscriptPiece[]): string =>
+  pieces.map(({ text }) => text).join("\n");
 
-const asking = ({ form, instructions, round }: Job, maxTokens: number): Asking => ({
+const summaryRequestOf = ({ form, instructions, round }: SummaryJob, maxTokens: number): SummaryRequest => ({
   form,
   instructions,
   round,
   maxTokens,
 });
 
-const told = (body: string | null, attempts: number): Written =>
+const summaryOutcomeOf = (body: string | null, attempts: number): SummaryOutcome =>
   body === null ? { ok: false, error: tooLarge, attempts } : { ok: true, text: body, attempts };
 
-const toldWhole = async (
-  job: Job,
+const summariseWhole = async (
+  job: SummaryJob,
   former: string | null,
-  pieces: readonly Piece[],
-  replies: Replies,
-): Promise<Written> => {
+  pieces: readonly TranscriptPiece[],
+  replies: RepliesByPrompt,
+): Promise<SummaryOutcome> => {
   const transcript = transcriptOf(pieces);
-  const reply = await complete(job, {
-    ...transcriptCall(asking(job, mostOutput), former, transcript, total(pieces)),
-    refuse: (text, finish) => unusable(text, finish) ?? (framed(job, text) === null ? tooLarge : null),
+  const reply = await runCall(job, {
+    ...transcriptCall(summaryRequestOf(job, mostOutput), former, transcript, totalTokens(pieces)),
+    refuse: (text, finish) =>
+      findUnusable(text, finish) ?? (frameSummary(job, text) === null ? tooLarge : null),
   });
-  if (reply.ok) return told(framed(job, reply.text), reply.attempts);
+  if (reply.ok) return summaryOutcomeOf(frameSummary(job, reply.text), reply.attempts);
   if (former === null) replies.set(transcript, reply);
   return reply;
 };
 
 /** Tokens that each of several summaries may have, so that all fit into the call that merges them. */
-const chunkOutput = ({ context, window }: Job, former: string | null, chunks: number): number => {
-  const room = budgetOf(window) - (former === null ? 0 : context.tokens(former));
+const chunkOutput = ({ context, window }: SummaryJob, former: string | null, chunks: number): number => {
+  const room = transcriptBudget(window) - (former === null ? 0 : context.tokens(former));
   return Math.min(mostOutput, Math.max(leastOutput, Math.floor(room / chunks)));
 };
 
-const toldChunk = async (
-  job: Job,
-  chunk: readonly Piece[],
+const summariseChunk = async (
+  job: SummaryJob,
+  chunk: readonly TranscriptPiece[],
   maxTokens: number,
-  replies: Replies,
+  replies: RepliesByPrompt,
 ): Promise<EffectReply> => {
   const transcript = transcriptOf(chunk);
   const known = replies.get(transcript);
   if (known !== undefined) return { ...known, attempts: 0 };
-  const reply = await complete(job, {
-    ...transcriptCall(asking(job, maxTokens), null, transcript, total(chunk)),
+  const reply = await runCall(job, {
+    ...transcriptCall(summaryRequestOf(job, maxTokens), null, transcript, totalTokens(chunk)),
     refuse: (text, finish) =>
-      unusable(text, finish) ??
-      (job.context.tokens(text) < total(chunk) ? null : "the summary is not smaller than its part"),
+      findUnusable(text, finish) ??
+      (job.context.tokens(text) < totalTokens(chunk) ? null : "the summary is not smaller than its part"),
   });
   replies.set(transcript, reply);
   return reply;
 };
 
-const joined = (parts: readonly string[]): string =>
+const joinParts = (parts: readonly string[]): string =>
   parts.map((part, index) => `# Part ${index + 1} of ${parts.length}\n\n${part.trim()}`).join("\n\n");
 
 /** One summary of several: merged by the model, or else joined under headings. */
-const merged = async (
-  job: Job,
+const mergeParts = async (
+  job: SummaryJob,
   parts: readonly string[],
   missing: readonly string[],
   attempts: number,
-): Promise<Written> => {
+): Promise<SummaryOutcome> => {
   const { context } = job;
   const [only] = parts;
-  if (only !== undefined && parts.length === 1) return told(framed(job, only, missing), attempts);
+  if (only !== undefined && parts.length === 1)
+    return summaryOutcomeOf(frameSummary(job, only, missing), attempts);
   const size = parts.reduce((sum, part) => sum + context.tokens(part), 0);
-  const reply = await complete(job, {
-    ...mergeCall(asking(job, mostOutput), parts, size),
+  const reply = await runCall(job, {
+    ...mergeCall(summaryRequestOf(job, mostOutput), parts, size),
     refuse: (text, finish) =>
-      unusable(text, finish) ?? (framed(job, text, missing) === null ? tooLarge : null),
+      findUnusable(text, finish) ?? (frameSummary(job, text, missing) === null ? tooLarge : null),
   });
-  return told(framed(job, reply.ok ? reply.text : joined(parts), missing), attempts + reply.attempts);
+  return summaryOutcomeOf(
+    frameSummary(job, reply.ok ? reply.text : joinParts(parts), missing),
+    attempts + reply.attempts,
+  );
 };
 
 /** Rung 3: the whole range is told, in one call if it fits. */
-export const full = async (job: Job, replies: Replies): Promise<Written> => {
+export const summariseFull = async (job: SummaryJob, replies: RepliesByPrompt): Promise<SummaryOutcome> => {
   const former = formerOf(job);
-  const pieces = piecesOf(job);
+  const pieces = transcriptPieces(job);
   const { tokens } = job.context;
-  if (total(pieces) + (former === null ? 0 : tokens(former)) <= budgetOf(job.window))
-    return toldWhole(job, former, pieces, replies);
-  const chunks = chunked(pieces, chunkSize(pieces, job.window), tokens);
+  if (totalTokens(pieces) + (former === null ? 0 : tokens(former)) <= transcriptBudget(job.window))
+    return summariseWhole(job, former, pieces, replies);
+  const chunks = splitIntoChunks(pieces, chunkSize(pieces, job.window), tokens);
   const output = chunkOutput(job, former, chunks.length);
   const parts = former === null ? [] : [former];
   let attempts = 0;
   for (const [index, chunk] of chunks.entries()) {
-    const reply = await toldChunk(job, chunk, output, replies);
+    const reply = await summariseChunk(job, chunk, output, replies);
     attempts += reply.attempts;
     if (!reply.ok) {
       const error = `part ${index + 1} of ${chunks.length}: ${reply.error}`;
@@ -172,44 +181,47 @@ export const full = async (job: Job, replies: Replies): Promise<Written> => {
     }
     parts.push(reply.text);
   }
-  return merged(job, parts, [], attempts);
+  return mergeParts(job, parts, [], attempts);
 };
 
-const describe = ({ view }: Range, pieces: readonly Piece[], why: string): string => {
+const describeMissing = ({ view }: MessageRange, pieces: readonly TranscriptPiece[], why: string): string => {
   const messages = pieces.flatMap(({ block }) => view.slice(block.start, block.end));
   const tools = new Set(messages.flatMap((message) => callsOf(message).map(({ name }) => name)));
   const used = tools.size === 0 ? "" : `, tools ${[...tools].join(", ")}`;
   const ids = [...new Set([messages[0]?.id, messages.at(-1)?.id])].join(" to ");
-  return `${ids} (${messages.length} messages, about ${total(pieces)} tokens${used}): ${why}`;
+  return `${ids} (${messages.length} messages, about ${totalTokens(pieces)} tokens${used}): ${why}`;
 };
 
 /** Without any success so many failed chunks end the rung: the model is not there. */
-const hopeless = 2;
+const maxFailedChunks = 2;
 
 /** Rung 4: what can be told is told; blocks above half the window and chunks that failed are listed. */
-export const partial = async (job: Job, replies: Replies): Promise<Written> => {
+export const summarisePartial = async (
+  job: SummaryJob,
+  replies: RepliesByPrompt,
+): Promise<SummaryOutcome> => {
   const former = formerOf(job);
-  const all = piecesOf(job);
+  const all = transcriptPieces(job);
   const { tokens } = job.context;
   const fitting = all.filter((piece) => piece.tokens <= job.window / 2);
-  const chunks = chunked(fitting, chunkSize(all, job.window), tokens);
+  const chunks = splitIntoChunks(fitting, chunkSize(all, job.window), tokens);
   const output = chunkOutput(job, former, chunks.length);
   const missing = all
     .filter((piece) => piece.tokens > job.window / 2)
-    .map((piece) => describe(job.range, [piece], "larger than half the context window"));
+    .map((piece) => describeMissing(job.range, [piece], "larger than half the context window"));
   const parts: string[] = [];
   let [attempts, failed, error] = [0, 0, "every message is larger than half the context window"];
   for (const chunk of chunks) {
-    if (parts.length === 0 && failed >= hopeless) break;
-    const reply = await toldChunk(job, chunk, output, replies);
+    if (parts.length === 0 && failed >= maxFailedChunks) break;
+    const reply = await summariseChunk(job, chunk, output, replies);
     attempts += reply.attempts;
     if (reply.ok) parts.push(reply.text);
     else {
       failed += 1;
       error = reply.error;
-      missing.push(describe(job.range, chunk, "no summary could be made"));
+      missing.push(describeMissing(job.range, chunk, "no summary could be made"));
     }
   }
   if (parts.length === 0) return { ok: false, error, attempts };
-  return merged(job, former === null ? parts : [former, ...parts], missing, attempts);
+  return mergeParts(job, former === null ? parts : [former, ...parts], missing, attempts);
 };

@@ -1,7 +1,7 @@
 import type { Block } from "../../chat/blocks.ts";
 import type { Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { cutEnd, reference, withReferences } from "../texts.ts";
+import { truncateEnd, mediaReference, withReferences } from "../texts.ts";
 
 /** The messages of a range as text for the model that summarises them, told from their originals. */
 
@@ -19,11 +19,11 @@ const lineOf = (message: Message, part: Part): string | null => {
       return null;
     case "image":
     case "document":
-      return `[${labelOf(message)}] ${reference(message, part)}`;
+      return `[${labelOf(message)}] ${mediaReference(message, part)}`;
     case "tool_call":
-      return `[assistant] called ${part.name}(${cutEnd(part.args, argsLength, "…")})`;
+      return `[assistant] called ${part.name}(${truncateEnd(part.args, argsLength, "…")})`;
     case "tool_result": {
-      const text = cutEnd(textOf(part.content), resultLength, "…");
+      const text = truncateEnd(textOf(part.content), resultLength, "…");
       const kind = part.status === "ok" ? "tool result" : `tool ${part.status}`;
       return `[${kind}: ${part.name}] ${withReferences(message, part.content, text)}`;
     }
@@ -31,14 +31,18 @@ const lineOf = (message: Message, part: Part): string | null => {
 };
 
 /** A block as the summarising model reads it. */
-export interface Piece {
+export interface TranscriptPiece {
   readonly block: Block;
   readonly text: string;
   readonly tokens: number;
 }
 
 /** The transcript of a block. */
-export const pieceOf = (view: readonly Message[], block: Block, tokens: (text: string) => number): Piece => {
+export const pieceOf = (
+  view: readonly Message[],
+  block: Block,
+  tokens: (text: string) => number,
+): TranscriptPiece => {
   const lines = view
     .slice(block.start, block.end)
     .flatMap((message) => message.parts.map((part) => lineOf(message, part)))

@@ -8,13 +8,13 @@ import type { Tables } from "./database.ts";
 export interface ActiveRuns {
   /** Whether a session may begin a run; one that has a place keeps it. */
   readonly admit: (admission: RunAdmission, now: number) => boolean;
-  readonly reported: (summary: SessionSummary) => void;
+  readonly report: (summary: SessionSummary) => void;
 }
 
 /** How long a place is held for a session that does not say that its run began. */
-const patienceMs = 30_000;
+const admissionMs = 30_000;
 
-interface Place {
+interface AdmittedRun {
   /** When it was given, milliseconds since the epoch; 0 = before this object was in memory. */
   readonly at: number;
   /** The session said that it has a run. */
@@ -22,8 +22,8 @@ interface Place {
 }
 
 export const createActiveRuns = (tables: Tables): ActiveRuns => {
-  const tenants = new Map<string, Map<string, Place>>();
-  const placesOf = (tenant: string): Map<string, Place> => {
+  const tenants = new Map<string, Map<string, AdmittedRun>>();
+  const placesOf = (tenant: string): Map<string, AdmittedRun> => {
     const known = tenants.get(tenant);
     if (known !== undefined) return known;
     const rows = tables.read("SELECT id FROM sessions WHERE tenant = ? AND status <> 'idle'", tenant);
@@ -34,12 +34,12 @@ export const createActiveRuns = (tables: Tables): ActiveRuns => {
   return {
     admit: ({ tenant, session, limit }, now) => {
       const places = placesOf(tenant);
-      for (const [id, { at, told }] of places) if (!told && now - at >= patienceMs) places.delete(id);
+      for (const [id, { at, told }] of places) if (!told && now - at >= admissionMs) places.delete(id);
       if (!places.has(session) && places.size >= limit) return false;
       places.set(session, { at: now, told: false });
       return true;
     },
-    reported: ({ tenant, id, status, updated_at }) => {
+    report: ({ tenant, id, status, updated_at }) => {
       const places = tenants.get(tenant);
       const place = places?.get(id);
       if (status === "running" || status === "waiting") places?.set(id, { at: place?.at ?? 0, told: true });

@@ -3,9 +3,9 @@ import { refuse } from "../../session/problems.ts";
 import type { Principal, Scope } from "../../session/rpc.ts";
 import { base32 } from "../../sandbox/sha256.ts";
 import { toBase64Url } from "../../tools/base64.ts";
-import type { Row, Tables } from "./database.ts";
+import type { DatabaseRow, Tables } from "./database.ts";
 import { randomBytes } from "./encoding.ts";
-import { always } from "./once.ts";
+import { withoutKey } from "./once.ts";
 import type { Once } from "./once.ts";
 import { browserScopes, scopeSchema } from "./scopes.ts";
 import { signToken } from "./tokens.ts";
@@ -41,19 +41,19 @@ export interface MintedToken {
   readonly origin: string | null;
 }
 
-const toKey = (row: Row): SigningKey => ({ kid: String(row["kid"]), secret: String(row["secret"]) });
+const toKey = (row: DatabaseRow): SigningKey => ({ kid: String(row["kid"]), secret: String(row["secret"]) });
 
 /** The living signing key with this id. */
-export function signingKey(tables: Tables, kid: string): SigningKey | null {
+export function findSigningKey(tables: Tables, kid: string): SigningKey | null {
   const [row] = tables.read("SELECT kid, secret FROM signing_keys WHERE kid = ?", kid);
   return row === undefined ? null : toKey(row);
 }
 
-const newest = "SELECT * FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1";
+const newestKeyQuery = "SELECT * FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1";
 
 /** The key that signs now: a new one each day, the one before stays to verify. */
-function currentKey(tables: Tables, now: number): SigningKey {
-  const [row] = tables.read(newest);
+function ensureCurrentKey(tables: Tables, now: number): SigningKey {
+  const [row] = tables.read(newestKeyQuery);
   if (row !== undefined && now - Number(row["created_at"]) < rotationMs) return toKey(row);
   const made: SigningKey = { kid: base32(randomBytes(5)), secret: toBase64Url(randomBytes(32)) };
   tables.write((all) => {
@@ -72,7 +72,7 @@ export async function mintToken(
   principal: Principal,
   body: z.output<typeof mintTokenSchema>,
   now: number,
-  once: Once = always(tables),
+  once: Once = withoutKey(tables),
 ): Promise<MintedToken & { readonly replayed: boolean }> {
   const scopes = body.scopes ?? browserScopes.filter((scope) => principal.scopes.includes(scope));
   const missing = scopes.find((scope) => !principal.scopes.includes(scope));
@@ -88,7 +88,7 @@ export async function mintToken(
     });
   }
   const exp = Math.min(now + body.ttl * 1000, principal.expires ?? Number.MAX_SAFE_INTEGER);
-  const { kid } = currentKey(tables, now);
+  const { kid } = ensureCurrentKey(tables, now);
   const { value: claims, replayed } = once((): Claims => ({
     tenant: principal.tenant,
     session: body.session,
@@ -99,7 +99,7 @@ export async function mintToken(
     kid,
     ...(origin === undefined ? {} : { origin }),
   }));
-  const signer = replayed && claims.exp <= now ? null : signingKey(tables, claims.kid);
+  const signer = replayed && claims.exp <= now ? null : findSigningKey(tables, claims.kid);
   if (signer === null)
     return refuse("idempotency_key_reused", "The token of this Idempotency-Key is over: use a new key.");
   const token = await signToken(claims, signer);

@@ -1,13 +1,13 @@
 /** The little that the team's tables need of a SQLite database; TeamObject's storage and Node's both fit. */
 
-export type Value = string | number | null;
-export type Row = Readonly<Record<string, Value>>;
+export type DatabaseValue = string | number | null;
+export type DatabaseRow = Readonly<Record<string, DatabaseValue>>;
 
 /** Runs one statement and gives its rows. */
-export type All = (query: string, ...values: readonly Value[]) => readonly Row[];
+export type RunQuery = (query: string, ...values: readonly DatabaseValue[]) => readonly DatabaseRow[];
 
-export interface Database {
-  readonly all: All;
+export interface TeamDatabase {
+  readonly all: RunQuery;
   /** Runs `work` in one transaction that a throw rolls back. */
   transaction<T>(work: () => T): T;
 }
@@ -115,13 +115,13 @@ const migrations: readonly string[] = [
 /** The team's tables: made by the first write, so that reads create no storage. */
 export interface Tables {
   /** Rows of a read; none where nothing was ever written. */
-  read(query: string, ...values: readonly Value[]): readonly Row[];
+  read(query: string, ...values: readonly DatabaseValue[]): readonly DatabaseRow[];
   /** Runs `work` in one transaction, with all tables there. */
-  write<T>(work: (all: All) => T): T;
+  write<T>(work: (all: RunQuery) => T): T;
 }
 
 /** Tables over a database; the schema version is kept in `meta`. `latest` stands for what an older release knew. */
-export function openTables(database: Database, latest = migrations.length): Tables {
+export function openTables(database: TeamDatabase, latest = migrations.length): Tables {
   let known: number | null = null;
   const version = (): number => {
     if (known !== null) return known;

@@ -1,20 +1,20 @@
-import { piecesOf } from "../../chat/text.ts";
-import type { All, Tables } from "./database.ts";
+import { splitText } from "../../chat/text.ts";
+import type { RunQuery, Tables } from "./database.ts";
 
 /** The definitions that sessions pin: one copy of each revision, for as long as an undeleted session may need it. */
 
 /** Characters of a definition in one row. */
 const partSize = 256 * 1024;
 /** How long a definition stays that no session pins yet: those that are being created do. */
-export const keptMs = 24 * 3_600_000;
+export const definitionKeepMs = 24 * 3_600_000;
 
-const unpinned = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
+const unpinnedCondition = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
 
 /** Stores a revision's definition before a session pins it; what nobody needs any more goes. */
 export function keepDefinition(tables: Tables, revision: string, json: string, now: number): void {
   tables.write((all) => {
     const known = all("UPDATE definitions SET kept_at = ? WHERE revision = ? RETURNING part", now, revision);
-    for (const [part, text] of known.length > 0 ? [] : piecesOf(json, partSize).entries())
+    for (const [part, text] of known.length > 0 ? [] : splitText(json, partSize).entries())
       all(
         "INSERT INTO definitions (revision, part, text, kept_at) VALUES (?, ?, ?, ?)",
         revision,
@@ -22,13 +22,17 @@ export function keepDefinition(tables: Tables, revision: string, json: string, n
         text,
         now,
       );
-    all(`DELETE FROM definitions WHERE ${unpinned}`, now - keptMs);
+    all(`DELETE FROM definitions WHERE ${unpinnedCondition}`, now - definitionKeepMs);
   });
 }
 
 /** A session does not pin a revision any more. */
-export function releaseDefinition(all: All, revision: string, now: number): void {
-  all(`DELETE FROM definitions WHERE revision = ? AND ${unpinned}`, revision, now - keptMs);
+export function releaseDefinition(all: RunQuery, revision: string, now: number): void {
+  all(
+    `DELETE FROM definitions WHERE revision = ? AND ${unpinnedCondition}`,
+    revision,
+    now - definitionKeepMs,
+  );
 }
 
 /** The stored JSON of a revision, null if no undeleted session can pin it. */

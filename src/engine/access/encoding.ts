@@ -2,18 +2,18 @@ import { hexOf } from "../../sandbox/sha256.ts";
 
 /** Random bytes and digests, for keys, tokens and names. */
 
-type Bytes = Uint8Array<ArrayBuffer>;
+type ByteArray = Uint8Array<ArrayBuffer>;
 
 const utf8 = new TextEncoder();
 
 /** `size` bytes from the platform's cryptographic source. */
-export const randomBytes = (size: number): Bytes => crypto.getRandomValues(new Uint8Array(size));
+export const randomBytes = (size: number): ByteArray => crypto.getRandomValues(new Uint8Array(size));
 
 /** The same in lower-case hex. */
 export const randomHex = (size: number): string => hexOf(randomBytes(size));
 
 /** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide. */
-export async function digestOf(...parts: readonly string[]): Promise<Bytes> {
+export async function digestOf(...parts: readonly string[]): Promise<ByteArray> {
   const encoded = parts.map((part) => utf8.encode(part));
   const bytes = new Uint8Array(encoded.reduce((size, part) => size + 4 + part.length, 0));
   const view = new DataView(bytes.buffer);
@@ -27,7 +27,7 @@ export async function digestOf(...parts: readonly string[]): Promise<Bytes> {
 }
 
 /** Compares without telling by its duration where the two differ; lengths are not secret. */
-export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
+export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false;
   let difference = 0;
   for (const [at, byte] of left.entries()) difference |= byte ^ (right[at] ?? 0);

@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { grantLifeMs } from "../../agent/calls/judge.ts";
-import type { GrantsKnown, GrantsTold } from "../../agent/calls/judge.ts";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../session/paging.ts";
+import type { GrantsUpdate, GrantsReport } from "../../agent/calls/judge.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../session/paging.ts";
 import type { Page } from "../../session/paging.ts";
 import { refuse } from "../../session/problems.ts";
 import type { Principal } from "../../session/rpc.ts";
 import type { Grant } from "../../agent/state/session.ts";
-import type { Row, Tables } from "./database.ts";
-import { always } from "./once.ts";
-import type { Done, Once } from "./once.ts";
+import type { DatabaseRow, Tables } from "./database.ts";
+import { withoutKey } from "./once.ts";
+import type { OnceResult, Once } from "./once.ts";
 
 /** Grants of a tenant: those of its sessions, for listing and revoking, and those that its agents have in all of them. */
 
@@ -16,18 +16,18 @@ import type { Done, Once } from "./once.ts";
 export const listGrantsSchema = z.strictObject({
   session: z.string().max(64).optional(),
   agent: z.string().max(64).optional(),
-  ...pageQuery,
+  ...pageQueryFields,
 });
 export const grantReferenceSchema = z.strictObject({ grant: z.string().max(64) });
 
 /** A grant as the API shows it. Times are milliseconds since the epoch. */
-export interface ShownGrant extends Grant {
+export interface GrantInfo extends Grant {
   /** The session in which it was given. */
   readonly session: string;
   readonly expires_at: number | null;
 }
 
-const show = (row: Row): ShownGrant => {
+const toGrantInfo = (row: DatabaseRow): GrantInfo => {
   const at = Number(row["at"]);
   const scope = row["scope"] === "agent" ? "agent" : "session";
   return {
@@ -43,17 +43,17 @@ const show = (row: Row): ShownGrant => {
   };
 };
 
-const grantOf = (row: Row): Grant => {
-  const { session: _, expires_at: __, ...grant } = show(row);
+const grantOf = (row: DatabaseRow): Grant => {
+  const { session: _, expires_at: __, ...grant } = toGrantInfo(row);
   return grant;
 };
 
 /** Takes a session's grants, each once, and tells what it needs to know; one that was revoked stays so. */
-export function tellGrants(
+export function exchangeGrants(
   tables: Tables,
-  { tenant, session, grants }: GrantsTold,
+  { tenant, session, grants }: GrantsReport,
   now: number,
-): GrantsKnown {
+): GrantsUpdate {
   const ids = grants.map(({ id }) => id);
   const known = tables.read(
     `SELECT id, revoked FROM grants WHERE tenant = ? AND id IN (SELECT value FROM json_each(?))`,
@@ -96,9 +96,9 @@ export function listGrants(
   tenant: string,
   query: z.output<typeof listGrantsSchema>,
   now: number,
-): Page<ShownGrant> {
+): Page<GrantInfo> {
   const { cursor, limit, session = "*", agent = "*" } = query;
-  const binding = bindingOf({ grants: tenant, session, agent });
+  const binding = cursorBindingOf({ grants: tenant, session, agent });
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "at", true, limit);
   const rows = tables.read(
@@ -110,7 +110,7 @@ export function listGrants(
     agent,
     ...page.values,
   );
-  return pageOf(rows, { position, column: "at", limit, binding }, show);
+  return pageOf(rows, { position, column: "at", limit, binding }, toGrantInfo);
 }
 
 /** Takes a grant back: sessions that know it learn so within 30 seconds of their next call that it would cover. */
@@ -118,8 +118,8 @@ export const revokeGrant = (
   tables: Tables,
   { tenant }: Principal,
   id: string,
-  once: Once = always(tables),
-): Done<null> =>
+  once: Once = withoutKey(tables),
+): OnceResult<null> =>
   once((all) => {
     const gone = all(
       "UPDATE grants SET revoked = 1 WHERE tenant = ? AND id = ? AND revoked = 0 RETURNING id",

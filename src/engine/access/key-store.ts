@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../session/paging.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../session/paging.ts";
 import type { Page } from "../../session/paging.ts";
 import { refuse } from "../../session/problems.ts";
 import type { Principal, Scope } from "../../session/rpc.ts";
-import type { All, Row, Tables } from "./database.ts";
-import { newKey } from "./keys.ts";
-import { always } from "./once.ts";
-import type { Done, Once } from "./once.ts";
+import type { RunQuery, DatabaseRow, Tables } from "./database.ts";
+import { generateKey } from "./keys.ts";
+import { withoutKey } from "./once.ts";
+import type { OnceResult, Once } from "./once.ts";
 import { scopeSchema } from "./scopes.ts";
 
 /** Stored API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
@@ -15,10 +15,10 @@ import { scopeSchema } from "./scopes.ts";
 export const operator = "operator";
 export const operatorTenant = "default";
 
-const name = z.string().min(1).max(128);
-const scopes = z.array(scopeSchema).min(1);
-const expiresAt = z.int().positive().nullable();
-const tenantName = z
+const keyNameSchema = z.string().min(1).max(128);
+const scopesSchema = z.array(scopeSchema).min(1);
+const expiresAtSchema = z.int().positive().nullable();
+const tenantNameSchema = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
@@ -26,22 +26,22 @@ const tenantName = z
   );
 
 export const createKeySchema = z.strictObject({
-  name: name.optional(),
+  name: keyNameSchema.optional(),
   /** Absent: the creator's own tenant. */
-  tenant: tenantName.optional(),
-  scopes,
+  tenant: tenantNameSchema.optional(),
+  scopes: scopesSchema,
   /** Milliseconds since the epoch; absent or null: never. */
-  expires_at: expiresAt.optional(),
+  expires_at: expiresAtSchema.optional(),
 });
 type CreateKey = z.output<typeof createKeySchema>;
 export const editKeySchema = z.strictObject({
   key: z.string(),
-  name: name.optional(),
-  scopes: scopes.optional(),
-  expires_at: expiresAt.optional(),
+  name: keyNameSchema.optional(),
+  scopes: scopesSchema.optional(),
+  expires_at: expiresAtSchema.optional(),
 });
 export const keyReferenceSchema = z.strictObject({ key: z.string() });
-export const listKeysSchema = z.strictObject(pageQuery);
+export const listKeysSchema = z.strictObject(pageQueryFields);
 
 /** A key as the API shows it; never its secret. */
 export interface KeyInfo {
@@ -58,7 +58,7 @@ export interface StoredKey extends KeyInfo {
   readonly digest: string;
 }
 
-const show = (row: Row): KeyInfo => ({
+const toKeyInfo = (row: DatabaseRow): KeyInfo => ({
   id: String(row["id"]),
   name: row["name"] === null ? null : String(row["name"]),
   tenant: String(row["tenant"]),
@@ -71,12 +71,12 @@ const show = (row: Row): KeyInfo => ({
 /** Whether this caller administers the whole deployment rather than one tenant. */
 const isOperator = (principal: Principal): boolean => principal.by === operator || principal.by === "dev";
 
-const findKey = (all: All, id: string): StoredKey | null => {
+const findKey = (all: RunQuery, id: string): StoredKey | null => {
   const [row] = all("SELECT * FROM keys WHERE id = ?", id);
-  return row === undefined ? null : { ...show(row), digest: String(row["digest"]) };
+  return row === undefined ? null : { ...toKeyInfo(row), digest: String(row["digest"]) };
 };
 
-const administered = (found: StoredKey | null, principal: Principal): KeyInfo => {
+const requireAdministered = (found: StoredKey | null, principal: Principal): KeyInfo => {
   if (found === null || (found.tenant !== principal.tenant && !isOperator(principal))) {
     return refuse("not_found", "No such key.");
   }
@@ -85,12 +85,12 @@ const administered = (found: StoredKey | null, principal: Principal): KeyInfo =>
 };
 
 /** The key with this id, whatever its tenant; for authentication. */
-export const storedKey = (tables: Tables, id: string): StoredKey | null =>
+export const findStoredKey = (tables: Tables, id: string): StoredKey | null =>
   findKey((query, ...values) => tables.read(query, ...values), id);
 
 /** The key with this id if the caller may administer it, else 404. */
 export const getKey = (tables: Tables, principal: Principal, id: string): KeyInfo =>
-  administered(storedKey(tables, id), principal);
+  requireAdministered(findStoredKey(tables, id), principal);
 
 /** The keys of the caller's tenant, newest first; of every tenant for the operator. */
 export function listKeys(
@@ -99,7 +99,7 @@ export function listKeys(
   query: z.output<typeof listKeysSchema>,
 ): Page<KeyInfo> {
   const owner = isOperator(principal) ? "*" : principal.tenant;
-  const binding = bindingOf({ keys: owner });
+  const binding = cursorBindingOf({ keys: owner });
   const position = readCursor(query.cursor, binding);
   const page = pageClause(position, "created_at", true, query.limit);
   const rows = tables.read(
@@ -107,7 +107,7 @@ export function listKeys(
     owner,
     ...page.values,
   );
-  return pageOf(rows, { position, column: "created_at", limit: query.limit, binding }, show);
+  return pageOf(rows, { position, column: "created_at", limit: query.limit, binding }, toKeyInfo);
 }
 
 function refuseBadKey(principal: Principal, body: CreateKey, now: number): void {
@@ -123,7 +123,7 @@ function refuseBadKey(principal: Principal, body: CreateKey, now: number): void 
   }
 }
 
-function insertKey(all: All, info: KeyInfo, digest: string): void {
+function insertKey(all: RunQuery, info: KeyInfo, digest: string): void {
   all(
     `INSERT INTO keys (id, digest, tenant, name, scopes, created_at, created_by, expires_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -145,11 +145,11 @@ function insertKey(all: All, info: KeyInfo, digest: string): void {
 export async function createKey(
   tables: Tables,
   request: { principal: Principal; body: CreateKey; now: number },
-  once: Once = always(tables),
+  once: Once = withoutKey(tables),
 ): Promise<{ info: KeyInfo; credential: string | null }> {
   const { principal, body, now } = request;
   refuseBadKey(principal, body, now);
-  const made = await newKey();
+  const made = await generateKey();
   const { value: info, replayed } = once((all): KeyInfo => {
     const fresh: KeyInfo = {
       id: made.id,
@@ -171,10 +171,10 @@ export const editKey = (
   tables: Tables,
   principal: Principal,
   body: z.output<typeof editKeySchema>,
-  once: Once = always(tables),
-): Done<KeyInfo> =>
+  once: Once = withoutKey(tables),
+): OnceResult<KeyInfo> =>
   once((all) => {
-    const before = administered(findKey(all, body.key), principal);
+    const before = requireAdministered(findKey(all, body.key), principal);
     const after: KeyInfo = {
       ...before,
       name: body.name ?? before.name,
@@ -196,9 +196,9 @@ export const revokeKey = (
   tables: Tables,
   principal: Principal,
   id: string,
-  once: Once = always(tables),
-): Done<null> =>
+  once: Once = withoutKey(tables),
+): OnceResult<null> =>
   once((all) => {
-    all("DELETE FROM keys WHERE id = ?", administered(findKey(all, id), principal).id);
+    all("DELETE FROM keys WHERE id = ?", requireAdministered(findKey(all, id), principal).id);
     return null;
   });

@@ -1,29 +1,29 @@
 import { base32, hexOf } from "../../sandbox/sha256.ts";
 import { toBase64Url } from "../../tools/base64.ts";
-import { digestOf, randomBytes, sameBytes } from "./encoding.ts";
+import { digestOf, randomBytes, areSameBytes } from "./encoding.ts";
 
 /** API keys `lk_<id>_<43 base64url>`: shown once, stored as SHA-256. */
 
-const format = /^lk_([a-z2-7]{16})_[A-Za-z0-9_-]{43}$/;
+const keyFormat = /^lk_([a-z2-7]{16})_[A-Za-z0-9_-]{43}$/;
 const dummyDigest = "0".repeat(64);
 
 /** The id inside a well-formed API key, else null. */
-export const keyIdOf = (credential: string): string | null => format.exec(credential)?.[1] ?? null;
+export const keyIdOf = (credential: string): string | null => keyFormat.exec(credential)?.[1] ?? null;
 
 /** Hex SHA-256 of a credential, the only form in which one is kept. */
 export const credentialDigest = async (credential: string): Promise<string> =>
   hexOf(await digestOf("credential", credential));
 
 /** A new key with 256 random bits; `credential` is never stored. */
-export async function newKey(): Promise<{ id: string; credential: string; digest: string }> {
+export async function generateKey(): Promise<{ id: string; credential: string; digest: string }> {
   const id = base32(randomBytes(10));
   const credential = `lk_${id}_${toBase64Url(randomBytes(32))}`;
   return { id, credential, digest: await credentialDigest(credential) };
 }
 
 /** Compares in constant time; an unknown key (null) is compared with a dummy and never matches. */
-export function digestMatches(digest: string, stored: string | null): boolean {
+export function matchesDigest(digest: string, stored: string | null): boolean {
   const encoder = new TextEncoder();
-  const same = sameBytes(encoder.encode(digest), encoder.encode(stored ?? dummyDigest));
+  const same = areSameBytes(encoder.encode(digest), encoder.encode(stored ?? dummyDigest));
   return same && stored !== null;
 }

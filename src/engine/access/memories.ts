@@ -2,9 +2,9 @@ import * as z from "zod";
 import {
   sessionOwner,
   subjectOwner,
-  cosine,
+  cosineSimilarity,
   queryWords,
-  recalled,
+  selectCandidates,
   unpackVector,
   wordsOf,
 } from "../../agent/memory/recall.ts";
@@ -13,12 +13,12 @@ import type {
   Memory,
   MemoryOwner,
   MemoryVector,
-  Recalled,
+  RecalledMemory,
   RecallQuery,
-  Seen,
+  RecallExclusions,
   SharedMemory,
 } from "../../agent/definition/memory.ts";
-import type { All, Row, Tables, Value } from "./database.ts";
+import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 
 /** What agents remember, as the sessions of a tenant share it. */
@@ -31,13 +31,13 @@ const mostVectors = 2_000;
 /** How long a forgotten owner is known, so that nothing from before comes late. */
 const forgottenMs = 30 * 86_400_000;
 
-interface Owner {
+interface OwnerRow {
   readonly id: number;
   /** Rows up to then are not taken any more. */
   readonly forgottenAt: number | null;
 }
 
-const findOwner = (all: All, tenant: string, owner: MemoryOwner): Owner | null => {
+const findOwner = (all: RunQuery, tenant: string, owner: MemoryOwner): OwnerRow | null => {
   const [row] = all(
     "SELECT id, forgotten_at FROM memory_owners WHERE tenant = ? AND owner = ?",
     tenant,
@@ -48,12 +48,12 @@ const findOwner = (all: All, tenant: string, owner: MemoryOwner): Owner | null =
   return { id: Number(row["id"]), forgottenAt: at === null ? null : Number(at) };
 };
 
-const madeOwner = (all: All, tenant: string, owner: MemoryOwner): Owner => {
+const ensureOwner = (all: RunQuery, tenant: string, owner: MemoryOwner): OwnerRow => {
   all("INSERT OR IGNORE INTO memory_owners (tenant, owner) VALUES (?, ?)", tenant, owner);
   return findOwner(all, tenant, owner) ?? { id: 0, forgottenAt: null };
 };
 
-const dropped = (all: All, rows: readonly Row[]): void => {
+const dropRows = (all: RunQuery, rows: readonly DatabaseRow[]): void => {
   for (const { n = null } of rows) {
     all("DELETE FROM memories WHERE n = ?", n);
     all("DELETE FROM memory_words WHERE rowid = ?", n);
@@ -61,7 +61,7 @@ const dropped = (all: All, rows: readonly Row[]): void => {
 };
 
 /** A row that was on its way when its owner was deleted. */
-const isLate = (all: All, owner: Owner, tenant: string, row: EmbeddedRow): boolean => {
+const isFromBefore = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow): boolean => {
   if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
   return (
     row.owner === sessionOwner(row.session) &&
@@ -69,8 +69,8 @@ const isLate = (all: All, owner: Owner, tenant: string, row: EmbeddedRow): boole
   );
 };
 
-const added = (all: All, owner: Owner, tenant: string, row: EmbeddedRow): void => {
-  if (isLate(all, owner, tenant, row)) return;
+const addRow = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow): void => {
+  if (isFromBefore(all, owner, tenant, row)) return;
   const [kept] = all(
     `INSERT OR IGNORE INTO memories (tenant, id, owner, at, session, run, agent, text, tags, made_by, vector)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING n`,
@@ -97,26 +97,26 @@ const added = (all: All, owner: Owner, tenant: string, row: EmbeddedRow): void =
 };
 
 /** An owner as a word of the index, so that a search looks at its texts alone. */
-const tokenOf = ({ id }: Owner): string => `o${id}`;
+const tokenOf = ({ id }: OwnerRow): string => `o${id}`;
 
 /** Keeps rows, each once by its id; the oldest above the most leave. */
 export const addMemories = (tables: Tables, tenant: string, rows: readonly EmbeddedRow[]): void =>
   tables.write((all) => {
     for (const name of new Set(rows.map(({ owner }) => owner))) {
-      const owner = madeOwner(all, tenant, name);
-      for (const row of rows) if (row.owner === name) added(all, owner, tenant, row);
+      const owner = ensureOwner(all, tenant, name);
+      for (const row of rows) if (row.owner === name) addRow(all, owner, tenant, row);
       const tooMany = all(
         "SELECT n FROM memories WHERE owner = ? ORDER BY at DESC, n DESC LIMIT -1 OFFSET ?",
         owner.id,
         mostMemories,
       );
-      dropped(all, tooMany);
+      dropRows(all, tooMany);
     }
   });
 
-const columns = "n, at, agent, text, tags";
+const memoryColumns = "n, at, agent, text, tags";
 
-const memoryOf = (row: Row): Memory => ({
+const memoryOf = (row: DatabaseRow): Memory => ({
   n: Number(row["n"]),
   at: Number(row["at"]),
   agent: String(row["agent"]),
@@ -125,9 +125,9 @@ const memoryOf = (row: Row): Memory => ({
 });
 
 /** What leaves out what a chat holds already. */
-const unseen =
+const unseenCondition =
   "NOT (session = ? AND run IN (SELECT value FROM json_each(?))) AND n NOT IN (SELECT value FROM json_each(?))";
-const unseenValues = ({ session, runs, told }: Seen): readonly Value[] => [
+const unseenValues = ({ session, runs, told }: RecallExclusions): readonly DatabaseValue[] => [
   session,
   JSON.stringify(runs),
   JSON.stringify(told),
@@ -139,13 +139,13 @@ export const recentMemories = (
   tenant: string,
   name: MemoryOwner,
   limit: number,
-  seen: Seen,
+  seen: RecallExclusions,
 ): readonly Memory[] => {
   const owner = findOwner((...asked) => tables.read(...asked), tenant, name);
   if (owner === null) return [];
   return tables
     .read(
-      `SELECT ${columns} FROM memories WHERE owner = ? AND ${unseen} ORDER BY at DESC, n DESC LIMIT ?`,
+      `SELECT ${memoryColumns} FROM memories WHERE owner = ? AND ${unseenCondition} ORDER BY at DESC, n DESC LIMIT ?`,
       owner.id,
       ...unseenValues(seen),
       limit,
@@ -154,9 +154,9 @@ export const recentMemories = (
 };
 
 /** Numbers of texts that share words with the query, the best first. */
-const foundByWords = (
+const findByWords = (
   tables: Tables,
-  owner: Owner,
+  owner: OwnerRow,
   words: ReadonlySet<string>,
   most: number,
 ): readonly number[] => {
@@ -172,9 +172,9 @@ const foundByWords = (
 };
 
 /** Numbers of texts whose vectors are near the query's, the nearest first. */
-const foundByVector = (
+const findByVector = (
   tables: Tables,
-  owner: Owner,
+  owner: OwnerRow,
   vector: MemoryVector | null,
 ): ReadonlyMap<number, number> => {
   if (vector === null) return new Map();
@@ -186,7 +186,7 @@ const foundByVector = (
       vector.by,
       mostVectors,
     )
-    .map((row) => [Number(row["n"]), cosine(wanted, unpackVector(String(row["vector"])))] as const)
+    .map((row) => [Number(row["n"]), cosineSimilarity(wanted, unpackVector(String(row["vector"])))] as const)
     .toSorted(([, a], [, b]) => b - a);
   return new Map(near);
 };
@@ -197,17 +197,17 @@ export const recallMemories = (
   tenant: string,
   name: MemoryOwner,
   { text, vector, limit, threshold, seen, beyond }: RecallQuery,
-): readonly Recalled[] => {
+): readonly RecalledMemory[] => {
   const owner = findOwner((...asked) => tables.read(...asked), tenant, name);
   if (owner === null || limit === 0) return [];
   const query = queryWords(text);
-  const near = foundByVector(tables, owner, vector);
+  const near = findByVector(tables, owner, vector);
   const newest = recentMemories(tables, tenant, name, beyond, seen).map(({ n }) => n);
   const most = mostCandidates + seen.told.length + newest.length;
-  const numbers = new Set([...foundByWords(tables, owner, query, most), ...[...near.keys()].slice(0, most)]);
+  const numbers = new Set([...findByWords(tables, owner, query, most), ...[...near.keys()].slice(0, most)]);
   const candidates = tables
     .read(
-      `SELECT ${columns} FROM memories WHERE owner = ? AND n IN (SELECT value FROM json_each(?)) AND ${unseen}`,
+      `SELECT ${memoryColumns} FROM memories WHERE owner = ? AND n IN (SELECT value FROM json_each(?)) AND ${unseenCondition}`,
       owner.id,
       JSON.stringify([...numbers]),
       ...unseenValues({ ...seen, told: [...seen.told, ...newest] }),
@@ -218,17 +218,19 @@ export const recallMemories = (
       words: new Set(wordsOf(`${memory.text}\n${memory.tags.join("\n")}`)),
       cosine: near.get(memory.n) ?? null,
     }));
-  return recalled(candidates, query, { limit, threshold }).map(({ candidate: { memory }, score }) => ({
-    ...memory,
-    score: Math.round(score * 1e4) / 1e4,
-  }));
+  return selectCandidates(candidates, query, { limit, threshold }).map(
+    ({ candidate: { memory }, score }) => ({
+      ...memory,
+      score: Math.round(score * 1e4) / 1e4,
+    }),
+  );
 };
 
 /** Deletes what is remembered for a session alone, with the session. */
-export const sessionForgotten = (all: All, tenant: string, session: string): void => {
+export const forgetSession = (all: RunQuery, tenant: string, session: string): void => {
   const owner = findOwner(all, tenant, sessionOwner(session));
   if (owner === null) return;
-  dropped(all, all("SELECT n FROM memories WHERE owner = ?", owner.id));
+  dropRows(all, all("SELECT n FROM memories WHERE owner = ?", owner.id));
   all("DELETE FROM memory_owners WHERE id = ?", owner.id);
 };
 
@@ -237,8 +239,8 @@ export const subjectSchema = z.strictObject({ subject: z.string().min(1).max(512
 /** Deletes what is remembered of a subject (`metadata.subject`), also what is still on its way from before. */
 export const forgetSubject = (tables: Tables, tenant: string, subject: string, now: number): void =>
   tables.write((all) => {
-    const { id } = madeOwner(all, tenant, subjectOwner(subject));
-    dropped(all, all("SELECT n FROM memories WHERE owner = ?", id));
+    const { id } = ensureOwner(all, tenant, subjectOwner(subject));
+    dropRows(all, all("SELECT n FROM memories WHERE owner = ?", id));
     all("UPDATE memory_owners SET forgotten_at = ? WHERE id = ?", now, id);
     all(
       "DELETE FROM memory_owners WHERE forgotten_at < ? AND id NOT IN (SELECT owner FROM memories)",
@@ -247,7 +249,7 @@ export const forgetSubject = (tables: Tables, tenant: string, subject: string, n
   });
 
 /** The same from a session. */
-export const memoryAt = (team: () => TenantStores, tenant: string): SharedMemory => ({
+export const createSharedMemory = (team: () => TenantStores, tenant: string): SharedMemory => ({
   add: (rows) => team().addMemories(tenant, rows),
   recent: (owner, limit, seen) => team().recentMemories(tenant, owner, limit, seen),
   recall: (owner, query) => team().recallMemories(tenant, owner, query),

@@ -7,13 +7,13 @@ export const sessionIdPattern = /^s_[a-z2-7]{26}$/;
 
 const idOf = (bytes: Uint8Array): string => `s_${base32(bytes.slice(0, 16))}`;
 
-export const randomSessionId = (): string => idOf(randomBytes(16));
+export const createSessionId = (): string => idOf(randomBytes(16));
 
 /** 128 random bits in base32, for ids that must not be guessed. */
 export const randomBits = (): string => base32(randomBytes(16));
 
 /** The id of a session that its caller named (`ref`), or created under an `Idempotency-Key` (`idem`). */
-export const derivedSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
+export const deriveSessionId = async (kind: "ref" | "idem", tenant: string, name: string): Promise<string> =>
   idOf(await digestOf(kind, tenant, name));
 
 /** The SessionObject's name: a session id means nothing under another tenant. */

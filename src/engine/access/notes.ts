@@ -3,7 +3,7 @@ import type { SharedNotes } from "../../agent/definition/memory.ts";
 import { firstLine, noteContent, noteName, storeLimits } from "../../tools/stores.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { Tables } from "./database.ts";
-import { forget } from "./once.ts";
+import { deleteExpiredKeys } from "./once.ts";
 import type { TenantStores } from "./rpc.ts";
 
 /** Notes that the sessions of a tenant share. */
@@ -63,14 +63,14 @@ export const writeNote = (
       now,
       content,
     );
-    forget(all, now);
+    deleteExpiredKeys(all, now);
     all("INSERT INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)", done, now);
     return null;
   });
 };
 
 /** The same from a session. */
-export const notesAt = (team: () => TenantStores, owner: NotesOwner): SharedNotes => ({
+export const createSharedNotes = (team: () => TenantStores, owner: NotesOwner): SharedNotes => ({
   read: (name) => team().readNote(owner, name),
   list: () => team().listNotes(owner),
   write: (note, key) => team().writeNote(owner, note, key),

@@ -2,39 +2,39 @@ import { refuse } from "../../session/problems.ts";
 import type { KeyedDelete } from "../../session/rpc.ts";
 import { hexOf, sha256Hex } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
-import type { All, Tables } from "./database.ts";
+import type { RunQuery, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
 import type { TeamCall } from "./rpc.ts";
 
 /** Writes that happen once under an `Idempotency-Key`. What they give back is stored, so it holds no secret. */
 
 /** How long what was done is known by its key. */
-const keptMs = 7 * 24 * 3_600_000;
+const keyKeepMs = 7 * 24 * 3_600_000;
 
-export interface Done<T> {
+export interface OnceResult<T> {
   readonly value: T;
   /** The work was done before; `value` is what it gave then. */
   readonly replayed: boolean;
 }
 
 /** Does some work in one transaction, if it was not done before; `value` must be plain JSON. */
-export type Once = <T>(work: (all: All) => T) => Done<T>;
+export type Once = <T>(work: (all: RunQuery) => T) => OnceResult<T>;
 
 /** Without a key each call does the work. */
-export const always =
+export const withoutKey =
   (tables: Tables): Once =>
   (work) => ({ value: tables.write(work), replayed: false });
 
 /** Deletes the keys that are over. */
-export const forget = (all: All, now: number): unknown =>
-  all("DELETE FROM idempotency WHERE at < ?", now - keptMs);
+export const deleteExpiredKeys = (all: RunQuery, now: number): unknown =>
+  all("DELETE FROM idempotency WHERE at < ?", now - keyKeepMs);
 
 const keyOfDelete = ({ tenant, session, key }: KeyedDelete): string =>
   sha256Hex(canonicalJson(["delete", tenant, session, key]));
 
 /** Keeps the key of a session's delete, since the session's own rows are gone. */
-export function keepDelete(all: All, done: KeyedDelete, at: number): void {
-  forget(all, at);
+export function keepDelete(all: RunQuery, done: KeyedDelete, at: number): void {
+  deleteExpiredKeys(all, at);
   all(
     "INSERT OR REPLACE INTO idempotency (key, body, created, at) VALUES (?, '', '', ?)",
     keyOfDelete(done),
@@ -47,25 +47,25 @@ export const wasDeleted = (tables: Tables, asked: KeyedDelete, now: number): boo
   tables.read(
     "SELECT 1 AS found FROM idempotency WHERE key = ? AND at >= ?",
     keyOfDelete(asked),
-    now - keptMs,
+    now - keyKeepMs,
   ).length > 0;
 
 /** The guard of a call: its key counts for its caller, with these rights, and for its operation alone. */
-export async function onceFor(
+export async function createOnce(
   tables: Tables,
   { principal, op, params, key }: TeamCall,
   now: number,
 ): Promise<Once> {
-  if (key === undefined) return always(tables);
+  if (key === undefined) return withoutKey(tables);
   const { tenant, by, session = "", scopes } = principal;
   const id = hexOf(await digestOf(op, tenant, by, session, scopes.toSorted().join(" "), key));
   const body = hexOf(await digestOf(canonicalJson(params)));
-  return <T>(work: (all: All) => T) =>
-    tables.write((all): Done<T> => {
+  return <T>(work: (all: RunQuery) => T) =>
+    tables.write((all): OnceResult<T> => {
       const [before] = all(
         "SELECT body, created FROM idempotency WHERE key = ? AND at >= ?",
         id,
-        now - keptMs,
+        now - keyKeepMs,
       );
       if (before !== undefined) {
         if (before["body"] !== body)
@@ -73,7 +73,7 @@ export async function onceFor(
         return { value: JSON.parse(String(before["created"])) as T, replayed: true };
       }
       const value = work(all);
-      forget(all, now);
+      deleteExpiredKeys(all, now);
       const created = JSON.stringify(value);
       all("INSERT INTO idempotency (key, body, created, at) VALUES (?, ?, ?, ?)", id, body, created, now);
       return { value, replayed: false };

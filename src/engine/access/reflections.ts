@@ -1,7 +1,7 @@
-import { keptReflections, matchingReflections, mostReflections } from "../../agent/memory/reflections.ts";
+import { pruneReflections, matchReflections, mostReflections } from "../../agent/memory/reflections.ts";
 import type { SharedReflections } from "../../agent/definition/memory.ts";
 import type { Reflection } from "../../agent/state/records.ts";
-import type { Row, Tables } from "./database.ts";
+import type { DatabaseRow, Tables } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 
 /** Lessons of runs that failed, as the sessions of a tenant share them. */
@@ -11,7 +11,7 @@ export interface ReflectionRules {
   readonly now: number;
 }
 
-const reflectionOf = ({ json }: Row): Reflection => JSON.parse(String(json)) as Reflection;
+const reflectionOf = ({ json }: DatabaseRow): Reflection => JSON.parse(String(json)) as Reflection;
 
 /** Keeps rows, each once by its id; what is too old, and the oldest above 500, leave. */
 export const addReflections = (
@@ -47,11 +47,11 @@ export const findReflections = (
   rules: ReflectionRules,
 ): readonly Reflection[] => {
   const rows = tables.read("SELECT json FROM reflections WHERE tenant = ?", tenant).map(reflectionOf);
-  return matchingReflections(keptReflections(rows, rules), task);
+  return matchReflections(pruneReflections(rows, rules), task);
 };
 
 /** The same from a session. */
-export const reflectionsAt = (team: () => TenantStores, tenant: string): SharedReflections => ({
+export const createSharedReflections = (team: () => TenantStores, tenant: string): SharedReflections => ({
   add: (rows, ttlMs) => team().addReflections(tenant, rows, ttlMs),
   find: (task, ttlMs) => team().findReflections(tenant, task, ttlMs),
 });

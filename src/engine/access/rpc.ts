@@ -2,12 +2,12 @@ import type {
   EmbeddedRow,
   Memory,
   MemoryOwner,
-  Recalled,
+  RecalledMemory,
   RecallQuery,
-  Seen,
+  RecallExclusions,
 } from "../../agent/definition/memory.ts";
 import type { Reflection } from "../../agent/state/records.ts";
-import type { Principal, Reply, Scope, TeamRpc } from "../../session/rpc.ts";
+import type { Principal, RpcReply, Scope, TeamRpc } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./notes.ts";
 
@@ -37,7 +37,7 @@ export interface TeamCall {
   readonly key?: string;
 }
 
-export type TeamReply = Reply<200 | 201 | 204>;
+export type TeamReply = RpcReply<200 | 201 | 204>;
 
 /** What the sessions of a tenant share. */
 export interface TenantStores {
@@ -51,8 +51,13 @@ export interface TenantStores {
   findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]>;
   /** Keeps what agents of a tenant remember, each row once. */
   addMemories(tenant: string, rows: readonly EmbeddedRow[]): Promise<void>;
-  recentMemories(tenant: string, owner: MemoryOwner, limit: number, seen: Seen): Promise<readonly Memory[]>;
-  recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly Recalled[]>;
+  recentMemories(
+    tenant: string,
+    owner: MemoryOwner,
+    limit: number,
+    seen: RecallExclusions,
+  ): Promise<readonly Memory[]>;
+  recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
 }
 
 /** The whole RPC surface of TeamObject. */

@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { bindingOf, pageClause, pageOf, pageQuery, readCursor } from "../../session/paging.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../session/paging.ts";
 import type { Page } from "../../session/paging.ts";
 import type { SessionSummary } from "../../session/rpc.ts";
-import type { All, Row, Tables, Value } from "./database.ts";
+import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "./database.ts";
 import { releaseDefinition } from "./definitions.ts";
-import { sessionForgotten } from "./memories.ts";
+import { forgetSession } from "./memories.ts";
 import { keepDelete } from "./once.ts";
 import { settleLease } from "./tenant-days.ts";
 
@@ -13,38 +13,38 @@ import { settleLease } from "./tenant-days.ts";
 /** A tombstone outlives every summary that could still be on its way. */
 const tombstoneMs = 7 * 24 * 3_600_000;
 
-const status = z.enum(["idle", "running", "waiting"]);
-const time = z.union([
+const statusSchema = z.enum(["idle", "running", "waiting"]);
+const timeSchema = z.union([
   z.int().nonnegative(),
   z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
 ]);
 
 /** Query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
 export const listSessionsSchema = z.strictObject({
-  status: z.union([status, z.array(status).min(1)]).optional(),
+  status: z.union([statusSchema, z.array(statusSchema).min(1)]).optional(),
   agent: z.string().max(64).optional(),
   metadata: z
     .record(z.string().max(64), z.string().max(512))
     .refine((pairs) => Object.keys(pairs).length <= 16, "at most 16 pairs")
     .optional(),
   q: z.string().min(1).max(200).optional(),
-  created_after: time.optional(),
-  updated_before: time.optional(),
+  created_after: timeSchema.optional(),
+  updated_before: timeSchema.optional(),
   order: z.enum(["-created_at", "created_at", "-updated_at", "updated_at"]).default("-created_at"),
-  ...pageQuery,
+  ...pageQueryFields,
 });
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
 /** A listed session: the summary without its tenant. */
 export type ListedSession = Omit<SessionSummary, "tenant" | "lease" | "removal">;
 
-const show = (row: Row): ListedSession => ({
+const toListedSession = (row: DatabaseRow): ListedSession => ({
   id: String(row["id"]),
   ref: row["ref"] === null ? null : String(row["ref"]),
   agent: String(row["agent"]),
   title: row["title"] === null ? null : String(row["title"]),
   metadata: z.record(z.string(), z.string()).parse(JSON.parse(String(row["metadata"]))),
-  status: status.parse(row["status"]),
+  status: statusSchema.parse(row["status"]),
   revision: String(row["revision"]),
   head_seq: Number(row["head_seq"]),
   created_at: Number(row["created_at"]),
@@ -52,9 +52,9 @@ const show = (row: Row): ListedSession => ({
 });
 
 /** The WHERE terms of a list query, after `tenant = ?`. */
-function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly Value[] } {
+function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly DatabaseValue[] } {
   const states = query.status === undefined ? [] : [query.status].flat();
-  const terms: readonly (readonly [boolean, string, readonly Value[]])[] = [
+  const terms: readonly (readonly [boolean, string, readonly DatabaseValue[]])[] = [
     [states.length > 0, `status IN (${states.map(() => "?").join(", ")})`, states],
     [query.agent !== undefined, "agent = ?", [query.agent ?? null]],
     [query.created_after !== undefined, "created_at > ?", [query.created_after ?? null]],
@@ -80,7 +80,7 @@ function filtersOf(query: ListSessions): { where: readonly string[]; values: rea
 /** A page of a tenant's sessions. */
 export function listSessions(tables: Tables, tenant: string, query: ListSessions): Page<ListedSession> {
   const { cursor, limit, ...bound } = query;
-  const binding = bindingOf({ tenant, ...bound });
+  const binding = cursorBindingOf({ tenant, ...bound });
   const position = readCursor(cursor, binding);
   const column = query.order.replace("-", "");
   const filters = filtersOf(query);
@@ -92,24 +92,24 @@ export function listSessions(tables: Tables, tenant: string, query: ListSessions
     ...filters.values,
     ...page.values,
   );
-  return pageOf(rows, { position, column, limit, binding }, show);
+  return pageOf(rows, { position, column, limit, binding }, toListedSession);
 }
 
-function bury(all: All, summary: SessionSummary): void {
+function writeTombstone(all: RunQuery, summary: SessionSummary): void {
   const { tenant, id, updated_at } = summary;
   const rows = all("DELETE FROM sessions WHERE tenant = ? AND id = ? RETURNING revision", tenant, id);
   all("INSERT OR REPLACE INTO tombstones (tenant, id, at) VALUES (?, ?, ?)", tenant, id, updated_at);
   all("DELETE FROM tombstones WHERE at < ?", updated_at - tombstoneMs);
   all("DELETE FROM grants WHERE tenant = ? AND session = ? AND scope = 'session'", tenant, id);
-  sessionForgotten(all, tenant, id);
+  forgetSession(all, tenant, id);
   for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
 }
 
 /** Whether the stored row or a tombstone knows better than `summary`. */
-function outdated(
-  all: All,
+function isOutdated(
+  all: RunQuery,
   { tenant, id, created_at, head_seq }: SessionSummary,
-  row: Row | undefined,
+  row: DatabaseRow | undefined,
 ): boolean {
   const [grave] = all("SELECT at FROM tombstones WHERE tenant = ? AND id = ?", tenant, id);
   if (grave !== undefined && created_at < Number(grave["at"])) return true;
@@ -119,7 +119,7 @@ function outdated(
 }
 
 /** A row with what changes in it, or a new one: each column that is set costs its index a write, be it the same. */
-function upsert(all: All, summary: SessionSummary, row: Row | undefined): void {
+function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undefined): void {
   const { tenant, id, revision, created_at } = summary;
   const changing = [
     summary.ref,
@@ -167,8 +167,8 @@ export function indexSession(tables: Tables, summary: SessionSummary): void {
       tenant,
       session,
     );
-    if (outdated(all, summary, row)) return;
-    if (summary.status === "deleted") bury(all, summary);
+    if (isOutdated(all, summary, row)) return;
+    if (summary.status === "deleted") writeTombstone(all, summary);
     else upsert(all, summary, row);
   });
 }

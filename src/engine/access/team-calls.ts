@@ -1,4 +1,4 @@
-import { checked } from "../../session/command.ts";
+import { parseParams } from "../../session/command.ts";
 import { ProblemError, refuse } from "../../session/problems.ts";
 import { mintToken, mintTokenSchema } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
@@ -16,7 +16,7 @@ import {
 } from "./key-store.ts";
 import { forgetSubject, subjectSchema } from "./memories.ts";
 import { listNotesSchema, showNotes } from "./notes.ts";
-import { onceFor } from "./once.ts";
+import { createOnce } from "./once.ts";
 import type { Once } from "./once.ts";
 import { teamOperationScopes } from "./rpc.ts";
 import type { TeamCall, TeamOperation, TeamReply } from "./rpc.ts";
@@ -24,51 +24,61 @@ import { listSessions, listSessionsSchema } from "./session-index.ts";
 
 /** The operations of the TeamObject: each validates its own parameters and checks its own scope. */
 
-type Handler = (tables: Tables, call: TeamCall, now: number, once: Once) => TeamReply | Promise<TeamReply>;
+type TeamCallHandler = (
+  tables: Tables,
+  call: TeamCall,
+  now: number,
+  once: Once,
+) => TeamReply | Promise<TeamReply>;
 
-const reply = (status: 200 | 201 | 204, value: unknown, replayed = false): TeamReply => ({
+const createReply = (status: 200 | 201 | 204, value: unknown, replayed = false): TeamReply => ({
   ok: true,
   status,
   json: status === 204 ? "" : JSON.stringify(value),
   replayed,
 });
 
-const handlers: Record<TeamOperation, Handler> = {
+const teamCallHandlers: Record<TeamOperation, TeamCallHandler> = {
   list_sessions: (tables, { principal, params }) =>
-    reply(200, listSessions(tables, principal.tenant, checked(listSessionsSchema, params))),
+    createReply(200, listSessions(tables, principal.tenant, parseParams(listSessionsSchema, params))),
   create_key: async (tables, { principal, params }, now, once) => {
-    const body = checked(createKeySchema, params);
+    const body = parseParams(createKeySchema, params);
     const { info, credential } = await createKey(tables, { principal, body, now }, once);
-    return reply(201, { ...info, key: credential }, credential === null);
+    return createReply(201, { ...info, key: credential }, credential === null);
   },
   list_keys: (tables, { principal, params }) =>
-    reply(200, listKeys(tables, principal, checked(listKeysSchema, params))),
+    createReply(200, listKeys(tables, principal, parseParams(listKeysSchema, params))),
   get_key: (tables, { principal, params }) =>
-    reply(200, getKey(tables, principal, checked(keyReferenceSchema, params).key)),
+    createReply(200, getKey(tables, principal, parseParams(keyReferenceSchema, params).key)),
   edit_key: (tables, { principal, params }, _now, once) => {
-    const { value, replayed } = editKey(tables, principal, checked(editKeySchema, params), once);
-    return reply(200, value, replayed);
+    const { value, replayed } = editKey(tables, principal, parseParams(editKeySchema, params), once);
+    return createReply(200, value, replayed);
   },
   revoke_key: (tables, { principal, params }, _now, once) => {
-    const { replayed } = revokeKey(tables, principal, checked(keyReferenceSchema, params).key, once);
-    return reply(204, null, replayed);
+    const { replayed } = revokeKey(tables, principal, parseParams(keyReferenceSchema, params).key, once);
+    return createReply(204, null, replayed);
   },
   list_notes: (tables, { principal, params }) =>
-    reply(200, showNotes(tables, principal.tenant, checked(listNotesSchema, params))),
+    createReply(200, showNotes(tables, principal.tenant, parseParams(listNotesSchema, params))),
   forget_subject: (tables, { principal, params }, now) => {
-    forgetSubject(tables, principal.tenant, checked(subjectSchema, params).subject, now);
-    return reply(204, null);
+    forgetSubject(tables, principal.tenant, parseParams(subjectSchema, params).subject, now);
+    return createReply(204, null);
   },
   list_grants: (tables, { principal, params }, now) =>
-    reply(200, listGrants(tables, principal.tenant, checked(listGrantsSchema, params), now)),
+    createReply(200, listGrants(tables, principal.tenant, parseParams(listGrantsSchema, params), now)),
   revoke_grant: (tables, { principal, params }, _now, once) => {
-    const { replayed } = revokeGrant(tables, principal, checked(grantReferenceSchema, params).grant, once);
-    return reply(204, null, replayed);
+    const { replayed } = revokeGrant(
+      tables,
+      principal,
+      parseParams(grantReferenceSchema, params).grant,
+      once,
+    );
+    return createReply(204, null, replayed);
   },
   mint_token: async (tables, { principal, params }, now, once) => {
-    const body = checked(mintTokenSchema, params);
+    const body = parseParams(mintTokenSchema, params);
     const { replayed, ...minted } = await mintToken(tables, principal, body, now, once);
-    return reply(201, minted, replayed);
+    return createReply(201, minted, replayed);
   },
 };
 
@@ -81,7 +91,7 @@ export async function performTeamCall(tables: Tables, call: TeamCall, now: numbe
     if (principal.session !== undefined && call.op !== "mint_token") {
       refuse("scope_missing", "A browser token opens its own session only.");
     }
-    return await handlers[call.op](tables, call, now, await onceFor(tables, call, now));
+    return await teamCallHandlers[call.op](tables, call, now, await createOnce(tables, call, now));
   } catch (fault) {
     if (fault instanceof ProblemError) return { ok: false, problem: fault.problem };
     throw fault;

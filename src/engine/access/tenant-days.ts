@@ -1,23 +1,23 @@
 import type { BudgetKind } from "../../agent/state/budget.ts";
-import { kinds } from "../../agent/state/budget.ts";
+import { budgetKinds } from "../../agent/state/budget.ts";
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budgets/lease.ts";
-import type { All, Row, Tables } from "./database.ts";
+import type { RunQuery, DatabaseRow, Tables } from "./database.ts";
 
 /**
  * What a tenant spends on a UTC day. Sessions draw shares of it and give back what they did not use; a share that
  * was not given back within an hour counts as spent.
  */
 
-type Figures = Readonly<Record<BudgetKind, number>>;
+type DayFigures = Readonly<Record<BudgetKind, number>>;
 
 const dayMs = 86_400_000;
 const leaseMs = 3_600_000;
 /** How long a past day is kept. */
-const keptMs = 30 * dayMs;
+const dayKeepMs = 30 * dayMs;
 /** A lease beyond what a call needs is this part of what is left of the day. */
-const portion = 64;
+const sharePortion = 64;
 
-const figuresOf = (row: Row | undefined): Figures => ({
+const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
   tokens: Number(row?.["tokens"] ?? 0),
   cost: Number(row?.["cost"] ?? 0),
   time: Number(row?.["time"] ?? 0),
@@ -26,7 +26,12 @@ const figuresOf = (row: Row | undefined): Figures => ({
 
 const dayOf = (now: number): number => Math.floor(now / dayMs) * dayMs;
 
-const book = (all: All, tenant: string, day: number, { tokens, cost, time, calls }: Figures): void => {
+const bookUsed = (
+  all: RunQuery,
+  tenant: string,
+  day: number,
+  { tokens, cost, time, calls }: DayFigures,
+): void => {
   all(
     `INSERT INTO tenant_days (tenant, day, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (tenant, day) DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
@@ -40,31 +45,31 @@ const book = (all: All, tenant: string, day: number, { tokens, cost, time, calls
   );
 };
 
-interface Owner {
+interface LeaseOwner {
   readonly tenant: string;
   readonly session: string;
 }
 
-const leaseOf = (all: All, { tenant, session }: Owner, id: string): Row | undefined =>
+const findLease = (all: RunQuery, { tenant, session }: LeaseOwner, id: string): DatabaseRow | undefined =>
   all("SELECT * FROM leases WHERE tenant = ? AND session = ? AND id = ?", tenant, session, id)[0];
 
 /** A lease comes back with what was used of it; one that is not known was settled, or is too late. */
-export const settleLease = (all: All, owner: Owner, { id, used }: SettledLease): void => {
-  const lease = leaseOf(all, owner, id);
+export const settleLease = (all: RunQuery, owner: LeaseOwner, { id, used }: SettledLease): void => {
+  const lease = findLease(all, owner, id);
   if (lease === undefined) return;
   const { tenant, session } = owner;
   all("DELETE FROM leases WHERE tenant = ? AND session = ? AND id = ?", tenant, session, id);
-  book(all, tenant, Number(lease["day"]), used);
+  bookUsed(all, tenant, Number(lease["day"]), used);
 };
 
 /** Leases that nobody settled in time count as spent; past days are forgotten. */
-const expire = (all: All, tenant: string, now: number): void => {
+const expireLeases = (all: RunQuery, tenant: string, now: number): void => {
   const late = all("DELETE FROM leases WHERE tenant = ? AND at <= ? RETURNING *", tenant, now - leaseMs);
-  for (const lease of late) book(all, tenant, Number(lease["day"]), figuresOf(lease));
-  all("DELETE FROM tenant_days WHERE tenant = ? AND day < ?", tenant, now - keptMs);
+  for (const lease of late) bookUsed(all, tenant, Number(lease["day"]), figuresOf(lease));
+  all("DELETE FROM tenant_days WHERE tenant = ? AND day < ?", tenant, now - dayKeepMs);
 };
 
-const spentOn = (all: All, tenant: string, day: number): Figures => {
+const sumSpentOn = (all: RunQuery, tenant: string, day: number): DayFigures => {
   const [settled] = all("SELECT * FROM tenant_days WHERE tenant = ? AND day = ?", tenant, day);
   const [open] = all(
     `SELECT sum(tokens) AS tokens, sum(cost) AS cost, sum(time) AS time, sum(calls) AS calls
@@ -72,50 +77,50 @@ const spentOn = (all: All, tenant: string, day: number): Figures => {
     tenant,
     day,
   );
-  return plus(figuresOf(settled), figuresOf(open));
+  return addFigures(figuresOf(settled), figuresOf(open));
 };
 
-const plus = (a: Figures, b: Figures, sign: 1 | -1 = 1): Figures => ({
+const addFigures = (a: DayFigures, b: DayFigures, sign: 1 | -1 = 1): DayFigures => ({
   tokens: a.tokens + sign * b.tokens,
   cost: a.cost + sign * b.cost,
   time: a.time + sign * b.time,
   calls: a.calls + sign * b.calls,
 });
 
-const grantOf = (left: number, need: number): number =>
-  left <= need ? Math.max(0, left) : need + Math.floor((left - need) / portion);
+const leaseShareOf = (left: number, need: number): number =>
+  left <= need ? Math.max(0, left) : need + Math.floor((left - need) / sharePortion);
 
 /** What the day has spent once the session's lease before has come back. */
-const spentBeside = (all: All, request: LeaseRequest, day: number): Figures => {
-  const spent = spentOn(all, request.tenant, day);
+const sumSpentBeside = (all: RunQuery, request: LeaseRequest, day: number): DayFigures => {
+  const spent = sumSpentOn(all, request.tenant, day);
   const { settles } = request;
-  const lease = settles === null ? undefined : leaseOf(all, request, settles.id);
+  const lease = settles === null ? undefined : findLease(all, request, settles.id);
   if (settles === null || lease === undefined || Number(lease["day"]) !== day) return spent;
-  return plus(plus(spent, settles.used), figuresOf(lease), -1);
+  return addFigures(addFigures(spent, settles.used), figuresOf(lease), -1);
 };
 
-const boundedBy = (
+const mapLimits = (
   { limits }: LeaseRequest,
   figure: (kind: BudgetKind, limit: number) => number,
-): Partial<Figures> =>
+): Partial<DayFigures> =>
   Object.fromEntries(
-    kinds.flatMap((kind) => {
+    budgetKinds.flatMap((kind) => {
       const limit = limits[kind];
       return limit === undefined ? [] : [[kind, figure(kind, limit)]];
     }),
   );
 
 /** A share of what is left of the day; if that is too little, nothing changes and the lease before stays. */
-const draw = (all: All, request: LeaseRequest, now: number): LeaseAnswer => {
+const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnswer => {
   const { limits, need, least, settles } = request;
   const day = dayOf(now);
   const until = day + dayMs;
-  const spent = spentBeside(all, request, day);
-  const lacking = kinds.find((kind) => (limits[kind] ?? Infinity) - spent[kind] < (least[kind] ?? 0));
+  const spent = sumSpentBeside(all, request, day);
+  const lacking = budgetKinds.find((kind) => (limits[kind] ?? Infinity) - spent[kind] < (least[kind] ?? 0));
   if (lacking !== undefined)
     return { ok: false, kind: lacking, limit: limits[lacking] ?? 0, spent: spent[lacking], until };
   if (settles !== null) settleLease(all, request, settles);
-  const granted = boundedBy(request, (kind, limit) => grantOf(limit - spent[kind], need[kind] ?? 0));
+  const granted = mapLimits(request, (kind, limit) => leaseShareOf(limit - spent[kind], need[kind] ?? 0));
   const { tokens = 0, cost = 0, time = 0, calls = 0 } = granted;
   all(
     "INSERT INTO leases (tenant, session, id, day, at, tokens, cost, time, calls) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -135,11 +140,11 @@ const draw = (all: All, request: LeaseRequest, now: number): LeaseAnswer => {
 /** Gives a session a share of its tenant's day, in exchange for the one before; asked again it gives the same. */
 export const drawLease = (tables: Tables, request: LeaseRequest, now: number): LeaseAnswer =>
   tables.write((all) => {
-    expire(all, request.tenant, now);
-    const known = leaseOf(all, request, request.id);
-    if (known === undefined) return draw(all, request, now);
+    expireLeases(all, request.tenant, now);
+    const known = findLease(all, request, request.id);
+    if (known === undefined) return drawShare(all, request, now);
     const day = Number(known["day"]);
     const figures = figuresOf(known);
-    const granted = boundedBy(request, (kind) => figures[kind]);
-    return { ok: true, granted, until: day + dayMs, spent: spentOn(all, request.tenant, day) };
+    const granted = mapLimits(request, (kind) => figures[kind]);
+    return { ok: true, granted, until: day + dayMs, spent: sumSpentOn(all, request.tenant, day) };
   });

@@ -26,7 +26,7 @@ export interface SigningKey {
 }
 
 const algorithm = { name: "HMAC", hash: "SHA-256" } as const;
-const format = /^lt_([A-Za-z0-9_-]{1,4096})\.([A-Za-z0-9_-]{43})$/;
+const tokenFormat = /^lt_([A-Za-z0-9_-]{1,4096})\.([A-Za-z0-9_-]{43})$/;
 const utf8 = new TextEncoder();
 
 const importKey = (key: SigningKey, use: "sign" | "verify"): Promise<CryptoKey> =>
@@ -44,7 +44,7 @@ export async function verifyToken(
   token: string,
   signingKey: (kid: string) => SigningKey | null,
 ): Promise<Claims | null> {
-  const [, body = "", signature = ""] = format.exec(token) ?? [];
+  const [, body = "", signature = ""] = tokenFormat.exec(token) ?? [];
   const claims = claimsSchema.safeParse(jsonFromBase64Url(body)).data ?? null;
   const signed = fromBase64Url(signature);
   const key = claims === null ? null : signingKey(claims.kid);

@@ -1,18 +1,18 @@
 import type { Bound, BudgetKind, TeamBudgets } from "../../agent/state/budget.ts";
-import type { Agent as AgentConfig, Team } from "../../config/team.ts";
-import { isOf } from "../../effects/schema.ts";
+import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
+import { isOfKind } from "../../effects/schema.ts";
 
 /** What YAML says of budgets, as bounds. */
 
-type Section = Team["budgets"]["run"];
+type BudgetSection = Team["budgets"]["run"];
 
-const nano = (usd: number | null): number | null => (usd === null ? null : Math.round(usd * 1e9));
+const toNanoUsd = (usd: number | null): number | null => (usd === null ? null : Math.round(usd * 1e9));
 
-const boundsOf = (section: Section, written: boolean): readonly Bound[] => {
+const boundsOf = (section: BudgetSection, written: boolean): readonly Bound[] => {
   const { max_tokens, max_cost_usd, max_duration, max_tool_calls, warn_at, on_exceeded } = section;
   const limits: readonly (readonly [BudgetKind, number | null])[] = [
     ["tokens", max_tokens],
-    ["cost", nano(max_cost_usd)],
+    ["cost", toNanoUsd(max_cost_usd)],
     ["time", max_duration],
     ["calls", max_tool_calls],
   ];
@@ -24,12 +24,12 @@ const boundsOf = (section: Section, written: boolean): readonly Bound[] => {
 /** `token_budget` and `time_budget` are limits that are written among the effects. */
 const effectBounds = ({ effects, guards }: AgentConfig): readonly Bound[] => {
   const ask = guards.budget.on_exceeded === "ask";
-  const tokens = effects.filter(isOf("token_budget")).map(({ params }) => ({
+  const tokens = effects.filter(isOfKind("token_budget")).map(({ params }) => ({
     kind: "tokens" as const,
     limit: params.max_tokens,
     warnAt: params.warn_threshold,
   }));
-  const time = effects.filter(isOf("time_budget")).map(({ params }) => ({
+  const time = effects.filter(isOfKind("time_budget")).map(({ params }) => ({
     kind: "time" as const,
     limit: params.max_duration,
     warnAt: params.warn_threshold,

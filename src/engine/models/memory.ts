@@ -1,15 +1,15 @@
 import type { Embedder, MemoryRules } from "../../agent/definition/memory.ts";
 import { packVector } from "../../agent/memory/recall.ts";
-import { missingReference, referencesIn, resolveReferences } from "../../config/document/references.ts";
-import type { Agent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import { missingReferenceText, referencesIn, resolveReferences } from "../../config/document/references.ts";
+import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
 import { embeddingTimeout, fetchEmbeddings, hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles as builtInProfiles } from "../../providers/index.ts";
 import type { Profile } from "../../providers/profile.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import type { Bindings } from "../secrets/secrets.ts";
-import { readSecrets, referencesOf } from "../secrets/secrets.ts";
-import { termsOf } from "./lanes.ts";
+import { readSecrets, providerReferencesOf } from "../secrets/secrets.ts";
+import { gateTermsOf } from "./model-targets.ts";
 import { providerOf } from "./models.ts";
 
 /** An agent's memory from its config. */
@@ -28,7 +28,7 @@ interface EmbedderParts {
   readonly profiles: readonly Profile[];
 }
 
-const embedderAt = (
+const createEmbedder = (
   { team, env, egress, redactor }: EmbedderParts,
   config: Provider,
   profile: Profile,
@@ -36,14 +36,14 @@ const embedderAt = (
   provider: config.name,
   model: config.model,
   // Nothing waits for a vector: what cannot be had now is done without, or asked for again.
-  gate: termsOf(config, { maxWait: 0, total: embeddingTimeout }),
+  gate: gateTermsOf(config, { maxWait: 0, total: embeddingTimeout }),
   embed: async (texts, signal) => {
-    const names = [...referencesOf(config), ...referencesIn(config.model).names];
+    const names = [...providerReferencesOf(config), ...referencesIn(config.model).names];
     const values = await readSecrets(env, names, redactor.learn);
     const secret = (text: string): string => {
       const resolved = resolveReferences(text, (name) => values.get(name));
       if (resolved.ok) return resolved.value;
-      throw new Error(missingReference(`provider ${config.name}`, resolved.missing[0] ?? "", team.name));
+      throw new Error(missingReferenceText(`provider ${config.name}`, resolved.missing[0] ?? "", team.name));
     };
     const vectors = await fetchEmbeddings({ profile, config, secret, egress }, texts, signal);
     const by = `${config.name}/${config.model}`;
@@ -52,13 +52,13 @@ const embedderAt = (
 });
 
 /** What makes vectors for an agent's memory; null without `embedding`, or if its provider has none. */
-export const embedders = (parts: EmbedderParts): ((agent: string) => Embedder | null) => {
+export const createEmbedders = (parts: EmbedderParts): ((agent: string) => Embedder | null) => {
   const { team, profiles } = parts;
   return (name) => {
     const embedding = team.agents.find((agent) => agent.name === name)?.memory?.embedding;
     const config = embedding === undefined ? undefined : providerOf(team, embedding);
     const profile = [...profiles, ...builtInProfiles].find(({ kind }) => kind === config?.kind);
     if (config === undefined || profile === undefined || !hasEmbeddings(profile)) return null;
-    return embedderAt(parts, config, profile);
+    return createEmbedder(parts, config, profile);
   };
 };

@@ -1,17 +1,17 @@
 import type { ContentPart } from "../../chat/message.ts";
-import type { Agent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
 import { judgeWindow, resolveWindow } from "../../config/window.ts";
 import type { ModelEntry } from "../../model/catalogue.ts";
 import { describeModel } from "../../model/catalogue.ts";
-import { describeServed } from "../../providers/entry.ts";
+import { describeProviderModel } from "../../providers/entry.ts";
 import type { Problem } from "../../session/problems.ts";
 import { fieldProblem } from "../../session/problems.ts";
 import type { Bindings } from "../secrets/secrets.ts";
-import { unsetSecret } from "../secrets/secrets.ts";
+import { findUnsetSecret } from "../secrets/secrets.ts";
 
 /** Which models a team has, and which of them a session may choose. */
 
-export interface Target {
+export interface ProviderModel {
   readonly provider: Provider;
   readonly model: string;
 }
@@ -20,15 +20,15 @@ export const providerOf = (team: Team, name: string): Provider | undefined =>
   team.providers.find((each) => each.name === name);
 
 /** `models.<id>` of the team file. */
-export const overrideOf = (team: Team, model: string): Team["models"][string] | undefined =>
+export const teamOverrideOf = (team: Team, model: string): Team["models"][string] | undefined =>
   Object.hasOwn(team.models, model) ? team.models[model] : undefined;
 
 /** What is known of a provider's model, under the team's overrides. */
-export const entryOf = (team: Team, { provider, model }: Target): ModelEntry =>
-  describeServed(provider, model, overrideOf(team, model));
+export const modelEntryOf = (team: Team, { provider, model }: ProviderModel): ModelEntry =>
+  describeProviderModel(provider, model, teamOverrideOf(team, model));
 
 /** Tokens of the context window for a provider's model; 0 = unknown. */
-export const windowOf = (team: Team, { provider, model }: Target, agent?: AgentConfig): number =>
+export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, agent?: AgentConfig): number =>
   resolveWindow({
     provider,
     model,
@@ -38,31 +38,31 @@ export const windowOf = (team: Team, { provider, model }: Target, agent?: AgentC
   }).tokens;
 
 /** The id of a `models` key or alias; null if it is neither. */
-const listedId = (team: Team, text: string): string | null =>
+const findListedId = (team: Team, text: string): string | null =>
   Object.entries(team.models).find(([id, { alias }]) => id === text || alias === text)?.[0] ?? null;
 
 /** Who serves a model that no provider calls its own: the first whose catalogue knows it, the agent's own before all others. */
-const homeOf = (team: Team, model: string, agent: AgentConfig): Provider | undefined => {
+const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provider | undefined => {
   const own = providerOf(team, agent.provider);
   const order = own === undefined ? team.providers : [own, ...team.providers];
   return order.find(({ kind }) => describeModel(kind, model).window !== null) ?? order[0];
 };
 
-const resolveAt = (team: Team, provider: Provider, text: string): Target | null => {
-  const listed = listedId(team, text) ?? (provider.model === text ? text : null);
+const resolveAt = (team: Team, provider: Provider, text: string): ProviderModel | null => {
+  const listed = findListedId(team, text) ?? (provider.model === text ? text : null);
   const model = listed ?? (team.sessions.model_override === "any" ? text : null);
   return model === null || model === "" ? null : { provider, model };
 };
 
 /** An override `provider`, `provider/model`, a model id or an alias; null if it names nothing that is allowed. */
-export const resolveModel = (team: Team, text: string, agent: AgentConfig): Target | null => {
+export const resolveModel = (team: Team, text: string, agent: AgentConfig): ProviderModel | null => {
   const whole = providerOf(team, text);
   if (whole !== undefined) return { provider: whole, model: whole.model };
   const slash = text.indexOf("/");
   const named = slash < 0 ? undefined : providerOf(team, text.slice(0, slash));
   if (named !== undefined) return resolveAt(team, named, text.slice(slash + 1));
   const owner = team.providers.find(({ model }) => model === text);
-  const home = owner ?? homeOf(team, listedId(team, text) ?? text, agent);
+  const home = owner ?? findHomeProvider(team, findListedId(team, text) ?? text, agent);
   return home === undefined ? null : resolveAt(team, home, text);
 };
 
@@ -83,9 +83,9 @@ export const modelProblem = (team: Team, env: Bindings, text: string, agent: Age
       "/model",
       `no model ${JSON.stringify(text)}; known: ${knownModels(team)}`,
     );
-  const unset = unsetSecret(team, env, target);
+  const unset = findUnsetSecret(team, env, target);
   if (unset !== null) return { code: "config_incomplete", detail: unset };
-  const window = windowOf(team, target, agent);
+  const window = modelWindowOf(team, target, agent);
   if (judgeWindow(window, agent.guards.context_window) !== "too_small") return null;
   const { minimum } = agent.guards.context_window;
   const message = `its window of ${window} tokens is below ${minimum}`;
@@ -93,7 +93,11 @@ export const modelProblem = (team: Team, env: Bindings, text: string, agent: Age
 };
 
 /** The provider and model that an agent's turns go to first. */
-export const firstTarget = (team: Team, agent: AgentConfig, override: string | null): Target | null => {
+export const firstProviderModel = (
+  team: Team,
+  agent: AgentConfig,
+  override: string | null,
+): ProviderModel | null => {
   const overridden = override === null ? null : resolveModel(team, override, agent);
   if (overridden !== null) return overridden;
   const provider = providerOf(team, agent.provider);
@@ -107,9 +111,9 @@ export const mediaProblem = (
   override: string | null,
   parts: readonly ContentPart[],
 ): Problem | null => {
-  const target = firstTarget(team, agent, override);
+  const target = firstProviderModel(team, agent, override);
   if (target === null) return null;
-  const { images, documents } = entryOf(team, target).capabilities;
+  const { images, documents } = modelEntryOf(team, target).capabilities;
   const index = parts.findIndex(
     ({ type }) => (type === "image" && !images) || (type === "document" && !documents),
   );

@@ -1,5 +1,5 @@
 import { deepestInput } from "../../chat/json-depth.ts";
-import { isFields, parseJson } from "../../chat/json.ts";
+import { isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { schemaMisfits } from "../../tools/schema/json-schema.ts";
 
@@ -15,5 +15,5 @@ export const outputProblems = (
   const value = parseJson(text.trim());
   if (value === undefined) return [`the answer is not JSON, or nests deeper than ${deepestInput} levels`];
   if (schema !== null) return schemaMisfits(schema, value, "the answer");
-  return isFields(value) ? [] : ["the answer is not a JSON object"];
+  return isJsonObject(value) ? [] : ["the answer is not a JSON object"];
 };

@@ -3,11 +3,11 @@ import { createEgress } from "../../tools/egress/egress.ts";
 import type { EngineOptions } from "../create.ts";
 import { createOwnHosts } from "./own-hosts.ts";
 import type { Bindings } from "./secrets.ts";
-import { textOf } from "./secrets.ts";
+import { bindingTextOf } from "./secrets.ts";
 
 /** Exact `host:port` targets that the operator opens. */
 const privateTargets = (env: Bindings): readonly string[] =>
-  (textOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
+  (bindingTextOf(env, "LIMPET_PRIVATE_EGRESS") ?? "")
     .split(",")
     .map((each) => each.trim())
     .filter((each) => each !== "");

@@ -3,11 +3,11 @@ import type { Team } from "../../config/team.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import { createRedactor } from "../../tools/redaction.ts";
 import type { Bindings } from "./secrets.ts";
-import { textOf } from "./secrets.ts";
+import { bindingTextOf } from "./secrets.ts";
 
 /** Secrets of a deployment, as its texts may give them away. */
 
-type Path = readonly (string | number)[];
+type FieldPath = readonly (string | number)[];
 
 /** Fields whose references are names or places. */
 const openFields: ReadonlySet<unknown> = new Set(["model", "work_dir", "permissions_file", "binding"]);
@@ -18,12 +18,12 @@ const isAddress = (value: string): boolean => {
   return url !== null && url.host !== "" && url.search === "" && url.username === "" && url.password === "";
 };
 
-interface Reference {
+interface SecretReference {
   readonly name: string;
   readonly isOpen: boolean;
 }
 
-const referencesOf = (value: unknown, path: Path): readonly Reference[] => {
+const referencesOf = (value: unknown, path: FieldPath): readonly SecretReference[] => {
   if (typeof value === "string") {
     const isOpen = openFields.has(path.at(-1));
     return isReferenceField(path) ? referencesIn(value).names.map((name) => ({ name, isOpen })) : [];
@@ -53,6 +53,6 @@ export const redactorOf = (team: Team, env: Bindings): Redactor => {
     if (!isAddress(value)) redactor.learn(name, value);
   };
   const open = openNames(team);
-  for (const name of Object.keys(env)) if (!open.has(name)) learn(name, textOf(env, name) ?? "");
+  for (const name of Object.keys(env)) if (!open.has(name)) learn(name, bindingTextOf(env, name) ?? "");
   return { ...redactor, learn };
 };

@@ -1,7 +1,7 @@
-import type { Resolved } from "../../config/document/references.ts";
+import type { ResolvedText } from "../../config/document/references.ts";
 import {
   isReserved,
-  missingReference,
+  missingReferenceText,
   referencesIn,
   resolveReferences,
 } from "../../config/document/references.ts";
@@ -23,17 +23,17 @@ const isStored = (value: unknown): value is StoredSecret =>
   typeof value === "object" && value !== null && typeof (value as { get?: unknown }).get === "function";
 
 /** A text binding; unset, empty and other bindings are null. */
-export const textOf = (env: Bindings, name: string): string | null => {
+export const bindingTextOf = (env: Bindings, name: string): string | null => {
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
   return typeof value === "string" && value !== "" ? value : null;
 };
 
 /** Whether a name is bound to a text, or to a secret of the Secrets Store. */
 export const isSet = (env: Bindings, name: string): boolean =>
-  !isReserved(name) && (textOf(env, name) !== null || isStored(env[name]));
+  !isReserved(name) && (bindingTextOf(env, name) !== null || isStored(env[name]));
 
 /** The first reference of a text that nothing is bound to; null if there is none. */
-const unsetIn = (env: Bindings, text: string): string | null =>
+const findUnset = (env: Bindings, text: string): string | null =>
   referencesIn(text).names.find((name) => !isSet(env, name)) ?? null;
 
 /** Texts of a provider that its requests need, by their key below the provider. */
@@ -44,31 +44,31 @@ const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [
 ];
 
 /** Names that requests to a provider refer to, its model's apart. */
-export const referencesOf = (provider: Provider): readonly string[] =>
+export const providerReferencesOf = (provider: Provider): readonly string[] =>
   textsOf(provider).flatMap(([, text]) => referencesIn(text).names);
 
 /** The sentence about a secret that calls of a provider's model need and that is not set; null if all are. */
-export const unsetSecret = (
+export const findUnsetSecret = (
   team: Team,
   env: Bindings,
   { provider, model }: { readonly provider: Provider; readonly model: string },
 ): string | null => {
   const field = `providers[${team.providers.indexOf(provider)}]`;
   for (const [key, text] of [...textsOf(provider), ["model", model] as const]) {
-    const name = unsetIn(env, text);
-    if (name !== null) return missingReference(`${field}.${key}`, name, team.name);
+    const name = findUnset(env, text);
+    if (name !== null) return missingReferenceText(`${field}.${key}`, name, team.name);
   }
   return null;
 };
 
-const expanded = (env: Bindings, text: string): string => {
-  const resolved = resolveReferences(text, (name) => textOf(env, name));
+const expandText = (env: Bindings, text: string): string => {
+  const resolved = resolveReferences(text, (name) => bindingTextOf(env, name));
   return resolved.ok ? resolved.value : text;
 };
 
 /** The team with its model ids resolved: they choose windows, prices and capabilities. One that names an unset variable stays as written. */
-export const withModels = (team: Team, env: Bindings): Team => {
-  const model = (given: string): string => expanded(env, given);
+export const resolveModelIds = (team: Team, env: Bindings): Team => {
+  const model = (given: string): string => expandText(env, given);
   const lane = <L extends { readonly model?: string | undefined }>(given: L): L =>
     given.model === undefined ? given : { ...given, model: model(given.model) };
   return {
@@ -103,22 +103,24 @@ export const readSecrets = async (
 ): Promise<ReadonlyMap<string, string>> => {
   const values = await fetchStored(env, names);
   for (const name of names) {
-    const value = textOf(env, name);
+    const value = bindingTextOf(env, name);
     if (value !== null) values.set(name, value);
   }
   for (const [name, value] of values) learn(name, value);
   return values;
 };
 
-interface Remembered {
+interface RememberedText {
   readonly names: readonly string[];
   readonly values: readonly (string | undefined)[];
-  readonly resolved: Resolved;
+  readonly resolved: ResolvedText;
 }
 
 /** Resolves texts, each anew only when a value that it refers to has changed. */
-const rememberingReader = (valueOf: (name: string) => string | undefined): ((text: string) => Resolved) => {
-  const known = new Map<string, Remembered>();
+const createCachingReader = (
+  valueOf: (name: string) => string | undefined,
+): ((text: string) => ResolvedText) => {
+  const known = new Map<string, RememberedText>();
   return (text) => {
     const last = known.get(text);
     const names = last?.names ?? referencesIn(text).names;
@@ -131,7 +133,7 @@ const rememberingReader = (valueOf: (name: string) => string | undefined): ((tex
 };
 
 /** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too. `learn` is told of each that is opened. */
-export const withSecrets = (
+export const createSecretCompleter = (
   team: Team,
   env: Bindings,
   target: { readonly provider: Provider; readonly model: string },
@@ -139,21 +141,21 @@ export const withSecrets = (
   learn: (name: string, value: string) => void,
 ): Completer => {
   const { provider, model } = target;
-  const names = referencesOf(provider);
+  const names = providerReferencesOf(provider);
   let stored: ReadonlyMap<string, string> = new Map();
   const told = new Map<string, string>();
   const valueOf = (name: string): string | undefined => {
-    const value = textOf(env, name) ?? stored.get(name);
+    const value = bindingTextOf(env, name) ?? stored.get(name);
     if (value === undefined || told.get(name) === value) return value;
     told.set(name, value);
     learn(name, value);
     return value;
   };
-  const read = rememberingReader(valueOf);
+  const read = createCachingReader(valueOf);
   const completer = create((text, field) => {
     const resolved = read(text);
     if (resolved.ok) return resolved.value;
-    throw new Error(missingReference(field, resolved.missing[0] ?? "", team.name));
+    throw new Error(missingReferenceText(field, resolved.missing[0] ?? "", team.name));
   });
   const modelNames = referencesIn(model).names;
   return {
@@ -161,7 +163,7 @@ export const withSecrets = (
     complete: async (request, options) => {
       if (modelNames.some((name) => !isSet(env, name))) {
         const origin = { provider: provider.name, model };
-        throw modelError("auth", origin, unsetSecret(team, env, target) ?? "its model is not set");
+        throw modelError("auth", origin, findUnsetSecret(team, env, target) ?? "its model is not set");
       }
       if (names.some((name) => isStored(env[name]))) stored = await fetchStored(env, names);
       return completer.complete(request, options);

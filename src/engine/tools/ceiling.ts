@@ -1,7 +1,7 @@
 import type { Session } from "../../agent/state/session.ts";
-import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { clientToolsOf } from "./client-tools.ts";
-import type { Cast, ToolParts } from "./effective-tools.ts";
+import type { PlacedAgent, ToolParts } from "./effective-tools.ts";
 import { effectiveTools } from "./effective-tools.ts";
 
 /** What the deployed team leaves of an older revision: what an operator took back is gone for its sessions, too. */
@@ -20,7 +20,7 @@ interface Parts extends ToolParts {
 /** The ceiling over an agent where it stands; null: its team is the deployed one. */
 export const ceilingOf = (
   { toolboxes, ceiling: team }: Parts,
-  { agent: pinned, standing }: Cast,
+  { agent: pinned, standing }: PlacedAgent,
   session: Pick<Session, "clientTools" | "tools">,
 ): Ceiling | null => {
   if (team === null) return null;

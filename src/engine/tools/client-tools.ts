@@ -4,17 +4,17 @@ import type { Team } from "../../config/team.ts";
 import type { Problem } from "../../session/problems.ts";
 import { fieldProblem } from "../../session/problems.ts";
 import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
-import type { Cast } from "./effective-tools.ts";
-import { hasNone, withinCeiling } from "./effective-tools.ts";
+import type { PlacedAgent } from "./effective-tools.ts";
+import { hasNoTools, isWithinCeiling } from "./effective-tools.ts";
 
 /** Tools that the caller of a session brings along. */
 
-interface FieldProblem {
+interface ClientToolProblem {
   readonly field: string;
   readonly message: string;
 }
 
-const problemOf = (tool: ClientTool, taken: readonly string[]): FieldProblem | null => {
+const problemOf = (tool: ClientTool, taken: readonly string[]): ClientToolProblem | null => {
   if (taken.includes(tool.name))
     return { field: "name", message: `there is a tool ${tool.name} already; choose another name` };
   const message = schemaProblem(tool.params);
@@ -51,7 +51,7 @@ export interface LentClientTools {
  */
 export const clientToolsOf = (
   team: Team,
-  { agent, standing }: Cast,
+  { agent, standing }: PlacedAgent,
   own: ReadonlyMap<string, BoundTool>,
   { clientTools, tools: ceiling }: Pick<Session, "clientTools" | "tools">,
 ): LentClientTools => {
@@ -61,8 +61,8 @@ export const clientToolsOf = (
   const callers = team.agents.filter(({ name }) => edges.includes(name));
   const lent = callers.every(({ delegation }) => delegation.inherit === "union");
   const tools =
-    lent && !hasNone(agent)
-      ? clientTools.filter(({ name }) => !own.has(name) && withinCeiling(name, ceiling))
+    lent && !hasNoTools(agent)
+      ? clientTools.filter(({ name }) => !own.has(name) && isWithinCeiling(name, ceiling))
       : [];
   return { tools, lenders };
 };

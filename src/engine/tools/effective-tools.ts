@@ -1,20 +1,20 @@
 import type { BoundTool } from "../../agent/definition/agent.ts";
-import type { Standing } from "../../agent/state/child.ts";
+import type { CallerConstraints } from "../../agent/state/child.ts";
 import { builtInToolboxes, coreTools } from "../../config/known.ts";
-import type { Agent as AgentConfig, Team } from "../../config/team.ts";
-import { globMatch } from "../../sandbox/glob.ts";
+import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
+import { matchesGlob } from "../../sandbox/glob.ts";
 import type { Problem } from "../../session/problems.ts";
 import { fieldProblem } from "../../session/problems.ts";
-import { createAgentsToolbox, judgedByAgent } from "../../toolboxes/agents/index.ts";
+import { createAgentsToolbox, judgeByAgents } from "../../toolboxes/agents/index.ts";
 import { handoff } from "../../toolboxes/core/handoff.ts";
 import { requestInput } from "../../toolboxes/core/request-input.ts";
 import { taskComplete } from "../../toolboxes/core/task-complete.ts";
 import { createCoreToolbox } from "../../toolboxes/index.ts";
 import type { Toolbox } from "../../tools/define-tool.ts";
-import { nearest } from "../../tools/suggest.ts";
+import { findNearestName } from "../../tools/suggest.ts";
 import type { ToolboxEntry } from "../../tools/toolbox.ts";
 import { selectTools } from "../../tools/toolbox.ts";
-import { callableBy, mayDelegate, nameOf } from "./callable.ts";
+import { findCallable, mayDelegate, taskNameOf } from "./callable.ts";
 
 /** The one function of what a thread's agent may use: what is declared, and what dispatch checks. */
 
@@ -24,20 +24,20 @@ export interface ToolParts {
 }
 
 /** An agent where it stands: in `main` (null), or called by others. */
-export interface Cast {
+export interface PlacedAgent {
   readonly agent: AgentConfig;
-  readonly standing: Standing | null;
+  readonly standing: CallerConstraints | null;
 }
 
-type Tools = ReadonlyMap<string, BoundTool>;
+type BoundTools = ReadonlyMap<string, BoundTool>;
 
 /** Tools under their own names: what a model and the API are shown. */
-export const declared = (tools: Tools): readonly BoundTool[] =>
+export const declaredTools = (tools: BoundTools): readonly BoundTool[] =>
   [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined);
 
 /** Whether a session's ceiling leaves a tool. */
-export const withinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
-  ceiling === null || ceiling.some((pattern) => globMatch(pattern, name, { segments: false }));
+export const isWithinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
+  ceiling === null || ceiling.some((pattern) => matchesGlob(pattern, name, { segments: false }));
 
 /** Names of the tools that an agent may have in a deployment, its callers' own apart. */
 export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] => [
@@ -49,20 +49,21 @@ export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] =>
 /** Why a ceiling cannot be meant: an entry that leaves no tool of this deployment or of the caller; null if each does. */
 export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
   const index = ceiling.findIndex(
-    (entry) => !entry.includes("__") && !known.some((name) => withinCeiling(name, [entry])),
+    (entry) => !entry.includes("__") && !known.some((name) => isWithinCeiling(name, [entry])),
   );
   const entry = ceiling[index];
   if (entry === undefined) return null;
-  const near = nearest(entry, known);
+  const near = findNearestName(entry, known);
   const way = near === null ? "name tools that some agent here has" : `did you mean "${near}"?`;
   const message = `there is no tool "${entry}" here; ${way}`;
   return fieldProblem("invalid_request", `/tools/${index}`, message, { rule: "unknown_tool" });
 };
 
-const isNameless = (standing: Standing | null): boolean => standing !== null && standing.adHoc !== null;
+const isNameless = (standing: CallerConstraints | null): boolean =>
+  standing !== null && standing.adHoc !== null;
 
 /** Whether `tool_access` takes all tools from an agent. */
-export const hasNone = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
+export const hasNoTools = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
 
 /** `delegate` and `spawn_agents` are one tool: a whitelist that names one has both. */
 const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
@@ -71,30 +72,34 @@ const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
   return { name, tools: tools.some((tool) => both.includes(tool)) ? [...tools, ...both] : tools };
 };
 
-const select = (agent: AgentConfig, available: readonly Toolbox[], implicit: readonly string[]): Tools => {
+const selectOwnTools = (
+  agent: AgentConfig,
+  available: readonly Toolbox[],
+  implicit: readonly string[],
+): BoundTools => {
   const entries = agent.toolboxes.filter(({ name }) => available.some((box) => box.name === name));
   const { tools } = selectTools(entries.map(withAlias), available, implicit);
   return new Map(tools.map((bound) => [bound.tool.name, bound]));
 };
 
 /** Its toolboxes after whitelists, without what follows from where it stands. */
-const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): Tools => {
+const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): BoundTools => {
   const skills = team.skills.filter(
     ({ name, description }) => description !== null && agent.skills.includes(name),
   );
   const inWorkspace = agent.toolboxes.some(({ name }) => name === "exec");
   const core = createCoreToolbox({ skills, inWorkspace, remembers: agent.memory !== undefined });
-  return select(agent, [...toolboxes, core], ["ask", "core"]);
+  return selectOwnTools(agent, [...toolboxes, core], ["ask", "core"]);
 };
 
 /** Tools that work on what is an agent's own: lent, they would have nothing to work on. */
-const personal: ReadonlySet<string> = new Set(["load_skill", "memory_search", "memory_append"]);
+const personalTools: ReadonlySet<string> = new Set(["load_skill", "memory_search", "memory_append"]);
 
-const inherited = (own: Tools, lent: Tools, caller: AgentConfig): Tools => {
+const inheritTools = (own: BoundTools, lent: BoundTools, caller: AgentConfig): BoundTools => {
   if (caller.delegation.inherit === "own") return own;
   if (caller.delegation.inherit === "intersect") return new Map([...own].filter(([name]) => lent.has(name)));
   const more = [...lent]
-    .filter(([name]) => !own.has(name) && !personal.has(name))
+    .filter(([name]) => !own.has(name) && !personalTools.has(name))
     .map(([name, bound]) => [name, { ...bound, lenders: [caller.name, ...(bound.lenders ?? [])] }] as const);
   return new Map([...own, ...more]);
 };
@@ -104,28 +109,28 @@ const chainTools = (
   parts: ToolParts,
   chain: readonly AgentConfig[],
   ceiling: readonly string[] | null,
-): Tools => {
+): BoundTools => {
   const agent = chain.at(-1);
-  if (agent === undefined || hasNone(agent)) return new Map();
+  if (agent === undefined || hasNoTools(agent)) return new Map();
   const own = ownTools(parts, agent);
   const caller = chain.at(-2);
   const all =
-    caller === undefined ? own : inherited(own, chainTools(parts, chain.slice(0, -1), ceiling), caller);
-  return new Map([...all].filter(([name]) => withinCeiling(name, ceiling)));
+    caller === undefined ? own : inheritTools(own, chainTools(parts, chain.slice(0, -1), ceiling), caller);
+  return new Map([...all].filter(([name]) => isWithinCeiling(name, ceiling)));
 };
 
 /** Calling others, ending a task, handing it over, asking the caller: by depth and config, never by inheritance. */
-const orchestration = (
+const orchestrationTools = (
   { team }: ToolParts,
-  cast: Cast,
+  cast: PlacedAgent,
   ceiling: readonly string[] | null,
   mayCall = mayDelegate(team, cast),
-): Tools => {
+): BoundTools => {
   const { agent, standing } = cast;
-  if (hasNone(agent)) return new Map();
+  if (hasNoTools(agent)) return new Map();
   const nameless = isNameless(standing);
-  const callable = callableBy(team, agent);
-  const resolve = nameOf(callable);
+  const callable = findCallable(team, agent);
+  const resolve = taskNameOf(callable);
   const agents = createAgentsToolbox({
     calls: callable.length > 0,
     adHoc: agent.delegation.ad_hoc,
@@ -138,15 +143,15 @@ const orchestration = (
     description: "What a called agent has.",
     tools: [
       taskComplete,
-      ...(handsOver ? [judgedByAgent(handoff, resolve)] : []),
+      ...(handsOver ? [judgeByAgents(handoff, resolve)] : []),
       ...(standing?.interactive === true ? [requestInput] : []),
     ],
   };
   const delegates = !nameless && mayCall;
   const available = [...(standing === null ? [] : [core]), ...(delegates ? [agents] : [])];
   const names = available.map(({ name }) => name);
-  const found = select(agent, available, names);
-  return new Map([...found].filter(([name, { tool }]) => withinCeiling(tool.aliasOf ?? name, ceiling)));
+  const found = selectOwnTools(agent, available, names);
+  return new Map([...found].filter(([name, { tool }]) => isWithinCeiling(tool.aliasOf ?? name, ceiling)));
 };
 
 /** Whether an agent may have children that it does not wait for, or that ask it. */
@@ -156,23 +161,27 @@ const managesChildren = (agent: AgentConfig, callable: readonly Pick<AgentConfig
   callable.some(({ async }) => async);
 
 /** The effective tools of an agent where it stands, below the session's ceiling. */
-export const effectiveTools = (parts: ToolParts, cast: Cast, ceiling: readonly string[] | null): Tools => {
+export const effectiveTools = (
+  parts: ToolParts,
+  cast: PlacedAgent,
+  ceiling: readonly string[] | null,
+): BoundTools => {
   const { agent, standing } = cast;
   const above = (standing?.chain ?? []).flatMap(
     (name) => parts.team.agents.find((each) => each.name === name) ?? [],
   );
   const nameless = isNameless(standing);
   const tools = chainTools(parts, nameless ? above : [...above, agent], ceiling);
-  return new Map([...tools, ...orchestration(parts, cast, ceiling)]);
+  return new Map([...tools, ...orchestrationTools(parts, cast, ceiling)]);
 };
 
 /** What an agent would have if it did not stand at its depth limit. */
-export const beyondDepth = (
+export const toolsBeyondDepth = (
   parts: ToolParts,
-  cast: Cast,
+  cast: PlacedAgent,
   ceiling: readonly string[] | null,
 ): ReadonlySet<string> =>
-  new Set(mayDelegate(parts.team, cast) ? [] : orchestration(parts, cast, ceiling, true).keys());
+  new Set(mayDelegate(parts.team, cast) ? [] : orchestrationTools(parts, cast, ceiling, true).keys());
 
 /** An agent that another may call from `main`, and the tools that it then has. */
 export interface CallEdge {
@@ -182,12 +191,12 @@ export interface CallEdge {
 }
 
 /** Every edge from an agent in `main` to those it may call, with what the called one may use. */
-export const callsOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
+export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
   const main = { agent: caller, standing: null };
   if (!mayDelegate(parts.team, main)) return [];
   const answers = effectiveTools(parts, main, null).has("answer_child");
-  return callableBy(parts.team, caller).map((agent) => {
+  return findCallable(parts.team, caller).map((agent) => {
     const standing = {
       chain: [caller.name],
       interactive: answers && caller.options.interaction_mode !== "blocking",
@@ -195,7 +204,9 @@ export const callsOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdg
       writablePaths: null,
       adHoc: null,
     };
-    const tools = declared(effectiveTools(parts, { agent, standing }, null)).map(({ tool }) => tool.name);
+    const tools = declaredTools(effectiveTools(parts, { agent, standing }, null)).map(
+      ({ tool }) => tool.name,
+    );
     return { agent: agent.name, inherit, tools };
   });
 };

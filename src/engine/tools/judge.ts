@@ -1,15 +1,15 @@
 import type { BoundTool, Agent as RunningAgent } from "../../agent/definition/agent.ts";
-import { depthReached } from "../../agent/definition/delegation.ts";
+import { depthLimitText } from "../../agent/definition/delegation.ts";
 import type { CallPlan } from "../../agent/state/call.ts";
 import type { ClientTool, Grant } from "../../agent/state/session.ts";
-import type { Agent as AgentConfig, Team } from "../../config/team.ts";
+import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { isCallAct } from "../../tools/acts.ts";
 import { parseArguments, parseForeignArguments } from "../../tools/arguments.ts";
 import type { Tool } from "../../tools/define-tool.ts";
-import { errorText, thrownText } from "../../tools/errors.ts";
+import { errorText, errorMessageOf } from "../../tools/errors.ts";
 import type { PermissionCall, Policy } from "../../tools/permission.ts";
 import { closedPaths, rememberable, strictest, verdict } from "../../tools/permission.ts";
-import { unknownTool } from "../../tools/toolbox.ts";
+import { unknownToolText } from "../../tools/toolbox.ts";
 import type { Ceiling } from "./ceiling.ts";
 import { rulesOver } from "./ceiling.ts";
 import type { LentClientTools } from "./client-tools.ts";
@@ -132,7 +132,7 @@ const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } =
       subtree: tool.subtree(args),
     };
   } catch (error) {
-    return { failed: thrownText(error) };
+    return { failed: errorMessageOf(error) };
   }
   const { subjects, acts = [] } = told;
   const isList = Array.isArray(subjects) && subjects.every((each) => typeof each === "string");
@@ -172,10 +172,10 @@ const judgeMissing = (
   depth: number,
 ): CallPlan => {
   if (beyondDepth.has(name))
-    return refusal(errorText("depth_exceeded", depthReached(depth)), "denied", "depth");
+    return refusal(errorText("depth_exceeded", depthLimitText(depth)), "denied", "depth");
   return known.has(name)
     ? refusal(`not_permitted: ${agent.name} may not use ${name}`, "denied", "toolboxes")
-    : refusal(`unknown_tool: ${unknownTool(name, [...tools.keys()])}`, "error", "toolboxes");
+    : refusal(`unknown_tool: ${unknownToolText(name, [...tools.keys()])}`, "error", "toolboxes");
 };
 
 /** Whether the agent has a tool that the deployed team does not give it any more. */

@@ -1,9 +1,9 @@
 import type { Effect } from "../../agent/definition/effect.ts";
 import type { Guard } from "../../agent/definition/guard.ts";
-import type { Agent as AgentConfig, Team } from "../../config/team.ts";
-import { isOf } from "../../effects/schema.ts";
+import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
+import { isOfKind } from "../../effects/schema.ts";
 import type { Toolbox } from "../../tools/define-tool.ts";
-import { unknownEffects } from "../effects.ts";
+import { findUnknownEffects } from "../effects.ts";
 import { guardKindsOf } from "../guards.ts";
 import { providerOf } from "../models/models.ts";
 
@@ -21,13 +21,13 @@ export interface Deployment {
   readonly kinds: readonly string[];
 }
 
-const lackedProvider = ({ team, kinds }: Deployment, name: string): readonly string[] => {
+const findLackedProvider = ({ team, kinds }: Deployment, name: string): readonly string[] => {
   const provider = providerOf(team, name);
   if (provider === undefined) return [`provider ${name}`];
   return kinds.includes(provider.kind) ? [] : [`provider kind ${provider.kind}`];
 };
 
-const lackedTools = (
+const findLackedTools = (
   { toolboxes }: Deployment,
   { name, tools = [] }: AgentConfig["toolboxes"][number],
 ): readonly string[] => {
@@ -38,24 +38,24 @@ const lackedTools = (
     .map((tool) => `tool ${tool} of toolbox ${name}`);
 };
 
-const lackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly string[] =>
+const findLackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly string[] =>
   guardKindsOf(agent)
     .filter((kind) => !guards.some((guard) => guard.kind === kind))
     .map((kind) => `guard ${kind}`);
 
 const summaryProviders = ({ effects }: AgentConfig): readonly string[] =>
-  effects.filter(isOf("compact")).flatMap(({ params }) => params.summary_provider ?? []);
+  effects.filter(isOfKind("compact")).flatMap(({ params }) => params.summary_provider ?? []);
 
 /** Providers, fallbacks, toolboxes, tools, guards and effects of an agent that are not there, each once. */
-export const lacksOf = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
+export const findLacks = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
   const provider = providerOf(deployment.team, agent.provider);
   const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
   const providers = [agent.provider, ...fallbacks.map((each) => each.provider), ...summaryProviders(agent)];
   const found = [
-    ...providers.flatMap((name) => lackedProvider(deployment, name)),
-    ...agent.toolboxes.flatMap((entry) => lackedTools(deployment, entry)),
-    ...lackedGuards(deployment, agent),
-    ...unknownEffects(deployment.effects, agent).map((kind) => `effect ${kind}`),
+    ...providers.flatMap((name) => findLackedProvider(deployment, name)),
+    ...agent.toolboxes.flatMap((entry) => findLackedTools(deployment, entry)),
+    ...findLackedGuards(deployment, agent),
+    ...findUnknownEffects(deployment.effects, agent).map((kind) => `effect ${kind}`),
   ];
   return [...new Set(found)];
 };

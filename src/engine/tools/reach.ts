@@ -1,10 +1,10 @@
-import { missingReference } from "../../config/document/references.ts";
+import { missingReferenceText } from "../../config/document/references.ts";
 import type { Tool, Toolbox, ToolContext } from "../../tools/define-tool.ts";
 import type { Egress, EgressCode } from "../../tools/egress/egress.ts";
 import { EgressError } from "../../tools/egress/egress.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { toolError } from "../../tools/errors.ts";
-import type { Reach } from "../../tools/reach.ts";
+import type { ToolReach } from "../../tools/reach.ts";
 import { createReach } from "../../tools/reach.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import type { Bindings } from "../secrets/secrets.ts";
@@ -20,7 +20,7 @@ interface ReachParts {
   readonly redactor: Pick<Redactor, "learn">;
 }
 
-const codes: Readonly<Record<EgressCode, ToolErrorCode>> = {
+const egressErrorCodes: Readonly<Record<EgressCode, ToolErrorCode>> = {
   egress_denied: "egress_denied",
   too_large: "too_large",
   timeout: "timeout",
@@ -28,12 +28,12 @@ const codes: Readonly<Record<EgressCode, ToolErrorCode>> = {
 };
 
 /** The same context with a reach; the sandbox is still made only when it is asked for. */
-const contextWith = (context: ToolContext, reach: Reach): ToolContext => {
+const extendContext = (context: ToolContext, reach: ToolReach): ToolContext => {
   const fields = { ...Object.getOwnPropertyDescriptors(context), ...Object.getOwnPropertyDescriptors(reach) };
   return Object.defineProperties({}, fields) as ToolContext;
 };
 
-const reaching = (tool: Tool, { env, team, egress, redactor }: ReachParts): Tool => {
+const bindReach = (tool: Tool, { env, team, egress, redactor }: ReachParts): Tool => {
   const { secrets = [], hosts = [] } = tool;
   if (hosts.length === 0) return tool;
   return {
@@ -41,20 +41,20 @@ const reaching = (tool: Tool, { env, team, egress, redactor }: ReachParts): Tool
     run: async (args, context) => {
       const values = await readSecrets(env, secrets, redactor.learn);
       const unset = secrets.find((name) => !values.has(name));
-      if (unset !== undefined) return toolError("unavailable", missingReference(tool.name, unset, team));
+      if (unset !== undefined) return toolError("unavailable", missingReferenceText(tool.name, unset, team));
       const reach = createReach(tool, values, { egress, signal: context.signal });
       try {
-        return await tool.run(args, contextWith(context, reach));
+        return await tool.run(args, extendContext(context, reach));
       } catch (error) {
         if (!(error instanceof EgressError)) throw error;
-        return toolError(codes[error.code], error.message.slice(error.code.length + 2));
+        return toolError(egressErrorCodes[error.code], error.message.slice(error.code.length + 2));
       }
     },
   };
 };
 
 export const withReach = (toolboxes: readonly Toolbox[], parts: ReachParts): readonly Toolbox[] =>
-  toolboxes.map((box) => ({ ...box, tools: box.tools.map((tool) => reaching(tool, parts)) }));
+  toolboxes.map((box) => ({ ...box, tools: box.tools.map((tool) => bindReach(tool, parts)) }));
 
 /** Secrets that the tools of some toolboxes declare. */
 export const declaredSecrets = (

@@ -1,6 +1,6 @@
 import type { Json } from "../../chat/message.ts";
 import type { Script } from "./schema.ts";
-import { unknownPlaceholders } from "./template.ts";
+import { findUnknownPlaceholders } from "./template.ts";
 
 /** A fault of a script that its schema cannot see (`script_invalid`), with the way to it in the document. */
 interface ScriptProblem {
@@ -14,11 +14,11 @@ interface ScriptProblem {
   };
 }
 
-type Scene = Script["scenes"][number];
+type CheckedScene = Script["scenes"][number];
 
-type Reply = Script["replies"][number];
+type CheckedReply = Script["replies"][number];
 
-type Path = readonly (string | number)[];
+type ScriptPath = readonly (string | number)[];
 
 /** Names that a script may use. */
 export interface ScriptNames {
@@ -26,17 +26,17 @@ export interface ScriptNames {
   readonly tools: ReadonlySet<string>;
 }
 
-const unknown = (
-  path: Path,
+const findUnknown = (
+  path: ScriptPath,
   kind: "agent" | "scene" | "tool",
   name: string,
   known: ReadonlySet<string>,
 ): ScriptProblem[] =>
   known.has(name) ? [] : [{ path, message: `unknown ${kind} ${name}`, unknown: { kind, name, known } }];
 
-const checkTemplates = (path: Path, value: Json): ScriptProblem[] => {
+const checkTemplates = (path: ScriptPath, value: Json): ScriptProblem[] => {
   if (typeof value === "string") {
-    return unknownPlaceholders(value).map((placeholder) => ({
+    return findUnknownPlaceholders(value).map((placeholder) => ({
       path,
       message: `unknown placeholder ${placeholder}; use input, agent, turn, last or results.<tool>`,
     }));
@@ -47,22 +47,22 @@ const checkTemplates = (path: Path, value: Json): ScriptProblem[] => {
   );
 };
 
-const checkReply = (path: Path, reply: Reply, names: ScriptNames): ScriptProblem[] => [
+const checkReply = (path: ScriptPath, reply: CheckedReply, names: ScriptNames): ScriptProblem[] => [
   ...reply.reply.flatMap((piece, index) => {
     const at = [...path, "reply", index];
-    const calls = "call" in piece ? unknown([...at, "call"], "tool", piece.call, names.tools) : [];
+    const calls = "call" in piece ? findUnknown([...at, "call"], "tool", piece.call, names.tools) : [];
     const { raw_args: _, ...filled } = { raw_args: undefined, ...piece };
     return [...calls, ...checkTemplates(at, filled as Json)];
   }),
   ...(["tools", "not_tools"] as const).flatMap((key) =>
     (reply.expect?.[key] ?? []).flatMap((tool, index) =>
-      unknown([...path, "expect", key, index], "tool", tool, names.tools),
+      findUnknown([...path, "expect", key, index], "tool", tool, names.tools),
     ),
   ),
 ];
 
 const checkScene = (
-  scene: Scene,
+  scene: CheckedScene,
   index: number,
   scenes: ReadonlySet<string>,
   names: ScriptNames,
@@ -71,14 +71,16 @@ const checkScene = (
   const { agent, after, last } = scene.when;
   const when = [...path, "when"];
   return [
-    ...(agent === undefined ? [] : unknown([...when, "agent"], "agent", agent, names.agents)),
-    ...(after === undefined ? [] : unknown([...when, "after"], "scene", after, scenes)),
-    ...(last?.tool === undefined ? [] : unknown([...when, "last", "tool"], "tool", last.tool, names.tools)),
+    ...(agent === undefined ? [] : findUnknown([...when, "agent"], "agent", agent, names.agents)),
+    ...(after === undefined ? [] : findUnknown([...when, "after"], "scene", after, scenes)),
+    ...(last?.tool === undefined
+      ? []
+      : findUnknown([...when, "last", "tool"], "tool", last.tool, names.tools)),
     ...checkReply(path, scene, names),
   ];
 };
 
-const repeatedNames = ({ scenes }: Script): ScriptProblem[] =>
+const findRepeatedNames = ({ scenes }: Script): ScriptProblem[] =>
   scenes.flatMap(({ name }, index) =>
     scenes.findIndex((other) => other.name === name) === index
       ? []
@@ -91,8 +93,8 @@ export const checkScript = (script: Script, names: ScriptNames): ScriptProblem[]
   const forms = [script.replies.length, scenes.size].filter((count) => count > 0).length;
   return [
     ...(forms === 1 ? [] : [{ path: [], message: "a script needs either replies or scenes, and not both" }]),
-    ...(script.start === undefined ? [] : unknown(["start"], "scene", script.start, scenes)),
-    ...repeatedNames(script),
+    ...(script.start === undefined ? [] : findUnknown(["start"], "scene", script.start, scenes)),
+    ...findRepeatedNames(script),
     ...script.replies.flatMap((reply, index) => checkReply(["replies", index], reply, names)),
     ...script.scenes.flatMap((scene, index) => checkScene(scene, index, scenes, names)),
   ];

@@ -1,4 +1,4 @@
-import { isFields } from "../../chat/json.ts";
+import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { Script } from "./schema.ts";
 import type { ScriptFacts } from "./template.ts";
@@ -12,42 +12,42 @@ export type ScriptReply = Script["replies"][number];
 type TextMatch = NonNullable<When["input"]>;
 
 /** What a scripted reply leaves in its opaque data: where the thread stands in the script. */
-interface Position {
+interface ScriptPosition {
   readonly scene: string;
   /** How often each scene was played in this thread. */
   readonly played: Readonly<Record<string, number>>;
 }
 
 /** The reply to play and, for scenes, the position after it. */
-export interface Choice {
+export interface ScriptChoice {
   readonly reply: ScriptReply;
-  readonly position?: Position;
+  readonly position?: ScriptPosition;
 }
 
 const isPositionIn = ({ scenes }: Script, data: Json): boolean =>
-  isFields(data) && "played" in data && scenes.some(({ name }) => name === data["scene"]);
+  isJsonObject(data) && "played" in data && scenes.some(({ name }) => name === data["scene"]);
 
 /**
  * The position after the thread's previous reply: read from it, so that a shortened history changes nothing. Whichever
  * provider plays the script gave it: a turn may begin with one, and the next with its fallback.
  */
-const positionOf = (script: Script, { request }: ScriptFacts): Position | undefined => {
+const positionOf = (script: Script, { request }: ScriptFacts): ScriptPosition | undefined => {
   for (let index = request.messages.length - 1; index >= 0; index--) {
     for (const part of request.messages[index]?.parts ?? []) {
       const data = "opaque" in part ? part.opaque?.data : undefined;
-      if (data !== undefined && isPositionIn(script, data)) return data as unknown as Position;
+      if (data !== undefined && isPositionIn(script, data)) return data as unknown as ScriptPosition;
     }
   }
   return undefined;
 };
 
-const escaped = (word: string): string => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+const escapeWord = (word: string): string => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 const hasWord = (text: string, word: string): boolean =>
-  new RegExp(`(?<![\\p{L}\\p{N}_])${escaped(word)}(?![\\p{L}\\p{N}_])`, "iu").test(text);
+  new RegExp(`(?<![\\p{L}\\p{N}_])${escapeWord(word)}(?![\\p{L}\\p{N}_])`, "iu").test(text);
 
 /** Literal comparison, any case. */
-const textMatches = (match: TextMatch | undefined, text: string): boolean => {
+const matchesText = (match: TextMatch | undefined, text: string): boolean => {
   if (match === undefined) return true;
   const said = text.toLowerCase();
   const { equals, starts_with: begin, contains, words } = match;
@@ -59,17 +59,21 @@ const textMatches = (match: TextMatch | undefined, text: string): boolean => {
   );
 };
 
-const lastMatches = (last: When["last"], facts: ScriptFacts): boolean => {
+const matchesLast = (last: When["last"], facts: ScriptFacts): boolean => {
   if (last === undefined) return true;
   const result = facts.newest?.parts.find((part) => part.type === "tool_result");
   return (
-    textMatches(last.text, facts.last) &&
+    matchesText(last.text, facts.last) &&
     (last.tool === undefined || result?.name === last.tool) &&
     (last.ok === undefined || (result !== undefined && (result.status === "ok") === last.ok))
   );
 };
 
-const matches = ({ name, when }: Scene, facts: ScriptFacts, position: Position | undefined): boolean => {
+const matchesScene = (
+  { name, when }: Scene,
+  facts: ScriptFacts,
+  position: ScriptPosition | undefined,
+): boolean => {
   const { context } = facts.request;
   const same = (["agent", "purpose", "turn", "call", "attempt"] as const).every(
     (key) => when[key] === undefined || when[key] === context[key],
@@ -78,20 +82,20 @@ const matches = ({ name, when }: Scene, facts: ScriptFacts, position: Position |
     same &&
     (when.after === undefined || when.after === position?.scene) &&
     (when.times === undefined || (position?.played[name] ?? 0) < when.times) &&
-    textMatches(when.input, facts.input) &&
-    lastMatches(when.last, facts)
+    matchesText(when.input, facts.input) &&
+    matchesLast(when.last, facts)
   );
 };
 
 /** Finds the reply to a request: the n-th of form A, else the first scene that matches, else `start`; undefined if none. */
-export const chooseReply = (script: Script, facts: ScriptFacts): Choice | undefined => {
+export const chooseReply = (script: Script, facts: ScriptFacts): ScriptChoice | undefined => {
   if (script.scenes.length === 0) {
     const reply = script.replies[facts.request.context.call];
     return reply === undefined ? undefined : { reply };
   }
   const position = positionOf(script, facts);
   const scene =
-    script.scenes.find((candidate) => matches(candidate, facts, position)) ??
+    script.scenes.find((candidate) => matchesScene(candidate, facts, position)) ??
     script.scenes.find(({ name }) => name === script.start);
   if (scene === undefined) return undefined;
   const played = { ...position?.played, [scene.name]: (position?.played[scene.name] ?? 0) + 1 };
@@ -99,18 +103,18 @@ export const chooseReply = (script: Script, facts: ScriptFacts): Choice | undefi
 };
 
 /** What a request lacks of a reply's `expect`, as a sentence; null if nothing. */
-export const mismatch = ({ expect = {} }: ScriptReply, { request, last }: ScriptFacts): string | null => {
+export const findMismatch = ({ expect = {} }: ScriptReply, { request, last }: ScriptFacts): string | null => {
   const declared = new Set(request.tools.map(({ name }) => name));
   const count = expect.messages ?? request.messages.length;
   const differences = [
     ...(expect.tools ?? []).filter((tool) => !declared.has(tool)).map((tool) => `${tool} is not declared`),
     ...(expect.not_tools ?? []).filter((tool) => declared.has(tool)).map((tool) => `${tool} is declared`),
     ...(count === request.messages.length ? [] : [`${request.messages.length} messages, expected ${count}`]),
-    ...lacks("the newest message", last, expect.last_contains),
-    ...lacks("the system prompt", request.system, expect.system_contains),
+    ...findLack("the newest message", last, expect.last_contains),
+    ...findLack("the system prompt", request.system, expect.system_contains),
   ];
   return differences.length === 0 ? null : differences.join("; ");
 };
 
-const lacks = (what: string, text: string, part = ""): string[] =>
+const findLack = (what: string, text: string, part = ""): string[] =>
   text.includes(part) ? [] : [`${what} lacks ${JSON.stringify(part)}`];

@@ -30,7 +30,7 @@ const whenSchema = z.strictObject({
   times: count(1).optional().describe("At most this often in a thread."),
 });
 
-const textPiece = z.union([
+const textPieceSchema = z.union([
   z.string(),
   z.strictObject({
     repeat: z.string().describe("Text to repeat."),
@@ -38,9 +38,9 @@ const textPiece = z.union([
   }),
 ]);
 
-const piece = z.union([
-  z.strictObject({ reasoning: textPiece.describe("Reasoning text.") }),
-  z.strictObject({ text: textPiece.describe("Answer text.") }),
+const pieceSchema = z.union([
+  z.strictObject({ reasoning: textPieceSchema.describe("Reasoning text.") }),
+  z.strictObject({ text: textPieceSchema.describe("Answer text.") }),
   z.strictObject({ refusal: z.string().describe("A refusal.") }),
   z
     .strictObject({
@@ -87,7 +87,7 @@ const expectSchema = z.strictObject({
 });
 
 const replyKeys = {
-  reply: z.array(piece).max(100).default([]).describe("What the model says, in order."),
+  reply: z.array(pieceSchema).max(100).default([]).describe("What the model says, in order."),
   finish: z.enum(finishReasons).optional().describe("Omitted: tool_calls with a call, else stop."),
   fail: z.array(failSchema).max(64).default([]).describe("Attempts that fail first, in order."),
   stall_ms: count(0, 3_600_000).default(0).describe("Milliseconds of silence before the reply."),

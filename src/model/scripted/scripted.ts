@@ -5,14 +5,14 @@ import { classify } from "../classify.ts";
 import { collect } from "../collect.ts";
 import type { Completer, ModelEvent, ModelRequest } from "../completer.ts";
 import { ModelError } from "../error.ts";
-import type { Origin } from "../failure.ts";
+import type { AttemptOrigin } from "../failure.ts";
 import { modelError } from "../failure.ts";
 import type { Price } from "../schema.ts";
-import type { Choice, ScriptReply } from "./match.ts";
-import { chooseReply, mismatch } from "./match.ts";
+import type { ScriptChoice, ScriptReply } from "./match.ts";
+import { chooseReply, findMismatch } from "./match.ts";
 import type { Script } from "./schema.ts";
 import type { ScriptFacts } from "./template.ts";
-import { factsOf, fillJson, fillTemplate } from "./template.ts";
+import { scriptFactsOf, fillJson, fillTemplate } from "./template.ts";
 
 export interface ScriptedOptions {
   readonly provider: string;
@@ -24,19 +24,19 @@ export interface ScriptedOptions {
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-type Piece = ScriptReply["reply"][number];
+type ScriptPiece = ScriptReply["reply"][number];
 
 type Fail = ScriptReply["fail"][number];
 
 /** One attempt at a scripted reply. */
-interface Play extends Choice {
+interface Play extends ScriptChoice {
   readonly facts: ScriptFacts;
-  readonly origin: Origin;
+  readonly origin: AttemptOrigin;
   readonly chunk: number;
   readonly fail: Fail | undefined;
 }
 
-const timer = (ms: number, signal: AbortSignal): Promise<void> =>
+const waitOrAbort = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(handle);
@@ -58,7 +58,7 @@ const failOf = (fails: readonly Fail[], attempt: number): Fail | undefined => {
 };
 
 /** Throws what the wire would: a status as an HTTP answer, the rest as the transport tells it. */
-const failNow = (fail: Fail, origin: Origin): never => {
+const throwFailure = (fail: Fail, origin: AttemptOrigin): never => {
   if ("error" in fail) throw modelError(fail.error, origin, `The script says ${fail.error}.`);
   const { status, retry_after: seconds } = fail;
   const headers = {
@@ -82,30 +82,30 @@ function* chunksOf(text: string, size: number): Generator<string> {
   if (from < text.length) yield text.slice(from);
 }
 
-const block = 65_536;
+const repeatBlockLength = 65_536;
 
 /** The chunks of a text, or of a repeated one, of which only a block exists at a time. */
-function* piecesOf(
+function* chunksOfSource(
   source: string | { repeat: string; times: number },
   facts: ScriptFacts,
   size: number,
 ): Generator<string> {
   if (typeof source === "string") return yield* chunksOf(fillTemplate(source, facts), size);
   const once = fillTemplate(source.repeat, facts);
-  const perBlock = Math.max(1, Math.floor(block / Math.max(1, once.length)));
+  const perBlock = Math.max(1, Math.floor(repeatBlockLength / Math.max(1, once.length)));
   for (let left = source.times; left > 0; left -= perBlock) {
     yield* chunksOf(once.repeat(Math.min(perBlock, left)), size);
   }
 }
 
 /** The events of one piece, a chunk each. */
-function* eventsOf(piece: Piece, item: number, { facts, chunk }: Play): Generator<ModelEvent> {
+function* eventsOf(piece: ScriptPiece, item: number, { facts, chunk }: Play): Generator<ModelEvent> {
   if ("reasoning" in piece) {
-    for (const text of piecesOf(piece.reasoning, facts, chunk)) yield { type: "reasoning", item, text };
+    for (const text of chunksOfSource(piece.reasoning, facts, chunk)) yield { type: "reasoning", item, text };
   } else if ("text" in piece) {
-    for (const text of piecesOf(piece.text, facts, chunk)) yield { type: "text", item, text };
+    for (const text of chunksOfSource(piece.text, facts, chunk)) yield { type: "text", item, text };
   } else if ("refusal" in piece) {
-    for (const text of piecesOf(piece.refusal, facts, chunk)) yield { type: "refusal", item, text };
+    for (const text of chunksOfSource(piece.refusal, facts, chunk)) yield { type: "refusal", item, text };
   } else {
     yield { type: "call", item, name: piece.call };
     const args = piece.raw_args ?? JSON.stringify(fillJson(piece.args ?? {}, facts));
@@ -113,11 +113,11 @@ function* eventsOf(piece: Piece, item: number, { facts, chunk }: Play): Generato
   }
 }
 
-const writtenIn = (event: ModelEvent): string =>
+const writtenText = (event: ModelEvent): string =>
   "text" in event ? event.text : "json" in event ? event.json : "name" in event ? event.name : "";
 
 /** Default usage: the estimate, with everything that an earlier call already sent read from the cache. */
-const estimated = (request: ModelRequest, output: number): Json => {
+const estimateUsage = (request: ModelRequest, output: number): Json => {
   const whole = estimateRequest(request);
   const previous = request.messages.findLastIndex(({ role }) => role === "assistant");
   if (request.context.call === 0 || previous < 0) return { input: whole, output };
@@ -125,27 +125,27 @@ const estimated = (request: ModelRequest, output: number): Json => {
   return { input: fresh, output, cacheRead: whole - fresh };
 };
 
-const closing = ({ reply, facts }: Play, bytes: number): ModelEvent[] => {
+const createClosing = ({ reply, facts }: Play, bytes: number): ModelEvent[] => {
   const calls = reply.reply.some((piece) => "call" in piece);
   const reason = reply.finish ?? (calls ? "tool_calls" : "stop");
   const finish: ModelEvent = { type: "finish", reason, raw: reason };
   if (reply.usage === null) return [finish];
-  const usage = reply.usage ?? estimated(facts.request, Math.ceil(bytes / 4));
+  const usage = reply.usage ?? estimateUsage(facts.request, Math.ceil(bytes / 4));
   return [{ type: "usage", raw: usage as Json }, finish];
 };
 
 /** The reply as single events. Its position in the script rides on the first content as opaque data. */
-function* perform(play: Play): Generator<readonly ModelEvent[]> {
+function* playEvents(play: Play): Generator<readonly ModelEvent[]> {
   const { reply, position, fail, origin } = play;
-  if (fail !== undefined && failsAtOnce(fail)) failNow(fail, origin);
+  if (fail !== undefined && failsAtOnce(fail)) throwFailure(fail, origin);
   yield [{ type: "start", model: origin.model }];
   let placed = position === undefined;
   let bytes = 0;
   let characters = 0;
   for (const [item, piece] of reply.reply.entries()) {
     for (const event of eventsOf(piece, item, play)) {
-      if (fail !== undefined && characters >= afterChars(fail)) return end(fail, origin);
-      const written = writtenIn(event);
+      if (fail !== undefined && characters >= afterChars(fail)) return endEarly(fail, origin);
+      const written = writtenText(event);
       bytes += utf8Length(written);
       characters += written.length;
       yield placed ? [event] : [event, { type: "opaque", item, data: position as unknown as Json }];
@@ -153,8 +153,8 @@ function* perform(play: Play): Generator<readonly ModelEvent[]> {
     }
     yield [{ type: "item_end", item }];
   }
-  if (fail !== undefined) return end(fail, origin);
-  yield closing(play, bytes);
+  if (fail !== undefined) return endEarly(fail, origin);
+  yield createClosing(play, bytes);
 }
 
 const afterChars = (fail: Fail): number => ("after_chars" in fail ? (fail.after_chars ?? 0) : 0);
@@ -166,15 +166,15 @@ const failsAtOnce = (fail: Fail): boolean => {
 };
 
 /** A cut stream ends cleanly: it is the collector that must notice. */
-const end = (fail: Fail, origin: Origin): void => {
-  if (!("error" in fail) || fail.error !== "truncated_stream") failNow(fail, origin);
+const endEarly = (fail: Fail, origin: AttemptOrigin): void => {
+  if (!("error" in fail) || fail.error !== "truncated_stream") throwFailure(fail, origin);
 };
 
 const isDelta = ([event]: readonly ModelEvent[]): boolean =>
   event !== undefined && ("text" in event || "json" in event);
 
 const prepare = (script: Script, request: ModelRequest, provider: string): Play => {
-  const facts = factsOf(request);
+  const facts = scriptFactsOf(request);
   const origin = { provider, model: request.model };
   const choice = chooseReply(script, facts);
   if (choice === undefined) {
@@ -186,7 +186,7 @@ const prepare = (script: Script, request: ModelRequest, provider: string): Play 
       `script_exhausted: no reply for ${where}; add a scene or start.`,
     );
   }
-  const difference = mismatch(choice.reply, facts);
+  const difference = findMismatch(choice.reply, facts);
   if (difference !== null) {
     throw modelError("invalid_request", origin, `script_mismatch: ${difference}.`);
   }
@@ -204,7 +204,7 @@ const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRe
  */
 export const createScriptedCompleter = (script: Script, options: ScriptedOptions): Completer => {
   const { provider, model, price = () => ({ input: 0, output: 0 }) } = options;
-  const { now = () => Date.now(), wait = timer } = options;
+  const { now = () => Date.now(), wait = waitOrAbort } = options;
   const { delay_ms: delay } = script.pace;
   return {
     provider,
@@ -215,7 +215,7 @@ export const createScriptedCompleter = (script: Script, options: ScriptedOptions
       const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
         if (play.reply.stall_ms > 0) await wait(play.reply.stall_ms, signal);
         let deltas = 0;
-        for (const batch of perform(play)) {
+        for (const batch of playEvents(play)) {
           if (delay > 0 && isDelta(batch) && deltas++ > 0) await wait(delay, signal);
           if (signal.aborted) return;
           yield batch;

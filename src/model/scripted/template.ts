@@ -21,7 +21,7 @@ const textOfMessage = (message: Message | undefined): string => {
   return textOf(result?.content ?? message?.parts ?? []);
 };
 
-export const factsOf = (request: ModelRequest): ScriptFacts => {
+export const scriptFactsOf = (request: ModelRequest): ScriptFacts => {
   const { messages } = request;
   const input = messages.findLast(
     (message) =>
@@ -42,7 +42,7 @@ const placeholder = /\{\{([^{}]*)\}\}/g;
 const variable = /^(?:input|agent|turn|last|results\.[\w-]+(?:\.[\w-]+)*)$/;
 
 /** What stands between the braces: a name, and how many characters of its value; null for what is plain text. */
-const askedIn = (body: string): { readonly name: string; readonly first: number | null } | null => {
+const parsePlaceholder = (body: string): { readonly name: string; readonly first: number | null } | null => {
   const [name = "", cut, ...more] = body.split("|", 3);
   if (name === "" || more.length > 0) return null;
   if (cut === undefined) return { name: name.trim(), first: null };
@@ -50,7 +50,7 @@ const askedIn = (body: string): { readonly name: string; readonly first: number 
   return digits === undefined ? null : { name: name.trim(), first: Number(digits) };
 };
 
-const atPath = (text: string, path: readonly string[]): Json | undefined => {
+const valueAtPath = (text: string, path: readonly string[]): Json | undefined => {
   let value = parseJson(text);
   for (const key of path) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
@@ -60,12 +60,12 @@ const atPath = (text: string, path: readonly string[]): Json | undefined => {
 };
 
 /** Text of the newest result of a tool, or of a JSON path in it; empty if there is none. */
-const resultOf = (tool: string, path: readonly string[], messages: readonly Message[]): string => {
+const findResultText = (tool: string, path: readonly string[], messages: readonly Message[]): string => {
   const results = messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool_result"));
   const result = results.findLast(({ name }) => name === tool);
   const text = textOf(result?.content ?? []);
   if (path.length === 0) return text;
-  const value = atPath(text, path);
+  const value = valueAtPath(text, path);
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 };
@@ -77,13 +77,13 @@ const valueOf = (name: string, facts: ScriptFacts): string => {
   if (name === "agent") return context.agent;
   if (name === "turn") return String(context.turn);
   const [, tool = "", ...path] = name.split(".");
-  return resultOf(tool, path, messages);
+  return findResultText(tool, path, messages);
 };
 
 /** Fills the placeholders of a template; unknown ones stay as they are (the build refuses them). */
 export const fillTemplate = (template: string, facts: ScriptFacts): string =>
   template.replace(placeholder, (whole, body: string) => {
-    const asked = askedIn(body);
+    const asked = parsePlaceholder(body);
     if (asked === null || !variable.test(asked.name)) return whole;
     const value = valueOf(asked.name, facts);
     return asked.first === null ? value : firstCharacters(value, asked.first);
@@ -98,13 +98,13 @@ export const fillJson = (value: Json, facts: ScriptFacts): Json => {
 };
 
 /** What a task graph fills in by itself: it goes into the call as it stands. */
-const ofGraph = /^[\w-]{1,64}\.output$/;
+const graphOutputPattern = /^[\w-]{1,64}\.output$/;
 
 /** Placeholders that no request can fill, as they stand in the template. */
-export const unknownPlaceholders = (template: string): readonly string[] =>
+export const findUnknownPlaceholders = (template: string): readonly string[] =>
   [...template.matchAll(placeholder)]
     .filter(([, body = ""]) => {
-      const name = askedIn(body)?.name;
-      return name !== undefined && !variable.test(name) && !ofGraph.test(name);
+      const name = parsePlaceholder(body)?.name;
+      return name !== undefined && !variable.test(name) && !graphOutputPattern.test(name);
     })
     .map(([whole]) => whole);

@@ -9,18 +9,18 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, quote, replayArguments, serialise } from "../json-text.ts";
-import type { Media } from "../media.ts";
-import { mediaOf } from "../media.ts";
-import type { Target } from "../protocol.ts";
+import { isVisible, quoteJson, replayArguments, serialise } from "../json-text.ts";
+import type { WireMedia } from "../media.ts";
+import { wireMediaOf } from "../media.ts";
+import type { WireTarget } from "../protocol.ts";
 import { wireId, wireName } from "../tool-names.ts";
 
-type Block = Anthropic.Messages.ContentBlockParam;
+type AnthropicBlock = Anthropic.Messages.ContentBlockParam;
 
 type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"], string | undefined>[number];
 
 /** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
-export interface Fragment {
+export interface AnthropicFragment {
   readonly target: string;
   /** `{"role":…,"content":[…]}` as one flat string; empty if the message has nothing to say. */
   readonly alone: string;
@@ -35,11 +35,11 @@ export interface Fragment {
 const longestKept = 256 * 1024;
 
 /** One serialisation for each message object; it is replaced when the message goes to another target. */
-const kept = new WeakMap<Message, Fragment>();
+const fragmentCache = new WeakMap<Message, AnthropicFragment>();
 
-const text = (value: string): string => `{"type":"text","text":${quote(value)}}`;
+const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
-const mediaBlock = ({ kind, type, name, source }: Exclude<Media, { kind: "omitted" }>): ResultContent => {
+const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "omitted" }>): ResultContent => {
   const title = kind === "document" ? { title: name } : {};
   if ("url" in source) return { type: kind, source: { type: "url", url: source.url }, ...title };
   if ("text" in source) {
@@ -54,10 +54,10 @@ const mediaBlock = ({ kind, type, name, source }: Exclude<Media, { kind: "omitte
   return { type: "image", source: { type: "base64", media_type, data: source.base64 } };
 };
 
-const contentBlock = (part: ContentPart, request: ModelRequest, target: Target): string | null => {
-  if (part.type === "text") return isVisible(part.text) ? text(part.text) : null;
-  const media = mediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return text(media.text);
+const contentBlock = (part: ContentPart, request: ModelRequest, target: WireTarget): string | null => {
+  if (part.type === "text") return isVisible(part.text) ? textBlock(part.text) : null;
+  const media = wireMediaOf(part, target.capabilities, request.media);
+  if (media.kind === "omitted") return textBlock(media.text);
   return serialise(mediaBlock(media));
 };
 
@@ -65,7 +65,7 @@ const contentBlock = (part: ContentPart, request: ModelRequest, target: Target):
 const errorPart = (part: ContentPart): ContentPart =>
   part.type === "text" ? part : { type: "text", text: `[${part.type} omitted: the tool failed]` };
 
-const resultBlock = (part: ToolResultPart, request: ModelRequest, target: Target): string => {
+const resultBlock = (part: ToolResultPart, request: ModelRequest, target: WireTarget): string => {
   const failed = part.status !== "ok";
   const parts = failed ? part.content.map(errorPart) : part.content;
   const blocks = parts.map((each) => contentBlock(each, request, target)).filter((block) => block !== null);
@@ -88,19 +88,20 @@ const callBlock = ({ id, name, args }: ToolCallPart): string => {
 const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** A reasoning part as the block it came from, null unless this provider and model signed it. */
-const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: Target): string | null => {
+const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: WireTarget): string | null => {
   const { opaque } = part;
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return null;
   const { signature, redacted } = fieldsOf(opaque.data);
-  if (isFilled(redacted)) return serialise({ type: "redacted_thinking", data: redacted } satisfies Block);
+  if (isFilled(redacted))
+    return serialise({ type: "redacted_thinking", data: redacted } satisfies AnthropicBlock);
   if (!isFilled(signature)) return null;
-  return serialise({ type: "thinking", thinking: part.text, signature } satisfies Block);
+  return serialise({ type: "thinking", thinking: part.text, signature } satisfies AnthropicBlock);
 };
 
 const otherBlock = (
   part: Exclude<Part, ToolResultPart>,
   request: ModelRequest,
-  target: Target,
+  target: WireTarget,
 ): string | null => {
   if (part.type === "tool_call") return callBlock(part);
   if (part.type === "reasoning") return thinkingBlock(part, request, target);
@@ -108,10 +109,15 @@ const otherBlock = (
 };
 
 /** What a message's wire form depends on beside the message. */
-const targetKey = (request: ModelRequest, { provider, capabilities }: Target): string =>
+const targetKey = (request: ModelRequest, { provider, capabilities }: WireTarget): string =>
   `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
 
-const build = (message: Message, key: string, request: ModelRequest, target: Target): Fragment => {
+const buildFragment = (
+  message: Message,
+  key: string,
+  request: ModelRequest,
+  target: WireTarget,
+): AnthropicFragment => {
   const results: string[] = [];
   const others: string[] = [];
   let thinking = 0;
@@ -146,13 +152,16 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
 };
 
 /** The serialiser of one request's messages: each message object is serialised once per target and kept. */
-export const fragments = (request: ModelRequest, target: Target): ((message: Message) => Fragment) => {
+export const createAnthropicFragmenter = (
+  request: ModelRequest,
+  target: WireTarget,
+): ((message: Message) => AnthropicFragment) => {
   const key = targetKey(request, target);
   return (message) => {
-    const known = kept.get(message);
+    const known = fragmentCache.get(message);
     if (known?.target === key) return known;
-    const fragment = build(message, key, request, target);
-    if (fragment.alone.length <= longestKept) kept.set(message, fragment);
+    const fragment = buildFragment(message, key, request, target);
+    if (fragment.alone.length <= longestKept) fragmentCache.set(message, fragment);
     return fragment;
   };
 };

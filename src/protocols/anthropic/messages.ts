@@ -1,6 +1,6 @@
 import type { Protocol } from "../protocol.ts";
 import { createPost, sdkTimeout } from "../sdk.ts";
-import { anthropicDecoder } from "./reply.ts";
+import { createAnthropicDecoder } from "./reply.ts";
 import { buildAnthropic } from "./request.ts";
 
 const path = "/v1/messages";
@@ -23,6 +23,6 @@ const loadClient = async () => {
 export const anthropicMessages: Protocol = {
   path,
   build: buildAnthropic,
-  decoder: (request, _target, faults, requestId) => anthropicDecoder(request, faults, requestId),
+  decoder: (request, _target, faults, requestId) => createAnthropicDecoder(request, faults, requestId),
   post: createPost(loadClient),
 };

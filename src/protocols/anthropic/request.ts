@@ -2,29 +2,32 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { adaptSchema } from "../json-schema.ts";
-import { isVisible, joined, quote } from "../json-text.ts";
-import type { Target, WireRequest } from "../protocol.ts";
+import { isVisible, joinElements, quoteJson } from "../json-text.ts";
+import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "../reasoning.ts";
 import { wireName } from "../tool-names.ts";
-import type { Fragment } from "./blocks.ts";
-import { fragments } from "./blocks.ts";
+import type { AnthropicFragment } from "./blocks.ts";
+import { createAnthropicFragmenter } from "./blocks.ts";
 
-type Params = Anthropic.Messages.MessageCreateParamsStreaming;
+type AnthropicParams = Anthropic.Messages.MessageCreateParamsStreaming;
 
 /** Everything of a request but its model, tools, system and messages. Newer API types leave sampling out. */
-type Tail = Pick<Params, "max_tokens" | "stream" | "thinking" | "output_config" | "tool_choice"> & {
+type AnthropicTail = Pick<
+  AnthropicParams,
+  "max_tokens" | "stream" | "thinking" | "output_config" | "tool_choice"
+> & {
   temperature?: number;
   top_p?: number;
 };
 
-const breakpoint = (request: ModelRequest): string => {
+const breakpointText = (request: ModelRequest): string => {
   if (request.cache.mode === "off") return "";
   return `,"cache_control":{"type":"ephemeral"${request.cache.ttl === "1h" ? ',"ttl":"1h"' : ""}}`;
 };
 
 /** Puts a breakpoint into the last of some JSON objects. */
-const mark = (blocks: string, cache: string): string =>
+const markLastBlock = (blocks: string, cache: string): string =>
   cache === "" || blocks === "" ? blocks : `${blocks.slice(0, -1)}${cache}}`;
 
 const toolTexts = new WeakMap<ToolSpec, string>();
@@ -49,29 +52,29 @@ const calledNames = (messages: readonly Message[]): ReadonlySet<string> =>
   );
 
 /** Calls in the history need their tools declared, even if none may be called any more. */
-const stubs = (messages: readonly Message[]): readonly ToolSpec[] =>
+const stubTools = (messages: readonly Message[]): readonly ToolSpec[] =>
   [...calledNames(messages)].map((name) => ({
     name,
     description: "Not available now.",
     schema: { type: "object" },
   }));
 
-interface Thinking {
-  readonly thinking?: Params["thinking"];
-  readonly effort?: NonNullable<Params["output_config"]>["effort"];
+interface AnthropicThinking {
+  readonly thinking?: AnthropicParams["thinking"];
+  readonly effort?: NonNullable<AnthropicParams["output_config"]>["effort"];
   readonly maxTokens: number;
   readonly on: boolean;
 }
 
 /** Models with a budget refuse to think on in a tool loop whose last reply began without thinking of theirs. */
-const mayThink = ({ messages, model }: ModelRequest, { provider }: Target): boolean => {
+const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): boolean => {
   if (messages.at(-1)?.role !== "tool") return true;
   const first = messages.findLast(({ role }) => role === "assistant")?.parts[0];
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
 /** Reasoning with a budget of its own, which counts to `max_tokens`. */
-const withBudget = (request: ModelRequest, target: Target): Thinking => {
+const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThinking => {
   const { maxOutput } = target;
   const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
   const plain = Math.min(request.maxTokens, maxOutput);
@@ -82,34 +85,37 @@ const withBudget = (request: ModelRequest, target: Target): Thinking => {
   return { thinking: { type: "enabled", budget_tokens: budget }, maxTokens, on: true };
 };
 
-const withEffort = (request: ModelRequest, { capabilities, traits, maxOutput }: Target): Thinking => {
+const thinkByEffort = (
+  request: ModelRequest,
+  { capabilities, traits, maxOutput }: WireTarget,
+): AnthropicThinking => {
   const maxTokens = Math.min(request.maxTokens, maxOutput);
   const wanted = effortOf(request);
   if (wanted === undefined) return { maxTokens, on: capabilities.reasoning === "adaptive" };
   if (wanted === "none" && capabilities.reasoning_off)
     return { thinking: { type: "disabled" }, maxTokens, on: false };
-  const effort = nearestEffort(wanted, traits.efforts) as NonNullable<Thinking["effort"]>;
+  const effort = nearestEffort(wanted, traits.efforts) as NonNullable<AnthropicThinking["effort"]>;
   if (capabilities.reasoning === "effort") return { effort, maxTokens, on: true };
   const display = request.reasoning?.summary === "none" ? "omitted" : "summarized";
   return { thinking: { type: "adaptive", display }, effort, maxTokens, on: true };
 };
 
-const thinkingOf = (request: ModelRequest, target: Target, dropped: string[]): Thinking => {
+const thinkingOf = (request: ModelRequest, target: WireTarget, dropped: string[]): AnthropicThinking => {
   const { reasoning } = target.capabilities;
-  if (reasoning === "budget") return withBudget(request, target);
-  if (reasoning !== "none") return withEffort(request, target);
+  if (reasoning === "budget") return thinkByBudget(request, target);
+  if (reasoning !== "none") return thinkByEffort(request, target);
   const effort = effortOf(request);
   if (effort !== undefined && effort !== "none") dropped.push("reasoning");
   return { maxTokens: Math.min(request.maxTokens, target.maxOutput), on: false };
 };
 
-interface Choice {
-  readonly choice?: Params["tool_choice"];
+interface AnthropicChoice {
+  readonly choice?: AnthropicParams["tool_choice"];
   /** Said to the model where a forced choice is not possible. */
   readonly instruction?: string;
 }
 
-const choiceOf = (request: ModelRequest, target: Target, thinking: boolean): Choice => {
+const choiceOf = (request: ModelRequest, target: WireTarget, thinking: boolean): AnthropicChoice => {
   const { toolChoice } = request;
   if (request.tools.length === 0) return { choice: { type: "none" } };
   if (toolChoice === "auto" || toolChoice === "none") return { choice: { type: toolChoice } };
@@ -124,14 +130,14 @@ const choiceOf = (request: ModelRequest, target: Target, thinking: boolean): Cho
 
 const formatOf = (
   { responseFormat }: ModelRequest,
-  target: Target,
+  target: WireTarget,
 ): Anthropic.Messages.JSONOutputFormat | undefined => {
   if (responseFormat?.schema === undefined || !target.capabilities.strict_schema) return undefined;
   const schema = adaptSchema(responseFormat.schema, "structured") as Record<string, Json>;
   return { type: "json_schema", schema };
 };
 
-const sampling = (request: ModelRequest, target: Target, thinking: boolean, dropped: string[]) => {
+const samplingOf = (request: ModelRequest, target: WireTarget, thinking: boolean, dropped: string[]) => {
   const { temperature, topP } = request;
   const out: { temperature?: number; top_p?: number } = {};
   if (temperature !== undefined) {
@@ -148,17 +154,19 @@ const sampling = (request: ModelRequest, target: Target, thinking: boolean, drop
 
 type WireRole = "user" | "assistant";
 
-type Blocks = Pick<Fragment, "results" | "others">;
+type TurnBlocks = Pick<AnthropicFragment, "results" | "others">;
 
-const turnText = (role: WireRole, { results, others }: Blocks): string =>
-  `{"role":"${role}","content":[${joined(results, others)}]}`;
+const turnText = (role: WireRole, { results, others }: TurnBlocks): string =>
+  `{"role":"${role}","content":[${joinElements(results, others)}]}`;
 
 /** A message with a breakpoint in its last block, if that may carry one. */
-const marked = (role: WireRole, fragment: Fragment, cache: string): Fragment => {
+const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string): AnthropicFragment => {
   if (!fragment.markable || cache === "") return fragment;
   const { results, others } = fragment;
   const blocks =
-    others === "" ? { results: mark(results, cache), others } : { results, others: mark(others, cache) };
+    others === ""
+      ? { results: markLastBlock(results, cache), others }
+      : { results, others: markLastBlock(others, cache) };
   return { ...fragment, ...blocks, alone: turnText(role, blocks) };
 };
 
@@ -166,60 +174,60 @@ const marked = (role: WireRole, fragment: Fragment, cache: string): Fragment => 
  * Gathers turns: messages of one role merged, the results of a user turn first, nothing empty. The text grows by
  * concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
-const createTurns = () => {
+const createTurnBuilder = () => {
   let closed = "";
   let role: WireRole | undefined;
   let last = "";
-  let blocks: Blocks = { results: "", others: "" };
-  const add = (next: WireRole, fragment: Fragment): void => {
+  let blocks: TurnBlocks = { results: "", others: "" };
+  const add = (next: WireRole, fragment: AnthropicFragment): void => {
     if (fragment.alone === "") return;
     if (role === next) {
-      const results = joined(blocks.results, fragment.results);
-      blocks = { results, others: joined(blocks.others, fragment.others) };
+      const results = joinElements(blocks.results, fragment.results);
+      blocks = { results, others: joinElements(blocks.others, fragment.others) };
       last = turnText(next, blocks);
       return;
     }
-    closed = joined(closed, last);
+    closed = joinElements(closed, last);
     role = next;
     blocks = fragment;
     last = fragment.alone;
   };
-  return { add, role: () => role, text: () => joined(closed, last) };
+  return { add, role: () => role, text: () => joinElements(closed, last) };
 };
 
-const sayNow = (text: string): Fragment => {
-  const blocks = { results: "", others: `{"type":"text","text":${quote(text)}}` };
+const createInstruction = (text: string): AnthropicFragment => {
+  const blocks = { results: "", others: `{"type":"text","text":${quoteJson(text)}}` };
   return { target: "", ...blocks, alone: turnText("user", blocks), markable: true };
 };
 
 /** All messages, a user's turn last. */
-const messagesText = (request: ModelRequest, target: Target, instruction: string | undefined): string => {
-  const cache = breakpoint(request);
-  const serialise = fragments(request, target);
+const messagesText = (request: ModelRequest, target: WireTarget, instruction: string | undefined): string => {
+  const cache = breakpointText(request);
+  const serialise = createAnthropicFragmenter(request, target);
   const newest = request.messages.at(-1)?.id;
-  const turns = createTurns();
+  const turns = createTurnBuilder();
   for (const message of request.messages) {
     const { id } = message;
     const role = message.role === "assistant" ? "assistant" : "user";
     const fragment = serialise(message);
     const last = id === newest || id === request.previousNewest;
-    turns.add(role, last ? marked(role, fragment, cache) : fragment);
+    turns.add(role, last ? markFragment(role, fragment, cache) : fragment);
   }
-  if (instruction !== undefined) turns.add("user", sayNow(instruction));
-  else if (turns.role() !== "user") turns.add("user", sayNow("Continue."));
+  if (instruction !== undefined) turns.add("user", createInstruction(instruction));
+  else if (turns.role() !== "user") turns.add("user", createInstruction("Continue."));
   return turns.text();
 };
 
 /** A request of the Messages API. What may change from turn to turn stands behind the messages. */
-export const buildAnthropic = (request: ModelRequest, target: Target): WireRequest => {
+export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireRequest => {
   const dropped: string[] = [];
-  const cache = breakpoint(request);
-  const tools = request.tools.length > 0 ? request.tools : stubs(request.messages);
+  const cache = breakpointText(request);
+  const tools = request.tools.length > 0 ? request.tools : stubTools(request.messages);
   const { thinking, effort, maxTokens, on } = thinkingOf(request, target, dropped);
   const { choice, instruction } = choiceOf(request, target, on);
   const format = formatOf(request, target);
   const system = systemText(request, target);
-  const tail: Tail = {
+  const tail: AnthropicTail = {
     max_tokens: maxTokens,
     stream: true,
     ...(tools.length > 0 && choice !== undefined && { tool_choice: choice }),
@@ -227,12 +235,13 @@ export const buildAnthropic = (request: ModelRequest, target: Target): WireReque
     ...((effort !== undefined || format !== undefined) && {
       output_config: { ...(effort !== undefined && { effort }), ...(format !== undefined && { format }) },
     }),
-    ...sampling(request, target, on, dropped),
+    ...samplingOf(request, target, on, dropped),
   };
   const toolList = tools.map(toolText).join(",");
-  let body = `{"model":${quote(request.model)}`;
-  if (toolList !== "") body += `,"tools":[${mark(toolList, cache)}]`;
-  if (isVisible(system)) body += `,"system":[${mark(`{"type":"text","text":${quote(system)}}`, cache)}]`;
+  let body = `{"model":${quoteJson(request.model)}`;
+  if (toolList !== "") body += `,"tools":[${markLastBlock(toolList, cache)}]`;
+  if (isVisible(system))
+    body += `,"system":[${markLastBlock(`{"type":"text","text":${quoteJson(system)}}`, cache)}]`;
   body += `,"messages":[${messagesText(request, target, instruction)}],${JSON.stringify(tail).slice(1)}`;
   return { body, dropped, maxTokens };
 };

@@ -1,5 +1,5 @@
 import type { OpenAI } from "openai";
-import { fieldsOf, isFields, isShallow } from "../../chat/json.ts";
+import { fieldsOf, isJsonObject, isShallow } from "../../chat/json.ts";
 import type {
   ContentPart,
   Message,
@@ -9,15 +9,15 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, quote, replayArguments, serialise } from "../json-text.ts";
-import { mediaOf } from "../media.ts";
-import type { Target } from "../protocol.ts";
+import { isVisible, quoteJson, replayArguments, serialise } from "../json-text.ts";
+import { wireMediaOf } from "../media.ts";
+import type { WireTarget } from "../protocol.ts";
 import { wireId, wireName } from "../tool-names.ts";
 
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
 /** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its block of results. */
-interface Fragment {
+interface OpenAiFragment {
   readonly target: string;
   readonly messages: string;
   /** Content parts with the images and documents of tool results, joined by commas. */
@@ -28,16 +28,16 @@ interface Fragment {
 const longestKept = 256 * 1024;
 
 /** One serialisation for each message object; it is replaced when the message goes to another target. */
-const kept = new WeakMap<Message, Fragment>();
+const fragmentCache = new WeakMap<Message, OpenAiFragment>();
 
 /** Google's word for a call that has no signature of its own. */
 const noSignature = "skip_thought_signature_validator";
 
 const textPart = (text: string): ContentPartParam => ({ type: "text", text });
 
-const contentPart = (part: ContentPart, request: ModelRequest, target: Target): ContentPartParam => {
+const contentPart = (part: ContentPart, request: ModelRequest, target: WireTarget): ContentPartParam => {
   if (part.type === "text") return textPart(part.text);
-  const media = mediaOf(part, target.capabilities, request.media);
+  const media = wireMediaOf(part, target.capabilities, request.media);
   if (media.kind === "omitted") return textPart(media.text);
   const { source, type, name } = media;
   if ("text" in source) return textPart(`${name}:\n${source.text}`);
@@ -56,23 +56,23 @@ const partsText = (parts: readonly ContentPartParam[]): string =>
     .map(({ text }) => text)
     .join("\n\n");
 
-const userMessage = (parts: readonly Part[], request: ModelRequest, target: Target): string => {
+const userMessage = (parts: readonly Part[], request: ModelRequest, target: WireTarget): string => {
   const content = parts
     .filter((part) => part.type === "text" || part.type === "image" || part.type === "document")
     .filter((part) => part.type !== "text" || isVisible(part.text))
     .map((part) => contentPart(part, request, target));
   if (content.length === 0) return "";
-  return `{"role":"user","content":${content.every(isText) ? quote(partsText(content)) : serialise(content)}}`;
+  return `{"role":"user","content":${content.every(isText) ? quoteJson(partsText(content)) : serialise(content)}}`;
 };
 
 /** Google's signature of a call, sent back only to the provider and model that gave it. */
-const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: Target): string => {
+const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: WireTarget): string => {
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return noSignature;
   const { thought_signature: signature } = fieldsOf(opaque.data);
   return typeof signature === "string" ? signature : noSignature;
 };
 
-const callText = (part: ToolCallPart, request: ModelRequest, target: Target): string => {
+const callText = (part: ToolCallPart, request: ModelRequest, target: WireTarget): string => {
   const call = {
     id: wireId(part.id),
     type: "function",
@@ -84,20 +84,24 @@ const callText = (part: ToolCallPart, request: ModelRequest, target: Target): st
 };
 
 /** Reasoning in the field in which a compatible server wants it back, within the limits of what goes back. */
-const reasoningFields = (parts: readonly ReasoningPart[], request: ModelRequest, target: Target): string => {
+const reasoningFields = (
+  parts: readonly ReasoningPart[],
+  request: ModelRequest,
+  target: WireTarget,
+): string => {
   const { reasoningReplay } = target.traits;
   const own = parts.filter(({ model }) => model === `${target.provider}/${request.model}`);
   if (reasoningReplay === "none" || own.length === 0) return "";
   if (reasoningReplay === "reasoning_content")
-    return `,"reasoning_content":${quote(own.map(({ text }) => text).join("\n"))}`;
+    return `,"reasoning_content":${quoteJson(own.map(({ text }) => text).join("\n"))}`;
   const details = own.flatMap(({ opaque }) => {
     const { details: list } = fieldsOf(opaque?.data);
-    return Array.isArray(list) ? list.filter((each) => isFields(each) && isShallow(each)) : [];
+    return Array.isArray(list) ? list.filter((each) => isJsonObject(each) && isShallow(each)) : [];
   });
   return details.length === 0 ? "" : `,"reasoning_details":${serialise(details)}`;
 };
 
-const assistantMessage = (parts: readonly Part[], request: ModelRequest, target: Target): string => {
+const assistantMessage = (parts: readonly Part[], request: ModelRequest, target: WireTarget): string => {
   const content = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
   const calls = parts.filter((part) => part.type === "tool_call");
   if (calls.length === 0 && !isVisible(content)) return "";
@@ -108,22 +112,27 @@ const assistantMessage = (parts: readonly Part[], request: ModelRequest, target:
   );
   const list = calls.map((part) => callText(part, request, target)).join(",");
   const tools = list === "" ? "" : `,"tool_calls":[${list}]`;
-  return `{"role":"assistant","content":${isVisible(content) ? quote(content) : "null"}${reasoning}${tools}}`;
+  return `{"role":"assistant","content":${isVisible(content) ? quoteJson(content) : "null"}${reasoning}${tools}}`;
 };
 
 const resultText = (part: ToolResultPart): string => {
   const text = part.content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n\n");
   const content = part.status === "ok" ? text : `[tool error] ${text}`;
-  return `{"role":"tool","tool_call_id":${quote(wireId(part.call))},"content":${quote(content)}}`;
+  return `{"role":"tool","tool_call_id":${quoteJson(wireId(part.call))},"content":${quoteJson(content)}}`;
 };
 
-const resultMedia = (part: ToolResultPart, request: ModelRequest, target: Target): string[] =>
+const resultMedia = (part: ToolResultPart, request: ModelRequest, target: WireTarget): string[] =>
   part.content
     .filter((each) => each.type !== "text")
     .flatMap((each) => [textPart(`[${each.type} from ${part.name}]`), contentPart(each, request, target)])
     .map(serialise);
 
-const build = (message: Message, key: string, request: ModelRequest, target: Target): Fragment => {
+const buildFragment = (
+  message: Message,
+  key: string,
+  request: ModelRequest,
+  target: WireTarget,
+): OpenAiFragment => {
   if (message.role === "assistant")
     return { target: key, messages: assistantMessage(message.parts, request, target), media: "" };
   const results = message.parts.filter((part) => part.type === "tool_result");
@@ -134,7 +143,7 @@ const build = (message: Message, key: string, request: ModelRequest, target: Tar
 };
 
 /** What a message's wire form depends on beside the message. */
-const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Target): string =>
+const targetKey = (request: ModelRequest, { provider, capabilities, traits }: WireTarget): string =>
   [
     `${provider}/${request.model}`,
     capabilities.images,
@@ -144,15 +153,18 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Ta
   ].join();
 
 /** The serialiser of one request's messages: each message object is serialised once per target and kept. */
-export const fragments = (request: ModelRequest, target: Target): ((message: Message) => Fragment) => {
+export const createOpenAiFragmenter = (
+  request: ModelRequest,
+  target: WireTarget,
+): ((message: Message) => OpenAiFragment) => {
   const key = targetKey(request, target);
   return (message) => {
-    const known = kept.get(message);
+    const known = fragmentCache.get(message);
     if (known?.target === key) return known;
-    const built = build(message, key, request, target);
+    const built = buildFragment(message, key, request, target);
     // Joined, so that each is one flat string and a body a join of few.
     const fragment = { ...built, messages: [built.messages, ""].join("") };
-    if (fragment.messages.length + fragment.media.length <= longestKept) kept.set(message, fragment);
+    if (fragment.messages.length + fragment.media.length <= longestKept) fragmentCache.set(message, fragment);
     return fragment;
   };
 };

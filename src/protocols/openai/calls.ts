@@ -9,7 +9,7 @@ export interface CallPiece {
   readonly extra_content?: { readonly google?: { readonly thought_signature?: unknown } | null } | null;
 }
 
-interface Slot {
+interface CallSlot {
   readonly index: number | undefined;
   id: string;
   name: string;
@@ -25,7 +25,7 @@ export interface CallSlots {
 }
 
 /** Whether a piece with the index of a known slot opens another call: another id, or a name after whole arguments. */
-const opensAnother = (slot: Slot, id: string, name: string): boolean => {
+const opensAnotherCall = (slot: CallSlot, id: string, name: string): boolean => {
   if (slot.name === "" || name === "") return false;
   if (id !== "" && slot.id !== "") return id !== slot.id;
   return parseJson(slot.args, Infinity) !== undefined;
@@ -39,7 +39,7 @@ const argumentsOf = (value: unknown): string => {
 };
 
 /** A piece with its missing fields filled in. */
-const read = (piece: CallPiece) => ({
+const readPiece = (piece: CallPiece) => ({
   index: typeof piece.index === "number" ? piece.index : undefined,
   id: stringOf(piece.id),
   name: stringOf(piece.function?.name),
@@ -47,27 +47,27 @@ const read = (piece: CallPiece) => ({
   signature: stringOf(piece.extra_content?.google?.thought_signature),
 });
 
-type Read = ReturnType<typeof read>;
+type ReadPiece = ReturnType<typeof readPiece>;
 
-const findSlot = (slots: readonly Slot[], { index, id, name }: Read): Slot | undefined => {
+const findSlot = (slots: readonly CallSlot[], { index, id, name }: ReadPiece): CallSlot | undefined => {
   if (index !== undefined) {
     const slot = slots.findLast((each) => each.index === index);
-    return slot === undefined || opensAnother(slot, id, name) ? undefined : slot;
+    return slot === undefined || opensAnotherCall(slot, id, name) ? undefined : slot;
   }
   if (id !== "") return slots.findLast((each) => each.id === id);
   return name === "" ? slots.at(-1) : undefined;
 };
 
-const addSlot = (slots: Slot[], { index, id }: Read): Slot => {
-  const slot: Slot = { index, id, name: "", item: undefined, args: "" };
+const addSlot = (slots: CallSlot[], { index, id }: ReadPiece): CallSlot => {
+  const slot: CallSlot = { index, id, name: "", item: undefined, args: "" };
   slots.push(slot);
   return slot;
 };
 
 export const createCallSlots = (nextItem: () => number, nameOf: (wireName: string) => string): CallSlots => {
-  const slots: Slot[] = [];
+  const slots: CallSlot[] = [];
 
-  const open = (slot: Slot, events: ModelEvent[]): void => {
+  const open = (slot: CallSlot, events: ModelEvent[]): void => {
     if (slot.name === "") return;
     slot.item = nextItem();
     const id = slot.id === "" ? {} : { id: slot.id };
@@ -75,7 +75,7 @@ export const createCallSlots = (nextItem: () => number, nameOf: (wireName: strin
     if (slot.args !== "") events.push({ type: "call_input", item: slot.item, json: slot.args });
   };
   const take = (piece: CallPiece, events: ModelEvent[]): void => {
-    const told = read(piece);
+    const told = readPiece(piece);
     const { id, name, args, signature } = told;
     const slot = findSlot(slots, told) ?? addSlot(slots, told);
     if (slot.id === "") slot.id = id;

@@ -1,6 +1,6 @@
 import type { Protocol } from "../protocol.ts";
 import { createPost, sdkTimeout } from "../sdk.ts";
-import { openAiDecoder } from "./reply.ts";
+import { createOpenAiDecoder } from "./reply.ts";
 import { buildOpenAi } from "./request.ts";
 
 const path = "/chat/completions";
@@ -25,6 +25,6 @@ const loadClient = async () => {
 export const openAiChat: Protocol = {
   path,
   build: buildOpenAi,
-  decoder: openAiDecoder,
+  decoder: createOpenAiDecoder,
   post: createPost(loadClient),
 };

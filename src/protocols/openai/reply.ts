@@ -1,20 +1,20 @@
-import type { Fields } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
 import { fieldsOf } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { FinishReason, ModelEvent, ModelRequest } from "../../model/completer.ts";
-import type { Decoder, Faults, Target } from "../protocol.ts";
+import type { Decoder, Faults, WireTarget } from "../protocol.ts";
 import { parseFrame } from "../protocol.ts";
 import type { ReasoningDetails } from "../reasoning-details.ts";
 import { createReasoningDetails } from "../reasoning-details.ts";
-import type { Frame } from "../sse.ts";
+import type { SseFrame } from "../sse.ts";
 import type { ThinkTags } from "../think-tags.ts";
 import { createThinkTags } from "../think-tags.ts";
-import { namesBack } from "../tool-names.ts";
+import { toolNamesByWire } from "../tool-names.ts";
 import type { CallPiece, CallSlots } from "./calls.ts";
 import { createCallSlots } from "./calls.ts";
 
 /** What chat servers put into a delta; any field may be missing, null or of another type. */
-interface Delta {
+interface ChatDelta {
   readonly content?: unknown;
   readonly refusal?: unknown;
   readonly reasoning_content?: unknown;
@@ -23,14 +23,14 @@ interface Delta {
   readonly tool_calls?: unknown;
 }
 
-interface Choice {
+interface ChatChoice {
   readonly index?: number;
-  readonly delta?: Delta | null;
+  readonly delta?: ChatDelta | null;
   readonly finish_reason?: string | null;
   readonly error?: Json;
 }
 
-const reasons: Readonly<Record<string, FinishReason>> = {
+const finishByReason: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
   tool_calls: "tool_calls",
   function_call: "tool_calls",
@@ -38,9 +38,9 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   content_filter: "filtered",
 };
 
-type Spoken = "text" | "reasoning" | "refusal";
+type TextKind = "text" | "reasoning" | "refusal";
 
-interface State {
+interface OpenAiState {
   readonly faults: Faults;
   readonly requestId: string | undefined;
   readonly calls: CallSlots;
@@ -49,56 +49,56 @@ interface State {
   readonly nextItem: () => number;
   started: boolean;
   /** The item that text goes to now. */
-  open: { readonly type: Spoken; readonly item: number } | undefined;
+  open: { readonly type: TextKind; readonly item: number } | undefined;
   /** Items of reasoning, for the details that belong to them. */
   reasoning: number | undefined;
   state: "open" | "finished" | "done";
 }
 
-const close = (state: State, events: ModelEvent[]): void => {
+const closeItem = (state: OpenAiState, events: ModelEvent[]): void => {
   if (state.open !== undefined) events.push({ type: "item_end", item: state.open.item });
   state.open = undefined;
 };
 
-const say = (state: State, type: Spoken, text: unknown, events: ModelEvent[]): void => {
+const addText = (state: OpenAiState, type: TextKind, text: unknown, events: ModelEvent[]): void => {
   if (typeof text !== "string" || text === "") return;
   if (state.open?.type !== type) {
-    close(state, events);
+    closeItem(state, events);
     state.open = { type, item: state.nextItem() };
     if (type === "reasoning") state.reasoning ??= state.open.item;
   }
   events.push({ type, item: state.open.item, text });
 };
 
-const sayContent = (state: State, content: unknown, events: ModelEvent[]): void => {
-  if (state.think === undefined) return say(state, "text", content, events);
+const addContent = (state: OpenAiState, content: unknown, events: ModelEvent[]): void => {
+  if (state.think === undefined) return addText(state, "text", content, events);
   if (typeof content !== "string") return;
-  for (const { type, text } of state.think.feed(content)) say(state, type, text, events);
+  for (const { type, text } of state.think.feed(content)) addText(state, type, text, events);
 };
 
 /** Reasoning stands in one of three fields; servers that fill two repeat themselves. */
-const sayReasoning = (state: State, delta: Delta, events: ModelEvent[]): void => {
+const addReasoning = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): void => {
   const told = state.details.take(delta.reasoning_details);
   const text = [delta.reasoning_content, delta.reasoning, told].find(
     (each) => typeof each === "string" && each !== "",
   );
-  say(state, "reasoning", text, events);
+  addText(state, "reasoning", text, events);
 };
 
-const takeDelta = (state: State, delta: Delta, events: ModelEvent[]): void => {
-  sayReasoning(state, delta, events);
-  sayContent(state, delta.content, events);
-  say(state, "refusal", delta.refusal, events);
+const takeDelta = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): void => {
+  addReasoning(state, delta, events);
+  addContent(state, delta.content, events);
+  addText(state, "refusal", delta.refusal, events);
   if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return;
-  close(state, events);
+  closeItem(state, events);
   for (const piece of delta.tool_calls as readonly (CallPiece | null)[])
     if (piece !== null) state.calls.take(piece, events);
 };
 
 /** A `finish_reason` ends the reply; an unknown one is a plain stop. */
-const finish = (state: State, raw: string, events: ModelEvent[]): void => {
-  for (const { type, text } of state.think?.end() ?? []) say(state, type, text, events);
-  close(state, events);
+const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): void => {
+  for (const { type, text } of state.think?.end() ?? []) addText(state, type, text, events);
+  closeItem(state, events);
   const details = state.details.all();
   if (details.length > 0) {
     const item = state.reasoning ?? state.nextItem();
@@ -106,10 +106,10 @@ const finish = (state: State, raw: string, events: ModelEvent[]): void => {
   }
   state.calls.end(events);
   state.state = "finished";
-  events.push({ type: "finish", reason: reasons[raw] ?? "stop", raw });
+  events.push({ type: "finish", reason: finishByReason[raw] ?? "stop", raw });
 };
 
-const start = (state: State, model: Json | undefined, events: ModelEvent[]): void => {
+const startReply = (state: OpenAiState, model: Json | undefined, events: ModelEvent[]): void => {
   if (state.started) return;
   state.started = true;
   const requestId = state.requestId === undefined ? {} : { requestId: state.requestId };
@@ -123,19 +123,19 @@ const statusOf = (error: Json | undefined): number | undefined => {
 };
 
 /** Error frames are `{error}`, the same in an array (Gemini), an event named error, or an error in a choice. */
-const checkError = (faults: Faults, event: string, parsed: Fields): void => {
-  const body = Array.isArray(parsed) ? (parsed[0] as Fields | undefined) : parsed;
-  const error = body?.["error"] ?? (body?.["choices"] as readonly Choice[] | undefined)?.[0]?.error;
+const checkError = (faults: Faults, event: string, parsed: JsonObject): void => {
+  const body = Array.isArray(parsed) ? (parsed[0] as JsonObject | undefined) : parsed;
+  const error = body?.["error"] ?? (body?.["choices"] as readonly ChatChoice[] | undefined)?.[0]?.error;
   if (error !== undefined && error !== null) throw faults.inBand({ error }, statusOf(error));
   if (event === "error") throw faults.inBand(parsed, statusOf(parsed));
 };
 
-const takeChunk = (state: State, chunk: Fields, events: ModelEvent[]): void => {
-  start(state, chunk["model"], events);
-  const choice = (chunk["choices"] as readonly Choice[] | null | undefined)?.[0];
+const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
+  startReply(state, chunk["model"], events);
+  const choice = (chunk["choices"] as readonly ChatChoice[] | null | undefined)?.[0];
   if (choice?.delta) takeDelta(state, choice.delta, events);
   if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "" && state.state === "open")
-    finish(state, choice.finish_reason, events);
+    finishReply(state, choice.finish_reason, events);
   const { usage } = chunk;
   if (typeof usage !== "object" || usage === null) return;
   events.push({ type: "usage", raw: usage });
@@ -143,16 +143,16 @@ const takeChunk = (state: State, chunk: Fields, events: ModelEvent[]): void => {
 };
 
 /** Reads a stream of the chat completions API in the dialects of the providers. */
-export const openAiDecoder = (
+export const createOpenAiDecoder = (
   request: ModelRequest,
-  { traits }: Target,
+  { traits }: WireTarget,
   faults: Faults,
   requestId: string | undefined,
 ): Decoder => {
   let items = 0;
   const nextItem = (): number => items++;
-  const names = namesBack(request.tools);
-  const state: State = {
+  const names = toolNamesByWire(request.tools);
+  const state: OpenAiState = {
     faults,
     requestId,
     calls: createCallSlots(nextItem, (name) => names.get(name) ?? name),
@@ -164,7 +164,7 @@ export const openAiDecoder = (
     reasoning: undefined,
     state: "open",
   };
-  const frame = ({ event, data }: Frame, events: ModelEvent[]): void => {
+  const frame = ({ event, data }: SseFrame, events: ModelEvent[]): void => {
     if (data === "[DONE]") {
       if (state.state === "finished") state.state = "done";
       return;

@@ -1,19 +1,19 @@
 import type { OpenAI } from "openai";
 import type { Json } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import { fitsStrict } from "../../tools/schema/strict-schema.ts";
+import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
 import { adaptSchema } from "../json-schema.ts";
-import { isVisible, joined, quote } from "../json-text.ts";
-import type { Target, WireRequest } from "../protocol.ts";
+import { isVisible, joinElements, quoteJson } from "../json-text.ts";
+import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { effortOf, nearestEffort } from "../reasoning.ts";
 import { hash8, wireName } from "../tool-names.ts";
-import { fragments } from "./blocks.ts";
+import { createOpenAiFragmenter } from "./blocks.ts";
 
-type Params = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
+type OpenAiParams = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
 
-type Tail = Omit<Params, "model" | "messages" | "tools">;
+type OpenAiTail = Omit<OpenAiParams, "model" | "messages" | "tools">;
 
 const toolTexts = new WeakMap<ToolSpec, { readonly dialect: SchemaDialect; readonly text: string }>();
 
@@ -32,23 +32,27 @@ const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
 
 const formatOf = (
   { responseFormat }: ModelRequest,
-  { capabilities, traits }: Target,
-): Tail["response_format"] => {
+  { capabilities, traits }: WireTarget,
+): OpenAiTail["response_format"] => {
   if (responseFormat === undefined) return undefined;
   if (responseFormat.schema === undefined) return { type: "json_object" };
   if (!capabilities.strict_schema) return undefined;
   const schema = adaptSchema(responseFormat.schema, traits.schema) as Record<string, Json>;
-  const strict = fitsStrict(responseFormat.schema);
+  const strict = isStrictSchema(responseFormat.schema);
   return { type: "json_schema", json_schema: { name: "answer", schema, strict } };
 };
 
-const choiceOf = ({ tools, toolChoice }: ModelRequest): Tail["tool_choice"] => {
+const choiceOf = ({ tools, toolChoice }: ModelRequest): OpenAiTail["tool_choice"] => {
   if (tools.length === 0 || toolChoice === "auto") return undefined;
   if (typeof toolChoice === "string") return toolChoice;
   return { type: "function", function: { name: wireName(toolChoice.tool) } };
 };
 
-const reasoningOf = (request: ModelRequest, target: Target, dropped: string[]): Tail["reasoning_effort"] => {
+const reasoningOf = (
+  request: ModelRequest,
+  target: WireTarget,
+  dropped: string[],
+): OpenAiTail["reasoning_effort"] => {
   const wanted = effortOf(request);
   if (wanted === undefined) return undefined;
   const { reasoning, reasoning_off } = target.capabilities;
@@ -60,7 +64,11 @@ const reasoningOf = (request: ModelRequest, target: Target, dropped: string[]): 
   return nearestEffort(wanted, target.traits.efforts);
 };
 
-const sampling = ({ temperature, topP }: ModelRequest, target: Target, dropped: string[]): Partial<Tail> => {
+const samplingOf = (
+  { temperature, topP }: ModelRequest,
+  target: WireTarget,
+  dropped: string[],
+): Partial<OpenAiTail> => {
   if (target.capabilities.sampling)
     return { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { top_p: topP }) };
   if (temperature !== undefined) dropped.push("temperature");
@@ -78,29 +86,34 @@ const cacheKey = ({ context }: ModelRequest): string => {
  * All messages; the media of a block of results follow it as one user message. A user's turn is last. The text
  * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
-const messagesText = (request: ModelRequest, target: Target): string => {
-  const serialise = fragments(request, target);
+const messagesText = (request: ModelRequest, target: WireTarget): string => {
+  const serialise = createOpenAiFragmenter(request, target);
   const system = systemText(request, target);
-  let out = isVisible(system) ? `{"role":"${target.traits.systemRole}","content":${quote(system)}}` : "";
+  let out = isVisible(system) ? `{"role":"${target.traits.systemRole}","content":${quoteJson(system)}}` : "";
   let media = "";
   let last = "assistant";
   const flush = (): void => {
-    if (media !== "") out = joined(out, `{"role":"user","content":[${media}]}`);
+    if (media !== "") out = joinElements(out, `{"role":"user","content":[${media}]}`);
     media = "";
   };
   for (const message of request.messages) {
     const fragment = serialise(message);
     if (message.role !== "tool") flush();
     if (fragment.messages === "") continue;
-    out = joined(out, fragment.messages);
-    media = joined(media, fragment.media);
+    out = joinElements(out, fragment.messages);
+    media = joinElements(media, fragment.media);
     last = message.role;
   }
   flush();
-  return last === "assistant" ? joined(out, '{"role":"user","content":"Continue."}') : out;
+  return last === "assistant" ? joinElements(out, '{"role":"user","content":"Continue."}') : out;
 };
 
-const tailOf = (request: ModelRequest, target: Target, maxTokens: number, dropped: string[]): Tail => {
+const tailOf = (
+  request: ModelRequest,
+  target: WireTarget,
+  maxTokens: number,
+  dropped: string[],
+): OpenAiTail => {
   const { traits } = target;
   const effort = reasoningOf(request, target, dropped);
   const choice = choiceOf(request);
@@ -112,18 +125,18 @@ const tailOf = (request: ModelRequest, target: Target, maxTokens: number, droppe
     ...(choice !== undefined && { tool_choice: choice }),
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(format !== undefined && { response_format: format }),
-    ...sampling(request, target, dropped),
+    ...samplingOf(request, target, dropped),
     ...(traits.openaiFields && { store: false, prompt_cache_key: cacheKey(request) }),
   };
 };
 
 /** A request of the chat completions API. What may change from turn to turn stands behind the messages. */
-export const buildOpenAi = (request: ModelRequest, target: Target): WireRequest => {
+export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequest => {
   const dropped: string[] = [];
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);
   const tail = tailOf(request, target, maxTokens, dropped);
   const tools = request.tools.map((tool) => toolText(tool, target.traits.schema)).join(",");
-  const head = `{"model":${quote(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`}`;
+  const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`}`;
   const body = `${head},"messages":[${messagesText(request, target)}],${JSON.stringify(tail).slice(1)}`;
   return { body, dropped, maxTokens };
 };

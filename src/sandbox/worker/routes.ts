@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { hexOf } from "../sha256.ts";
 import { SandboxError, includesAct } from "../contract.ts";
 import type { ChangeOperation, ClosedPath, FileAct, FileStat } from "../contract.ts";
-import { globMatcher } from "../glob.ts";
+import { createGlobMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
 import type { ChangeContext } from "./files/changes.ts";
 import { changeOperations, putContent } from "./files/changes.ts";
@@ -58,8 +58,8 @@ function headerPaths<Entry>(
 
 /** Tells of a path and an act whether an entry of the request closes the one to the other. */
 const closing = (closed: ClosedPath): ((path: string, act: FileAct) => boolean) => {
-  if (typeof closed === "string") return globMatcher(closed);
-  const matches = globMatcher(closed.match);
+  if (typeof closed === "string") return createGlobMatcher(closed);
+  const matches = createGlobMatcher(closed.match);
   return (path, act) => includesAct(closed.act, act) && matches(path);
 };
 

@@ -1,29 +1,29 @@
 import * as z from "zod";
 import { findCall } from "../../agent/calls/finish.ts";
-import { clockTicked } from "../../agent/loop/advance.ts";
+import { advanceSession } from "../../agent/loop/advance.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { Call, CallPlan } from "../../agent/state/call.ts";
 import type { Grant } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
-import type { AnswerEffect } from "../../agent/turn/answers.ts";
-import { approved, askAnswered, judgedAgain } from "../../agent/turn/answers.ts";
-import { own } from "../../chat/json.ts";
+import type { AnswerAction } from "../../agent/turn/answers.ts";
+import { approveCall, answerAsk, rejudgeCall } from "../../agent/turn/answers.ts";
+import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { QuestionSpec } from "../../tools/define-tool.ts";
-import type { Answer, Command, WriteContext } from "../command.ts";
-import { answerInvalid, done, wellFormed, write } from "../command.ts";
+import type { CommandAnswer, CommandHandler, WriteContext } from "../command.ts";
+import { refuseAnswer, acceptedAnswer, wellFormedText, defineWrite } from "../command.ts";
 import { refuse } from "../problems.ts";
-import { answeredRaise, raisesAnswered } from "./budget.ts";
+import { resolveRaise, answerRaises } from "./budget.ts";
 import { jsonSchema } from "./send.ts";
 
 const answerSchema = z.strictObject({
   ask: z.string(),
   decision: z.enum(["approve", "deny", "edit", "answer", "result", "cancel"]),
-  text: wellFormed(1_048_576).optional(),
-  selections: z.array(wellFormed(4_096)).max(64).optional(),
+  text: wellFormedText(1_048_576).optional(),
+  selections: z.array(wellFormedText(4_096)).max(64).optional(),
   input: jsonSchema.optional(),
   output: jsonSchema.optional(),
   is_error: z.boolean().optional(),
@@ -33,39 +33,42 @@ const answerSchema = z.strictObject({
     .max(Number.MAX_SAFE_INTEGER)
     .optional()
     .describe("Of a budget, in the ask's unit."),
-  message: wellFormed(4_096).optional(),
+  message: wellFormedText(4_096).optional(),
   remember: z
     .enum(["once", "session", "agent"])
     .optional()
     .describe("How far an approval holds: for this call, or for what the ask's approval.remember names."),
 });
 
-type Given = Omit<z.output<typeof answerSchema>, "ask">;
+type GivenAnswer = Omit<z.output<typeof answerSchema>, "ask">;
 
-const countChecked = ({ multi_select, max_selections }: QuestionSpec, said: readonly string[]): void => {
+const checkCount = ({ multi_select, max_selections }: QuestionSpec, said: readonly string[]): void => {
   const most = multi_select ? (max_selections ?? 64) : 1;
-  if (said.length > most) answerInvalid("/selections", `at most ${most} may be chosen`);
-  if (new Set(said).size < said.length) answerInvalid("/selections", "name each choice once");
+  if (said.length > most) refuseAnswer("/selections", `at most ${most} may be chosen`);
+  if (new Set(said).size < said.length) refuseAnswer("/selections", "name each choice once");
 };
 
 /** What is said in answer to a question, if it fits. */
-const saidTo = (question: QuestionSpec, { text, selections = [] }: Given): readonly string[] => {
+const checkSelections = (
+  question: QuestionSpec,
+  { text, selections = [] }: GivenAnswer,
+): readonly string[] => {
   const { options, strict } = question;
   const said = text === undefined ? selections : [...selections, text];
-  if (said.every((each) => !/\S/.test(each))) answerInvalid("/text", "give a text or selections");
+  if (said.every((each) => !/\S/.test(each))) refuseAnswer("/text", "give a text or selections");
   const listed = options.join(", ");
   if (options.length > 0 && !selections.every((choice) => options.includes(choice)))
-    answerInvalid("/selections", `choose among: ${listed}`);
+    refuseAnswer("/selections", `choose among: ${listed}`);
   if (strict && text !== undefined && !options.includes(text))
-    answerInvalid("/text", `only these answers are allowed: ${listed}`);
-  countChecked(question, said);
+    refuseAnswer("/text", `only these answers are allowed: ${listed}`);
+  checkCount(question, said);
   return said;
 };
 
-const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
+const resolveQuestion = ({ question }: Ask, given: GivenAnswer): AnswerAction => {
   if (given.decision !== "answer" || question === undefined)
-    return answerInvalid("/decision", "a question takes answer or cancel");
-  const said = saidTo(question, given);
+    return refuseAnswer("/decision", "a question takes answer or cancel");
+  const said = checkSelections(question, given);
   return {
     do: "settle",
     status: "ok",
@@ -73,51 +76,51 @@ const answeredQuestion = ({ question }: Ask, given: Given): AnswerEffect => {
   };
 };
 
-const edited = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerEffect => {
-  if (input === undefined) return answerInvalid("/input", "give the changed arguments");
+const resolveEdit = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerAction => {
+  if (input === undefined) return refuseAnswer("/input", "give the changed arguments");
   const args = JSON.stringify(input);
-  const plan = judgedAgain(draft, ask.thread, { ...call.call, args });
-  if (plan.refusal !== undefined) return answerInvalid("/input", plan.refusal.text);
+  const plan = rejudgeCall(draft, ask.thread, { ...call.call, args });
+  if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.text);
   return { do: "start", changed: { edited: args, plan } };
 };
 
-const answeredApproval = (draft: Draft, ask: Ask, call: Call, given: Given): AnswerEffect => {
+const resolveApproval = (draft: Draft, ask: Ask, call: Call, given: GivenAnswer): AnswerAction => {
   const { decision, message = "the person did not approve this call" } = given;
   if (decision === "deny") return { do: "settle", status: "denied", text: `denied: ${message}` };
-  if (decision === "edit") return edited(draft, ask, call, given.input);
+  if (decision === "edit") return resolveEdit(draft, ask, call, given.input);
   if (decision === "approve" && given.input !== undefined)
-    return answerInvalid("/input", "approve runs the call as it is; write decision edit to change it");
-  if (decision === "approve") return approved(draft, ask, call);
-  return answerInvalid("/decision", "an approval takes approve, deny, edit or cancel");
+    return refuseAnswer("/input", "approve runs the call as it is; write decision edit to change it");
+  if (decision === "approve") return approveCall(draft, ask, call);
+  return refuseAnswer("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
 /** Bytes of a client tool's output. */
 const longestOutput = 1_048_576;
 
-const answeredClient = (given: Given): AnswerEffect => {
-  if (given.decision !== "result") return answerInvalid("/decision", "a client tool takes result or cancel");
-  if (given.output === undefined) return answerInvalid("/output", "give the tool's output");
+const resolveClientResult = (given: GivenAnswer): AnswerAction => {
+  if (given.decision !== "result") return refuseAnswer("/decision", "a client tool takes result or cancel");
+  if (given.output === undefined) return refuseAnswer("/output", "give the tool's output");
   const text = typeof given.output === "string" ? given.output : JSON.stringify(given.output);
-  if (utf8Length(text) > longestOutput) return answerInvalid("/output", "longer than 1 MiB; send less");
+  if (utf8Length(text) > longestOutput) return refuseAnswer("/output", "longer than 1 MiB; send less");
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 
-const effectOf = (draft: Draft, ask: Ask, given: Given): AnswerEffect => {
+const resolveAnswer = (draft: Draft, ask: Ask, given: GivenAnswer): AnswerAction => {
   if (given.decision === "cancel") return { do: "default" };
-  if (ask.kind === "question") return answeredQuestion(ask, given);
-  if (ask.kind === "client_tool") return answeredClient(given);
-  if (ask.kind === "budget") return answeredRaise(ask, given);
+  if (ask.kind === "question") return resolveQuestion(ask, given);
+  if (ask.kind === "client_tool") return resolveClientResult(given);
+  if (ask.kind === "budget") return resolveRaise(ask, given);
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   return call === null
     ? refuse("ask_expired", "the call of this ask is over")
-    : answeredApproval(draft, ask, call, given);
+    : resolveApproval(draft, ask, call, given);
 };
 
 /** A repeat of the answer that won is 200 again, any other comes too late. */
-const closedAnswer = (draft: Draft, ask: Ask, given: Given): Answer => {
+const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAnswer => {
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
   if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
-    return done(draft, ask);
+    return acceptedAnswer(draft, ask);
   return refuse("ask_already_resolved", "another answer came first");
 };
 
@@ -134,14 +137,14 @@ const settleCovered = ({ draft, principal }: WriteContext): void => {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
     // To repeat what a crash interrupted is allowed by nothing but its own answer.
     if (other.kind !== "approval" || waiting === null || waiting.attempts > 0) continue;
-    if (judgedAgain(draft, other.thread, waiting.call).verdict !== "allow") continue;
-    const effect = approved(draft, other, waiting);
-    askAnswered(draft, other, "approve", principal.by, { decision: "approve" }, effect);
+    if (rejudgeCall(draft, other.thread, waiting.call).verdict !== "allow") continue;
+    const effect = approveCall(draft, other, waiting);
+    answerAsk(draft, other, "approve", principal.by, { decision: "approve" }, effect);
   }
 };
 
 /** A permission that stays, and the other open approvals it settles. */
-const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent"): void => {
+const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "agent"): void => {
   const { draft, principal } = context;
   const { agent, run } = threadOf(draft, ask.thread);
   const offered = offeredBy(ask, findCall(run, ask.call));
@@ -159,26 +162,26 @@ const remembered = (context: WriteContext, ask: Ask, scope: "session" | "agent")
   settleCovered(context);
 };
 
-const deciding: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
+const decidingKinds: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
 
 /** The ask that an answer names, if its sender may answer asks of that kind. */
-const askFor = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
-  const ask = own(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
-  const scope = deciding.includes(ask.kind) ? "approvals:decide" : "asks:answer";
+const findAsk = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
+  const ask = ownEntry(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
+  const scope = decidingKinds.includes(ask.kind) ? "approvals:decide" : "asks:answer";
   return principal.scopes.includes(scope) ? ask : refuse("scope_missing", `this needs the scope ${scope}`);
 };
 
-export const answer: Command = write(answerSchema, (context, { ask: id, ...given }) => {
+export const answerCommand: CommandHandler = defineWrite(answerSchema, (context, { ask: id, ...given }) => {
   const { draft, principal } = context;
-  const ask = askFor(context, id);
-  if (ask.status !== "open") return closedAnswer(draft, ask, given);
+  const ask = findAsk(context, id);
+  if (ask.status !== "open") return answerClosedAsk(draft, ask, given);
   if (ask.expires_at <= draft.moment.now)
     return refuse("ask_expired", "the ask expired; its default was applied");
-  const effect = effectOf(draft, ask, given);
-  askAnswered(draft, ask, given.decision, principal.by, given as Json, effect);
+  const effect = resolveAnswer(draft, ask, given);
+  answerAsk(draft, ask, given.decision, principal.by, given as Json, effect);
   const scope = given.remember ?? "once";
-  if (effect.do === "start" && scope !== "once") remembered(context, ask, scope);
-  if (effect.do === "raise") raisesAnswered(draft, principal.by);
-  clockTicked(draft, "ask");
-  return done(draft, draft.asks.find((each) => each.id === id) ?? ask);
+  if (effect.do === "start" && scope !== "once") rememberApproval(context, ask, scope);
+  if (effect.do === "raise") answerRaises(draft, principal.by);
+  advanceSession(draft, "ask");
+  return acceptedAnswer(draft, draft.asks.find((each) => each.id === id) ?? ask);
 });

@@ -1,142 +1,145 @@
 import * as z from "zod";
 import { sessionBounds } from "../../agent/budgets/bounds.ts";
-import { noBudget } from "../../agent/budgets/limits.ts";
+import { findExhaustedBudget } from "../../agent/budgets/limits.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { SessionBudget } from "../../agent/state/budget.ts";
-import { countedAmount, keyOf, limitOfKey, shownAmount } from "../../agent/state/budget.ts";
+import { fromApiAmount, limitNames, limitKindOf, toApiAmount } from "../../agent/state/budget.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import type { AnswerEffect } from "../../agent/turn/answers.ts";
-import { askAnswered } from "../../agent/turn/answers.ts";
+import type { AnswerAction } from "../../agent/turn/answers.ts";
+import { answerAsk } from "../../agent/turn/answers.ts";
 import type { Json } from "../../chat/message.ts";
 import { count, duration, fraction } from "../../schema.ts";
 import type { WriteContext } from "../command.ts";
-import { answerInvalid } from "../command.ts";
+import { refuseAnswer } from "../command.ts";
 import { refuse, refuseField } from "../problems.ts";
 
 /** A session's budget over the API: given, tightened, raised, refused. */
 
-const limits = {
+const limitFields = {
   max_tokens: count().describe("Input, cache and output tokens."),
   max_cost_usd: z.number().min(0).describe("Price of all model calls in USD."),
   max_duration: z.union([count(), duration()]).describe('Model time in milliseconds, or like "30m".'),
   max_tool_calls: count().describe("Dispatched calls."),
 };
 
-type LimitKey = keyof typeof limits;
+type LimitKey = keyof typeof limitFields;
 
-const shared = {
+const sharedFields = {
   warn_at: fraction().describe("Share at which a warning is given."),
   on_exceeded: z.enum(["stop", "ask"]).describe("End the run, or ask for a raise."),
 };
 
 /** The budget of a new session. */
-export const budgetSchema = z.strictObject({ ...limits, ...shared }).partial();
+export const budgetSchema = z.strictObject({ ...limitFields, ...sharedFields }).partial();
 
 /** A change of it: what is named changes, null takes a limit away. */
 export const budgetChangeSchema = z
   .strictObject({
-    max_tokens: limits.max_tokens.nullable(),
-    max_cost_usd: limits.max_cost_usd.nullable(),
-    max_duration: limits.max_duration.nullable(),
-    max_tool_calls: limits.max_tool_calls.nullable(),
-    ...shared,
+    max_tokens: limitFields.max_tokens.nullable(),
+    max_cost_usd: limitFields.max_cost_usd.nullable(),
+    max_duration: limitFields.max_duration.nullable(),
+    max_tool_calls: limitFields.max_tool_calls.nullable(),
+    ...sharedFields,
   })
   .partial()
   .nullable();
 
-type Change = Exclude<z.output<typeof budgetChangeSchema>, null>;
+type BudgetChange = Exclude<z.output<typeof budgetChangeSchema>, null>;
 
-const none = { warn_at: 0.8, on_exceeded: "stop" } as const;
+const noBudgetLimits = { warn_at: 0.8, on_exceeded: "stop" } as const;
 
 const limitKeys: readonly LimitKey[] = ["max_tokens", "max_cost_usd", "max_duration", "max_tool_calls"];
 
-const changedBy = (budget: SessionBudget, change: Change): SessionBudget | null => {
+const mergeBudget = (budget: SessionBudget, change: BudgetChange): SessionBudget | null => {
   const merged = Object.entries({ ...budget, ...change }).filter(
     ([, value]) => value !== null && value !== undefined,
   );
-  const next = { ...none, ...Object.fromEntries(merged) } as SessionBudget;
+  const next = { ...noBudgetLimits, ...Object.fromEntries(merged) } as SessionBudget;
   return limitKeys.some((key) => next[key] !== undefined) ? next : null;
 };
 
 /** The budget that a session is created with; null if it bounds nothing. */
-export const givenBudget = (given: z.output<typeof budgetSchema> | undefined): SessionBudget | null =>
-  given === undefined ? null : changedBy(none, given);
+export const createBudget = (given: z.output<typeof budgetSchema> | undefined): SessionBudget | null =>
+  given === undefined ? null : mergeBudget(noBudgetLimits, given);
 
 /** The limit of a key that holds now: as it was given, or as a person raised it. */
-const limitNow = ({ budget, funds: { raised } }: Session, key: LimitKey): number | undefined => {
+const currentLimitOf = ({ budget, funds: { raised } }: Session, key: LimitKey): number | undefined => {
   const limit = budget?.[key];
-  const kind = limitOfKey(key);
+  const kind = limitKindOf(key);
   const more = kind === "turns" || budget?.on_exceeded !== "ask" ? undefined : raised[kind];
   if (limit === undefined || more === undefined) return limit;
-  return Math.max(limit, shownAmount(kind, more));
+  return Math.max(limit, toApiAmount(kind, more));
 };
 
 const isRaise = (before: number | undefined, after: number | undefined): boolean =>
   before !== undefined && (after === undefined || after > before);
 
 /** A session's budget as the API shows it. */
-export const shownBudget = (session: Session): Json => {
+export const budgetView = (session: Session): Json => {
   const { budget } = session;
   if (budget === null) return null;
   const now = limitKeys.flatMap((key) => {
-    const limit = limitNow(session, key);
+    const limit = currentLimitOf(session, key);
     return limit === undefined ? [] : [[key, limit] as const];
   });
   return { ...Object.fromEntries(now), warn_at: budget.warn_at, on_exceeded: budget.on_exceeded };
 };
 
 /** Changes a session's budget; more than before needs the scope that decides. A run that asked for it goes on. */
-export const budgetChanged = ({ draft, principal }: WriteContext, change: Change | null): void => {
+export const changeSessionBudget = (
+  { draft, principal }: WriteContext,
+  change: BudgetChange | null,
+): void => {
   const { state } = draft;
-  const next = change === null ? null : changedBy(state.budget ?? none, change);
-  const raises = limitKeys.filter((key) => isRaise(limitNow(state, key), next?.[key]));
+  const next = change === null ? null : mergeBudget(state.budget ?? noBudgetLimits, change);
+  const raises = limitKeys.filter((key) => isRaise(currentLimitOf(state, key), next?.[key]));
   if (raises.length > 0 && !principal.scopes.includes("approvals:decide"))
     refuseField("scope_missing", `/budget/${raises[0]}`, "raising a budget needs the scope approvals:decide");
-  const named = limitKeys.filter((key) => change === null || change[key] !== undefined).map(limitOfKey);
+  const named = limitKeys.filter((key) => change === null || change[key] !== undefined).map(limitKindOf);
   const raised = Object.fromEntries(
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
   );
   draft.state = { ...state, budget: next, funds: { ...state.funds, raised } };
-  raisesAnswered(draft, principal.by);
+  answerRaises(draft, principal.by);
 };
 
 /** Whoever else waits for more of the session has it if there is enough now. */
-export const raisesAnswered = (draft: Draft, by: string): void => {
-  for (const ask of Object.values(draft.state.asks)) answeredByChange(draft, ask, by);
+export const answerRaises = (draft: Draft, by: string): void => {
+  for (const ask of Object.values(draft.state.asks)) answerRaiseByChange(draft, ask, by);
 };
 
 /** An open ask for more of the session is answered by a change after which the session has as much. */
-const answeredByChange = (draft: Draft, ask: Ask, by: string): void => {
+const answerRaiseByChange = (draft: Draft, ask: Ask, by: string): void => {
   const { budget: about } = ask;
   if (about?.scope !== "session") return;
-  const kind = limitOfKey(about.kind);
+  const kind = limitKindOf(about.kind);
   const limits = sessionBounds(draft).flatMap((bound) => (bound.kind === kind ? [bound.limit] : []));
-  if (Math.min(Infinity, ...limits) < countedAmount(kind, about.least)) return;
-  const same = { do: "raise", limit: countedAmount(kind, about.limit) } as const;
-  askAnswered(draft, ask, "approve", by, { decision: "approve" }, same);
+  if (Math.min(Infinity, ...limits) < fromApiAmount(kind, about.least)) return;
+  const same = { do: "raise", limit: fromApiAmount(kind, about.limit) } as const;
+  answerAsk(draft, ask, "approve", by, { decision: "approve" }, same);
 };
 
 /** The answer to an ask for a higher limit: the limit in the ask's unit, or no. */
-export const answeredRaise = (
+export const resolveRaise = (
   { budget }: Ask,
   { decision, limit }: { readonly decision: string; readonly limit?: number | undefined },
-): AnswerEffect => {
+): AnswerAction => {
   if (decision === "deny") return { do: "default" };
   if (decision !== "approve" && decision !== "answer")
-    return answerInvalid("/decision", "a budget takes approve with a limit, deny or cancel");
-  if (limit === undefined) return answerInvalid("/limit", "give the higher limit, in the unit of the ask's");
+    return refuseAnswer("/decision", "a budget takes approve with a limit, deny or cancel");
+  if (limit === undefined) return refuseAnswer("/limit", "give the higher limit, in the unit of the ask's");
   const { kind = "", limit: before = 0, least = 0 } = budget ?? {};
   if (limit < least || limit <= before)
     return refuseField("budget_not_raised", "/limit", `${limit} is too low: ${kind} needs at least ${least}`);
-  return { do: "raise", limit: countedAmount(limitOfKey(kind), limit) };
+  return { do: "raise", limit: fromApiAmount(limitKindOf(kind), limit) };
 };
 
 /** Refuses an input that no budget is left for. */
-export const budgetLeft = (draft: Draft, threadId: string): void => {
-  const lack = noBudget(draft, threadId);
+export const requireBudget = (draft: Draft, threadId: string): void => {
+  const lack = findExhaustedBudget(draft, threadId);
   if (lack === null) return;
-  const key = keyOf[lack.kind];
+  const key = limitNames[lack.kind];
   if (lack.until !== null)
     return refuse("budget_exceeded", `${key} of the tenant's day is used up; try again later`, {
       retryAfterMs: Math.max(1_000, lack.until - draft.moment.now),

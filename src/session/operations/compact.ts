@@ -1,34 +1,37 @@
 import * as z from "zod";
-import { clockTicked } from "../../agent/loop/advance.ts";
-import { compactionRunStarted } from "../../agent/run/runs.ts";
+import { advanceSession } from "../../agent/loop/advance.ts";
+import { startCompactionRun } from "../../agent/run/runs.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { changeRun, changeThread, emit } from "../../agent/transaction/draft.ts";
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
-import { own } from "../../chat/json.ts";
+import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
 import { shownTokens } from "../../chat/message.ts";
-import type { Command } from "../command.ts";
-import { done, roomForRun, wellFormed, write } from "../command.ts";
+import type { CommandHandler } from "../command.ts";
+import { acceptedAnswer, requireRunAdmission, wellFormedText, defineWrite } from "../command.ts";
 import { refuseField } from "../problems.ts";
 
 const compactSchema = z.strictObject({
   thread: z.string().max(64).default("main"),
-  instructions: wellFormed(4_000).optional().describe("What the summary must keep."),
+  instructions: wellFormedText(4_000).optional().describe("What the summary must keep."),
 });
 
 /** Summarises the chat now, or before the next turn of a run; nothing to summarise changes nothing. */
-export const compact: Command = write(compactSchema, (context, { thread: id, instructions = null }) => {
-  const { draft } = context;
-  const thread = own(draft.state.threads, id);
-  if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
-  if (thread.run !== null) changeRun(draft, id, { compact: { instructions } });
-  else if (thread.chat.length > 0) {
-    roomForRun(context);
-    compactionRunStarted(draft, id, instructions);
-  }
-  clockTicked(draft, "compact");
-  return done(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
-});
+export const compactCommand: CommandHandler = defineWrite(
+  compactSchema,
+  (context, { thread: id, instructions = null }) => {
+    const { draft } = context;
+    const thread = ownEntry(draft.state.threads, id);
+    if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
+    if (thread.run !== null) changeRun(draft, id, { compact: { instructions } });
+    else if (thread.chat.length > 0) {
+      requireRunAdmission(context);
+      startCompactionRun(draft, id, instructions);
+    }
+    advanceSession(draft, "compact");
+    return acceptedAnswer(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
+  },
+);
 
 const pinSchema = z.strictObject({
   thread: z.string().max(64).default("main"),
@@ -37,7 +40,7 @@ const pinSchema = z.strictObject({
 });
 
 /** What makes a message be shown whole again: an overlay of nothing, since overlays are never undone. */
-const uncovered = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
+const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
   if (overlay === undefined) return {};
   const edit = draft.state.nextEdit;
   draft.state = { ...draft.state, nextEdit: edit + 1 };
@@ -45,25 +48,30 @@ const uncovered = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "o
 };
 
 /** Pins a message, or lets it go. */
-export const pin: Command = write(pinSchema, ({ draft }, { thread: id, message: messageId, pinned }) => {
-  const thread = own(draft.state.threads, id);
-  const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;
-  const message = thread?.chat[at];
-  if (thread === undefined || message === undefined)
-    return refuseField("not_found", "/message", "the view holds no such message");
-  const marks = (message.marks ?? []).filter((mark) => mark !== "pinned");
-  const from = blockStart(thread.chat, at);
-  const before = thread.chat.slice(from, blockEnd(thread.chat, at));
-  const whole = pinned ? before.map((each): Message => ({ ...each, ...uncovered(draft, each) })) : before;
-  const after = whole.map((each, index): Message =>
-    from + index === at ? { ...each, marks: pinned ? [...marks, "pinned"] : marks } : each,
-  );
-  const sizeOf = (block: readonly Message[]): number =>
-    block.reduce((sum, each) => sum + shownTokens(each), 0);
-  changeThread(draft, id, {
-    chat: thread.chat.toSpliced(from, before.length, ...after),
-    tokens: thread.tokens + sizeOf(after) - sizeOf(before),
-  });
-  emit(draft, id, "session_updated", { message: messageId, pinned });
-  return done(draft, { message: messageId, pinned });
-});
+export const pinCommand: CommandHandler = defineWrite(
+  pinSchema,
+  ({ draft }, { thread: id, message: messageId, pinned }) => {
+    const thread = ownEntry(draft.state.threads, id);
+    const at = thread?.chat.findIndex((each) => each.id === messageId) ?? -1;
+    const message = thread?.chat[at];
+    if (thread === undefined || message === undefined)
+      return refuseField("not_found", "/message", "the view holds no such message");
+    const marks = (message.marks ?? []).filter((mark) => mark !== "pinned");
+    const from = blockStart(thread.chat, at);
+    const before = thread.chat.slice(from, blockEnd(thread.chat, at));
+    const whole = pinned
+      ? before.map((each): Message => ({ ...each, ...uncoverMessage(draft, each) }))
+      : before;
+    const after = whole.map((each, index): Message =>
+      from + index === at ? { ...each, marks: pinned ? [...marks, "pinned"] : marks } : each,
+    );
+    const sizeOf = (block: readonly Message[]): number =>
+      block.reduce((sum, each) => sum + shownTokens(each), 0);
+    changeThread(draft, id, {
+      chat: thread.chat.toSpliced(from, before.length, ...after),
+      tokens: thread.tokens + sizeOf(after) - sizeOf(before),
+    });
+    emit(draft, id, "session_updated", { message: messageId, pinned });
+    return acceptedAnswer(draft, { message: messageId, pinned });
+  },
+);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import type { ContentPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
-import { wellFormed } from "../command.ts";
+import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
 
 /** What an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
@@ -11,62 +11,66 @@ const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as con
 
 const documentTypes = ["application/pdf", "text/plain", "text/markdown", "text/csv", "text/html"] as const;
 
-const source = {
+const sourceFields = {
   data: z.string().max(8_388_608).optional().describe("Base64, or a data URL."),
   url: z
     .url({ protocol: /^https$/, error: "must be an https URL" })
     .max(2_048)
     .optional(),
-  name: wellFormed(255).optional(),
+  name: wellFormedText(255).optional(),
 };
 
-const oneSource = (part: { data?: string | undefined; url?: string | undefined }): boolean =>
+const hasOneSource = (part: { data?: string | undefined; url?: string | undefined }): boolean =>
   (part.data === undefined) !== (part.url === undefined);
 
 const sourceError = { error: "give exactly one of data and url" };
 
 const partSchema = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("text"), text: wellFormed(1_048_576) }),
+  z.strictObject({ type: z.literal("text"), text: wellFormedText(1_048_576) }),
   z
-    .strictObject({ type: z.literal("image"), media_type: z.enum(imageTypes).optional(), ...source })
-    .refine(oneSource, sourceError),
+    .strictObject({ type: z.literal("image"), media_type: z.enum(imageTypes).optional(), ...sourceFields })
+    .refine(hasOneSource, sourceError),
   z
-    .strictObject({ type: z.literal("document"), media_type: z.enum(documentTypes).optional(), ...source })
-    .refine(oneSource, sourceError),
+    .strictObject({
+      type: z.literal("document"),
+      media_type: z.enum(documentTypes).optional(),
+      ...sourceFields,
+    })
+    .refine(hasOneSource, sourceError),
 ]);
 
-const shapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
+const contentShapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
 
 export const contentSchema = z.union(
   [
-    wellFormed(1_048_576).refine((text) => /\S/.test(text), "must not be blank"),
+    wellFormedText(1_048_576).refine((text) => /\S/.test(text), "must not be blank"),
     z.array(partSchema).min(1).max(64),
   ],
-  { error: shapes },
+  { error: contentShapes },
 );
 
-type Given = z.output<typeof partSchema>;
+type GivenPart = z.output<typeof partSchema>;
 
-const dataUrl = /^data:([a-z0-9.+/-]+);base64,/i;
+const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
 
-type Media = Exclude<Given, { type: "text" }>;
+type MediaPart = Exclude<GivenPart, { type: "text" }>;
 
 /** The media type that a part names itself, or in its data URL. */
-const mediaTypeOf = (part: Media, index: number): string => {
-  const named = dataUrl.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type;
+const mediaTypeOf = (part: MediaPart, index: number): string => {
+  const named = dataUrlPattern.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type;
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
   return named !== undefined && known.includes(named)
     ? named
     : refuseField("unsupported_media_type", `/content/${index}/media_type`, `use one of ${known.join(", ")}`);
 };
 
-const base64Of = ({ data = "" }: Media, index: number): string => {
-  const bytes = data.replace(dataUrl, "").replace(/\s+/g, "");
+const base64Of = ({ data = "" }: MediaPart, index: number): string => {
+  const bytes = data.replace(dataUrlPattern, "").replace(/\s+/g, "");
   if (bytes.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(bytes)) return bytes;
   return refuseField("invalid_request", `/content/${index}/data`, "not base64", { rule: "base64" });
 };
 
-const storeMedia = (draft: Draft, part: Media, index: number): ContentPart => {
+const storeMedia = (draft: Draft, part: MediaPart, index: number): ContentPart => {
   const { type, name, url } = part;
   const fields = { media_type: mediaTypeOf(part, index), ...(name === undefined ? {} : { name }) };
   if (url !== undefined) return { type, ...fields, url };
@@ -78,11 +82,12 @@ const storeMedia = (draft: Draft, part: Media, index: number): ContentPart => {
 };
 
 /** The content of an input as it is stored; bytes become blobs of the same commit. */
-export const storedContent = (
+export const storeContent = (
   draft: Draft,
   content: z.output<typeof contentSchema>,
 ): readonly ContentPart[] => {
-  const parts: readonly Given[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const parts: readonly GivenPart[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
   const stored = parts.map((part, index): ContentPart =>
     part.type === "text" ? { type: "text", text: cleanText(part.text) } : storeMedia(draft, part, index),
   );

@@ -1,16 +1,16 @@
 import * as z from "zod";
-import { requestFor, sightUnderWay } from "../../agent/context/request.ts";
-import type { Agent, Lane } from "../../agent/definition/agent.ts";
-import type { Standing } from "../../agent/state/child.ts";
-import type { Sight } from "../../agent/state/records.ts";
+import { buildTurnRequest, snapshotOfAttempt } from "../../agent/context/request.ts";
+import type { Agent, ModelTarget } from "../../agent/definition/agent.ts";
+import type { CallerConstraints } from "../../agent/state/child.ts";
+import type { ContextSnapshot } from "../../agent/state/records.ts";
 import { purposeOf } from "../../agent/state/run.ts";
-import { view } from "../../chat/view.ts";
+import { buildView } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
-import type { Answer, Command, ReadContext } from "../command.ts";
-import { read } from "../command.ts";
-import type { Seen, SeenCall } from "../context-view.ts";
-import { sightText, sightView } from "../context-view.ts";
+import type { CommandAnswer, CommandHandler, ReadContext } from "../command.ts";
+import { defineRead } from "../command.ts";
+import type { CallWithChat, RecordedCall } from "../context-view.ts";
+import { formatContextView, contextView } from "../context-view.ts";
 import { refuse, refuseField } from "../problems.ts";
 
 const contextSchema = z.strictObject({
@@ -25,31 +25,33 @@ const contextSchema = z.strictObject({
   format: z.enum(["json", "provider", "text"]).default("json"),
 });
 
-const laneOf = ({ lanes }: Agent, { lane: { provider, model } }: Sight): Lane | undefined =>
-  lanes.find((lane) => lane.provider === provider && lane.model === model);
+const findSnapshotTarget = (
+  { lanes }: Agent,
+  { lane: { provider, model } }: ContextSnapshot,
+): ModelTarget | undefined => lanes.find((target) => target.provider === provider && target.model === model);
 
-const seenAt = ({ archive }: ReadContext, row: SeenCall, saw: Sight): Seen => ({
+const callWithChatAt = ({ archive }: ReadContext, row: RecordedCall, saw: ContextSnapshot): CallWithChat => ({
   row,
   chat: archive.chatThen(row.thread, saw.edit, saw.pos),
 });
 
-const requestOf = (
+const rebuildRequest = (
   { archive, state }: ReadContext,
-  { row, chat }: Seen,
-  saw: Sight,
+  { row, chat }: CallWithChat,
+  saw: ContextSnapshot,
   agent: Agent,
-  lane: Lane,
+  target: ModelTarget,
 ): ModelRequest => {
   const first = state.threads[row.thread]?.firstInput ?? null;
-  return requestFor({
+  return buildTurnRequest({
     agent,
-    lane,
+    lane: target,
     depth: saw.depth,
     light: saw.light,
     hidden: saw.hidden,
     schema: saw.schema,
     previous: saw.previous,
-    messages: view(chat.shown, first).messages,
+    messages: buildView(chat.shown, first).messages,
     maxTokens: saw.max_tokens,
     media: (blob) => archive.media(blob),
     context: {
@@ -66,19 +68,23 @@ const requestOf = (
 };
 
 /** A call of a turn, and where it stands among all calls of the session. */
-interface Placed {
-  readonly row: SeenCall;
+interface NumberedCall {
+  readonly row: RecordedCall;
   readonly n: number;
 }
 
 /** The call under way of a turn; empty if there is none. */
-const underWay = ({ state, agentOf }: ReadContext, runId: string, turn: number): readonly Placed[] => {
+const findCallInFlight = (
+  { state, agentOf }: ReadContext,
+  runId: string,
+  turn: number,
+): readonly NumberedCall[] => {
   const thread = Object.values(state.threads).find(({ run }) => run?.id === runId && run.turn === turn);
   if (thread?.run?.phase.at !== "thinking") return [];
   const { run, agent: name } = thread;
   const { phase } = thread.run;
   const agent = agentOf(name, phase.from.override, thread.child?.standing ?? null);
-  const row: SeenCall = {
+  const row: RecordedCall = {
     at: phase.startedAt,
     thread: thread.id,
     agent: name,
@@ -89,23 +95,28 @@ const underWay = ({ state, agentOf }: ReadContext, runId: string, turn: number):
     provider: run.lane.provider,
     model: run.lane.model,
     outcome: "in_flight",
-    saw: sightUnderWay(state, agent, thread, run, phase),
+    saw: snapshotOfAttempt(state, agent, thread, run, phase),
   };
   return [{ row, n: Number.MAX_SAFE_INTEGER }];
 };
 
 /** What is asked for: a call, all calls of its turn, and the answered one before it. */
-interface Asked {
-  readonly row: SeenCall;
-  readonly saw: Sight;
-  readonly calls: readonly SeenCall[];
-  readonly before: SeenCall | null;
+interface RequestedCall {
+  readonly row: RecordedCall;
+  readonly saw: ContextSnapshot;
+  readonly calls: readonly RecordedCall[];
+  readonly before: RecordedCall | null;
 }
 
 /** The call of a turn by its number, or its newest that is no repair. */
-const asked = (parts: ReadContext, run: string, turn: number, number: number | undefined): Asked => {
+const findRequestedCall = (
+  parts: ReadContext,
+  run: string,
+  turn: number,
+  number: number | undefined,
+): RequestedCall => {
   const { archive } = parts;
-  const calls: readonly Placed[] = [...archive.seen(run, turn), ...underWay(parts, run, turn)];
+  const calls: readonly NumberedCall[] = [...archive.seen(run, turn), ...findCallInFlight(parts, run, turn)];
   const found =
     number === undefined ? calls.findLast(({ row }) => row.purpose !== "repair") : calls[number - 1];
   if (found?.row.saw === undefined)
@@ -126,34 +137,39 @@ const asked = (parts: ReadContext, run: string, turn: number, number: number | u
 };
 
 /** How a call's agent stood; of a run that an older release began, as its thread stands now. */
-const standingOf = ({ archive, state }: ReadContext, { run, thread }: SeenCall): Standing | null =>
-  archive.standing(run) ?? state.threads[thread]?.child?.standing ?? null;
+const callerConstraintsOf = (
+  { archive, state }: ReadContext,
+  { run, thread }: RecordedCall,
+): CallerConstraints | null => archive.standing(run) ?? state.threads[thread]?.child?.standing ?? null;
 
 /** The view of a call with what stood before it, or its wire body. */
-const shownAs = (
+const showContext = (
   parts: ReadContext,
-  { row, saw, calls, before }: Asked,
+  { row, saw, calls, before }: RequestedCall,
   format: "json" | "provider" | "text",
-): Answer => {
-  const now = seenAt(parts, row, saw);
-  const agent = parts.agentOf(row.agent, saw.override, standingOf(parts, row));
+): CommandAnswer => {
+  const now = callWithChatAt(parts, row, saw);
+  const agent = parts.agentOf(row.agent, saw.override, callerConstraintsOf(parts, row));
   if (agent.missing !== null)
     return refuse("not_found", `this deployment lacks what this turn was made with: ${agent.missing}`);
-  const lane = laneOf(agent, saw);
-  if (lane === undefined) return refuse("not_found", "this deployment no longer has the model of this turn");
-  const request = requestOf(parts, now, saw, agent, lane);
-  const body = lane.completer.body?.(request) ?? null;
+  const target = findSnapshotTarget(agent, saw);
+  if (target === undefined)
+    return refuse("not_found", "this deployment no longer has the model of this turn");
+  const request = rebuildRequest(parts, now, saw, agent, target);
+  const body = target.completer.body?.(request) ?? null;
   if (format === "provider")
     return body === null
       ? refuse("not_found", "this provider does not tell its wire format")
       : { status: 200, value: { json: body } };
   const verified = body === null || saw.hash === null ? null : sha256Hex(body) === saw.hash;
-  const previous = before?.saw === undefined ? null : seenAt(parts, before, before.saw);
-  const shown = sightView(calls, previous, now, request, verified);
-  return { status: 200, value: format === "json" ? shown : { text: sightText(shown) } };
+  const previous = before?.saw === undefined ? null : callWithChatAt(parts, before, before.saw);
+  const shown = contextView(calls, previous, now, request, verified);
+  return { status: 200, value: format === "json" ? shown : { text: formatContextView(shown) } };
 };
 
 /** What the model saw in a turn, and why. */
-export const context: Command = read(contextSchema, (parts, { run, turn, call, format }) =>
-  shownAs(parts, asked(parts, run, turn, call), format),
+export const contextCommand: CommandHandler = defineRead(
+  contextSchema,
+  (parts, { run, turn, call, format }) =>
+    showContext(parts, findRequestedCall(parts, run, turn, call), format),
 );

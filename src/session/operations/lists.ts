@@ -1,41 +1,44 @@
 import * as z from "zod";
-import { runRecord } from "../../agent/run/runs.ts";
+import { runRecordOf } from "../../agent/run/runs.ts";
 import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
-import type { Answer, Command, ReadContext } from "../command.ts";
-import { json, limit, list, read } from "../command.ts";
-import type { From, Page, PagedRow } from "../paging.ts";
-import { bindingOf, fitting, pageOf, pageRows, readCursor } from "../paging.ts";
+import type { CommandAnswer, CommandHandler, ReadContext } from "../command.ts";
+import { jsonAnswer, limitSchema, joinRows, defineRead } from "../command.ts";
+import type { PageStart, Page, PagedRow } from "../paging.ts";
+import { cursorBindingOf, takeFitting, pageOf, pageRows, readCursor } from "../paging.ts";
 
 /** Lists of a session, page by page. What is alive stands before what is stored, wherever it ends meanwhile. */
 
-type Reads = Pick<ReadContext, "state" | "archive">;
+type ReadSource = Pick<ReadContext, "state" | "archive">;
 
-export const pageSchema = z.strictObject({ limit: limit(200, 50), cursor: z.string().max(1_024).optional() });
+export const pageSchema = z.strictObject({
+  limit: limitSchema(200, 50),
+  cursor: z.string().max(1_024).optional(),
+});
 
-interface Rows {
+interface ListSource {
   /** Names list and filters: a cursor fits no other. */
   readonly of: Json;
   /** Rows at hand, beyond all stored ones. */
   readonly live: readonly PagedRow[];
-  readonly stored: (from: From) => readonly PagedRow[];
+  readonly stored: (from: PageStart) => readonly PagedRow[];
   readonly descending: boolean;
 }
 
-const pageFor = (
-  { state }: Reads,
-  { of, live, stored, descending }: Rows,
+const readPage = (
+  { state }: ReadSource,
+  { of, live, stored, descending }: ListSource,
   { limit: most, cursor }: z.output<typeof pageSchema>,
 ): Page<string> => {
-  const binding = bindingOf([state.id, of]);
+  const binding = cursorBindingOf([state.id, of]);
   const position = readCursor(cursor, binding);
   const from = { position, limit: most + 1 };
   const rows = pageRows([...live, ...stored(from)], from, descending);
-  const texts = fitting(
+  const texts = takeFitting(
     rows
       .slice(0, most)
       .values()
@@ -45,15 +48,19 @@ const pageFor = (
   return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => String(text));
 };
 
-export const paged = (reads: Reads, rows: Rows, query: z.output<typeof pageSchema>): Answer => {
-  const { data, next_cursor, prev_cursor } = pageFor(reads, rows, query);
+export const pageAnswer = (
+  reads: ReadSource,
+  rows: ListSource,
+  query: z.output<typeof pageSchema>,
+): CommandAnswer => {
+  const { data, next_cursor, prev_cursor } = readPage(reads, rows, query);
   const cursors = JSON.stringify({ next_cursor, prev_cursor }).slice(1);
-  return json(`{"data":${list(data)},${cursors}`);
+  return jsonAnswer(`{"data":${joinRows(data)},${cursors}`);
 };
 
-export const inputs: Command = read(pageSchema, (context, query) => {
+export const inputsCommand: CommandHandler = defineRead(pageSchema, (context, query) => {
   const stored = context.archive.inputs;
-  return paged(context, { of: "inputs", live: [], stored, descending: true }, query);
+  return pageAnswer(context, { of: "inputs", live: [], stored, descending: true }, query);
 });
 
 /** Greater than every place of a stored row. */
@@ -61,22 +68,22 @@ const beyondAll = 1e15;
 
 export const activeRuns = (session: Session): readonly RunRecord[] =>
   Object.values(session.threads).flatMap((thread) =>
-    thread.run === null ? [] : [runRecord(thread, thread.run)],
+    thread.run === null ? [] : [runRecordOf(thread, thread.run)],
   );
 
 /** Runs are numbered in the order in which they began. */
-const numberOf = ({ id }: RunRecord): number => Number(id.slice("run_".length));
+const runNumberOf = ({ id }: RunRecord): number => Number(id.slice("run_".length));
 
 const activeRows = (session: Session): readonly PagedRow[] =>
   activeRuns(session).map((run) => ({
-    at: beyondAll + numberOf(run),
+    at: beyondAll + runNumberOf(run),
     id: run.id,
     json: () => JSON.stringify(run),
   }));
 
-export const runs: Command = read(pageSchema, (context, query) => {
+export const runsCommand: CommandHandler = defineRead(pageSchema, (context, query) => {
   const { archive, state } = context;
-  return paged(
+  return pageAnswer(
     context,
     { of: "runs", live: activeRows(state), stored: archive.runs, descending: true },
     query,
@@ -84,12 +91,12 @@ export const runs: Command = read(pageSchema, (context, query) => {
 });
 
 /** All that are under way, then the newest that have ended. */
-export const newestRuns = ({ state, archive }: Reads, most: number): readonly Json[] => [
+export const newestRuns = ({ state, archive }: ReadSource, most: number): readonly Json[] => [
   ...(activeRuns(state) as unknown as readonly Json[]),
   ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
-const liveThread = ({ id, agent, parent, depth, run: active, lastRun, child }: Thread): Json => ({
+const liveThreadView = ({ id, agent, parent, depth, run: active, lastRun, child }: Thread): Json => ({
   id,
   agent,
   parent,
@@ -100,42 +107,42 @@ const liveThread = ({ id, agent, parent, depth, run: active, lastRun, child }: T
   ...(child === null ? {} : { label: child.label, task: child.task }),
 });
 
-const notEnded = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
+const noEnd = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
 
 /** A called thread that has left the live state. */
-const endedThread = ({ id, agent, label, parent, depth, task, started_at, end }: ChildRecord): Json => {
-  const { run, state, reason, error, turns, usage, ended_at } = end ?? notEnded;
+const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, end }: ChildRecord): Json => {
+  const { run, state, reason, error, turns, usage, ended_at } = end ?? noEnd;
   const base = { id, agent, parent, depth, run: null, last_run: run, status: "ended", label };
   const came = { state, reason, error, turns, usage: usage === null ? null : { ...usage } };
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
 
 /** Places of a level of the tree. */
-const level = 1e13;
+const levelWidth = 1e13;
 
 /** Callers before those they called, the first called first: the order of the stored rows says nothing. */
-const liveRows = ({ state, archive }: Reads): readonly PagedRow[] =>
+const liveRows = ({ state, archive }: ReadSource): readonly PagedRow[] =>
   Object.values(state.threads).map((thread) => ({
-    at: -8 * beyondAll + thread.depth * level + (archive.child(thread.id)?.started_at ?? 0),
+    at: -8 * beyondAll + thread.depth * levelWidth + (archive.child(thread.id)?.started_at ?? 0),
     id: thread.id,
-    json: () => JSON.stringify(liveThread(thread)),
+    json: () => JSON.stringify(liveThreadView(thread)),
   }));
 
 const endedRows =
-  ({ state, archive }: Reads) =>
-  ({ position, limit: most }: From): readonly PagedRow[] =>
+  ({ state, archive }: ReadSource) =>
+  ({ position, limit: most }: PageStart): readonly PagedRow[] =>
     archive
       .children({ position, limit: most + Object.keys(state.threads).length })
       .filter(({ id }) => state.threads[id] === undefined)
       .slice(0, most)
       .map((row) => ({
         ...row,
-        json: () => JSON.stringify(endedThread(JSON.parse(row.json()) as ChildRecord)),
+        json: () => JSON.stringify(endedThreadView(JSON.parse(row.json()) as ChildRecord)),
       }));
 
 /** The delegation tree: threads that are there, callers first, then those that have ended, the newest first. */
-export const threads: Command = read(pageSchema, (context, query) =>
-  paged(
+export const threadsCommand: CommandHandler = defineRead(pageSchema, (context, query) =>
+  pageAnswer(
     context,
     { of: "threads", live: liveRows(context), stored: endedRows(context), descending: false },
     query,
@@ -143,26 +150,26 @@ export const threads: Command = read(pageSchema, (context, query) =>
 );
 
 /** The first threads of that list. */
-export const threadViews = (reads: Reads, most: number): readonly Json[] => {
+export const threadViews = (reads: ReadSource, most: number): readonly Json[] => {
   const from = { position: null, limit: most };
   const rows = pageRows([...liveRows(reads), ...endedRows(reads)(from)], from, false);
   return rows.map((row) => JSON.parse(row.json()) as Json);
 };
 
-export const asks: Command = read(
+export const asksCommand: CommandHandler = defineRead(
   pageSchema.extend({ status: z.enum(["open", "resolved", "expired", "cancelled"]).optional() }),
   (context, { status = null, ...query }) => {
-    const stored = (from: From): readonly PagedRow[] => context.archive.asks(status, from);
-    return paged(context, { of: ["asks", status], live: [], stored, descending: false }, query);
+    const stored = (from: PageStart): readonly PagedRow[] => context.archive.asks(status, from);
+    return pageAnswer(context, { of: ["asks", status], live: [], stored, descending: false }, query);
   },
 );
 
 /** The first page of the asks that are open. */
-export const openAsks = (reads: Reads): Page<string> => {
+export const openAsksPage = (reads: ReadSource): Page<string> => {
   const live = Object.values(reads.state.asks).map((ask) => ({
     at: ask.seq,
     id: ask.id,
     json: () => JSON.stringify(ask),
   }));
-  return pageFor(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
+  return readPage(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
 };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { subjectOf } from "../../agent/memory/recall.ts";
 import type { Session } from "../../agent/state/session.ts";
-import { wellFormed } from "../command.ts";
+import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
 
 /** A session's metadata: pairs of texts that its owner gives it. `subject` names the person whose memory its agents have. */
@@ -13,7 +13,7 @@ const mostPairs = 16;
 const isFull = (pairs: object): boolean => Object.keys(pairs).length > mostPairs;
 
 export const metadataSchema = z
-  .record(wellFormed(64).min(1), wellFormed(512))
+  .record(wellFormedText(64).min(1), wellFormedText(512))
   .refine((pairs) => !isFull(pairs), `at most ${mostPairs} pairs`);
 
 /** The metadata after a change of all of it but `subject`, which is whose session it was when it was created. */

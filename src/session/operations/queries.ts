@@ -1,27 +1,27 @@
 import * as z from "zod";
-import { statusOf } from "../../agent/run/runs.ts";
-import { usd } from "../../agent/state/records.ts";
-import type { Totals } from "../../agent/state/usage.ts";
+import { sessionStatusOf } from "../../agent/run/runs.ts";
+import { toUsd } from "../../agent/state/records.ts";
+import type { UsageTotals } from "../../agent/state/usage.ts";
 import { addUsage, noTotals } from "../../agent/state/usage.ts";
-import { own } from "../../chat/json.ts";
+import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import type { Archive, Command, ReadContext } from "../command.ts";
-import { json, limit, list, read } from "../command.ts";
-import { fitting } from "../paging.ts";
+import type { Archive, CommandHandler, ReadContext } from "../command.ts";
+import { jsonAnswer, limitSchema, joinRows, defineRead } from "../command.ts";
+import { takeFitting } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
-import { activeRuns, newestRuns, openAsks, threadViews } from "./lists.ts";
+import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
 /** Reads of a session. */
 
-const cursor = z.coerce
+const cursorSchema = z.coerce
   .number()
   .int()
   .min(0)
   .max(Number.MAX_SAFE_INTEGER - 1);
 
 /** The `before` of a page that begins with a message. */
-const continued = (first: { readonly pos: number } | undefined): number | null =>
+const nextBefore = (first: { readonly pos: number } | undefined): number | null =>
   first === undefined ? null : first.pos + 1;
 
 /** The newest messages before a place, in their order; `before` continues the page, null ends it. */
@@ -30,56 +30,59 @@ const messagePage = (
   query: Parameters<Archive["messages"]>[0],
 ): { readonly data: readonly string[]; readonly before: number | null } => {
   const found = archive.messages({ ...query, limit: query.limit + 1 });
-  const texts = fitting(
+  const texts = takeFitting(
     found
       .slice(0, query.limit)
       .values()
       .map(({ json: read }) => read()),
   );
-  return { data: texts.toReversed(), before: continued(found[texts.length]) };
+  return { data: texts.toReversed(), before: nextBefore(found[texts.length]) };
 };
 
-export const messages: Command = read(
+export const messagesCommand: CommandHandler = defineRead(
   z.strictObject({
     thread: z.string().max(64).default("main"),
-    before: cursor.optional(),
-    limit: limit(200, 50),
+    before: cursorSchema.optional(),
+    limit: limitSchema(200, 50),
     retired: z.stringbool().or(z.boolean()).default(false),
   }),
   ({ archive, state }, { thread, before, limit: most, retired }) => {
-    if (own(state.threads, thread) === undefined && archive.child(thread) === null)
+    if (ownEntry(state.threads, thread) === undefined && archive.child(thread) === null)
       return refuseField("not_found", "/thread", "no such thread");
     const page = messagePage(archive, { thread, before: before ?? null, limit: most, retired });
-    return json(`{"data":${list(page.data)},"next_before":${page.before}}`);
+    return jsonAnswer(`{"data":${joinRows(page.data)},"next_before":${page.before}}`);
   },
 );
 
-export const input: Command = read(
+export const getInputCommand: CommandHandler = defineRead(
   z.strictObject({ input: z.string() }),
   ({ archive, state }, { input: id }) => {
     const waiting = Object.values(state.threads).flatMap(({ inbox }) => inbox);
     const found = waiting.find((each) => each.id === id) ?? archive.input(id);
-    return found === null ? refuse("not_found", "no such input") : json(JSON.stringify(found));
+    return found === null ? refuse("not_found", "no such input") : jsonAnswer(JSON.stringify(found));
   },
 );
 
-export const run: Command = read(z.strictObject({ run: z.string() }), ({ archive, state }, { run: id }) => {
-  const found = activeRuns(state).find((each) => each.id === id) ?? archive.run(id);
-  return found === null ? refuse("not_found", "no such run") : json(JSON.stringify(found));
-});
+export const getRunCommand: CommandHandler = defineRead(
+  z.strictObject({ run: z.string() }),
+  ({ archive, state }, { run: id }) => {
+    const found = activeRuns(state).find((each) => each.id === id) ?? archive.run(id);
+    return found === null ? refuse("not_found", "no such run") : jsonAnswer(JSON.stringify(found));
+  },
+);
 
-const typeOf = /"type":"([a-z_]+)"/;
+const typePattern = /"type":"([a-z_]+)"/;
 
-const threadOfEvent = /"thread":"([^"]+)"/;
+const threadPattern = /"thread":"([^"]+)"/;
 
 /** Events after a cursor: rows are sent as they were stored. */
-export const events: Command = read(
+export const eventsCommand: CommandHandler = defineRead(
   z.strictObject({
-    after: cursor.default(0),
-    before: cursor.optional(),
+    after: cursorSchema.default(0),
+    before: cursorSchema.optional(),
     types: z.string().max(2_000).optional(),
     thread: z.string().max(64).optional(),
-    limit: limit(1_000, 200),
+    limit: limitSchema(1_000, 200),
   }),
   ({ archive, state }, { after, before, types, thread, limit: most }) => {
     if (after > state.head)
@@ -88,13 +91,15 @@ export const events: Command = read(
       });
     const wanted = types === undefined ? null : new Set(types.split(","));
     const end = Math.min(before ?? Number.MAX_SAFE_INTEGER, after + most + 1);
-    const found = fitting(archive.events({ after, limit: Math.max(0, end - after - 1) }));
+    const found = takeFitting(archive.events({ after, limit: Math.max(0, end - after - 1) }));
     const shown = found.filter(
       (row) =>
-        (wanted === null || wanted.has(typeOf.exec(row)?.[1] ?? "")) &&
-        (thread === undefined || threadOfEvent.exec(row)?.[1] === thread),
+        (wanted === null || wanted.has(typePattern.exec(row)?.[1] ?? "")) &&
+        (thread === undefined || threadPattern.exec(row)?.[1] === thread),
     );
-    return json(`{"data":${list(shown)},"next_after":${after + found.length},"head_seq":${state.head}}`);
+    return jsonAnswer(
+      `{"data":${joinRows(shown)},"next_after":${after + found.length},"head_seq":${state.head}}`,
+    );
   },
 );
 
@@ -109,14 +114,14 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
   const query = { before: null, limit: shownMessages + 1, retired: false };
   const threads = Object.keys(state.threads).map((thread) => archive.messages({ thread, ...query }));
   const wanted = threads.values().flatMap((found) => found.slice(0, shownMessages));
-  const texts = fitting(wanted.map(({ json: read }) => read()));
+  const texts = takeFitting(wanted.map(({ json: read }) => read()));
   const data: string[] = [];
   const more: { readonly thread: string; readonly before: number }[] = [];
   for (const [place, thread] of Object.keys(state.threads).entries()) {
     const found = threads[place] ?? [];
     const taken = texts.slice(data.length, data.length + Math.min(found.length, shownMessages));
     data.push(...taken.toReversed());
-    const before = continued(found[taken.length]);
+    const before = nextBefore(found[taken.length]);
     if (before !== null) more.push({ thread, before });
   }
   return { data, more };
@@ -126,12 +131,12 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
  * One consistent read of everything a client shows. What does not fit is named in `more`: queries of
  * `messages`, a cursor of the open `asks`, ids of `inputs`.
  */
-export const snapshotOf = (reads: Pick<ReadContext, "state" | "archive">, items: Json): string => {
+export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive">, items: Json): string => {
   const { state } = reads;
   const messages = newestMessages(reads);
-  const asks = openAsks(reads);
+  const asks = openAsksPage(reads);
   const waiting = Object.values(state.threads).flatMap(({ inbox }) => inbox);
-  const inputs = fitting(waiting.values().map((each) => JSON.stringify(each)));
+  const inputs = takeFitting(waiting.values().map((each) => JSON.stringify(each)));
   const parts = {
     seq: state.head,
     session: sessionView(state),
@@ -144,13 +149,13 @@ export const snapshotOf = (reads: Pick<ReadContext, "state" | "archive">, items:
       inputs: waiting.slice(inputs.length).map(({ id }) => id),
     },
   };
-  const lists = `"asks":${list(asks.data)},"inputs":${list(inputs)},"messages":${list(messages.data)}`;
+  const lists = `"asks":${joinRows(asks.data)},"inputs":${joinRows(inputs)},"messages":${joinRows(messages.data)}`;
   return `${JSON.stringify(parts).slice(0, -1)},${lists}}`;
 };
 
 /** What was used since the session was created, whatever was cleared. */
 const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
-  const { cumulative, cost, ...counts } = by.reduce<Totals>(
+  const { cumulative, cost, ...counts } = by.reduce<UsageTotals>(
     (sum, row) => ({
       cumulative: addUsage(sum.cumulative, row.usage),
       cost: sum.cost === null || row.cost === null ? null : sum.cost + row.cost,
@@ -159,19 +164,19 @@ const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
     }),
     noTotals,
   );
-  return { ...cumulative, cost_usd: usd(cost), ...counts };
+  return { ...cumulative, cost_usd: toUsd(cost), ...counts };
 };
 
 /** What a session used: since it was cleared, in all, and by agent and model. */
-export const usage: Command = read(z.strictObject({}), ({ state, archive }) => {
+export const usageCommand: CommandHandler = defineRead(z.strictObject({}), ({ state, archive }) => {
   const { cumulative, cost, calls, estimated } = state.usage;
   const by = archive.usage();
   const value = {
-    cumulative: { ...cumulative, cost_usd: usd(cost), estimated },
+    cumulative: { ...cumulative, cost_usd: toUsd(cost), estimated },
     calls,
     lifetime: lifetimeOf(by),
-    by: by.map(({ cost: nano, ...row }) => ({ ...row, cost_usd: usd(nano) })),
-    status: statusOf(state),
+    by: by.map(({ cost: nano, ...row }) => ({ ...row, cost_usd: toUsd(nano) })),
+    status: sessionStatusOf(state),
   };
-  return json(JSON.stringify(value));
+  return jsonAnswer(JSON.stringify(value));
 });

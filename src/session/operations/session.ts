@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { inputReturned } from "../../agent/inputs/inputs.ts";
-import { clockTicked } from "../../agent/loop/advance.ts";
-import { runRecord, statusOf } from "../../agent/run/runs.ts";
-import { waitsOf } from "../../agent/run/wait.ts";
+import { returnInput } from "../../agent/inputs/inputs.ts";
+import { advanceSession } from "../../agent/loop/advance.ts";
+import { runRecordOf, sessionStatusOf } from "../../agent/run/runs.ts";
+import { shownWaitReasons } from "../../agent/run/wait.ts";
 import { noFunds } from "../../agent/state/budget.ts";
-import { usd } from "../../agent/state/records.ts";
+import { toUsd } from "../../agent/state/records.ts";
 import { noFiles } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
@@ -15,22 +15,22 @@ import {
   changeThread,
   emit,
   headAfter,
-  retiredBy,
+  retireMessages,
   threadOf,
 } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
-import type { Answer, Command, Rules, WriteContext } from "../command.ts";
-import { ok, read, unchanged, wellFormed, write } from "../command.ts";
+import type { CommandAnswer, CommandHandler, SessionRules, WriteContext } from "../command.ts";
+import { okAnswer, defineRead, requireUnchanged, wellFormedText, defineWrite } from "../command.ts";
 import type { Problem } from "../problems.ts";
-import { refuse, refuseField, refuseFor, refusingAt } from "../problems.ts";
+import { refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
-import { budgetChanged, budgetChangeSchema, budgetSchema, givenBudget, shownBudget } from "./budget.ts";
+import { changeSessionBudget, budgetChangeSchema, budgetSchema, createBudget, budgetView } from "./budget.ts";
 import { changeMetadata, metadataSchema } from "./metadata.ts";
-import { accept, inputSchema, jsonSchema } from "./send.ts";
+import { submitInput, inputSchema, jsonSchema } from "./send.ts";
 
 const clientToolSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z][\w-]{0,63}$/, "a letter, then letters, digits, _ and -"),
-  description: wellFormed(1_024),
+  description: wellFormedText(1_024),
   params: jsonSchema,
   safety: z.enum(["read", "idempotent", "reattach", "unsafe"]).default("unsafe"),
 });
@@ -43,12 +43,12 @@ const retentionDaysSchema = z
 
 /** What a create takes, also for a session that is there. */
 export const createSchema = z.strictObject({
-  ref: wellFormed(128).min(1).optional(),
+  ref: wellFormedText(128).min(1).optional(),
   agent: z.string().max(64).optional(),
-  title: wellFormed(256).optional(),
+  title: wellFormedText(256).optional(),
   metadata: metadataSchema.default({}),
   input: z
-    .union([wellFormed(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
+    .union([wellFormedText(1_048_576), inputSchema.omit({ wait: true, thread: true, on_busy: true })])
     .optional(),
   interactive: z.boolean().optional(),
   tools: z
@@ -64,7 +64,7 @@ export const createSchema = z.strictObject({
 });
 
 /** A session that does not exist yet: what a create starts from. */
-export const emptySession = (id: string, tenant: string, rules: Rules, now: number): Session => ({
+export const emptySession = (id: string, tenant: string, rules: SessionRules, now: number): Session => ({
   id,
   tenant,
   agent: rules.entryAgent,
@@ -100,33 +100,33 @@ export const emptySession = (id: string, tenant: string, rules: Rules, now: numb
   usage: noTotals,
 });
 
-const agentOrRefuse = (name: string, rules: Rules): string => {
+const requireAgent = (name: string, rules: SessionRules): string => {
   if (!rules.agentNames.includes(name))
     return refuseField(
       "unknown_agent",
       "/agent",
       `no agent ${JSON.stringify(name)}; known: ${rules.agentNames.join(", ")}`,
     );
-  refuseFor(rules.agentProblem(name));
+  refuseIfProblem(rules.agentProblem(name));
   return name;
 };
 
-type Created = z.output<typeof createSchema>;
+type CreateParams = z.output<typeof createSchema>;
 
 /** The agent of the new session, if everything that was asked for can be had. */
-const admitted = (rules: Rules, params: Created): string => {
-  const agent = agentOrRefuse(params.agent ?? rules.entryAgent, rules);
-  if (params.model !== undefined) refuseFor(rules.modelProblem(params.model, agent));
-  refuseFor(rules.clientToolProblem(params.client_tools, agent));
-  refuseFor(rules.ceilingProblem(params.tools ?? [], params.client_tools));
+const admitSession = (rules: SessionRules, params: CreateParams): string => {
+  const agent = requireAgent(params.agent ?? rules.entryAgent, rules);
+  if (params.model !== undefined) refuseIfProblem(rules.modelProblem(params.model, agent));
+  refuseIfProblem(rules.clientToolProblem(params.client_tools, agent));
+  refuseIfProblem(rules.ceilingProblem(params.tools ?? [], params.client_tools));
   const schema = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
 };
 
 /** Creates the session; with `input` its first run starts in the same commit. */
-export const create: Command = write(createSchema, (context, params): Answer => {
+export const createCommand: CommandHandler = defineWrite(createSchema, (context, params): CommandAnswer => {
   const { draft, rules } = context;
-  const agent = admitted(rules, params);
+  const agent = admitSession(rules, params);
   const { ref = null, title = null, metadata, interactive = rules.interactive, model = null } = params;
   draft.state = {
     ...draft.state,
@@ -139,7 +139,7 @@ export const create: Command = write(createSchema, (context, params): Answer => 
     tools: params.tools ?? null,
     clientTools: params.client_tools,
     outputSchema: params.output_schema ?? null,
-    budget: givenBudget(params.budget),
+    budget: createBudget(params.budget),
     retentionDays: params.retention_days ?? null,
     threads: { main: newThread("main", agent) },
   };
@@ -150,9 +150,9 @@ export const create: Command = write(createSchema, (context, params): Answer => 
   if (given !== undefined) {
     const isText = typeof given === "string";
     const input = isText ? { content: given } : given;
-    refusingAt(
+    refuseAt(
       (pointer) => (isText ? "/input" : `/input${pointer}`),
-      () => accept(context, { ...input, thread: "main" }),
+      () => submitInput(context, { ...input, thread: "main" }),
     );
   }
   return { status: 201, value: viewAfter(draft) };
@@ -169,12 +169,12 @@ export const sessionView = (session: Session): Json => {
     prefix: session.prefix,
     title: session.title,
     metadata: session.metadata,
-    status: statusOf(session),
-    waiting_for: threads.flatMap((thread) => waitsOf(session, thread)) as unknown as Json,
+    status: sessionStatusOf(session),
+    waiting_for: threads.flatMap((thread) => shownWaitReasons(session, thread)) as unknown as Json,
     revision: session.revision,
     model: session.model,
-    usage: { ...cumulative, calls, cost_usd: usd(cost), estimated },
-    budget: shownBudget(session),
+    usage: { ...cumulative, calls, cost_usd: toUsd(cost), estimated },
+    budget: budgetView(session),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
     queued_inputs: threads.flatMap(({ inbox }) => inbox.map(({ id }) => id)),
@@ -190,10 +190,12 @@ export const sessionView = (session: Session): Json => {
 /** The same once this draft is stored. */
 const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
 
-export const get: Command = read(z.strictObject({}), ({ state }) => ok(sessionView(state)));
+export const getCommand: CommandHandler = defineRead(z.strictObject({}), ({ state }) =>
+  okAnswer(sessionView(state)),
+);
 
 const patchSchema = z.strictObject({
-  title: wellFormed(256).nullable().optional(),
+  title: wellFormedText(256).nullable().optional(),
   metadata: metadataSchema.optional(),
   model: z.string().max(200).nullable().optional(),
   scope: z.enum(["main", "tree"]).default("main"),
@@ -202,71 +204,74 @@ const patchSchema = z.strictObject({
 });
 
 /** The session's model from the next call on. */
-const modelChanged = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
+const changeModel = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
   const { model: from, agent } = draft.state;
-  if (model !== null) refuseFor(rules.modelProblem(model, agent));
+  if (model !== null) refuseIfProblem(rules.modelProblem(model, agent));
   if (model !== from) emit(draft, "main", "model_changed", { from, to: model, scope });
   draft.state = { ...draft.state, model, modelScope: scope };
 };
 
-type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
+type DefinedFields<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 
-const defined = <T extends object>(fields: T): Defined<T> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+const omitUndefined = <T extends object>(fields: T): DefinedFields<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as DefinedFields<T>;
 
 /** Changes what the caller names; `If-Match` holds the session's ETag. */
-export const patch: Command = write(patchSchema, (context, params) => {
+export const patchCommand: CommandHandler = defineWrite(patchSchema, (context, params) => {
   const { title, metadata: given, model, scope, budget, retention_days } = params;
   const { draft } = context;
-  unchanged(context, "session", draft.state.head);
+  requireUnchanged(context, "session", draft.state.head);
   const metadata = given && changeMetadata(draft.state.metadata, given);
-  if (model !== undefined) modelChanged(context, model, scope);
-  if (budget !== undefined) budgetChanged(context, budget);
-  const shown = budget === undefined ? undefined : shownBudget(draft.state);
-  const changed = defined({ budget: shown, title, metadata, retention_days });
-  const own = defined({ title, metadata, retentionDays: retention_days });
+  if (model !== undefined) changeModel(context, model, scope);
+  if (budget !== undefined) changeSessionBudget(context, budget);
+  const shown = budget === undefined ? undefined : budgetView(draft.state);
+  const changed = omitUndefined({ budget: shown, title, metadata, retention_days });
+  const own = omitUndefined({ title, metadata, retentionDays: retention_days });
   draft.state = { ...draft.state, ...own, updatedAt: draft.moment.now };
   if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
-  if (budget !== undefined) clockTicked(draft, "budget");
-  return ok(viewAfter(draft));
+  if (budget !== undefined) advanceSession(draft, "budget");
+  return okAnswer(viewAfter(draft));
 });
 
 /** Retires the chat and begins a new usage period; the originals stay readable. */
-export const clear: Command = write(z.strictObject({ instructions: z.string().optional() }), ({ draft }) => {
-  const active = Object.values(draft.state.threads).find(({ run }) => run !== null);
-  if (active?.run !== undefined && active.run !== null)
-    return refuse("session_busy", "a run is active; cancel it first", {
-      meta: { run: runRecord(active, active.run) as unknown as Json },
-    });
-  for (const id of Object.keys(draft.state.threads)) {
-    const thread = threadOf(draft, id);
-    for (const input of thread.inbox) inputReturned(draft, input, "cleared");
-    if (thread.chat.length > 0) {
-      retiredBy(draft, id, thread.chat, { reason: "clear" });
-      emit(draft, id, "messages_retired", {
-        messages: thread.chat.map((message) => message.id),
-        by: "clear",
+export const clearCommand: CommandHandler = defineWrite(
+  z.strictObject({ instructions: z.string().optional() }),
+  ({ draft }) => {
+    const active = Object.values(draft.state.threads).find(({ run }) => run !== null);
+    if (active?.run !== undefined && active.run !== null)
+      return refuse("session_busy", "a run is active; cancel it first", {
+        meta: { run: runRecordOf(active, active.run) as unknown as Json },
+      });
+    for (const id of Object.keys(draft.state.threads)) {
+      const thread = threadOf(draft, id);
+      for (const input of thread.inbox) returnInput(draft, input, "cleared");
+      if (thread.chat.length > 0) {
+        retireMessages(draft, id, thread.chat, { reason: "clear" });
+        emit(draft, id, "messages_retired", {
+          messages: thread.chat.map((message) => message.id),
+          by: "clear",
+        });
+      }
+      changeThread(draft, id, {
+        chat: [],
+        tokens: 0,
+        removed: 0,
+        firstInput: null,
+        lastUsage: null,
+        previousNewest: null,
+        warnedUtilization: false,
+        effects: {},
+        history: [],
+        guards: {},
+        files: noFiles,
+        announce: null,
       });
     }
-    changeThread(draft, id, {
-      chat: [],
-      tokens: 0,
-      removed: 0,
-      firstInput: null,
-      lastUsage: null,
-      previousNewest: null,
-      warnedUtilization: false,
-      effects: {},
-      history: [],
-      guards: {},
-      files: noFiles,
-      announce: null,
-    });
-  }
-  draft.state = { ...draft.state, usage: noTotals, updatedAt: draft.moment.now };
-  emit(draft, "main", "session_updated", { cleared: true });
-  return ok(viewAfter(draft));
-});
+    draft.state = { ...draft.state, usage: noTotals, updatedAt: draft.moment.now };
+    emit(draft, "main", "session_updated", { cleared: true });
+    return okAnswer(viewAfter(draft));
+  },
+);
 
 /**
  * Why a caller may not see a session at all; null if it may. Another tenant's is like one that does not exist, and a

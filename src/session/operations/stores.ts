@@ -1,20 +1,20 @@
 import * as z from "zod";
 import { taskNumber, taskView } from "../../agent/state/board.ts";
-import type { Command, ReadContext } from "../command.ts";
-import { read, rows } from "../command.ts";
+import type { CommandHandler, ReadContext } from "../command.ts";
+import { defineRead, rowsAnswer } from "../command.ts";
 import { refuse } from "../problems.ts";
-import { paged, pageSchema } from "./lists.ts";
+import { pageAnswer, pageSchema } from "./lists.ts";
 
 /** Reads of what the threads share; a store that no agent uses is not there. */
 
-const listed = ({ rules }: ReadContext, toolbox: string): void => {
+const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
   if (!rules.stores.listed.has(toolbox))
     refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
 };
 
-export const state: Command = read(z.strictObject({}), (context) => {
-  listed(context, "state");
-  return rows(
+export const stateCommand: CommandHandler = defineRead(z.strictObject({}), (context) => {
+  requireToolbox(context, "state");
+  return rowsAnswer(
     context.archive
       .entries("state")
       .map(
@@ -23,8 +23,8 @@ export const state: Command = read(z.strictObject({}), (context) => {
   );
 });
 
-export const tasks: Command = read(pageSchema, (context, query) => {
-  listed(context, "tasks");
+export const tasksCommand: CommandHandler = defineRead(pageSchema, (context, query) => {
+  requireToolbox(context, "tasks");
   const { tasks: board } = context.state;
   const { onDependencyFailure } = context.rules.stores;
   const live = Object.values(board).map((task) => ({
@@ -32,16 +32,16 @@ export const tasks: Command = read(pageSchema, (context, query) => {
     id: task.id,
     json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
   }));
-  return paged(context, { of: "tasks", live, stored: () => [], descending: false }, query);
+  return pageAnswer(context, { of: "tasks", live, stored: () => [], descending: false }, query);
 });
 
 /** Notes of the session; where they are shared, whose: the router then asks the team for them. */
-export const notes: Command = read(z.strictObject({}), (context) => {
-  listed(context, "notes");
+export const notesCommand: CommandHandler = defineRead(z.strictObject({}), (context) => {
+  requireToolbox(context, "notes");
   const { notes: scope } = context.rules.stores;
   if (scope !== "session")
     return { status: 200, value: { agents: scope === "agent" ? [...context.rules.agentNames] : null } };
-  return rows(
+  return rowsAnswer(
     context.archive
       .entries("notes")
       .map(({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`),

@@ -3,7 +3,7 @@ import { defineTool } from "../../tools/define-tool.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import { graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 
-const declared = defineTool({
+const declaredTool = defineTool({
   name: "dispatch_tasks",
   description:
     "Gives a graph of tasks to other agents: each starts when those it depends on have ended, as many at once as possible. Waits for all and reports what came of each.",
@@ -22,4 +22,4 @@ const declared = defineTool({
 });
 
 /** A graph reaches the session as it was written: there every mistake is found at once. */
-export const dispatchTasks: Tool = { ...declared, params: z.looseObject({}) };
+export const dispatchTasks: Tool = { ...declaredTool, params: z.looseObject({}) };

@@ -15,7 +15,7 @@ import { steerChild } from "./steer-child.ts";
 /** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto". */
 export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
 
-const firstText = (...values: readonly unknown[]): string =>
+const findFirstText = (...values: readonly unknown[]): string =>
   values.find((value) => typeof value === "string") ?? "";
 
 /** Who a graph names, as far as it can be read: what is wrong with it is said when it is checked. */
@@ -24,7 +24,7 @@ const graphAgents = (graph: unknown): readonly Pick<ChildTask, "agent" | "task">
   const listed = [fieldsOf(task_graph)["tasks"], tasks].find(isList) ?? [];
   return listed.map((task) => {
     const { agent, agent_id, message } = fieldsOf(task);
-    return { agent: firstText(agent, agent_id), task: firstText(message) };
+    return { agent: findFirstText(agent, agent_id), task: findFirstText(message) };
   });
 };
 
@@ -38,7 +38,7 @@ const agentsOf = (tool: Tool, args: unknown, nameOf: NameOf): readonly string[] 
 };
 
 /** The same tool, judged by the agents that its call names. */
-export const judgedByAgent = (tool: Tool, nameOf: NameOf): Tool => ({
+export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool => ({
   ...tool,
   subject: (args) => agentsOf(tool, args, nameOf),
   ...(tool.does === undefined
@@ -65,5 +65,5 @@ export const createAgentsToolbox = ({ calls, adHoc, manages, nameOf }: AgentsToo
     ...(calls ? [listAgents, delegateToAgent, spawnAgents, delegate, dispatchTasks] : []),
     ...(adHoc ? [spawnAgent] : []),
     ...(manages && (calls || adHoc) ? [checkChildren, steerChild, cancelChild, answerChild] : []),
-  ].map((tool) => judgedByAgent(tool, nameOf)),
+  ].map((tool) => judgeByAgents(tool, nameOf)),
 });

@@ -3,7 +3,7 @@ import { writablePathProblem } from "../../sandbox/writable.ts";
 
 /** Parameters that the tools of this toolbox share. */
 
-const filled = (what: string) => z.string().regex(/\S/, `${what} is blank; say what it should be`);
+const filledText = (what: string) => z.string().regex(/\S/, `${what} is blank; say what it should be`);
 
 const writablePaths = z
   .array(
@@ -24,7 +24,7 @@ export const taskSchema = z.strictObject({
     .min(1)
     .max(64)
     .describe('Name of the agent as list_agents gives it, or "auto" for the best match.'),
-  task: filled("task").describe(
+  task: filledText("task").describe(
     "What it is to do, complete in itself: it sees nothing of this conversation.",
   ),
   context: z
@@ -58,4 +58,4 @@ export const childVolatile = ["child", "usage"] as const;
 
 export const childParameter = z.string().min(1).max(64).describe("Id of the child, as its item gives it.");
 export const textParameter = (what: string, description: string) =>
-  filled(what).max(32_000).describe(description);
+  filledText(what).max(32_000).describe(description);

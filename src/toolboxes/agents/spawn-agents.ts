@@ -12,14 +12,14 @@ const onErrorSchema = (standard: OnError) =>
     .default(standard)
     .describe("cancel: the first failure stops the others. collect: the others go on.");
 
-const params = (standard: OnError) =>
+const paramsFor = (standard: OnError) =>
   z.strictObject({
     tasks: z.array(taskSchema).describe("One entry for each agent; they work at the same time."),
     on_error: onErrorSchema(standard),
   });
 
 /** The same as it is read: with `collect` an invalid task is its item's matter, and the others are started. */
-const readParams = (standard: OnError) =>
+const readParamsFor = (standard: OnError) =>
   z
     .strictObject({ tasks: z.array(z.unknown()), on_error: onErrorSchema(standard) })
     .superRefine(({ tasks, on_error }, context) => {
@@ -29,27 +29,27 @@ const readParams = (standard: OnError) =>
           context.addIssue({ code: "custom", path: ["tasks", at, ...path], message });
     });
 
-const agentIn = (task: unknown): string => {
+const readAgent = (task: unknown): string => {
   const { data } = z.looseObject({ agent: z.string().max(64) }).safeParse(task);
   return data?.agent ?? "";
 };
 
-const taskOf = (task: unknown): ChildTask => {
+const readTask = (task: unknown): ChildTask => {
   const { data, error } = taskSchema.safeParse(task);
   if (data !== undefined) return data;
   const problems = error.issues
     .slice(0, 5)
     .map(({ path, message }) => [path.join("."), message].filter(Boolean).join(": "));
-  return { agent: agentIn(task), task: "", context: "", invalid: problems.join("; ") };
+  return { agent: readAgent(task), task: "", context: "", invalid: problems.join("; ") };
 };
 
-const request = ({
+const startRequestOf = ({
   tasks,
   on_error,
 }: {
   readonly tasks: readonly unknown[];
   readonly on_error: OnError;
-}): SessionRequest => ({ do: "start_children", tasks: tasks.map(taskOf), on_error, answer: "items" });
+}): SessionRequest => ({ do: "start_children", tasks: tasks.map(readTask), on_error, answer: "items" });
 
 const defineSpawn = (
   standard: OnError,
@@ -57,15 +57,15 @@ const defineSpawn = (
 ): Tool => {
   const declared = defineTool({
     ...told,
-    params: params(standard),
+    params: paramsFor(standard),
     safety: "idempotent",
     workspace: "none",
     does: ["delegate"],
     volatile: childVolatile,
     limit: listLimit,
-    request,
+    request: startRequestOf,
   });
-  return { ...declared, params: readParams(standard) };
+  return { ...declared, params: readParamsFor(standard) };
 };
 
 export const spawnAgents = defineSpawn("cancel", {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { defineTool, parked } from "../../tools/define-tool.ts";
+import { defineTool, parkCallOn } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 
 export const askUser = defineTool({
@@ -23,7 +23,7 @@ export const askUser = defineTool({
     if (flags.strict && options.length === 0) {
       return toolError("invalid_arguments", "options: a strict question needs options to choose from");
     }
-    return parked({
+    return parkCallOn({
       on: "ask",
       question: {
         text: question,

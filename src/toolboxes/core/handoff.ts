@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 
-const filled = (what: string, description: string) =>
+const filledParameter = (what: string, description: string) =>
   z.string().max(100_000).regex(/\S/, `${what} is blank; say it`).describe(description);
 
 /** Of called agents with `max_handoffs`. */
@@ -11,8 +11,8 @@ export const handoff = defineTool({
     "Hands your task over to another agent and ends your work. It gets your context, and its result goes to the agent that called you.",
   params: z.strictObject({
     agent: z.string().min(1).max(64).describe("Name of the agent that takes over."),
-    reason: filled("reason", "Why it fits better."),
-    context: filled("context", "What you found out and did so far."),
+    reason: filledParameter("reason", "Why it fits better."),
+    context: filledParameter("context", "What you found out and did so far."),
   }),
   safety: "idempotent",
   workspace: "none",

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import { nearest } from "../../tools/suggest.ts";
+import { findNearestName } from "../../tools/suggest.ts";
 
 /** A skill with a description, as compiled: `files` are the other files of its folder, by relative path. */
 export interface LoadableSkill {
@@ -11,10 +11,10 @@ export interface LoadableSkill {
 }
 
 /** Characters of the longest skill or file of one, with the list of its files: nothing of them is cut. */
-const wholeSkill = 300_000;
+const maxSkillLength = 300_000;
 
-const hint = (name: string, known: readonly string[]): string => {
-  const near = nearest(name, known);
+const suggestSkill = (name: string, known: readonly string[]): string => {
+  const near = findNearestName(name, known);
   return near === null ? `there are: ${known.join(", ")}` : `did you mean "${near}"?`;
 };
 
@@ -35,12 +35,12 @@ export function createLoadSkill(skills: readonly LoadableSkill[], inWorkspace: b
     safety: "read",
     workspace: "none",
     pinned: true,
-    limit: wholeSkill,
+    limit: maxSkillLength,
     run: ({ name, file }) => {
       const skill = skills.find((candidate) => candidate.name === name);
       if (skill === undefined) {
         const known = skills.map((each) => each.name);
-        return toolError("not_found", `there is no skill "${name}"; ${hint(name, known)}`);
+        return toolError("not_found", `there is no skill "${name}"; ${suggestSkill(name, known)}`);
       }
       const names = Object.keys(skill.files);
       if (file === undefined) {
@@ -50,7 +50,7 @@ export function createLoadSkill(skills: readonly LoadableSkill[], inWorkspace: b
       }
       const text = Object.hasOwn(skill.files, file) ? skill.files[file] : undefined;
       return text === undefined
-        ? toolError("not_found", `the skill ${name} has no file "${file}"; ${hint(file, names)}`)
+        ? toolError("not_found", `the skill ${name} has no file "${file}"; ${suggestSkill(file, names)}`)
         : { content: text };
     },
   });

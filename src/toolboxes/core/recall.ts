@@ -3,10 +3,10 @@ import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 
 const mostHits = 20;
-const around = 80;
+const excerptMargin = 80;
 
 /** Places of a literal text, by code point, each with what stands around it. */
-function hitsOf(text: string, find: string): string[] {
+function findHits(text: string, find: string): string[] {
   const hits: string[] = [];
   let counted = 0;
   let points = 0;
@@ -17,7 +17,9 @@ function hitsOf(text: string, find: string): string[] {
   ) {
     points += Array.from(text.slice(counted, at)).length;
     counted = at;
-    const excerpt = text.slice(Math.max(at - around, 0), at + find.length + around).toWellFormed();
+    const excerpt = text
+      .slice(Math.max(at - excerptMargin, 0), at + find.length + excerptMargin)
+      .toWellFormed();
     hits.push(`offset ${points}: ${excerpt.replaceAll("\n", "\\n")}`);
   }
   return hits;
@@ -40,7 +42,7 @@ export const recall = defineTool({
     if (text === null)
       return toolError("not_found", `no stored text has the id ${id}; use an id that a result named`);
     if (find !== undefined) {
-      const hits = hitsOf(text, find);
+      const hits = findHits(text, find);
       return { content: hits.length === 0 ? `${id} does not contain this text.` : hits.join("\n") };
     }
     const points = [...text];

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 
-const list = (description: string) => z.array(z.string().max(500)).max(100).optional().describe(description);
+const listParameter = (description: string) =>
+  z.array(z.string().max(500)).max(100).optional().describe(description);
 
 /** Of called agents only. */
 export const taskComplete = defineTool({
@@ -14,9 +15,9 @@ export const taskComplete = defineTool({
       .max(100_000)
       .regex(/\S/, "summary is blank; say what came of the task")
       .describe("What came of it, complete in itself: the result that the caller reads."),
-    files_modified: list("Paths that you changed."),
-    tests_run: list("Tests that you ran, with their outcome."),
-    caveats: list("What the caller should know: limits, doubts, what is left."),
+    files_modified: listParameter("Paths that you changed."),
+    tests_run: listParameter("Tests that you ran, with their outcome."),
+    caveats: listParameter("What the caller should know: limits, doubts, what is left."),
   }),
   safety: "idempotent",
   workspace: "none",

@@ -3,10 +3,10 @@ import { SandboxError, type ExecEvent, type ExecRequest, type Sandbox } from "..
 import { base32, sha256 } from "../../sandbox/sha256.ts";
 import type { CommandTimeout, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import { sandboxed } from "../sandbox-call.ts";
+import { callSandbox } from "../sandbox-call.ts";
 
 /** A command as a tool call asks for it. `timeout` in seconds. */
-export interface Command {
+export interface CommandCall {
   readonly argv: readonly string[];
   readonly cwd: string | undefined;
   readonly timeout: number | undefined;
@@ -18,7 +18,7 @@ export interface Command {
 type ExitEvent = Extract<ExecEvent, { type: "exit" }>;
 
 /** Milliseconds a tool call gets beyond its command: to reattach, and to end it. */
-const margin = 30_000;
+const commandMargin = 30_000;
 
 const secondsOf = (timeout: number | undefined, bounds: CommandTimeout): number =>
   Math.min(timeout ?? bounds.default, bounds.max);
@@ -27,12 +27,12 @@ const secondsOf = (timeout: number | undefined, bounds: CommandTimeout): number 
 export const commandDeadline = (
   { timeout }: { readonly timeout?: number | undefined },
   bounds: CommandTimeout,
-): number => secondsOf(timeout, bounds) * 1000 + margin;
+): number => secondsOf(timeout, bounds) * 1000 + commandMargin;
 
 /** The start-once id of a call's command. */
 export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
 
-function requestOf(command: Command, context: ToolContext): ExecRequest {
+function requestOf(command: CommandCall, context: ToolContext): ExecRequest {
   const cwd = command.cwd ?? context.workingDir;
   return {
     argv: command.argv,
@@ -45,19 +45,19 @@ function requestOf(command: Command, context: ToolContext): ExecRequest {
 }
 
 /** The sandbox instance that a call noted when it began; calls of older releases noted nothing else. */
-const instanceNoted = (memo: Json): string | null => {
+const readNotedInstance = (memo: Json): string | null => {
   const noted = typeof memo === "object" && memo !== null && "instance" in memo ? memo["instance"] : memo;
   return typeof noted === "string" ? noted : null;
 };
 
 /** What became of a call that was interrupted: its command runs or ran, it never arrived, or nobody knows. */
-async function whereabouts(
+async function locateCommand(
   sandbox: Sandbox,
   context: ToolContext,
 ): Promise<"known" | "not_started" | "unknown"> {
-  const noted = instanceNoted(context.memo.get());
+  const noted = readNotedInstance(context.memo.get());
   if (context.attempt === 1 || noted === null) return "not_started";
-  const deadline = Date.now() + margin;
+  const deadline = Date.now() + commandMargin;
   try {
     for await (const _ of sandbox.attach(execIdOf(context.key), 0, deadline, context.signal)) break;
     return "known";
@@ -76,7 +76,7 @@ const unknownOutcome: ToolOutput = {
 };
 
 /** Collects a command's output as text and shows it as it comes. */
-async function collect(
+async function collectOutput(
   events: AsyncIterable<ExecEvent>,
   show: (text: string) => void,
 ): Promise<{ stdout: string; stderr: string; exit: ExitEvent | null }> {
@@ -117,7 +117,7 @@ function resultText(output: { readonly stdout: string; readonly stderr: string }
     .join("\n");
 }
 
-function outcome(
+function outputOfExit(
   output: { readonly stdout: string; readonly stderr: string },
   exit: ExitEvent | null,
   okCodes: readonly number[],
@@ -136,13 +136,13 @@ function eventsOf(
   context: ToolContext,
   known: boolean,
 ): AsyncIterable<ExecEvent> {
-  const deadline = Math.min(context.deadline, Date.now() + (request.timeoutMs ?? 0) + margin / 3);
+  const deadline = Math.min(context.deadline, Date.now() + (request.timeoutMs ?? 0) + commandMargin / 3);
   return known
     ? sandbox.attach(request.execId, 0, deadline, context.signal)
     : sandbox.exec(request, context.signal);
 }
 
-async function foreground(
+async function runForeground(
   sandbox: Sandbox,
   request: ExecRequest,
   context: ToolContext,
@@ -153,17 +153,20 @@ async function foreground(
   };
   context.signal.addEventListener("abort", end, { once: true });
   try {
-    const { exit, ...output } = await collect(eventsOf(sandbox, request, context, run.known), context.show);
-    return outcome(output, exit, run.okCodes);
+    const { exit, ...output } = await collectOutput(
+      eventsOf(sandbox, request, context, run.known),
+      context.show,
+    );
+    return outputOfExit(output, exit, run.okCodes);
   } finally {
     context.signal.removeEventListener("abort", end);
   }
 }
 
 /** Runs the command of a call: once, whatever interrupts the call, with its whole outcome. */
-export function runCommand(command: Command, context: ToolContext): Promise<ToolOutput> {
-  return sandboxed(context, async (sandbox) => {
-    const found = await whereabouts(sandbox, context);
+export function runCommand(command: CommandCall, context: ToolContext): Promise<ToolOutput> {
+  return callSandbox(context, async (sandbox) => {
+    const found = await locateCommand(sandbox, context);
     if (found === "unknown") return unknownOutcome;
     const request = requestOf(command, context);
     const known = found === "known";
@@ -171,9 +174,9 @@ export function runCommand(command: Command, context: ToolContext): Promise<Tool
     if (!known) context.memo.set({ instance: await sandbox.instance(), exec });
     context.signal.throwIfAborted();
     if (!command.background)
-      return foreground(sandbox, request, context, { known, okCodes: command.okCodes });
+      return runForeground(sandbox, request, context, { known, okCodes: command.okCodes });
     if (!known) await sandbox.start(request, context.signal);
-    const until = context.now() + (request.timeoutMs ?? 0) + margin;
+    const until = context.now() + (request.timeoutMs ?? 0) + commandMargin;
     return { content: JSON.stringify({ exec_id: exec }), background: { exec, until } };
   });
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { ExecEvent } from "../../sandbox/contract.ts";
-import { sandboxed } from "../sandbox-call.ts";
+import { callSandbox } from "../sandbox-call.ts";
 import { execIdParameter } from "./parameters.ts";
 import { stateOf } from "./snapshot.ts";
 
@@ -16,7 +16,7 @@ export const execKill = defineTool({
   workspace: "none",
   subject: ({ exec_id }) => [exec_id],
   run: ({ exec_id }, context) =>
-    sandboxed(context, async (sandbox) => {
+    callSandbox(context, async (sandbox) => {
       await sandbox.kill(exec_id);
       const events: ExecEvent[] = [];
       const until = Date.now() + killTime;

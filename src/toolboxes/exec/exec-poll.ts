@@ -1,12 +1,12 @@
 import * as z from "zod";
 import {
   defineTool,
-  parked,
+  parkCallOn,
   type Parked,
   type ToolContext,
   type ToolOutput,
 } from "../../tools/define-tool.ts";
-import { sandboxed } from "../sandbox-call.ts";
+import { callSandbox } from "../sandbox-call.ts";
 import { execIdParameter } from "./parameters.ts";
 import { pollInterval, stateOf } from "./snapshot.ts";
 
@@ -33,7 +33,7 @@ export const execPoll = defineTool({
   subject: ({ exec_id }) => [exec_id],
   run: async ({ exec_id, wait }, context): Promise<ToolOutput | Parked> => {
     let until: number | null = null;
-    const output = await sandboxed(context, async (sandbox) => {
+    const output = await callSandbox(context, async (sandbox) => {
       const state = stateOf(await sandbox.poll(exec_id, context.key));
       const quiet = state.state === "running" && state.stdout === "" && state.stderr === "";
       if (quiet && wait > 0 && context.now() < waitEnd(wait, context)) {
@@ -42,6 +42,6 @@ export const execPoll = defineTool({
       const over = state.state === "running" ? {} : { ended: exec_id };
       return { content: JSON.stringify(state), ...over };
     });
-    return until === null ? output : parked({ on: "exec", until });
+    return until === null ? output : parkCallOn({ on: "exec", until });
   },
 });

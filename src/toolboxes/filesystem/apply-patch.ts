@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { CallAct } from "../../tools/acts.ts";
-import { change, onPaths } from "../sandbox-call.ts";
+import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 
 /** A line that names a file. Only `\n` ends a line of a patch, so any other character belongs to the path. */
 const fileLine = /^\*\*\* (Add File|Update File|Delete File|Move to): (.+)$/s;
@@ -37,5 +37,6 @@ export const applyPatch = defineTool({
   workspace: "write",
   does: ["write", "read", "delete"],
   acts: ({ patch }) => patchActs(patch),
-  run: (args, context) => change(context, "apply_patch", args, ({ message }) => message ?? "Applied."),
+  run: (args, context) =>
+    changeWorkspace(context, "apply_patch", args, ({ message }) => message ?? "Applied."),
 });

@@ -2,7 +2,7 @@ import { SandboxError, type Sandbox } from "../../sandbox/contract.ts";
 import type { ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 
-const longestText = 10 * 1024 * 1024;
+const maxTextBytes = 10 * 1024 * 1024;
 
 export type FileText =
   | { readonly kind: "text"; readonly text: string }
@@ -26,16 +26,16 @@ const typeOf = (bytes: Uint8Array): string =>
   signatures.find(([, signature]) => signature.every((byte, index) => bytes[index] === byte))?.[0] ??
   "application/octet-stream";
 
-async function firstBytes(sandbox: Sandbox, path: string): Promise<Uint8Array> {
+async function readFirstBytes(sandbox: Sandbox, path: string): Promise<Uint8Array> {
   try {
-    return await sandbox.read(path, { offset: 0, length: longestText + 1 });
+    return await sandbox.read(path, { offset: 0, length: maxTextBytes + 1 });
   } catch (error) {
     if (error instanceof SandboxError && error.code === "range") return new Uint8Array();
     throw error;
   }
 }
 
-function decoded(bytes: Uint8Array): string | null {
+function decodeUtf8(bytes: Uint8Array): string | null {
   if (bytes.subarray(0, 8192).includes(0)) return null;
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
@@ -45,13 +45,13 @@ function decoded(bytes: Uint8Array): string | null {
 }
 
 /** A file as text, if it is UTF-8 text of at most 10 MiB. */
-export async function readText(sandbox: Sandbox, path: string): Promise<FileText> {
-  const bytes = await firstBytes(sandbox, path);
-  if (bytes.length > longestText) {
-    const sentence = `${path} is larger than ${longestText} bytes; search it or print a part with a command`;
+export async function readFileText(sandbox: Sandbox, path: string): Promise<FileText> {
+  const bytes = await readFirstBytes(sandbox, path);
+  if (bytes.length > maxTextBytes) {
+    const sentence = `${path} is larger than ${maxTextBytes} bytes; search it or print a part with a command`;
     return { kind: "error", error: toolError("too_large", sentence) };
   }
-  const text = decoded(bytes);
+  const text = decodeUtf8(bytes);
   return text === null ? { kind: "binary", type: typeOf(bytes), bytes } : { kind: "text", text };
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, onPaths } from "../sandbox-call.ts";
+import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsDelete = defineTool({
@@ -15,5 +15,5 @@ export const fsDelete = defineTool({
   does: ["delete"],
   acts: ({ path }) => onPaths("delete", path),
   subtree: ({ recursive }) => recursive,
-  run: (args, context) => change(context, "delete", args, () => `Deleted ${args.path}.`),
+  run: (args, context) => changeWorkspace(context, "delete", args, () => `Deleted ${args.path}.`),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, onPaths } from "../sandbox-call.ts";
+import { callSandbox, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsDiff = defineTool({
@@ -13,5 +13,5 @@ export const fsDiff = defineTool({
   does: ["read"],
   acts: ({ file_a, file_b }) => onPaths("read", file_a, file_b),
   run: ({ file_a, file_b }, context) =>
-    sandboxed(context, async (sandbox) => ({ content: await sandbox.diff(file_a, file_b) })),
+    callSandbox(context, async (sandbox) => ({ content: await sandbox.diff(file_a, file_b) })),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, onPaths } from "../sandbox-call.ts";
+import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsEdit = defineTool({
@@ -22,5 +22,5 @@ export const fsEdit = defineTool({
     ...onPaths("write", path),
     ...(old_text === "" ? [] : onPaths("read", path)),
   ],
-  run: (args, context) => change(context, "edit", args, () => `Edited ${args.path}.`),
+  run: (args, context) => changeWorkspace(context, "edit", args, () => `Edited ${args.path}.`),
 });

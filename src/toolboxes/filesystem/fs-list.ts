@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { leftOut, onPaths, sandboxed } from "../sandbox-call.ts";
+import { leftOut, onPaths, callSandbox } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
-const most = 2000;
+const maxEntries = 2000;
 
 export const fsList = defineTool({
   name: "fs_list",
@@ -15,10 +15,11 @@ export const fsList = defineTool({
   does: ["read"],
   acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
-    sandboxed(context, async (sandbox) => {
+    callSandbox(context, async (sandbox) => {
       const entries = await sandbox.list(path);
-      const shown = entries.slice(0, most).map(({ name, type, size }) => ({ name, type, size }));
-      const rest = entries.length > most ? `\n${entries.length - most} more entries are not shown.` : "";
+      const shown = entries.slice(0, maxEntries).map(({ name, type, size }) => ({ name, type, size }));
+      const rest =
+        entries.length > maxEntries ? `\n${entries.length - maxEntries} more entries are not shown.` : "";
       return { content: JSON.stringify(shown) + rest + leftOut(sandbox, path) };
     }),
 });

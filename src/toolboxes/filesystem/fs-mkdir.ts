@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, onPaths } from "../sandbox-call.ts";
+import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsMkdir = defineTool({
@@ -11,5 +11,5 @@ export const fsMkdir = defineTool({
   workspace: "write",
   does: ["write"],
   acts: ({ path }) => onPaths("write", path),
-  run: (args, context) => change(context, "mkdir", args, () => `Made the folder ${args.path}.`),
+  run: (args, context) => changeWorkspace(context, "mkdir", args, () => `Made the folder ${args.path}.`),
 });

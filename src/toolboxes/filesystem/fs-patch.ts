@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { change, onPaths } from "../sandbox-call.ts";
+import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
-const hunk = z.strictObject({
+const hunkSchema = z.strictObject({
   old_text: z.string().min(1).describe("The text to replace; it must occur once when its turn comes."),
   new_text: z.string().default("").describe("What takes its place; omitted: the text is removed."),
 });
@@ -14,7 +14,7 @@ export const fsPatch = defineTool({
   params: z.strictObject({
     path: pathParameter("File to edit"),
     hunks: z
-      .array(hunk)
+      .array(hunkSchema)
       .min(1)
       .max(100)
       .describe("Replacements, each applied to what the one before it left."),
@@ -24,5 +24,5 @@ export const fsPatch = defineTool({
   does: ["write", "read"],
   acts: ({ path }) => [...onPaths("write", path), ...onPaths("read", path)],
   run: (args, context) =>
-    change(context, "patch", args, () => `Made ${args.hunks.length} replacements in ${args.path}.`),
+    changeWorkspace(context, "patch", args, () => `Made ${args.hunks.length} replacements in ${args.path}.`),
 });

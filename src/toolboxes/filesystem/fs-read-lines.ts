@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import { sandboxed, onPaths } from "../sandbox-call.ts";
-import { binaryNote, readText } from "./content.ts";
+import { callSandbox, onPaths } from "../sandbox-call.ts";
+import { binaryNote, readFileText } from "./content.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsReadLines = defineTool({
@@ -20,9 +20,9 @@ export const fsReadLines = defineTool({
   does: ["read"],
   acts: ({ path }) => onPaths("read", path),
   run: ({ path, offset, limit }, context) =>
-    sandboxed(context, async (sandbox) => {
+    callSandbox(context, async (sandbox) => {
       if (offset < 0) return toolError("invalid_arguments", "offset: lines count from 1");
-      const file = await readText(sandbox, path);
+      const file = await readFileText(sandbox, path);
       if (file.kind === "error") return file.error;
       if (file.kind === "binary") return { content: binaryNote(path, file) };
       const lines = file.text.split(/\r?\n/);

@@ -1,34 +1,34 @@
 import * as z from "zod";
 import { imageSize } from "../../chat/image-size.ts";
-import { base64Of } from "../../tools/base64.ts";
+import { toBase64 } from "../../tools/base64.ts";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import { sandboxed, onPaths } from "../sandbox-call.ts";
-import { binaryNote, readText } from "./content.ts";
+import { callSandbox, onPaths } from "../sandbox-call.ts";
+import { binaryNote, readFileText } from "./content.ts";
 import type { FileText } from "./content.ts";
 import { pathParameter } from "./parameters.ts";
 
-type Binary = Extract<FileText, { readonly kind: "binary" }>;
+type BinaryFile = Extract<FileText, { readonly kind: "binary" }>;
 
 /** Bytes of an image whose base64 models still take, and pixels of its longer side. */
-const mostBytes = 3_932_160;
-const mostPixels = 8_000;
+const maxImageBytes = 3_932_160;
+const maxImagePixels = 8_000;
 /** Bytes in which the header stands, whatever goes before it. */
 const headerBytes = 262_144;
 
 /** Why models would refuse an image; null if they would not. */
-const imageProblem = ({ bytes }: Binary): string | null => {
-  if (bytes.length > mostBytes) return `It is larger than ${mostBytes} bytes, so it cannot be shown.`;
-  const size = imageSize(base64Of(bytes.subarray(0, headerBytes)));
+const imageProblem = ({ bytes }: BinaryFile): string | null => {
+  if (bytes.length > maxImageBytes) return `It is larger than ${maxImageBytes} bytes, so it cannot be shown.`;
+  const size = imageSize(toBase64(bytes.subarray(0, headerBytes)));
   if (size === null) return "Its header cannot be read, so it cannot be shown.";
   const side = Math.max(size.width, size.height);
-  return side > mostPixels
-    ? `It is more than ${mostPixels} pixels wide or high, so it cannot be shown.`
+  return side > maxImagePixels
+    ? `It is more than ${maxImagePixels} pixels wide or high, so it cannot be shown.`
     : null;
 };
 
 /** An image as the model sees it, where it does; of other files type and size. */
-const shown = (path: string, file: Binary, context: ToolContext): ToolOutput => {
+const showBinary = (path: string, file: BinaryFile, context: ToolContext): ToolOutput => {
   const note = binaryNote(path, file);
   if (!file.type.startsWith("image/") || !context.sees.images) return { content: note };
   const problem = imageProblem(file);
@@ -48,9 +48,9 @@ export const fsRead = defineTool({
   does: ["read"],
   acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
-    sandboxed(context, async (sandbox) => {
-      const file = await readText(sandbox, path);
+    callSandbox(context, async (sandbox) => {
+      const file = await readFileText(sandbox, path);
       if (file.kind === "error") return file.error;
-      return file.kind === "text" ? { content: file.text } : shown(path, file, context);
+      return file.kind === "text" ? { content: file.text } : showBinary(path, file, context);
     }),
 });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, onPaths } from "../sandbox-call.ts";
+import { callSandbox, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsStat = defineTool({
@@ -13,7 +13,7 @@ export const fsStat = defineTool({
   does: ["read"],
   acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
-    sandboxed(context, async (sandbox) => {
+    callSandbox(context, async (sandbox) => {
       const stat = await sandbox.stat(path);
       const told = {
         name: stat.name,

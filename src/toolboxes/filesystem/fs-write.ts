@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../../chat/tokens.ts";
 import { defineTool } from "../../tools/define-tool.ts";
-import { changed, onPaths } from "../sandbox-call.ts";
+import { describeChange, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 export const fsWrite = defineTool({
@@ -16,7 +16,7 @@ export const fsWrite = defineTool({
   does: ["write"],
   acts: ({ path }) => onPaths("write", path),
   run: ({ path, content }, context) =>
-    changed(
+    describeChange(
       context,
       (sandbox, options) => sandbox.write(path, content, options),
       () => `Wrote ${utf8Length(content)} bytes to ${path}.`,

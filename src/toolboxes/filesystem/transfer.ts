@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../tools/define-tool.ts";
-import { change, onPaths } from "../sandbox-call.ts";
+import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
 /** What `fs_move` and `fs_copy` have in common: what is read, taken away and replaced, and what was left out is named. */
@@ -27,7 +27,7 @@ export const defineTransfer = (
     ],
     subtree: true,
     run: (args, context) =>
-      change(context, op, args, ({ message }) =>
+      changeWorkspace(context, op, args, ({ message }) =>
         [`${told.done} ${args.source} to ${args.destination}.`, message ?? ""].join("\n").trim(),
       ),
   });

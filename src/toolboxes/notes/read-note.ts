@@ -2,7 +2,7 @@ import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { noteName } from "../../tools/stores.ts";
-import { nearest } from "../../tools/suggest.ts";
+import { findNearestName } from "../../tools/suggest.ts";
 
 export const readNote = defineTool({
   name: "read_note",
@@ -14,7 +14,7 @@ export const readNote = defineTool({
   run: async ({ name }, { stores }) => {
     const content = await stores.notes.read(name);
     if (content !== null) return { content };
-    const near = nearest(
+    const near = findNearestName(
       name,
       (await stores.notes.list()).map((note) => note.name),
     );

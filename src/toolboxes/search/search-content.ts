@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
-import { sandboxed, leftOut, onPaths } from "../sandbox-call.ts";
+import { callSandbox, leftOut, onPaths } from "../sandbox-call.ts";
 
 export const searchContent = defineTool({
   name: "search_content",
@@ -27,7 +27,7 @@ export const searchContent = defineTool({
   does: ["read"],
   acts: ({ directory }) => onPaths("read", directory),
   run: (query, context) =>
-    sandboxed(context, async (sandbox) => ({
+    callSandbox(context, async (sandbox) => ({
       content: JSON.stringify(await sandbox.searchContent(query)) + leftOut(sandbox, query.directory),
     })),
 });

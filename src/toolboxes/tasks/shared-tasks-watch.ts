@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { defineTool, parked } from "../../tools/define-tool.ts";
+import { defineTool, parkCallOn } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { noSuchTask } from "./no-such-task.ts";
 import { idParameter } from "./parameters.ts";
@@ -9,13 +9,13 @@ import { idParameter } from "./parameters.ts";
 const unclaimedMs = 60_000;
 
 /** Since when the task is watched, and since when nobody has it; null while somebody has. */
-interface Watch {
+interface TaskWatch {
   readonly started: number;
   readonly free: number | null;
 }
 
-const watchOf = (memo: Json, now: number): Watch => {
-  const noted = memo as Partial<Watch> | null;
+const readTaskWatch = (memo: Json, now: number): TaskWatch => {
+  const noted = memo as Partial<TaskWatch> | null;
   return { started: noted?.started ?? now, free: noted?.free ?? null };
 };
 
@@ -33,7 +33,7 @@ export const sharedTasksWatch = defineTool({
     const task = stores.tasks.get(id);
     if (task === null) return noSuchTask(id);
     if (task.status !== "pending" && task.status !== "in_progress") return { content: JSON.stringify(task) };
-    const { started, free: before } = watchOf(memo.get(), now());
+    const { started, free: before } = readTaskWatch(memo.get(), now());
     const free = task.assignee === null ? (before ?? now()) : null;
     const end = started + timeout_seconds * 1_000;
     const unclaimed = free === null ? end : free + unclaimedMs;
@@ -44,6 +44,6 @@ export const sharedTasksWatch = defineTool({
       return toolError("unclaimed", `nobody has had ${id} for a minute; ${why}`);
     }
     const until = Math.min(end, unclaimed);
-    return parked({ on: "task", task: id, until, memo: { started, free } });
+    return parkCallOn({ on: "task", task: id, until, memo: { started, free } });
   },
 });

@@ -20,56 +20,57 @@ const parseIpv4 = (text: string): bigint | null => {
   return BigInt(parts.reduce((sum, part) => sum * 256 + Number(part), 0));
 };
 
-interface Block {
+interface AddressBlock {
   readonly bits: bigint;
   /** Bits behind the prefix. */
   readonly rest: bigint;
 }
 
-const block4 = (text: string): Block => {
+const parseBlock4 = (text: string): AddressBlock => {
   const [address = "", length] = text.split("/");
   return { bits: parseIpv4(address) ?? 0n, rest: BigInt(32 - Number(length)) };
 };
 
-const block6 = (text: string): Block => {
+const parseBlock6 = (text: string): AddressBlock => {
   const [address = "", length] = text.split("/");
   return { bits: parseIpv6(address) ?? 0n, rest: BigInt(128 - Number(length)) };
 };
 
-const within = (address: bigint, { bits, rest }: Block): boolean => address >> rest === bits >> rest;
+const isInBlock = (address: bigint, { bits, rest }: AddressBlock): boolean =>
+  address >> rest === bits >> rest;
 
 /** Special-purpose IPv4 blocks of IANA's registry; 168.63.129.16 is a cloud's metadata service. */
-const closed4 = (
+const closedBlocks4 = (
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 " +
   "192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3"
 )
   .split(" ")
-  .map(block4);
+  .map(parseBlock4);
 
 /** Global unicast, and the protocol and documentation blocks inside it. */
-const global6 = block6("2000::/3");
+const globalBlock6 = parseBlock6("2000::/3");
 
-const closed6 = ["2001::/23", "2001:db8::/32", "3fff::/20"].map(block6);
+const closedBlocks6 = ["2001::/23", "2001:db8::/32", "3fff::/20"].map(parseBlock6);
 
 /** Forms of IPv6 that carry an IPv4 address, and how many bits stand behind it. */
 const carriers = [
-  { name: "compatible", block: block6("::/96"), behind: 0n },
-  { name: "mapped", block: block6("::ffff:0:0/96"), behind: 0n },
-  { name: "siit", block: block6("::ffff:0:0:0/96"), behind: 0n },
-  { name: "nat64", block: block6("64:ff9b::/96"), behind: 0n },
-  { name: "6to4", block: block6("2002::/16"), behind: 80n },
+  { name: "compatible", block: parseBlock6("::/96"), behind: 0n },
+  { name: "mapped", block: parseBlock6("::ffff:0:0/96"), behind: 0n },
+  { name: "siit", block: parseBlock6("::ffff:0:0:0/96"), behind: 0n },
+  { name: "nat64", block: parseBlock6("64:ff9b::/96"), behind: 0n },
+  { name: "6to4", block: parseBlock6("2002::/16"), behind: 80n },
 ] as const;
 
 /** ISATAP: interface id 0000:5efe or 0200:5efe before the IPv4 address, under any prefix. */
 const isIsatap = (address: bigint): boolean => ((address >> 32n) & 0xfdffffffn) === 0x5efen;
 
-const isPublic4 = (address: bigint): boolean => !closed4.some((block) => within(address, block));
+const isPublic4 = (address: bigint): boolean => !closedBlocks4.some((block) => isInBlock(address, block));
 
 const isPublic6 = (address: bigint): boolean => {
   if (isIsatap(address) && !isPublic4(address & 0xffffffffn)) return false;
-  const carrier = carriers.find(({ block }) => within(address, block));
+  const carrier = carriers.find(({ block }) => isInBlock(address, block));
   if (carrier !== undefined) return isPublic4((address >> carrier.behind) & 0xffffffffn);
-  return within(address, global6) && !closed6.some((block) => within(address, block));
+  return isInBlock(address, globalBlock6) && !closedBlocks6.some((block) => isInBlock(address, block));
 };
 
 /** Whether a URL's host is an IP address, and if so a public one. IPv6 stands in brackets. */

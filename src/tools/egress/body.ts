@@ -1,5 +1,5 @@
 /** Reads a body to its end or to `maxBytes` (counted after inflation), whichever comes first; `cut` tells which. */
-export const readCapped = async (
+export const readUpTo = async (
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
 ): Promise<{ readonly bytes: Uint8Array; readonly cut: boolean }> => {

@@ -43,7 +43,7 @@ export interface EgressOptions extends EgressRules {
 
 const maxRedirects = 5;
 
-const alwaysDropped = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+const droppedHeaders = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
 
 const bodyHeaders = ["content-type", "content-length", "content-encoding", "content-language"];
 
@@ -54,15 +54,15 @@ interface Hop {
   readonly body: string | Uint8Array<ArrayBuffer> | undefined;
 }
 
-const denied = (reason: string): EgressError => new EgressError("egress_denied", `${reason}.`);
+const createDenial = (reason: string): EgressError => new EgressError("egress_denied", `${reason}.`);
 
 const holdsSecret = (value: unknown, secrets: readonly string[]): boolean =>
   typeof value === "string" && secrets.some((secret) => secret !== "" && value.includes(secret));
 
 /** What may be carried to another origin: no credentials, and no configured secret in any header. */
-const withoutSecrets = (headers: Headers, secrets: readonly string[]): Headers => {
+const stripSecrets = (headers: Headers, secrets: readonly string[]): Headers => {
   const kept = new Headers(headers);
-  for (const name of alwaysDropped) kept.delete(name);
+  for (const name of droppedHeaders) kept.delete(name);
   for (const [name, value] of headers) if (holdsSecret(value, secrets)) kept.delete(name);
   return kept;
 };
@@ -71,23 +71,23 @@ const withoutSecrets = (headers: Headers, secrets: readonly string[]): Headers =
 const becomesGet = (status: number, method: string): boolean =>
   (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
 
-const withinOrigins = ({ origin, host }: URL, { origins }: EgressInit): void => {
-  if (origins?.includes(origin) === false) throw denied(`${host} is not among the hosts of this tool`);
+const requireOrigin = ({ origin, host }: URL, { origins }: EgressInit): void => {
+  if (origins?.includes(origin) === false) throw createDenial(`${host} is not among the hosts of this tool`);
 };
 
 const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressInit): Hop => {
   const target = URL.parse(response.headers.get("location") ?? "", hop.url.href);
-  if (target === null) throw denied("the redirect's address is not a valid URL");
+  if (target === null) throw createDenial("the redirect's address is not a valid URL");
   if (hop.url.protocol === "https:" && target.protocol === "http:")
-    throw denied("a redirect from https to http was refused");
+    throw createDenial("a redirect from https to http was refused");
   const sameOrigin = target.origin === hop.url.origin;
   const check = checkUrl(target, rules, { allowList: init.allowList === true, noPrivate: !sameOrigin });
-  if (!check.ok) throw denied(`a redirect was refused: ${check.reason}`);
-  withinOrigins(check.url, init);
+  if (!check.ok) throw createDenial(`a redirect was refused: ${check.reason}`);
+  requireOrigin(check.url, init);
   const secrets = init.secrets ?? [];
   if (!sameOrigin && holdsSecret(hop.body, secrets))
-    throw denied("a redirect would carry a secret in the body to another origin");
-  const headers = sameOrigin ? new Headers(hop.headers) : withoutSecrets(hop.headers, secrets);
+    throw createDenial("a redirect would carry a secret in the body to another origin");
+  const headers = sameOrigin ? new Headers(hop.headers) : stripSecrets(hop.headers, secrets);
   if (!becomesGet(response.status, hop.method)) return { ...hop, url: check.url, headers };
   for (const name of bodyHeaders) headers.delete(name);
   return { url: check.url, method: "GET", headers, body: undefined };
@@ -103,7 +103,7 @@ const signalOf = (init: EgressInit): AbortSignal | undefined => {
 };
 
 /** The answer with its body capped, when it has one and a cap was asked for. */
-const capped = (response: Response, maxBytes: number | null): Response => {
+const capResponse = (response: Response, maxBytes: number | null): Response => {
   if (maxBytes === null || response.body === null) return response;
   const { status, statusText, headers } = response;
   const tooLarge = () => new EgressError("too_large", `the answer is longer than ${maxBytes} bytes.`);
@@ -125,15 +125,15 @@ export const createEgress = (options: EgressOptions): Egress => {
   };
   return async (address, init) => {
     const check = checkUrl(address, options, { allowList: init.allowList === true });
-    if (!check.ok) throw denied(check.reason);
-    withinOrigins(check.url, init);
+    if (!check.ok) throw createDenial(check.reason);
+    requireOrigin(check.url, init);
     const headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers);
     headers.set("x-limpet-hop", "1");
     const signal = signalOf(init);
     let hop: Hop = { url: check.url, method: init.method ?? "GET", headers, body: init.body };
     for (let followed = 0; ; followed++) {
       const response = await request(hop, signal);
-      if (init.redirects === "refuse" || !isRedirect(response)) return capped(response, init.maxBytes);
+      if (init.redirects === "refuse" || !isRedirect(response)) return capResponse(response, init.maxBytes);
       await response.body?.cancel();
       if (followed === maxRedirects)
         throw new EgressError("too_many_redirects", `more than ${maxRedirects} redirects.`);

@@ -18,7 +18,7 @@ const closedNames = new Set(["localhost", "local", "internal", "home.arpa"]);
 
 const closedSuffixes = [...closedNames].map((name) => `.${name}`);
 
-const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const labelPattern = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /** Whether a host matches a list of exact names and `*.` patterns. */
 const matchesHost = (patterns: readonly string[], host: string): boolean =>
@@ -27,14 +27,15 @@ const matchesHost = (patterns: readonly string[], host: string): boolean =>
     return wanted.startsWith("*.") ? host.endsWith(wanted.slice(1)) : host === wanted;
   });
 
-const refuse = (reason: string): UrlCheck => ({ ok: false, reason });
+const refuseUrl = (reason: string): UrlCheck => ({ ok: false, reason });
 
 const checkHost = (host: string): string | null => {
   const kind = addressKind(host);
   if (kind === "closed") return `${host} is not a public address`;
   if (kind === "public") return null;
   const labels = host.split(".");
-  if (host.length > 253 || !labels.every((part) => label.test(part))) return "the host is not a valid name";
+  if (host.length > 253 || !labels.every((part) => labelPattern.test(part)))
+    return "the host is not a valid name";
   if (labels.length < 2 || closedNames.has(host) || closedSuffixes.some((suffix) => host.endsWith(suffix)))
     return `${host} is not a public host`;
   return null;
@@ -79,7 +80,7 @@ const checkLists = (host: string, rules: EgressRules, options: CheckOptions): st
  */
 export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {
   const url = URL.parse(String(address));
-  if (url === null) return refuse("the address is not a valid URL");
+  if (url === null) return refuseUrl("the address is not a valid URL");
   const host = url.hostname.replace(/\.$/, "");
   if (host !== url.hostname) url.hostname = host;
   const port = url.port === "" ? defaultPort(url.protocol) : url.port;
@@ -88,5 +89,5 @@ export const checkUrl = (address: string | URL, rules: EgressRules, options: Che
     checkForm(url) ??
     (isPrivate ? null : checkPublic(url, host, port, rules)) ??
     checkLists(host, rules, options);
-  return problem === null ? { ok: true, url } : refuse(problem);
+  return problem === null ? { ok: true, url } : refuseUrl(problem);
 };

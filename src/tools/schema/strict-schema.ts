@@ -1,5 +1,5 @@
-import type { Fields } from "../../chat/json.ts";
-import { isFields } from "../../chat/json.ts";
+import type { JsonObject } from "../../chat/json.ts";
+import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { isList } from "./json-schema.ts";
 
@@ -18,25 +18,25 @@ const innerSchemas = ({
 }: Readonly<Record<string, Json | undefined>>): Json[] => [
   ...(items === undefined ? [] : [items]),
   ...(isList(anyOf) ? anyOf : []),
-  ...(isFields(properties) ? Object.values(properties) : []),
-  ...(isFields($defs) ? Object.values($defs) : []),
+  ...(isJsonObject(properties) ? Object.values(properties) : []),
+  ...(isJsonObject($defs) ? Object.values($defs) : []),
 ];
 
 /** An object is closed, and requires every property that it has. */
-const isClosed = (schema: Fields): boolean => {
+const isClosed = (schema: JsonObject): boolean => {
   const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
   if (type !== "object" && properties === undefined) return true;
-  const names = isFields(properties) ? Object.keys(properties) : [];
+  const names = isJsonObject(properties) ? Object.keys(properties) : [];
   const wanted = isList(required) ? required : [];
   return additionalProperties === false && names.every((name) => wanted.includes(name));
 };
 
-const fits = (schema: Json): boolean =>
-  isFields(schema) &&
+const fitsStrictMode = (schema: Json): boolean =>
+  isJsonObject(schema) &&
   Object.keys(schema).every((key) => strictKeys.has(key)) &&
   isClosed(schema) &&
-  innerSchemas(schema).every(fits);
+  innerSchemas(schema).every(fitsStrictMode);
 
 /** Whether strict modes take the schema of an answer: objects closed, every property required, known keywords only. */
-export const fitsStrict = (schema: Json): boolean =>
-  isFields(schema) && schema["type"] === "object" && fits(schema);
+export const isStrictSchema = (schema: Json): boolean =>
+  isJsonObject(schema) && schema["type"] === "object" && fitsStrictMode(schema);

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { argsDigest, comparable, packHistory, unpackHistory } from "../../../src/agent/context/history.ts";
-import { recordedName } from "../../../src/agent/state/call.ts";
+import {
+  argsDigest,
+  comparableText,
+  packHistory,
+  unpackHistory,
+} from "../../../src/agent/context/history.ts";
+import { sanitizeToolName } from "../../../src/agent/state/call.ts";
 import type { CallRecord } from "../../../src/agent/state/records.ts";
 import { shortDigest } from "../../../src/sandbox/sha256.ts";
 import { calls, done, fromAgent, same, saying, script, times } from "../../guards/support.ts";
@@ -30,17 +35,17 @@ describe("EF-31: digests", () => {
 
   test("volatile fields of JSON are left out at any depth; other text is whole", () => {
     const fields = ["pid", "duration_ms"];
-    const one = comparable('{"pid":7,"state":"up","jobs":[{"pid":1,"name":"a"}]}', fields);
-    expect(comparable('{"state":"up","jobs":[{"name":"a","pid":2}],"pid":8}', fields)).toBe(one);
-    expect(comparable('{"state":"down","jobs":[{"name":"a"}]}', fields)).not.toBe(one);
-    expect(comparable("pid: 7", fields)).toBe("pid: 7");
-    expect(comparable([{ type: "text", text: '{"pid":7}' }], fields)).toBe("{}");
+    const one = comparableText('{"pid":7,"state":"up","jobs":[{"pid":1,"name":"a"}]}', fields);
+    expect(comparableText('{"state":"up","jobs":[{"name":"a","pid":2}],"pid":8}', fields)).toBe(one);
+    expect(comparableText('{"state":"down","jobs":[{"name":"a"}]}', fields)).not.toBe(one);
+    expect(comparableText("pid: 7", fields)).toBe("pid: 7");
+    expect(comparableText([{ type: "text", text: '{"pid":7}' }], fields)).toBe("{}");
   });
 
   test("a name is kept short and without spaces, whatever the model makes of it", () => {
-    expect(recordedName("github__list-issues")).toBe("github__list-issues");
-    expect(recordedName("run this\nnow 😀")).toBe("run_this_now___");
-    expect(recordedName("x".repeat(5_000))).toHaveLength(128);
+    expect(sanitizeToolName("github__list-issues")).toBe("github__list-issues");
+    expect(sanitizeToolName("run this\nnow 😀")).toBe("run_this_now___");
+    expect(sanitizeToolName("x".repeat(5_000))).toHaveLength(128);
   });
 });
 
@@ -156,7 +161,7 @@ describe("EF-34: the stored form", () => {
     const statuses = ["ok", "error", "denied", "skipped", "cancelled", "unknown"] as const;
     const history = Array.from({ length: 60 }, (_, at): CallRecord => ({
       n: at + 1,
-      tool: recordedName(["fs_read", "a b\nc", "", "github__x-y", "é"][at % 5] ?? ""),
+      tool: sanitizeToolName(["fs_read", "a b\nc", "", "github__x-y", "é"][at % 5] ?? ""),
       args: shortDigest(`args ${at}`),
       outcome: shortDigest(`outcome ${at}`),
       status: statuses[at % statuses.length] ?? "ok",

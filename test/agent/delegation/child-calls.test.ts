@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineTool, parked } from "../../../src/tools/define-tool.ts";
+import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
 import {
   chatOf,
   childIds,
@@ -320,7 +320,7 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
       params: z.strictObject({}),
       safety: "idempotent",
       run: () =>
-        parked({
+        parkCallOn({
           on: "thread",
           tasks: [
             { agent: "coder", task: "Code", context: "" },
@@ -348,7 +348,7 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
       description: "Waits for something odd.",
       params: z.strictObject({}),
       safety: "idempotent",
-      run: () => parked({ on: "thread", tasks: "coder", on_error: "collect", answer: "items" } as never),
+      run: () => parkCallOn({ on: "thread", tasks: "coder", on_error: "collect", answer: "items" } as never),
     });
     const made = await mission([member("lead", [said(["odd", {}]), done]), member("coder", [done])], {
       tools: [odd],

@@ -4,10 +4,10 @@ import type { CheckedGraph } from "../../../src/agent/delegation/graph.ts";
 import {
   ancestorsOf,
   checkGraph,
-  interpolated,
-  reportOf,
-  scheduled,
-  shortened,
+  interpolateOutputs,
+  formatGraphReport,
+  scheduleGraph,
+  shortenText,
 } from "../../../src/agent/delegation/graph.ts";
 import type { GraphOutcome, GraphState, GraphTask } from "../../../src/agent/state/graph.ts";
 
@@ -159,7 +159,7 @@ const playGraph = (
   let peak = 0;
   for (let round = 0; round <= tasks.length * 2; round++) {
     const running = tasks.filter(({ id }) => states[id] === "running").map(({ id }) => id);
-    const step = scheduled(tasks, states, most - running.length);
+    const step = scheduleGraph(tasks, states, most - running.length);
     for (const id of step.cancel) states[id] = "cancelled";
     if (step.done) return { states, starts, peak };
     for (const id of step.start) {
@@ -274,9 +274,13 @@ test("AG-34: any graph ends; nothing starts early, twice or above the bound; onl
 
 test("AG-34: after a restart the scheduler says the same: what runs is not started again", () => {
   const tasks = [task("a"), task("b"), task("c", ["a"])];
-  expect(scheduled(tasks, { a: "running" }, 4)).toEqual({ start: ["b"], cancel: [], done: false });
-  expect(scheduled(tasks, { a: "success", b: "running" }, 0)).toEqual({ start: [], cancel: [], done: false });
-  expect(scheduled(tasks, { a: "success", b: "success", c: "success" }, 5)).toEqual({
+  expect(scheduleGraph(tasks, { a: "running" }, 4)).toEqual({ start: ["b"], cancel: [], done: false });
+  expect(scheduleGraph(tasks, { a: "success", b: "running" }, 0)).toEqual({
+    start: [],
+    cancel: [],
+    done: false,
+  });
+  expect(scheduleGraph(tasks, { a: "success", b: "success", c: "success" }, 5)).toEqual({
     start: [],
     cancel: [],
     done: true,
@@ -286,7 +290,7 @@ test("AG-34: after a restart the scheduler says the same: what runs is not start
 test("AG-34: ids that every object has are names like others", () => {
   const tasks = [task("__proto__"), task("constructor", ["__proto__"])];
   expect(playGraph(tasks, success, first, 2).starts).toEqual(["__proto__", "constructor"]);
-  expect(reportOf(tasks, {}).text).toContain("2 cancelled");
+  expect(formatGraphReport(tasks, {}).text).toContain("2 cancelled");
 });
 
 const outcome = (text: string, state: GraphState = "success", ms = 0): GraphOutcome => ({ text, state, ms });
@@ -296,22 +300,24 @@ test("AG-35: an output that looks like a reference stays text", () => {
     t1: outcome("one"),
     t2: outcome("see {{t1.output}} and $& $1"),
   };
-  expect(interpolated("{{t2.output}}, {{ t1.output }}, {{t3.output}}", (id) => known[id] ?? null)).toBe(
+  expect(interpolateOutputs("{{t2.output}}, {{ t1.output }}, {{t3.output}}", (id) => known[id] ?? null)).toBe(
     "see {{t1.output}} and $& $1, one, {{t3.output}}",
   );
 });
 
 test("AG-35: a failed task stands there with its reason, a long output is cut at 4 000 characters with its length", () => {
-  expect(interpolated("{{a.output}}", () => outcome("no disk", "failed"))).toBe("[task a failed: no disk]");
-  const long = interpolated("{{a.output}}", () => outcome("😀".repeat(5_000)));
+  expect(interpolateOutputs("{{a.output}}", () => outcome("no disk", "failed"))).toBe(
+    "[task a failed: no disk]",
+  );
+  const long = interpolateOutputs("{{a.output}}", () => outcome("😀".repeat(5_000)));
   expect([...long].length).toBe(4_000);
   expect(long).toMatch(/^😀+… \[39\d\d of 5000 characters shown\]$/u);
-  expect(interpolated("{{a.output}}", () => outcome("y".repeat(4_000)))).toBe("y".repeat(4_000));
+  expect(interpolateOutputs("{{a.output}}", () => outcome("y".repeat(4_000)))).toBe("y".repeat(4_000));
 });
 
 test("AG-36: the report counts, then says each task in the order it was given; a blocking failure makes it an error", () => {
   const tasks = [task("z"), task("a", ["z"], { agent: "coder" }), task("m", ["a"])];
-  const report = reportOf(tasks, {
+  const report = formatGraphReport(tasks, {
     m: outcome("cancelled: a did not succeed", "cancelled"),
     a: outcome("boom", "failed", 12_345),
     z: outcome("done", "success", 500),
@@ -325,13 +331,13 @@ test("AG-36: the report counts, then says each task in the order it was given; a
       "## m (worker) cancelled 0.0s\ncancelled: a did not succeed",
     ].join("\n\n"),
   });
-  const soft = reportOf([task("a", [], { blocking: false })], { a: outcome("boom", "timeout") });
+  const soft = formatGraphReport([task("a", [], { blocking: false })], { a: outcome("boom", "timeout") });
   expect(soft.isError).toBe(false);
-  expect(reportOf([task("a")], { a: outcome("late", "timeout") }).isError).toBe(true);
+  expect(formatGraphReport([task("a")], { a: outcome("late", "timeout") }).isError).toBe(true);
 });
 
 test("AG-36: the report shows at most 2 000 characters of a task", () => {
-  const { text } = reportOf([task("a")], { a: outcome("x".repeat(3_000)) });
+  const { text } = formatGraphReport([task("a")], { a: outcome("x".repeat(3_000)) });
   expect(text.split("\n").at(-1)?.length).toBe(2_000);
-  expect(shortened("short", 2_000)).toBe("short");
+  expect(shortenText("short", 2_000)).toBe("short");
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { edited } from "../../../src/agent/context/edits.ts";
+import { applyEdits } from "../../../src/agent/context/edits.ts";
 import type { ChatEdit, Effect, EffectContext, EffectResult } from "../../../src/agent/definition/effect.ts";
 import { defineEffect } from "../../../src/agent/definition/effect.ts";
-import type { Moment } from "../../../src/agent/transaction/draft.ts";
-import { draftOf } from "../../../src/agent/transaction/draft.ts";
+import type { TransactionContext } from "../../../src/agent/transaction/draft.ts";
+import { createDraft } from "../../../src/agent/transaction/draft.ts";
 import type { Message } from "../../../src/chat/message.ts";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import { defineTool } from "../../../src/tools/define-tool.ts";
@@ -297,11 +297,15 @@ describe("EF-2: ranges", () => {
   test("EF-2: a range that changed since it was looked at is left alone", async () => {
     const { bench } = await run(script);
     const chat = bench.chat();
-    const moment = { now: 0, estimate: () => 1, agents: () => ({ prefix: "" }) } as unknown as Moment;
+    const moment = {
+      now: 0,
+      estimate: () => 1,
+      agents: () => ({ prefix: "" }),
+    } as unknown as TransactionContext;
     const retire = { retire: { from: chat[0]?.id ?? "", to: chat[4]?.id ?? "", summary: "S." } };
     const count = (seen: readonly Message[]): number =>
-      edited(
-        draftOf(bench.state(), moment),
+      applyEdits(
+        createDraft(bench.state(), moment),
         "main",
         { kind: "late", reason: "of a test", seen, later: false },
         [retire],

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Facts } from "../../../src/agent/loop/next.ts";
+import type { ThreadFacts } from "../../../src/agent/loop/next.ts";
 import { next } from "../../../src/agent/loop/next.ts";
-import type { Reached } from "../../../src/agent/state/budget.ts";
+import type { ReachedLimit } from "../../../src/agent/state/budget.ts";
 import { noRunBudget } from "../../../src/agent/state/budget.ts";
 import type { Call } from "../../../src/agent/state/call.ts";
 import type { Phase, Run } from "../../../src/agent/state/run.ts";
@@ -17,7 +17,7 @@ const epoch = 3;
 
 const lanes = { current: 0, list: [], committed: false };
 
-const reached: Reached = {
+const reached: ReachedLimit = {
   scope: "run",
   thread: "main",
   kind: "tokens",
@@ -139,7 +139,7 @@ const threadOf = (run: Run | null): Thread => ({
   lastRun: null,
 });
 
-const facts = (more: Partial<Facts> = {}): Facts => ({
+const facts = (more: Partial<ThreadFacts> = {}): ThreadFacts => ({
   now,
   epoch,
   slot: true,
@@ -149,7 +149,7 @@ const facts = (more: Partial<Facts> = {}): Facts => ({
   ...more,
 });
 
-const step = (run: Run | null, more: Partial<Facts> = {}) => next(threadOf(run), facts(more));
+const step = (run: Run | null, more: Partial<ThreadFacts> = {}) => next(threadOf(run), facts(more));
 
 const thinking = (at = epoch): Phase => ({
   at: "thinking",
@@ -200,7 +200,7 @@ const cancel = (mode: "now" | "after_turn", until = now + 5_000): Pick<Run, "can
 const stop: Pick<Run, "stop"> = { stop: { reason: "internal", error: "x" } };
 
 describe("SE-9: row by row", () => {
-  test.each<[string, Run | null, Partial<Facts>, object]>([
+  test.each<[string, Run | null, Partial<ThreadFacts>, object]>([
     ["1: no run", null, {}, { do: "rest" }],
     [
       "2: cancelled, nothing live",
@@ -409,7 +409,7 @@ describe("SE-9: every combination", () => {
   const given = fc.record({
     slot: fc.boolean(),
     held: fc.constantFrom(null, { until: 1_500 }, { until: null }),
-    limit: fc.constantFrom<Facts["limit"]>(
+    limit: fc.constantFrom<ThreadFacts["limit"]>(
       () => null,
       () => "wait",
       () => reached,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import {
-  cosine,
+  cosineSimilarity,
   packVector,
   queryWords,
-  recalled,
+  selectCandidates,
   unpackVector,
   wordsOf,
 } from "../../../src/agent/memory/recall.ts";
@@ -18,7 +18,7 @@ const candidate = (text: string, near: number | null = null) => ({
   cosine: near,
 });
 
-const texts = (found: ReturnType<typeof recalled<ReturnType<typeof candidate>>>): readonly string[] =>
+const texts = (found: ReturnType<typeof selectCandidates<ReturnType<typeof candidate>>>): readonly string[] =>
   found.map(({ candidate: { text } }) => text);
 
 const all = { limit: 10, threshold: 0 };
@@ -32,7 +32,7 @@ test("AG-41: words are found in any script; those that say nothing are no query,
 });
 
 test("AG-41: a rare word counts more than one that all have; what shares nothing is never found", () => {
-  const found = recalled(
+  const found = selectCandidates(
     ["boat red", "boat blue", "boat green", "boat anchor", "house"].map((text) => candidate(text)),
     queryWords("boat anchor"),
     all,
@@ -46,18 +46,23 @@ test("AG-41: a rare word counts more than one that all have; what shares nothing
 test("AG-41: a long input needs no more than eight of its words", () => {
   const long = queryWords(Array.from({ length: 60 }, (_, n) => `word${n}`).join(" "));
   const eight = candidate("word1 word2 word3 word4 word5 word6 word7 word8");
-  expect(recalled([eight], long, all)[0]?.score).toBe(1);
-  expect(recalled([candidate("word1")], long, all)[0]?.score).toBeCloseTo(1 / 8);
+  expect(selectCandidates([eight], long, all)[0]?.score).toBe(1);
+  expect(selectCandidates([candidate("word1")], long, all)[0]?.score).toBeCloseTo(1 / 8);
 });
 
 test("AG-41: the threshold bounds both ways of finding, and equal is enough", () => {
   const near = [candidate("one", 0.4), candidate("two", 0.39), candidate("boat", null)];
-  expect(texts(recalled(near, queryWords("boat sail keel"), { limit: 10, threshold: 0.4 }))).toEqual(["one"]);
-  expect(texts(recalled(near, queryWords("boat"), { limit: 10, threshold: 0.4 }))).toEqual(["boat", "one"]);
+  expect(texts(selectCandidates(near, queryWords("boat sail keel"), { limit: 10, threshold: 0.4 }))).toEqual([
+    "one",
+  ]);
+  expect(texts(selectCandidates(near, queryWords("boat"), { limit: 10, threshold: 0.4 }))).toEqual([
+    "boat",
+    "one",
+  ]);
 });
 
 test("AG-41: MMR with λ 0.7: the second is what adds, not what repeats the first", () => {
-  const found = recalled(
+  const found = selectCandidates(
     [candidate("a b c d e", 0.9), candidate("a b c d f", 0.88), candidate("v w x y z", 0.7)],
     queryWords("q"),
     { limit: 2, threshold: 0.4 },
@@ -79,9 +84,12 @@ test("AG-41: packed vectors compare almost as the given ones; of different lengt
     [of(1), of(2)],
     [of(3), of(3).map((each) => -each)],
   ] as const)
-    expect(cosine(unpackVector(packVector(a)), unpackVector(packVector(b)))).toBeCloseTo(exact(a, b), 2);
-  expect(cosine(unpackVector(packVector([1, 0])), unpackVector(packVector([1, 0, 0])))).toBe(0);
-  expect(cosine(unpackVector(packVector([0, 0])), unpackVector(packVector([1, 0])))).toBe(0);
+    expect(cosineSimilarity(unpackVector(packVector(a)), unpackVector(packVector(b)))).toBeCloseTo(
+      exact(a, b),
+      2,
+    );
+  expect(cosineSimilarity(unpackVector(packVector([1, 0])), unpackVector(packVector([1, 0, 0])))).toBe(0);
+  expect(cosineSimilarity(unpackVector(packVector([0, 0])), unpackVector(packVector([1, 0])))).toBe(0);
 });
 
 const row = (n: number, more: object = {}) => ({

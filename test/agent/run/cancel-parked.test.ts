@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Tool } from "../../../src/tools/define-tool.ts";
-import { defineTool, parked } from "../../../src/tools/define-tool.ts";
+import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
 import { crewOf, delegate, member, said } from "../../support/crew.ts";
 import { scripted } from "../../support/scripts.ts";
 import type { Play } from "../loop/play.ts";
@@ -18,7 +18,7 @@ const poll = (on: "exec" | "time"): Tool =>
     run: (_, { memo, now }) => {
       const end = (memo.get() as number | null) ?? now() + 20_000;
       memo.set(end);
-      return now() < end ? parked({ on, until: now() + 5_000 }) : { content: `${on} is over` };
+      return now() < end ? parkCallOn({ on, until: now() + 5_000 }) : { content: `${on} is over` };
     },
   });
 
@@ -97,7 +97,7 @@ test("SE-31: a call that is running when the cancel comes may park afterwards", 
     params: z.strictObject({}),
     run: async (_, { attempt, now }) => {
       if (attempt === 1) await given.promise;
-      return attempt === 1 ? parked({ on: "exec", until: now() + 5_000 }) : { content: "over" };
+      return attempt === 1 ? parkCallOn({ on: "exec", until: now() + 5_000 }) : { content: "over" };
     },
   });
   const { bench } = await play(script("{ call: slow }"), { tools: [slow] });

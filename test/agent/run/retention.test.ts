@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { retiresAt } from "../../../src/agent/loop/deadlines.ts";
+import { deletionDueAt } from "../../../src/agent/loop/deadlines.ts";
 import type { Bench } from "../../support/bench.ts";
 import { dataOf, onlyAsk, play } from "../loop/play.ts";
 
@@ -51,7 +51,7 @@ test("CF-14: a run under way, also one that waits for a person, has no end but i
   bench.send("Go");
   await bench.idle();
   expect(wakesIn(bench)).toBe(1);
-  expect(retiresAt(bench.state(), 3)).toBeNull();
+  expect(deletionDueAt(bench.state(), 3)).toBeNull();
   bench.ok("answer", { ask: onlyAsk(bench), decision: "answer", text: "This one." });
   await bench.idle();
   expect(wakesIn(bench)).toBe(3);

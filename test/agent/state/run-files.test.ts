@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { filesAfter } from "../../../src/agent/state/run.ts";
+import { applyFileChanges } from "../../../src/agent/state/run.ts";
 import type { FileChange } from "../../../src/sandbox/contract.ts";
 
-const none: Parameters<typeof filesAfter>[0] = { created: [], modified: [], deleted: [] };
+const none: Parameters<typeof applyFileChanges>[0] = { created: [], modified: [], deleted: [] };
 
 const change = (op: FileChange["op"], path: string, from?: string): FileChange => ({
   op,
@@ -43,8 +43,8 @@ test.each([
     { modified: ["b"], deleted: ["a"] },
   ],
 ] as const)("SE-44: a file that is %s", (_, changes, expected) => {
-  expect(filesAfter(none, changes)).toEqual({ ...none, ...expected });
-  const oneByOne = changes.reduce((files, each) => filesAfter(files, [each]), none);
+  expect(applyFileChanges(none, changes)).toEqual({ ...none, ...expected });
+  const oneByOne = changes.reduce((files, each) => applyFileChanges(files, [each]), none);
   expect(oneByOne).toEqual({ ...none, ...expected });
 });
 
@@ -77,7 +77,7 @@ test("SE-44: whatever a run does, a file stands in one list at most, and the lis
           disk.add(path);
           return [change("move", path, from)];
         });
-        const { created, modified, deleted } = filesAfter(none, changes);
+        const { created, modified, deleted } = applyFileChanges(none, changes);
         const all = [...created, ...modified, ...deleted];
         expect(new Set(all).size).toBe(all.length);
         expect(created.toSorted()).toEqual([...disk].filter((path) => !atStart.includes(path)).toSorted());

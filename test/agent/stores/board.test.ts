@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { BoardFacts, StoredTask, TaskChange, Tasks } from "../../../src/agent/state/board.ts";
 import { openTaskLines, taskView } from "../../../src/agent/state/board.ts";
 import type { BoardOutcome } from "../../../src/agent/stores/board.ts";
-import { boardAfter, boardReleased, tasksChanged } from "../../../src/agent/stores/board.ts";
+import { changeBoard, releaseBoard, findChangedTasks } from "../../../src/agent/stores/board.ts";
 import type { TaskStatus } from "../../../src/tools/stores.ts";
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
@@ -47,7 +47,7 @@ const refusal = (outcome: BoardOutcome): string => {
 
 /** The board after changes that must all be taken. */
 const board = (changes: readonly TaskChange[], by: Partial<BoardFacts> = {}, from: Tasks = {}): Tasks =>
-  changes.reduce((tasks, change) => must(boardAfter(tasks, change, facts(by))), from);
+  changes.reduce((tasks, change) => must(changeBoard(tasks, change, facts(by))), from);
 
 const withStatus = (status: TaskStatus): Tasks => {
   const [task] = Object.values(board([create("a")])) as [StoredTask];
@@ -71,7 +71,7 @@ for (const from of statuses)
     test(`AG-43: ${from} → ${to} ${table[from].includes(to) ? "is a step" : "is refused, naming what is allowed"}`, () => {
       const tasks = withStatus(from);
       const change = to === "in_progress" ? on("claim", "task_1") : update("task_1", { status: to });
-      const outcome = boardAfter(tasks, change, facts());
+      const outcome = changeBoard(tasks, change, facts());
       if (table[from].includes(to)) {
         expect(statusOf(must(outcome))).toBe(to);
         return;
@@ -84,7 +84,7 @@ for (const from of statuses)
 test("AG-43 AG-44: an update never leads to in_progress", () => {
   for (const from of statuses)
     expect(
-      refusal(boardAfter(withStatus(from), update("task_1", { status: "in_progress" }), facts())),
+      refusal(changeBoard(withStatus(from), update("task_1", { status: "in_progress" }), facts())),
     ).toMatch(/^conflict/);
 });
 
@@ -106,19 +106,19 @@ test("AG-43: tasks have numbers, times, a creator, and their order", () => {
 });
 
 test("AG-43: unknown dependencies and cycles are refused, on update too", () => {
-  expect(refusal(boardAfter({}, create("a", ["task_1"]), facts()))).toBe(
+  expect(refusal(changeBoard({}, create("a", ["task_1"]), facts()))).toBe(
     "not_found: blocked_by: there is no task task_1",
   );
   const tasks = board([create("a"), create("b", ["task_1"]), create("c", ["task_2"])]);
   const depend = (id: string, ...blocked_by: string[]): string =>
-    refusal(boardAfter(tasks, update(id, { blocked_by }), facts()));
+    refusal(changeBoard(tasks, update(id, { blocked_by }), facts()));
   expect(depend("task_1", "task_3")).toContain("conflict: blocked_by: task_3 already waits for task_1");
   expect(depend("task_1", "task_2")).toContain("task_2 already waits for task_1");
   expect(depend("task_2", "task_2")).toContain("task_2 cannot wait for itself");
   expect(depend("task_2", "task_1", "task_9")).toContain("not_found: blocked_by: there is no task task_9");
   expect(depend("task_2", "constructor")).toContain("not_found");
   expect(
-    must(boardAfter(tasks, update("task_3", { blocked_by: ["task_1", "task_1"] }), facts()))["task_3"]
+    must(changeBoard(tasks, update("task_3", { blocked_by: ["task_1", "task_1"] }), facts()))["task_3"]
       ?.blocked_by,
   ).toEqual(["task_1"]);
 });
@@ -129,17 +129,17 @@ test("AG-43: metadata merges and null removes; too much of it is refused", () =>
   expect(next["task_1"]?.metadata).toEqual({ y: [2], z: "new" });
   const fill = update("task_1", { metadata: { a: "x".repeat(9_000) } });
   const more = update("task_1", { metadata: { b: "x".repeat(9_000) } });
-  expect(refusal(boardAfter(board([fill], {}, tasks), more, facts()))).toContain("too_large: metadata");
+  expect(refusal(changeBoard(board([fill], {}, tasks), more, facts()))).toContain("too_large: metadata");
 });
 
 test("AG-44: a claim is mine to repeat, and nobody else's", () => {
   const mine = board([create("a"), on("claim", "task_1")]);
   expect(mine["task_1"]).toMatchObject({ status: "in_progress", assignee: "main" });
-  expect(must(boardAfter(mine, on("claim", "task_1"), facts()))).toBe(mine);
-  expect(refusal(boardAfter(mine, on("claim", "task_1"), facts({ thread: "t_a" })))).toContain(
+  expect(must(changeBoard(mine, on("claim", "task_1"), facts()))).toBe(mine);
+  expect(refusal(changeBoard(mine, on("claim", "task_1"), facts({ thread: "t_a" })))).toContain(
     "conflict: task_1 is already claimed by main",
   );
-  expect(refusal(boardAfter(mine, on("claim", "task_7"), facts()))).toContain(
+  expect(refusal(changeBoard(mine, on("claim", "task_7"), facts()))).toContain(
     "not_found: there is no task task_7",
   );
 });
@@ -148,15 +148,15 @@ test("AG-44: a blocked task can be neither claimed nor given away", () => {
   const tasks = board([create("a"), create("b", ["task_1"])]);
   const give: TaskChange = { store: "tasks", op: "reassign", id: "task_2", assignee: "t_a" };
   for (const change of [on("claim", "task_2"), give])
-    expect(refusal(boardAfter(tasks, change, facts()))).toContain("conflict: task_2 is blocked by task_1");
+    expect(refusal(changeBoard(tasks, change, facts()))).toContain("conflict: task_2 is blocked by task_1");
   const free = board([on("claim", "task_1"), update("task_1", { status: "completed" })], {}, tasks);
-  expect(statusOf(must(boardAfter(free, give, facts())), "task_2")).toBe("in_progress");
+  expect(statusOf(must(changeBoard(free, give, facts())), "task_2")).toBe("in_progress");
 });
 
 test("AG-44 AG-45: the refusal of a blocked task names the way out, by what became of its dependencies", () => {
   const two = board([create("a"), create("b"), create("c", ["task_1", "task_2"])]);
   const blocked = (changes: readonly TaskChange[]): string =>
-    refusal(boardAfter(board(changes, {}, two), on("claim", "task_3"), facts()));
+    refusal(changeBoard(board(changes, {}, two), on("claim", "task_3"), facts()));
   const taken = on("claim", "task_1");
   expect(blocked([])).toBe("conflict: task_3 is blocked by task_1, task_2; they have to be completed first");
   expect(blocked([taken, update("task_1", { status: "completed" })])).toBe(
@@ -170,7 +170,7 @@ test("AG-44 AG-45: the refusal of a blocked task names the way out, by what beca
   );
   expect(
     must(
-      boardAfter(
+      changeBoard(
         board([on("cancel", "task_2"), update("task_3", { blocked_by: ["task_1"] }), taken], {}, two),
         update("task_1", { status: "completed" }),
         facts(),
@@ -183,9 +183,9 @@ test("AG-44: reassign takes a task away, to threads that are there only, and rev
   const give = (assignee: string): TaskChange => ({ store: "tasks", op: "reassign", id: "task_1", assignee });
   const taken = board([create("a"), on("claim", "task_1"), give("t_b")]);
   expect(taken["task_1"]).toMatchObject({ status: "in_progress", assignee: "t_b" });
-  expect(refusal(boardAfter(taken, give("t_zz"), facts()))).toContain("not_found: assignee");
+  expect(refusal(changeBoard(taken, give("t_zz"), facts()))).toContain("not_found: assignee");
   for (const status of ["completed", "failed", "cancelled"] as const)
-    expect(refusal(boardAfter(withStatus(status), give("t_b"), facts()))).toContain("conflict: task_1");
+    expect(refusal(changeBoard(withStatus(status), give("t_b"), facts()))).toContain("conflict: task_1");
 });
 
 test("AG-43: who releases or retries a task no longer has it; who ended it stays known", () => {
@@ -248,28 +248,28 @@ test("AG-45: a thread that ends gives back what it holds, and nothing that is ov
     update("task_2", { status: "completed" }),
   ]);
   const others = board([on("claim", "task_3")], { thread: "t_a" }, tasks);
-  const released = boardReleased(others, "main", 5);
+  const released = releaseBoard(others, "main", 5);
   expect(Object.values(released).map(({ status, assignee }) => [status, assignee])).toEqual([
     ["pending", null],
     ["completed", "main"],
     ["in_progress", "t_a"],
   ]);
-  expect(boardReleased(released, "main", 6)).toBe(released);
+  expect(releaseBoard(released, "main", 6)).toBe(released);
 });
 
 test("AG-45: a change tells of every task that is shown otherwise, of no other", () => {
   const before = board(chain);
   const after = board([update("task_1", { status: "completed" })], {}, before);
-  expect(tasksChanged(before, after, "block").map(({ id, blocked }) => `${id} ${blocked}`)).toEqual([
+  expect(findChangedTasks(before, after, "block").map(({ id, blocked }) => `${id} ${blocked}`)).toEqual([
     "task_1 false",
     "task_2 false",
   ]);
-  expect(tasksChanged(after, after, "block")).toEqual([]);
+  expect(findChangedTasks(after, after, "block")).toEqual([]);
 });
 
 test("AG-43: the board is full at 1 000 tasks", () => {
   const full = board(Array.from({ length: 1_000 }, () => create("a")));
-  expect(refusal(boardAfter(full, create("b"), facts()))).toBe("limit: the board is full with 1000 tasks");
+  expect(refusal(changeBoard(full, create("b"), facts()))).toBe("limit: the board is full with 1000 tasks");
 });
 
 test("EF-22: open tasks are one line each", () => {
@@ -306,7 +306,7 @@ test("AG-43 AG-44: whatever many threads do, a task in progress has one owner an
               : op === "reassign"
                 ? ({ store: "tasks", op, id: task, assignee: thread } as const)
                 : on(op, task);
-        const outcome = boardAfter(tasks, made, facts({ thread, policy }));
+        const outcome = changeBoard(tasks, made, facts({ thread, policy }));
         if (outcome.ok) ({ tasks } = outcome);
       }
       for (const { id, status, assignee } of Object.values(tasks)) {

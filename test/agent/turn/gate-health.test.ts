@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createGates } from "../../../durable-objects/gates.ts";
 import type { GateState } from "../../../src/model/gate.ts";
-import { emptyGate, look, release, report, reserve, settle } from "../../../src/model/gate.ts";
+import { emptyGate, readHealth, release, reportOutcome, reserve, settle } from "../../../src/model/gate.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
@@ -27,20 +27,20 @@ const gatesAt = (now: () => number) => {
     settle: async (id: string, settlement: Parameters<typeof settle>[2]) => {
       await hop();
       states.set(name, settle(read(name), id, settlement, now()));
-      return look(read(name), name, null, now()).rows;
+      return readHealth(read(name), name, null, now()).rows;
     },
     release: async (id: string) => {
       await hop();
       states.set(name, release(read(name), id));
     },
-    report: async (model: string, code: Parameters<typeof report>[2], exhausted: boolean) => {
+    report: async (model: string, code: Parameters<typeof reportOutcome>[2], exhausted: boolean) => {
       await hop();
-      states.set(name, report(read(name), model, code, exhausted, now()));
-      return look(read(name), name, null, now()).rows;
+      states.set(name, reportOutcome(read(name), model, code, exhausted, now()));
+      return readHealth(read(name), name, null, now()).rows;
     },
     health: async (claim: string | null) => {
       await hop();
-      const { state, rows } = look(read(name), name, claim, now());
+      const { state, rows } = readHealth(read(name), name, claim, now());
       states.set(name, state);
       return rows;
     },

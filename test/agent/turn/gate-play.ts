@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import { exceeded } from "../../../src/agent/turn/answers.ts";
+import { handleReachedLimit } from "../../../src/agent/turn/answers.ts";
 import type { Gate } from "../../../src/driver/host.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
-import type { GateState, ReserveAnswer, Settlement } from "../../../src/model/gate.ts";
-import { emptyGate, look, release, report, reserve, settle } from "../../../src/model/gate.ts";
+import type { GateState, ReserveAnswer, GateSettlement } from "../../../src/model/gate.ts";
+import { emptyGate, readHealth, release, reportOutcome, reserve, settle } from "../../../src/model/gate.ts";
 import type { Bench } from "../../support/bench.ts";
 import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
@@ -20,7 +20,7 @@ export interface Stage {
   /** What the session asked for, by its names. */
   readonly asked: readonly string[];
   /** What the gates were told of its calls. */
-  readonly told: readonly Settlement[];
+  readonly told: readonly GateSettlement[];
   /** Another session asks for a place. */
   readonly other: (id: string, provider?: string) => ReserveAnswer;
   /** Another session's call ends. */
@@ -48,7 +48,7 @@ export const openStage = async (
   const gate = (provider = "script"): GateState => states.get(provider) ?? emptyGate;
   let dying = false;
   const asked: string[] = [];
-  const told: Settlement[] = [];
+  const told: GateSettlement[] = [];
   const ask = (provider: string, request: Parameters<Gate["reserve"]>[0]): ReserveAnswer => {
     const { state, answer } = reserve(gate(provider), request, bench.now());
     states.set(provider, state);
@@ -68,13 +68,13 @@ export const openStage = async (
           const { model, code, exhausted } = outcome;
           const after = booked
             ? settle(gate(provider), id, outcome, bench.now())
-            : report(gate(provider), model, code, exhausted, bench.now());
+            : reportOutcome(gate(provider), model, code, exhausted, bench.now());
           states.set(provider, after);
         },
         release: (id) => void states.set(provider, release(gate(provider), id)),
       }),
       health: (provider, model) => {
-        const { rows } = look(gate(provider), provider, null, bench.now());
+        const { rows } = readHealth(gate(provider), provider, null, bench.now());
         const row = rows.find((each) => each.model === model);
         return { coolingUntil: row?.until ?? 0 };
       },
@@ -183,7 +183,7 @@ export const compacted = async ({ bench }: Stage): Promise<void> => {
 /** A limit of the run is reached below it: somebody is asked for more. */
 export const raiseWanted = (bench: Bench): void =>
   bench.change((draft) =>
-    exceeded(draft, {
+    handleReachedLimit(draft, {
       scope: "run",
       thread: "main",
       kind: "tokens",

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Force } from "../../../src/agent/state/run.ts";
+import type { ForceReason } from "../../../src/agent/state/run.ts";
 import { blockStart, isBlockPinned } from "../../../src/chat/blocks.ts";
 import type { Message } from "../../../src/chat/message.ts";
 import { sendLimit } from "../../../src/effects/compaction/pace.ts";
@@ -54,9 +54,9 @@ const summarisers: Readonly<Record<string, Summariser>> = {
   flaky: (_, n) => (n % 2 === 0 ? null : `Told by ${n}.`),
 };
 const force = fc.oneof(
-  { weight: 6, arbitrary: fc.constant<Force | null>(null) },
-  fc.integer({ min: 1, max: 4 }).map((count): Force => ({ why: "overflow", count })),
-  fc.constant<Force>({ why: "api", instructions: "Short." }),
+  { weight: 6, arbitrary: fc.constant<ForceReason | null>(null) },
+  fc.integer({ min: 1, max: 4 }).map((count): ForceReason => ({ why: "overflow", count })),
+  fc.constant<ForceReason>({ why: "api", instructions: "Short." }),
 );
 const setting = fc.record({
   chat,

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { missingAgent } from "../../../src/agent/definition/agent.ts";
 import { emptySession } from "../../../src/session/operations/session.ts";
-import { draftOf } from "../../../src/agent/transaction/draft.ts";
-import { edited } from "../../../src/agent/context/edits.ts";
+import { createDraft } from "../../../src/agent/transaction/draft.ts";
+import { applyEdits } from "../../../src/agent/context/edits.ts";
 import type {
   Effect,
   EffectCall,
@@ -17,7 +17,7 @@ import type { ContentPart, Json, Message, Part, ResultStatus } from "../../../sr
 import { shownParts } from "../../../src/chat/render.ts";
 import { textOf } from "../../../src/chat/text.ts";
 import { estimateText, estimateTokens } from "../../../src/chat/tokens.ts";
-import { view as sent } from "../../../src/chat/view.ts";
+import { buildView as sent } from "../../../src/chat/view.ts";
 import type { FinishReason } from "../../../src/model/completer.ts";
 import { compact } from "../../../src/effects/compact.ts";
 import { invalidity } from "../../support/validity.ts";
@@ -201,11 +201,11 @@ export const applied = (
   const rules = { entryAgent: "tester", revision: "r1", interactive: true };
   const session = emptySession("s1", "t1", rules as Parameters<typeof emptySession>[2], 0);
   const moment = { now: 0, estimate, agents: () => missingAgent("tester", "nothing") };
-  const draft = draftOf(
+  const draft = createDraft(
     { ...session, threads: { main: threadWith(view) } },
-    moment as unknown as Parameters<typeof draftOf>[1],
+    moment as unknown as Parameters<typeof createDraft>[1],
   );
-  edited(draft, "main", { kind, seen: view, reason: "of a test", later: false }, edits);
+  applyEdits(draft, "main", { kind, seen: view, reason: "of a test", later: false }, edits);
   return draft.state.threads["main"]?.chat ?? [];
 };
 

@@ -30,7 +30,7 @@ const desk = (tables: Tables = memoryTables().tables) => {
     admit: (session: string, at = now, tenant = "acme") => runs.admit({ tenant, session, limit: 2 }, at),
     reports: (id: string, more?: Partial<SessionSummary>) => {
       indexSession(tables, summary(id, more));
-      runs.reported(summary(id, more));
+      runs.report(summary(id, more));
     },
   };
 };

@@ -3,7 +3,7 @@ import { allScopes } from "../../../src/session/rpc.ts";
 import { grantLifeMs } from "../../../src/agent/calls/judge.ts";
 import type { Grant } from "../../../src/agent/state/session.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
-import { listGrants, tellGrants } from "../../../src/engine/access/grants.ts";
+import { listGrants, exchangeGrants } from "../../../src/engine/access/grants.ts";
 import { indexSession } from "../../../src/engine/access/session-index.ts";
 import { performTeamCall } from "../../../src/engine/access/team-calls.ts";
 import type { TeamCall } from "../../../src/engine/access/rpc.ts";
@@ -28,7 +28,7 @@ const tell = (
   more: { readonly tenant?: string; readonly session?: string; readonly at?: number } = {},
 ) => {
   const { tenant = "acme", session = "s_1", at = now } = more;
-  return tellGrants(tables, { tenant, session, grants }, at);
+  return exchangeGrants(tables, { tenant, session, grants }, at);
 };
 
 const call = async (tables: Tables, op: TeamCall["op"], params: unknown, tenant = "acme", key?: string) => {

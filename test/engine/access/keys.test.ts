@@ -1,22 +1,22 @@
 import { expect, test } from "vitest";
-import { credentialDigest, digestMatches, keyIdOf, newKey } from "../../../src/engine/access/keys.ts";
+import { credentialDigest, matchesDigest, keyIdOf, generateKey } from "../../../src/engine/access/keys.ts";
 
 test("AP-12: an unknown key is compared with a dummy and matches nothing, not even the dummy", async () => {
   const digest = await credentialDigest("lk_x");
-  expect(digestMatches(digest, digest)).toBe(true);
-  expect(digestMatches(digest, null)).toBe(false);
-  expect(digestMatches("0".repeat(64), null)).toBe(false);
+  expect(matchesDigest(digest, digest)).toBe(true);
+  expect(matchesDigest(digest, null)).toBe(false);
+  expect(matchesDigest("0".repeat(64), null)).toBe(false);
   expect(
-    digestMatches(
+    matchesDigest(
       digest,
       digest.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
     ),
   ).toBe(false);
-  expect(digestMatches("", digest)).toBe(false);
+  expect(matchesDigest("", digest)).toBe(false);
 });
 
 test("AP-12: a key's id stands in its text, and only in a well-formed one", async () => {
-  const { id, credential } = await newKey();
+  const { id, credential } = await generateKey();
   expect(keyIdOf(credential)).toBe(id);
   for (const text of [
     credential.slice(1),

@@ -1,31 +1,31 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { sameBytes } from "../../../src/engine/access/encoding.ts";
+import { areSameBytes } from "../../../src/engine/access/encoding.ts";
 import { base32 } from "../../../src/sandbox/sha256.ts";
 import { fromBase64Url, toBase64Url } from "../../../src/tools/base64.ts";
 import {
-  derivedSessionId,
+  deriveSessionId,
   objectName,
-  randomSessionId,
+  createSessionId,
   sessionIdPattern,
 } from "../../../src/engine/access/names.ts";
 
 test("AP-3: session ids fit their pattern, and every bit of them varies", () => {
-  const made = Array.from({ length: 300 }, randomSessionId);
+  const made = Array.from({ length: 300 }, createSessionId);
   expect(made.filter((id) => !sessionIdPattern.test(id))).toEqual([]);
   expect(new Set(made).size).toBe(300);
   expect(new Set(made.map((id) => id.at(-1))).size).toBe(8);
 });
 
 test("AP-3: the id of a ref is a pure function of kind, tenant and name", async () => {
-  const id = await derivedSessionId("ref", "acme", "ticket-7");
-  expect(id).toBe(await derivedSessionId("ref", "acme", "ticket-7"));
+  const id = await deriveSessionId("ref", "acme", "ticket-7");
+  expect(id).toBe(await deriveSessionId("ref", "acme", "ticket-7"));
   expect(id).toMatch(sessionIdPattern);
   const others = await Promise.all([
-    derivedSessionId("idem", "acme", "ticket-7"),
-    derivedSessionId("ref", "acmet", "icket-7"),
-    derivedSessionId("ref", "acm", "eticket-7"),
-    derivedSessionId("ref", "Acme", "ticket-7"),
+    deriveSessionId("idem", "acme", "ticket-7"),
+    deriveSessionId("ref", "acmet", "icket-7"),
+    deriveSessionId("ref", "acm", "eticket-7"),
+    deriveSessionId("ref", "Acme", "ticket-7"),
   ]);
   expect(new Set([id, ...others]).size).toBe(5);
 });
@@ -47,7 +47,7 @@ test("AP-12: base64url reads back exactly what it wrote and nothing else", () =>
     fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
       const text = toBase64Url(bytes);
       expect(text).toBe(Buffer.from(bytes).toString("base64url"));
-      expect(sameBytes(fromBase64Url(text) ?? new Uint8Array(1), bytes)).toBe(true);
+      expect(areSameBytes(fromBase64Url(text) ?? new Uint8Array(1), bytes)).toBe(true);
     }),
   );
   for (const text of ["A", "AB", "AA=", "A+", "A/", "ÄÄ", "AAAAB"]) expect(fromBase64Url(text)).toBeNull();

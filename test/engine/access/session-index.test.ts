@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionSummary } from "../../../src/session/rpc.ts";
 import { indexSession, listSessions, listSessionsSchema } from "../../../src/engine/access/session-index.ts";
-import { keepDefinition, keptMs, readDefinition } from "../../../src/engine/access/definitions.ts";
+import { keepDefinition, definitionKeepMs, readDefinition } from "../../../src/engine/access/definitions.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import { wasDeleted } from "../../../src/engine/access/once.ts";
 import { memoryTables } from "./tables.ts";
@@ -154,7 +154,7 @@ test("CF-33: a definition is kept for as long as an undeleted session pins it", 
   expect(tables.read("SELECT part FROM definitions")).toHaveLength(2);
   expect(readDefinition(tables, "r_1")).toBe(json);
   expect(readDefinition(tables, "r_2")).toBeNull();
-  const later = 1500 + keptMs + 1;
+  const later = 1500 + definitionKeepMs + 1;
   indexSession(tables, summary("a", { status: "deleted", updated_at: later }));
   expect(readDefinition(tables, "r_1")).toBe(json);
   keepDefinition(tables, "r_2", "{}", later);
@@ -177,9 +177,9 @@ test("CF-33: a definition outlives its last session for a day, since sessions ma
   indexSession(tables, summary("a"));
   indexSession(tables, summary("a", { status: "deleted", updated_at: 2000 }));
   expect(readDefinition(tables, "r_1")).toBe("{}");
-  keepDefinition(tables, "r_2", "[]", 1000 + keptMs);
+  keepDefinition(tables, "r_2", "[]", 1000 + definitionKeepMs);
   expect(readDefinition(tables, "r_1")).toBe("{}");
-  keepDefinition(tables, "r_2", "[]", 1001 + keptMs);
+  keepDefinition(tables, "r_2", "[]", 1001 + definitionKeepMs);
   expect(readDefinition(tables, "r_1")).toBeNull();
 });
 

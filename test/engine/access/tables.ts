@@ -1,22 +1,22 @@
 import { DatabaseSync } from "node:sqlite";
 import { openTables } from "../../../src/engine/access/database.ts";
-import type { Database, Row, Tables } from "../../../src/engine/access/database.ts";
+import type { TeamDatabase, DatabaseRow, Tables } from "../../../src/engine/access/database.ts";
 
-const isRow = (row: Record<string, unknown>): row is Row =>
+const isRow = (row: Record<string, unknown>): row is DatabaseRow =>
   Object.values(row).every(
     (value) => value === null || typeof value === "string" || typeof value === "number",
   );
 
 /** The team's tables over Node's SQLite in memory; `dump` is everything stored, as text. */
-export function memoryTables(): { tables: Tables; database: Database; dump: () => string } {
+export function memoryTables(): { tables: Tables; database: TeamDatabase; dump: () => string } {
   const sqlite = new DatabaseSync(":memory:");
-  const all: Database["all"] = (query, ...values) =>
+  const all: TeamDatabase["all"] = (query, ...values) =>
     sqlite
       .prepare(query)
       .all(...values)
       .map((row) => ({ ...row }))
       .filter(isRow);
-  const database: Database = {
+  const database: TeamDatabase = {
     all,
     transaction(work) {
       sqlite.exec("BEGIN");

@@ -3,7 +3,7 @@ import { collect } from "../../../src/model/collect.ts";
 import type { Completion } from "../../../src/model/completer.ts";
 import { ModelError } from "../../../src/model/error.ts";
 import { anthropicMessages } from "../../../src/protocols/anthropic/messages.ts";
-import { faultsOf, readReply } from "../../../src/protocols/attempt.ts";
+import { createFaults, readReply } from "../../../src/protocols/attempt.ts";
 import { openAiChat } from "../../../src/protocols/openai/chat.ts";
 import { profiles } from "../../../src/providers/index.ts";
 import { configOf, models, requestOf } from "../fake-provider-client.ts";
@@ -37,7 +37,7 @@ export const readAs = (recording: Recording) => {
   const target = { provider: config.name, capabilities, maxOutput, traits: profile.traits(config) };
   const request = requestOf(recording.kind);
   const origin = { provider: config.name, model: models[recording.kind] };
-  const faults = faultsOf(origin, new Headers(), () => 0);
+  const faults = createFaults(origin, new Headers(), () => 0);
   const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
   return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
     const decoder = protocol.decoder(request, target, faults);

@@ -1,4 +1,4 @@
-import { globMatcher } from "../../glob.ts";
+import { createGlobMatcher } from "../../glob.ts";
 
 /** One line of an ignore file, as a test of paths relative to the folder that the file stands in. */
 interface IgnoreRule {
@@ -26,7 +26,7 @@ function parseRule(line: string): IgnoreRule | null {
   const pattern = foldersOnly ? body.slice(0, -1) : body;
   const anchored = pattern.includes("/");
   const glob = pattern.replace(/^\//, "");
-  return { negated, foldersOnly, matches: globMatcher(anchored ? glob : `**/${glob}`) };
+  return { negated, foldersOnly, matches: createGlobMatcher(anchored ? glob : `**/${glob}`) };
 }
 
 /** Reads a `.gitignore` or `.ignore`. */

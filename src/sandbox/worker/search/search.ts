@@ -1,5 +1,5 @@
 import type { ContentHits, SearchMatch } from "../../contract.ts";
-import { globMatcher } from "../../glob.ts";
+import { createGlobMatcher } from "../../glob.ts";
 import { folderOf, workspacePath } from "../../paths.ts";
 import type { Disk, Entry } from "../files/files.ts";
 import { children, contentOf, joined } from "../files/files.ts";
@@ -173,7 +173,7 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
 function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
   const folder = entry.type === "file" ? folderOf(start) : start;
   const anchored = glob.includes("/");
-  const matches = globMatcher(anchored ? glob.replace(/^\.?\//, "") : `**/${glob}`);
+  const matches = createGlobMatcher(anchored ? glob.replace(/^\.?\//, "") : `**/${glob}`);
   return (path) => matches(folder === "." ? path : path.slice(folder.length + 1));
 }
 

@@ -1,11 +1,11 @@
 import type { Agent, BoundTool, RunLimits } from "../../agent/definition/agent.ts";
 import type { AgentCard, Delegation } from "../../agent/definition/delegation.ts";
-import type { Standing } from "../../agent/state/child.ts";
-import type { Agent as AgentConfig, Team } from "../../config/team.ts";
-import { pathsWithin } from "../../sandbox/writable.ts";
+import type { CallerConstraints } from "../../agent/state/child.ts";
+import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
+import { narrowOptionalPaths } from "../../sandbox/writable.ts";
 import { providerOf, resolveModel } from "../models/models.ts";
-import { callableBy, mayDelegate } from "./callable.ts";
-import type { Cast } from "./effective-tools.ts";
+import { findCallable, mayDelegate } from "./callable.ts";
+import type { PlacedAgent } from "./effective-tools.ts";
 
 /** What calling makes of an agent: its model, its bounds, whom it may call in turn. */
 
@@ -19,11 +19,15 @@ const cardOf = (agent: AgentConfig): AgentCard => ({
 });
 
 /** Whom an agent may call where it stands, and on which terms. */
-export const delegationOf = (team: Team, cast: Cast, tools: ReadonlyMap<string, unknown>): Delegation => {
+export const delegationOf = (
+  team: Team,
+  cast: PlacedAgent,
+  tools: ReadonlyMap<string, unknown>,
+): Delegation => {
   const { delegation, options } = cast.agent;
   return {
     allowed: mayDelegate(team, cast),
-    callable: callableBy(team, cast.agent).map(cardOf),
+    callable: findCallable(team, cast.agent).map(cardOf),
     names: team.agents.map(({ name }) => name),
     async: delegation.async,
     providers: delegation.providers,
@@ -41,9 +45,9 @@ export const delegationOf = (team: Team, cast: Cast, tools: ReadonlyMap<string, 
 };
 
 /** The agent with the model that its caller gives it: the provider of the task, or a model where it has none of its own. */
-export const withCallersModel = (
+export const applyCallersModel = (
   team: Team,
-  { agent, standing }: Cast,
+  { agent, standing }: PlacedAgent,
   override: string | null,
 ): AgentConfig => {
   if (standing === null) return agent;
@@ -62,25 +66,25 @@ export const withCallersModel = (
 };
 
 /** Globs that bound an agent's writes: its own, narrowed by its caller. */
-export const writablePathsOf = ({ agent, standing }: Cast): Agent["writablePaths"] =>
-  pathsWithin(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
+export const writablePathsOf = ({ agent, standing }: PlacedAgent): Agent["writablePaths"] =>
+  narrowOptionalPaths(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
 
 /** The tools of an agent; those that were lent write only where their lenders may, too. */
-export const withLendersPaths = (team: Team, cast: Cast, tools: Agent["tools"]): Agent["tools"] => {
+export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tools"]): Agent["tools"] => {
   const own = writablePathsOf(cast);
   const boundBy = ({ lenders = [] }: BoundTool): Pick<BoundTool, "writablePaths"> => {
     if (lenders.length === 0) return {};
     const writablePaths = team.agents
       .filter(({ name }) => lenders.includes(name))
       .map(({ options }) => options.writable_paths ?? null)
-      .reduce(pathsWithin, own);
+      .reduce(narrowOptionalPaths, own);
     return writablePaths === null ? {} : { writablePaths };
   };
   return new Map([...tools].map(([name, bound]) => [name, { ...bound, ...boundBy(bound) }]));
 };
 
 /** A nameless agent has the turns that its caller gave it. */
-export const narrowedLimits = (limits: RunLimits, standing: Standing | null): RunLimits => {
+export const narrowLimits = (limits: RunLimits, standing: CallerConstraints | null): RunLimits => {
   const turns = standing?.adHoc?.maxTurns ?? 0;
   const { maxIterations: own } = limits;
   return turns === 0 ? limits : { ...limits, maxIterations: own === 0 ? turns : Math.min(own, turns) };

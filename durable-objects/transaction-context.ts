@@ -1,16 +1,22 @@
-import type { Draft, Moment } from "../src/agent/transaction/draft.ts";
+import type { Draft, TransactionContext } from "../src/agent/transaction/draft.ts";
 import type { Host } from "../src/driver/host.ts";
 import { randomBits } from "../src/engine/access/names.ts";
+import type { LiveSessionParts } from "./live-session.ts";
 import { childrenOf } from "./rows/children.ts";
-import type { LiveParts } from "./live.ts";
-import { inputOf } from "./rows/encode.ts";
+import { readStoredInput } from "./rows/encode.ts";
 
 /** Base64 of stored bytes. */
-type Media = (blob: string) => string;
+type MediaReader = (blob: string) => string;
 
 /** What transitions know of the world, from the draft that they work on. */
-export const momentsOf = (
-  { engine, items, gates, grants, now }: Pick<LiveParts, "engine" | "items" | "gates" | "grants" | "now">,
+export const createTransactionContexts = (
+  {
+    engine,
+    items,
+    gates,
+    grants,
+    now,
+  }: Pick<LiveSessionParts, "engine" | "items" | "gates" | "grants" | "now">,
   epoch: number,
   { media, entries }: Pick<Host, "media" | "entries">,
   sql: SqlStorage,
@@ -18,15 +24,15 @@ export const momentsOf = (
   const children = childrenOf(sql);
   /** Bytes of a blob, also one that this transition is about to store. */
   const mediaOf =
-    (draft: Draft): Media =>
+    (draft: Draft): MediaReader =>
     (id) =>
       draft.blobs.find((blob) => blob.id === id)?.text ?? media(id);
-  return (draft: () => Draft): Moment => ({
+  return (draft: () => Draft): TransactionContext => ({
     now: now(),
     epoch,
     random: randomBits,
     fraction: Math.random,
-    shown: items.shown,
+    shown: items.find,
     estimate: (parts) => engine.estimate(parts, mediaOf(draft())),
     agents: ({ agent, child }, model) => {
       const { state } = draft();
@@ -37,7 +43,7 @@ export const momentsOf = (
     maxRunningThreads: engine.team.sessions.max_running_threads,
     grants: grants.known(),
     children,
-    input: (id) => inputOf(sql, id),
+    input: (id) => readStoredInput(sql, id),
     entries,
     storeRules: engine.storeRules,
     briefing: engine.briefing,

@@ -4,7 +4,7 @@ import { blobOf, deleteRows, rowJson, valuesOf } from "./encode.ts";
 
 /** Outcomes of calls that wait for their siblings: rows of their own, until the reply's results are messages. */
 
-const doneCalls = (thread: Thread | undefined): readonly Call[] =>
+const findDoneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
 
 export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
@@ -17,9 +17,9 @@ export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
 
 /** Writes what is new; a thread that has left its calls behind has none. */
 export const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {
-  const known = new Set(doneCalls(before).map(({ call }) => call.id));
+  const known = new Set(findDoneCalls(before).map(({ call }) => call.id));
   if (known.size > 0 && thread.run?.phase.at !== "acting") return deleteOutcomes(sql, thread.id);
-  for (const { call, outcome } of doneCalls(thread)) {
+  for (const { call, outcome } of findDoneCalls(thread)) {
     if (known.has(call.id)) continue;
     const json = rowJson(sql, blobOf.outcome(thread.id, call.id), JSON.stringify(outcome));
     sql.exec("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", thread.id, call.id, json);

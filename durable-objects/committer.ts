@@ -1,14 +1,14 @@
 import type { Agent } from "../src/agent/definition/agent.ts";
-import { draftOf } from "../src/agent/transaction/draft.ts";
-import type { Draft, Moment } from "../src/agent/transaction/draft.ts";
 import type { SessionEvent } from "../src/agent/state/events.ts";
-import { linesOf, toldOf } from "../src/session/event-lines.ts";
-import type { Told } from "../src/session/event-lines.ts";
-import { runLines, stepLines } from "../src/session/log-lines.ts";
 import type { Session } from "../src/agent/state/session.ts";
+import type { Draft, TransactionContext } from "../src/agent/transaction/draft.ts";
+import { createDraft } from "../src/agent/transaction/draft.ts";
 import type { Engine } from "../src/engine/engine.ts";
+import type { EventTexts } from "../src/session/event-lines.ts";
+import { eventLinesOf, eventTextsOf } from "../src/session/event-lines.ts";
+import { runLines, stepLines } from "../src/session/log-lines.ts";
 import { tenantHash } from "../src/tools/log-line.ts";
-import type { Live, LiveParts } from "./live.ts";
+import type { LiveSession, LiveSessionParts } from "./live-session.ts";
 import { writeTransition } from "./rows/store.ts";
 
 const isUnchanged = (draft: Draft, state: Session): boolean =>
@@ -21,31 +21,33 @@ const hasRows = (draft: Draft): boolean =>
   Object.values(draft).some((rows: unknown) => Array.isArray(rows) && rows.length > 0);
 
 /** Items that an event made void or whole. */
-const endedItems = (events: readonly SessionEvent[]): readonly string[] =>
+const findEndedItems = (events: readonly SessionEvent[]): readonly string[] =>
   events.flatMap((event) => {
     if (event.type === "attempt_aborted") return event.data.items;
     return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
   });
 
 /** The draft's events as texts; the last net for secrets that some part let through. */
-const tellable = ({ events }: Draft, { redactor }: Engine): Told => {
-  const told = toldOf(events);
-  return told.texts.some(redactor.holds) ? { ...told, texts: toldOf(redactor.value(events)).texts } : told;
+const redactEvents = ({ events }: Draft, { redactor }: Engine): EventTexts => {
+  const told = eventTextsOf(events);
+  return told.texts.some(redactor.holds)
+    ? { ...told, texts: eventTextsOf(redactor.value(events)).texts }
+    : told;
 };
 
-const loggersIn =
+const loggersByThread =
   (engine: Engine, session: Session) =>
   (threadId: string): Agent["loggers"] =>
-    agentOf(engine, session, threadId).loggers;
+    agentOfThread(engine, session, threadId).loggers;
 
 /** What the log says of a commit: its runs where an agent has a logger, and its finished steps. */
-const logged = (
-  { engine, log }: Pick<LiveParts, "engine" | "log">,
+const logCommit = (
+  { engine, log }: Pick<LiveSessionParts, "engine" | "log">,
   { events, moment }: Draft,
   before: Session,
   after: Session,
 ): void => {
-  for (const { msg, fields, level } of runLines(events, loggersIn(engine, after)))
+  for (const { msg, fields, level } of runLines(events, loggersByThread(engine, after)))
     log(msg, { session: after.id, ...fields }, level);
   const { log_level: least } = engine.team.observability;
   for (const { msg, fields, level } of stepLines(events, before, moment.now, least))
@@ -53,12 +55,12 @@ const logged = (
 };
 
 /** The newest state, and the one door for writes: a transition of it, in one transaction, published after it. */
-export const createDoor = (
-  { storage, watchers, items, committing, engine, log }: LiveParts,
-  momentOf: (draft: () => Draft) => Moment,
+export const createCommitter = (
+  { storage, watchers, items, committing, engine, log }: LiveSessionParts,
+  momentOf: (draft: () => Draft) => TransactionContext,
   stored: Session | null,
   initial: Session,
-): Pick<Live, "read" | "update"> & { readonly close: () => void } => {
+): Pick<LiveSession, "read" | "update"> & { readonly close: () => void } => {
   let before = stored;
   let state = initial;
   let closed = false;
@@ -68,7 +70,7 @@ export const createDoor = (
       closed = true;
     },
     update: (change) => {
-      const draft: Draft = draftOf(
+      const draft: Draft = createDraft(
         state,
         momentOf(() => draft),
       );
@@ -78,25 +80,25 @@ export const createDoor = (
         state = draft.state;
         return result;
       }
-      const told = tellable(draft, engine);
+      const told = redactEvents(draft, engine);
       const found = state;
       const next = { ...draft.state, head: state.head + told.texts.length };
       storage.transactionSync(() => {
         committing();
         writeTransition(storage.sql, before, next, draft, told);
-        items.closed(endedItems(draft.events));
+        items.close(findEndedItems(draft.events));
       });
       state = next;
       before = next;
-      watchers.publish(linesOf(told.texts, next.id, found.head + 1, draft.moment.now), next.head);
-      logged({ engine, log }, draft, found, next);
+      watchers.publish(eventLinesOf(told.texts, next.id, found.head + 1, draft.moment.now), next.head);
+      logCommit({ engine, log }, draft, found, next);
       return result;
     },
   };
 };
 
 /** The agent of a thread, as it stands there. */
-export const agentOf = (engine: Engine, session: Session, threadId: string): Agent => {
+export const agentOfThread = (engine: Engine, session: Session, threadId: string): Agent => {
   const thread = session.threads[threadId];
   return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);
 };

@@ -1,7 +1,7 @@
 import type { Session } from "../../src/agent/state/session.ts";
 import { fieldsOf } from "../../src/chat/json.ts";
-import { checked } from "../../src/session/command.ts";
-import { clientFrame, closeCodes, streamLimits } from "../../src/session/frames.ts";
+import { parseParams } from "../../src/session/command.ts";
+import { clientFrameSchema, closeCodes, streamLimits } from "../../src/session/frames.ts";
 import { parseInput } from "../../src/session/json-text.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
@@ -11,18 +11,22 @@ import type { FrameParts } from "./frames.ts";
 import { handleFrame, rejectFrame } from "./frames.ts";
 
 /** Where a session's sockets are opened, and their messages checked. */
-interface SocketDesk {
+interface SocketHandler {
   readonly open: (ctx: DurableObjectState, session: Session | null, principal: Principal | null) => Response;
   readonly receive: (socket: WebSocket, data: string | ArrayBuffer) => Promise<void>;
-  readonly closed: (socket: WebSocket) => void;
-  readonly removed: (sockets: readonly WebSocket[]) => void;
+  readonly handleClose: (socket: WebSocket) => void;
+  readonly closeDeleted: (sockets: readonly WebSocket[]) => void;
 }
 
-const refusal = (problem: Problem): Response =>
+const refuseSocket = (problem: Problem): Response =>
   Response.json(problemBody(problem), { status: problemKinds[problem.code].status });
 
 /** Why a socket may not be opened; null if it may. */
-const openProblem = (session: Session | null, principal: Principal | null, open: number): Problem | null => {
+const findOpenProblem = (
+  session: Session | null,
+  principal: Principal | null,
+  open: number,
+): Problem | null => {
   if (principal === null) return { code: "not_found", detail: "no such session" };
   const hidden = accessProblem(session, principal);
   if (hidden !== null) return hidden;
@@ -34,7 +38,7 @@ const openProblem = (session: Session | null, principal: Principal | null, open:
 };
 
 /** A token bucket per socket: 30 frames a second, 60 at once. */
-const createRates = (): ((socket: WebSocket) => boolean) => {
+const createRateLimit = (): ((socket: WebSocket) => boolean) => {
   const buckets = new WeakMap<WebSocket, { readonly tokens: number; readonly at: number }>();
   return (socket) => {
     const now = Date.now();
@@ -53,7 +57,7 @@ const isCounted = (frame: unknown): boolean => {
 };
 
 /** Work of each socket in the order of its messages, one after the other: a frame may wait for the team. */
-const createTurns = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
+const createSocketQueue = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
   const last = new WeakMap<WebSocket, Promise<unknown>>();
   return (socket, work) => {
     const result = (last.get(socket) ?? Promise.resolve()).then(work);
@@ -74,7 +78,7 @@ const framesOf = (data: string): readonly unknown[] => {
 const utf8 = new TextEncoder();
 
 /** The text of a message; bytes and what is too long are refused. */
-const textOf = (data: string | ArrayBuffer): string => {
+const messageTextOf = (data: string | ArrayBuffer): string => {
   const most = streamLimits.frame;
   const fits =
     typeof data === "string" &&
@@ -83,23 +87,23 @@ const textOf = (data: string | ArrayBuffer): string => {
   return fits ? data : refuse("invalid_request", "frames are JSON text of at most 256 KiB");
 };
 
-export const createSocketDesk = (parts: FrameParts): SocketDesk => {
+export const createSocketHandler = (parts: FrameParts): SocketHandler => {
   const { connections, hellos, session } = parts;
-  const withinRate = createRates();
-  const inTurn = createTurns();
+  const withinRate = createRateLimit();
+  const inTurn = createSocketQueue();
 
   /** Handles frames until the socket is closed over one; `more` than these were too many. */
   const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
     for (const frame of frames) {
       if (socket.readyState !== WebSocket.OPEN) return;
-      await handleFrame(parts, socket, checked(clientFrame, frame));
+      await handleFrame(parts, socket, parseParams(clientFrameSchema, frame));
     }
     if (more && socket.readyState === WebSocket.OPEN)
       connections.bye(socket, closeCodes.rate, "too many frames");
   };
   const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
     try {
-      const all = framesOf(textOf(data));
+      const all = framesOf(messageTextOf(data));
       const frames = all.filter((frame) => !isCounted(frame) || withinRate(socket));
       const more = frames.length < all.length;
       await inTurn(socket, () => handle(socket, frames, more));
@@ -112,8 +116,8 @@ export const createSocketDesk = (parts: FrameParts): SocketDesk => {
 
   return {
     open: (ctx, now, principal) => {
-      const problem = openProblem(now, principal, ctx.getWebSockets().length);
-      if (problem !== null) return refusal(problem);
+      const problem = findOpenProblem(now, principal, ctx.getWebSockets().length);
+      if (problem !== null) return refuseSocket(problem);
       const pair = new WebSocketPair();
       ctx.acceptWebSocket(pair[1]);
       connections.change(pair[1], { principal });
@@ -122,16 +126,16 @@ export const createSocketDesk = (parts: FrameParts): SocketDesk => {
     },
     receive: async (socket, data) => {
       if (session() === null) return socket.close(closeCodes.deleted, "deleted");
-      if (connections.isExpired(socket)) return;
+      if (connections.closeIfExpired(socket)) return;
       await takeAll(socket, data);
     },
-    closed: (socket) => {
+    handleClose: (socket) => {
       connections.forget(socket);
       hellos.forget(socket);
       // Hibernating sockets do not answer a close themselves.
       if (socket.readyState === WebSocket.CLOSING) socket.close(1_000);
     },
-    removed: (sockets) => {
+    closeDeleted: (sockets) => {
       for (const socket of sockets) socket.close(closeCodes.deleted, "deleted");
     },
   };

@@ -1,15 +1,15 @@
 import type { Host } from "../../src/driver/host.ts";
 import { jsonOf } from "../rows/encode.ts";
 
-type Item = Parameters<Host["itemGrew"]>[0];
+type StreamedItem = Parameters<Host["itemGrew"]>[0];
 
 /** Open streamed items: their text so far for late watchers, and now and then a row each, so that a crash leaves what was shown. */
-export interface Items {
-  readonly grew: Host["itemGrew"];
-  readonly closed: Host["itemsClosed"];
+export interface OpenItems {
+  readonly grow: Host["itemGrew"];
+  readonly close: Host["itemsClosed"];
   /** An item as far as it was shown, also if a lost isolate showed it. */
-  readonly shown: (id: string) => Item | null;
-  readonly open: () => readonly Item[];
+  readonly find: (id: string) => StreamedItem | null;
+  readonly open: () => readonly StreamedItem[];
   /** The session is gone, and its rows: the next one of its name has no item yet. */
   readonly forget: () => void;
 }
@@ -17,10 +17,10 @@ export interface Items {
 const writeEveryMs = 250;
 
 /** Characters of an item in its row, which JSON may make six times as long. */
-const keptLength = 250_000;
+const maxStoredLength = 250_000;
 
-export const createItems = (sql: SqlStorage, now: () => number): Items => {
-  const open = new Map<string, Item>();
+export const createOpenItems = (sql: SqlStorage, now: () => number): OpenItems => {
+  const open = new Map<string, StreamedItem>();
   const seen = new Map<string, number>();
   let rows: Set<string> | null = null;
   /** Items that have a row, those of a lost isolate included. */
@@ -32,26 +32,26 @@ export const createItems = (sql: SqlStorage, now: () => number): Items => {
         .map(({ id }) => id),
     ));
   return {
-    grew: (item) => {
+    grow: (item) => {
       open.set(item.id, item);
       const last = seen.get(item.id);
       if (last === undefined) seen.set(item.id, now());
       if (last === undefined || now() - last < writeEveryMs) return;
       seen.set(item.id, now());
       withRow().add(item.id);
-      const text = item.text.slice(0, keptLength);
+      const text = item.text.slice(0, maxStoredLength);
       sql.exec("INSERT OR REPLACE INTO items VALUES (?, ?)", item.id, JSON.stringify({ ...item, text }));
     },
-    closed: (ids) => {
+    close: (ids) => {
       for (const id of ids) {
         open.delete(id);
         seen.delete(id);
         if (withRow().delete(id)) sql.exec("DELETE FROM items WHERE id = ?", id);
       }
     },
-    shown: (id) => {
+    find: (id) => {
       const [stored] = open.has(id) ? [] : jsonOf(sql, "SELECT json FROM items WHERE id = ?", id);
-      return open.get(id) ?? (stored as Item | undefined) ?? null;
+      return open.get(id) ?? (stored as StreamedItem | undefined) ?? null;
     },
     open: () => [...open.values()],
     forget: () => {

@@ -1,9 +1,9 @@
-const patience = 2_000;
+const timeoutMs = 2_000;
 
 /** An answer of another object; null if it fails, or takes over 2 s. */
-export const within = async <T>(work: Promise<T>): Promise<T | null> => {
+export const withTimeout = async <T>(work: Promise<T>): Promise<T | null> => {
   const late = Promise.withResolvers<null>();
-  const timer = setTimeout(() => late.resolve(null), patience);
+  const timer = setTimeout(() => late.resolve(null), timeoutMs);
   const answer = await Promise.race([work.catch(() => null), late.promise]);
   clearTimeout(timer);
   return answer;

@@ -2,16 +2,16 @@ import { ProblemError } from "../../src/session/problems.ts";
 import { migrate } from "../rows/tables.ts";
 
 /** Drives that died before any commit, counted in a row, so that nothing is tried for ever. */
-export interface Strikes {
+export interface CrashCounter {
   /** A drive begins; `isFresh` = in a new isolate. Answers how many died in a row, this one included if it dies. */
   readonly begin: (isFresh: boolean) => number;
   /** Something was committed. */
   readonly clear: () => void;
   /** The platform refused what a drive begins with: it is no dead one, and begins again later. Throws what else went wrong. */
-  readonly spared: (error: unknown) => null;
+  readonly ignoreRefusal: (error: unknown) => null;
 }
 
-export const createStrikes = (storage: DurableObjectStorage, later: () => void): Strikes => {
+export const createCrashCounter = (storage: DurableObjectStorage, later: () => void): CrashCounter => {
   const { sql } = storage;
   let counting = false;
   const isBusy = (): boolean => {
@@ -32,7 +32,7 @@ export const createStrikes = (storage: DurableObjectStorage, later: () => void):
       return count;
     },
     clear,
-    spared: (error) => {
+    ignoreRefusal: (error) => {
       if (!(error instanceof ProblemError)) throw error;
       clear();
       later();
@@ -42,4 +42,4 @@ export const createStrikes = (storage: DurableObjectStorage, later: () => void):
 };
 
 /** Drives that may die in a row before anything is stored. */
-export const deadDrives = 3;
+export const maxDeadDrives = 3;

@@ -1,21 +1,32 @@
-import type { Lane } from "../../agent/definition/agent.ts";
-import type { Agent as AgentConfig, Provider, Team } from "../../config/team.ts";
+import type { ModelTarget } from "../../agent/definition/agent.ts";
+import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
 import { judgeWindow } from "../../config/window.ts";
 import { priceOf } from "../../model/catalogue.ts";
 import type { Completer } from "../../model/completer.ts";
 import { isLimited } from "../../model/gate.ts";
 import { costOf } from "../../model/prices.ts";
 import { budgetOf } from "../../protocols/reasoning.ts";
-import type { Target } from "./models.ts";
-import { entryOf, firstTarget, overrideOf, providerOf, resolveModel, windowOf } from "./models.ts";
+import type { ProviderModel } from "./models.ts";
+import {
+  firstProviderModel,
+  modelEntryOf,
+  modelWindowOf,
+  providerOf,
+  resolveModel,
+  teamOverrideOf,
+} from "./models.ts";
 
 /** Which providers and models an agent's turns may go to, in order. */
 
-export type MakeCompleter = (target: Target) => Completer;
+export type MakeCompleter = (target: ProviderModel) => Completer;
 
 /** The agent's own provider and model, then its fallbacks; an override stands alone. */
-const targetsOf = (team: Team, agent: AgentConfig, override: string | null): readonly Target[] => {
-  const first = firstTarget(team, agent, override);
+const providerModelsOf = (
+  team: Team,
+  agent: AgentConfig,
+  override: string | null,
+): readonly ProviderModel[] => {
+  const first = firstProviderModel(team, agent, override);
   if (first === null) return [];
   if (override !== null && resolveModel(team, override, agent) !== null) return [first];
   const fallbacks = (agent.fallbacks ?? first.provider.fallbacks).flatMap(({ provider: name, model }) => {
@@ -28,7 +39,7 @@ const targetsOf = (team: Team, agent: AgentConfig, override: string | null): rea
 type Reasoning = NonNullable<Provider["reasoning"]>;
 
 /** The agent's own reasoning, else the provider's; `options.reasoning_effort` takes the place of its effort or budget. */
-const reasoningOf = (agent: AgentConfig, provider: Provider): Lane["sampling"]["reasoning"] => {
+const reasoningOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampling"]["reasoning"] => {
   const effort = agent.options.reasoning_effort;
   const written: Reasoning | undefined = agent.reasoning ?? provider.reasoning;
   const summary = written?.summary ?? "auto";
@@ -41,7 +52,7 @@ const reasoningOf = (agent: AgentConfig, provider: Provider): Lane["sampling"]["
   };
 };
 
-const samplingOf = (agent: AgentConfig, provider: Provider): Lane["sampling"] => {
+const samplingOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampling"] => {
   const reasoning = reasoningOf(agent, provider);
   const temperature = agent.temperature ?? provider.temperature;
   const topP = agent.top_p ?? provider.top_p;
@@ -53,19 +64,24 @@ const samplingOf = (agent: AgentConfig, provider: Provider): Lane["sampling"] =>
 };
 
 /** On which terms calls book at a provider's gate; null: it has no limits. */
-export const termsOf = (
+export const gateTermsOf = (
   { kind, rate_limit }: Provider,
-  times: Pick<NonNullable<Lane["gate"]>, "maxWait" | "total">,
-): Lane["gate"] => {
+  times: Pick<NonNullable<ModelTarget["gate"]>, "maxWait" | "total">,
+): ModelTarget["gate"] => {
   const limits = { ...rate_limit, cacheReadsCount: kind !== "anthropic" };
   return isLimited(limits) ? { limits, ...times } : null;
 };
 
-const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeCompleter): Lane => {
+const buildModelTarget = (
+  team: Team,
+  agent: AgentConfig,
+  target: ProviderModel,
+  make: MakeCompleter,
+): ModelTarget => {
   const { provider, model } = target;
-  const { max_output, capabilities } = entryOf(team, target);
-  const window = windowOf(team, target, agent);
-  const price = priceOf(provider.kind, model, overrideOf(team, model));
+  const { max_output, capabilities } = modelEntryOf(team, target);
+  const window = modelWindowOf(team, target, agent);
+  const price = priceOf(provider.kind, model, teamOverrideOf(team, model));
   const sampling = samplingOf(agent, provider);
   return {
     provider: provider.name,
@@ -85,20 +101,28 @@ const laneOf = (team: Team, agent: AgentConfig, target: Target, make: MakeComple
     timeout: provider.timeouts.total,
     sampling,
     cache: provider.cache,
-    gate: termsOf(provider, { maxWait: provider.retry.max_wait, total: provider.timeouts.total }),
+    gate: gateTermsOf(provider, { maxWait: provider.retry.max_wait, total: provider.timeouts.total }),
   };
 };
 
 /** The lanes of an agent, each with its own window, prices and sampling. */
-export const lanesOf = (
+export const modelTargetsOf = (
   team: Team,
   agent: AgentConfig,
   override: string | null,
   make: MakeCompleter,
-): readonly Lane[] => targetsOf(team, agent, override).map((target) => laneOf(team, agent, target, make));
+): readonly ModelTarget[] =>
+  providerModelsOf(team, agent, override).map((target) => buildModelTarget(team, agent, target, make));
 
 /** The lane of a provider's own model, for calls that are not turns of the agent; null if there is no such provider. */
-export const laneTo = (team: Team, agent: AgentConfig, name: string, make: MakeCompleter): Lane | null => {
+export const modelTargetTo = (
+  team: Team,
+  agent: AgentConfig,
+  name: string,
+  make: MakeCompleter,
+): ModelTarget | null => {
   const provider = providerOf(team, name);
-  return provider === undefined ? null : laneOf(team, agent, { provider, model: provider.model }, make);
+  return provider === undefined
+    ? null
+    : buildModelTarget(team, agent, { provider, model: provider.model }, make);
 };

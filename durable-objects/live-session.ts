@@ -1,45 +1,45 @@
-import { createDriver } from "../src/driver/drive.ts";
-import type { Driver } from "../src/driver/drive.ts";
-import { atGates } from "../src/driver/embedding.ts";
+import type { SharedMemory, SharedNotes, SharedReflections } from "../src/agent/definition/memory.ts";
+import { deletionDueAt } from "../src/agent/loop/deadlines.ts";
 import { nextEpoch } from "../src/agent/state/run.ts";
-import type { Host, TenantDay } from "../src/driver/host.ts";
-import type { SharedMemory, SharedReflections, SharedNotes } from "../src/agent/definition/memory.ts";
-import { retiresAt } from "../src/agent/loop/deadlines.ts";
-import type { RunLine } from "../src/session/log-lines.ts";
 import type { Session } from "../src/agent/state/session.ts";
-import type { Engine } from "../src/engine/engine.ts";
+import type { Driver } from "../src/driver/drive.ts";
+import { createDriver } from "../src/driver/drive.ts";
+import { gateEmbedders } from "../src/driver/embedding.ts";
+import type { Host, TenantDay } from "../src/driver/host.ts";
 import type { NotesOwner } from "../src/engine/access/notes.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import type { RunLine } from "../src/session/log-lines.ts";
 import type { Clock } from "./alarms/clock.ts";
-import { agentOf, createDoor } from "./door.ts";
-import { entriesOf } from "./rows/entries.ts";
+import { agentOfThread, createCommitter } from "./committer.ts";
 import type { Gates } from "./gates.ts";
-import { tellingGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
-import type { Items } from "./sockets/items.ts";
-import { momentsOf } from "./moments.ts";
+import { createGrantReporter } from "./grants.ts";
 import { loadBlob } from "./rows/encode.ts";
-import type { Storage } from "./rows/safe-storage.ts";
+import { entriesOf } from "./rows/entries.ts";
+import type { CommitStorage } from "./rows/safe-storage.ts";
 import { sandboxOf } from "./sandbox.ts";
+import type { OpenItems } from "./sockets/open-items.ts";
 import type { Watchers } from "./sockets/watchers.ts";
+import { createTransactionContexts } from "./transaction-context.ts";
 
 /** A session in memory: the newest stored state, and the driver that works on it. */
-export interface Live {
+export interface LiveSession {
   readonly read: () => Session;
   readonly update: Host["update"];
   readonly driver: Driver;
   readonly agent: Host["agent"];
   /** It rested so long that it is to be deleted (`retention`). */
-  readonly isOver: () => boolean;
+  readonly isPastRetention: () => boolean;
   /** Drops all work: the rows are the truth unless they are removed, and whatever still runs here changes nothing. */
   readonly stop: (removed: boolean) => void;
 }
 
-export interface LiveParts {
-  readonly storage: Storage;
+export interface LiveSessionParts {
+  readonly storage: CommitStorage;
   readonly engine: Engine;
   readonly watchers: Watchers;
   readonly clock: Clock;
-  readonly items: Items;
+  readonly items: OpenItems;
   readonly gates: Gates;
   /** Shares of the tenant's day. */
   readonly lease: TenantDay["lease"];
@@ -62,7 +62,7 @@ export interface LiveParts {
   readonly committing: () => void;
 }
 
-const guarded = (run: () => void, failed: (error: unknown) => void) => (): void => {
+const catchErrors = (run: () => void, failed: (error: unknown) => void) => (): void => {
   try {
     run();
   } catch (error) {
@@ -71,26 +71,44 @@ const guarded = (run: () => void, failed: (error: unknown) => void) => (): void 
 };
 
 /** What is read of the rows when it is needed. */
-const rowsOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => ({
+const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => ({
   media: (blob) => loadBlob(sql, blob) ?? "",
   recall: (id) => (/^b\d+$/.test(id) ? loadBlob(sql, id) : null),
   entries: entriesOf(sql),
 });
 
+/** What the tenant's sessions share. */
+const sharedStoresOf = (
+  { engine, reflections, memory, notes }: LiveSessionParts,
+  tenant: string,
+  read: Host["read"],
+): Pick<Host, "reflections" | "memory" | "notes"> => ({
+  reflections: reflections(tenant),
+  memory: memory(tenant),
+  notes: (name) => {
+    const owner = engine.notesOwner(name, read());
+    return owner && notes(owner);
+  },
+});
+
 /** `stored` is what the rows hold; `initial` is the state a creation starts from. */
-export const createLive = (parts: LiveParts, stored: Session | null, initial: Session): Live => {
+export const createLiveSession = (
+  parts: LiveSessionParts,
+  stored: Session | null,
+  initial: Session,
+): LiveSession => {
   const { storage, engine, watchers, items, gates } = parts;
   const epoch = nextEpoch(stored, parts.now());
-  const rows = rowsOf(storage.sql);
-  const momentOf = momentsOf(parts, epoch, rows, storage.sql);
-  const door = createDoor(parts, momentOf, stored, initial);
-  const { read, close } = door;
+  const rows = rowReadersOf(storage.sql);
+  const contexts = createTransactionContexts(parts, epoch, rows, storage.sql);
+  const committer = createCommitter(parts, contexts, stored, initial);
+  const { read } = committer;
   let stopped = false;
-  const agent: Host["agent"] = (threadId) => agentOf(engine, read(), threadId);
+  const agent: Host["agent"] = (threadId) => agentOfThread(engine, read(), threadId);
   const failed = (error: unknown): void => {
     if (!stopped) parts.failed(error);
   };
-  const { update, look } = tellingGrants(parts.grants, door, failed);
+  const { update, look } = createGrantReporter(parts.grants, committer, failed);
 
   const host: Host = {
     epoch,
@@ -99,29 +117,22 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     agent,
     update,
     show: (deltas) => void (stopped || watchers.show(deltas)),
-    itemGrew: (item) => void (stopped || items.grew(item)),
-    itemsClosed: items.closed,
+    itemGrew: (item) => void (stopped || items.grow(item)),
+    itemsClosed: items.close,
     ...rows,
     storeRules: engine.storeRules,
     briefing: engine.briefing,
-    reflections: parts.reflections(initial.tenant),
-    memory: parts.memory(initial.tenant),
-    embedder: atGates(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
-    notes: (name) => {
-      const owner = engine.notesOwner(name, read());
-      return owner === null ? null : parts.notes(owner);
-    },
-    sandbox: sandboxOf(engine, door),
+    ...sharedStoresOf(parts, initial.tenant, read),
+    embedder: gateEmbedders(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
+    sandbox: sandboxOf(engine, committer),
     gate: gates.gate,
     tenant: { bounds: engine.budgets.tenant, lease: parts.lease },
     redactor: engine.redactor,
     grants: { known: parts.grants.known, look },
-    late: (outcome) => {
-      if (!stopped) parts.log("late_outcome", { session: read().id, ...outcome });
-    },
-    rest: (works, at) => parts.clock.rest(works, at ?? retiresAt(read(), parts.sessionDays())),
+    late: (outcome) => void (stopped || parts.log("late_outcome", { session: read().id, ...outcome })),
+    rest: (works, at) => parts.clock.rest(works, at ?? deletionDueAt(read(), parts.sessionDays())),
     failed,
-    after: (ms, run) => parts.clock.after(ms, guarded(run, failed)),
+    after: (ms, run) => parts.clock.after(ms, catchErrors(run, failed)),
   };
   const driver = createDriver(host);
   return {
@@ -129,10 +140,10 @@ export const createLive = (parts: LiveParts, stored: Session | null, initial: Se
     update,
     driver,
     agent,
-    isOver: () => (retiresAt(read(), parts.sessionDays()) ?? Infinity) <= parts.now(),
+    isPastRetention: () => (deletionDueAt(read(), parts.sessionDays()) ?? Infinity) <= parts.now(),
     stop: (removed) => {
       stopped = true;
-      close();
+      committer.close();
       driver.stop(removed);
       if (removed) items.forget();
     },

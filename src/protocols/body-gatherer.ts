@@ -1,20 +1,22 @@
 /** Reads a body ahead and hands out at once whatever has come in the meantime; who shows it sets the pace. */
-export interface Gatherer {
+export interface BodyGatherer {
   /** The chunks since the last call, once there are some; null at the end, and after `within` milliseconds without any. */
   readonly next: (within?: number) => Promise<readonly Uint8Array[] | null>;
   /** Ends the reading. A whole body gets a moment to end by itself, which keeps its connection usable. */
   readonly stop: (whole: boolean) => Promise<void>;
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
+type BodyReader = ReadableStreamDefaultReader<Uint8Array>;
 
 /** Bytes that may wait before the reading pauses. */
 const maxWaiting = 1024 * 1024;
+
 const lingerMs = 1_000;
-const nothing = (): void => undefined;
+
+const doNothing = (): void => undefined;
 
 /** What was read and not yet handed out; mutable, owned by one reply. */
-interface Inbox {
+interface ReadBuffer {
   chunks: Uint8Array[];
   bytes: number;
   ended: boolean;
@@ -25,7 +27,7 @@ interface Inbox {
   drained: () => void;
 }
 
-const pump = async (reader: Reader, inbox: Inbox): Promise<void> => {
+const readAhead = async (reader: BodyReader, inbox: ReadBuffer): Promise<void> => {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
@@ -38,18 +40,18 @@ const pump = async (reader: Reader, inbox: Inbox): Promise<void> => {
 };
 
 /** Resolves true once something came, false after `ms` milliseconds. */
-const arrival = (inbox: Inbox, ms: number | undefined): Promise<boolean> =>
+const arrival = (inbox: ReadBuffer, ms: number | undefined): Promise<boolean> =>
   new Promise((resolve) => {
     const settle = (ready: boolean): void => {
       clearTimeout(timer);
-      inbox.arrived = nothing;
+      inbox.arrived = doNothing;
       resolve(ready);
     };
     const timer = ms === undefined ? undefined : setTimeout(() => settle(false), ms);
     inbox.arrived = () => settle(true);
   });
 
-const empty = (inbox: Inbox): readonly Uint8Array[] => {
+const takeChunks = (inbox: ReadBuffer): readonly Uint8Array[] => {
   const { chunks } = inbox;
   inbox.chunks = [];
   inbox.bytes = 0;
@@ -58,43 +60,43 @@ const empty = (inbox: Inbox): readonly Uint8Array[] => {
 };
 
 const stopReading = async (
-  reader: Reader,
-  inbox: Inbox,
+  reader: BodyReader,
+  inbox: ReadBuffer,
   reading: Promise<void>,
   whole: boolean,
 ): Promise<void> => {
   inbox.stopped = true;
   inbox.drained();
   if (inbox.ended) return;
-  const cancel = (): Promise<void> => reader.cancel().catch(nothing);
+  const cancel = (): Promise<void> => reader.cancel().catch(doNothing);
   if (!whole) return cancel();
   const timer = setTimeout(() => void cancel(), lingerMs);
   void reading.then(() => clearTimeout(timer));
 };
 
-export const createGatherer = (body: ReadableStream<Uint8Array>): Gatherer => {
+export const createBodyGatherer = (body: ReadableStream<Uint8Array>): BodyGatherer => {
   const reader = body.getReader();
-  const inbox: Inbox = {
+  const inbox: ReadBuffer = {
     chunks: [],
     bytes: 0,
     ended: false,
     error: undefined,
     stopped: false,
-    arrived: nothing,
-    drained: nothing,
+    arrived: doNothing,
+    drained: doNothing,
   };
   const end = (error?: unknown): void => {
     inbox.ended = true;
     inbox.error = error;
     inbox.arrived();
   };
-  const reading = pump(reader, inbox).then(
+  const reading = readAhead(reader, inbox).then(
     () => end(),
     (error: unknown) => end(error ?? new Error("the stream failed")),
   );
   const next = async (within?: number): Promise<readonly Uint8Array[] | null> => {
     if (inbox.bytes === 0 && !inbox.ended && !(await arrival(inbox, within))) return null;
-    const chunks = empty(inbox);
+    const chunks = takeChunks(inbox);
     if (chunks.length === 0 && inbox.error !== undefined) throw inbox.error;
     return chunks.length === 0 ? null : chunks;
   };

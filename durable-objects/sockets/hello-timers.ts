@@ -1,7 +1,7 @@
 import { closeCodes, streamLimits } from "../../src/session/frames.ts";
 
 /** Closes sockets that do not say hello in time. Only while one is awaited a timer runs, which keeps the object from sleeping. */
-export interface Hellos {
+export interface HelloTimers {
   /** A socket was opened. */
   readonly expect: (socket: WebSocket) => void;
   /** It has said hello, or is gone. */
@@ -9,7 +9,7 @@ export interface Hellos {
 }
 
 /** `ms`: how long a hello is awaited. */
-export const createHellos = (ms: number = streamLimits.hello): Hellos => {
+export const createHelloTimers = (ms: number = streamLimits.hello): HelloTimers => {
   const timers = new Map<WebSocket, ReturnType<typeof setTimeout>>();
   const forget = (socket: WebSocket): void => {
     clearTimeout(timers.get(socket));

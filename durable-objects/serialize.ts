@@ -1,5 +1,5 @@
 /** One after the other, in the order of the calls; the caller acts on a result before the next begins. */
-export const inOrder = <A extends unknown[], T>(
+export const serialize = <A extends unknown[], T>(
   work: (...args: A) => Promise<T>,
 ): ((...args: A) => Promise<T>) => {
   let last: Promise<unknown> = Promise.resolve();
@@ -11,7 +11,7 @@ export const inOrder = <A extends unknown[], T>(
 };
 
 /** One for all who ask for it while it works. */
-export const shared = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+export const shareInFlight = <T>(work: () => Promise<T>): (() => Promise<T>) => {
   let running: Promise<T> | null = null;
   return () =>
     (running ??= work().finally(() => {

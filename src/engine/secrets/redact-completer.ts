@@ -5,14 +5,14 @@ import type { Redactor } from "../../tools/redaction.ts";
 
 /** What comes from a model, without the secrets it may echo. */
 
-interface Item {
+interface FilteredItem {
   readonly filter: (piece: string) => string;
   off: number;
 }
 
 /** The deltas of one reply: a tail that may begin a secret is held back, and offsets count what was told. */
 const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) => readonly ItemDelta[]) => {
-  const items = new Map<number, Item>();
+  const items = new Map<number, FilteredItem>();
   return (deltas) =>
     deltas.map((delta) => {
       const item = items.get(delta.index) ?? { filter: redactor.stream(), off: 0 };
@@ -25,27 +25,27 @@ const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) 
 };
 
 /** A part without secrets; what was signed as it came cannot be sent back once it has changed. */
-const cleanPart = (part: Part, redactor: Redactor): Part => {
+const redactPart = (part: Part, redactor: Redactor): Part => {
   const clean = redactor.value(part);
   if (clean === part || !("opaque" in clean)) return clean;
   const { opaque: _, ...rest } = clean;
   return rest;
 };
 
-const cleanReply = (reply: Completion, redactor: Redactor): Completion => ({
+const redactReply = (reply: Completion, redactor: Redactor): Completion => ({
   ...redactor.value({ ...reply, parts: [] }),
-  parts: reply.parts.map((part) => cleanPart(part, redactor)),
+  parts: reply.parts.map((part) => redactPart(part, redactor)),
 });
 
 /** The same completer, whose replies, deltas and failures hold no known secret. */
-export const withoutSecrets = (completer: Completer, redactor: Redactor): Completer => ({
+export const redactCompleter = (completer: Completer, redactor: Redactor): Completer => ({
   ...completer,
   complete: async (request, { signal, onDelta }) => {
     const told = createDeltaFilter(redactor);
     const options =
       onDelta === undefined ? {} : { onDelta: (deltas: readonly ItemDelta[]) => onDelta(told(deltas)) };
     try {
-      return cleanReply(await completer.complete(request, { signal, ...options }), redactor);
+      return redactReply(await completer.complete(request, { signal, ...options }), redactor);
     } catch (error) {
       throw error instanceof ModelError ? new ModelError(redactor.value(error.failure)) : error;
     }

@@ -1,0 +1,155 @@
+import type { Session } from "../src/agent/state/session.ts";
+import type { TeamDirectory } from "../src/engine/access/rpc.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import type { Engines } from "../src/engine/engines.ts";
+import { emptySession } from "../src/session/operations/session.ts";
+import type { OperationContext } from "../src/session/perform.ts";
+import { ProblemError } from "../src/session/problems.ts";
+import type { SessionCall } from "../src/session/rpc.ts";
+import type { CrashCounter } from "./alarms/crash-counter.ts";
+import type { LiveSession, LiveSessionParts } from "./live-session.ts";
+import { createLiveSession } from "./live-session.ts";
+import { createLogger, logFailure } from "./log.ts";
+import type { Removal } from "./removal.ts";
+import { archiveOf, createSizeMeter, emptyArchive } from "./rows/archive.ts";
+import type { IndexReport } from "./rows/index-report.ts";
+import { loadSession } from "./rows/load.ts";
+import { createSafeStorage } from "./rows/safe-storage.ts";
+import { createTables, hasTables, migrate } from "./rows/tables.ts";
+import { serialize, shareInFlight } from "./serialize.ts";
+import { snapshotItems } from "./sockets/frames.ts";
+import { createTeamServices, engineOf, ensureDefinition, isTenantFull } from "./team-parts.ts";
+
+/** Brings a session into memory with the engine of its revision, and drops it again. */
+export interface SessionLoader {
+  readonly live: () => LiveSession | null;
+  /** The session awake; null if there is none. */
+  readonly wake: () => Promise<LiveSession | null>;
+  readonly contextFor: (call: SessionCall, remove: OperationContext["remove"]) => Promise<OperationContext>;
+  readonly drop: () => void;
+  /** Whether a drive ended with what it began with: then it is no dead one, though it had nothing to store. */
+  readonly hasSurvived: (live: LiveSession) => boolean;
+  /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up. */
+  readonly handleFailure: (error: unknown) => void;
+}
+
+export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | "clock" | "items" | "gates"> {
+  readonly storage: DurableObjectStorage;
+  readonly engines: () => Engines;
+  readonly team: () => TeamDirectory;
+  readonly crashCounter: CrashCounter;
+  readonly index: () => IndexReport;
+  readonly removal: Pick<Removal, "did" | "vacant">;
+}
+
+/** What is in memory now. */
+interface SessionSlot {
+  live: LiveSession | null;
+}
+
+type LiveSessionFactory = (engine: Engine, stored: Session | null, initial: Session) => LiveSession;
+
+const createInitialSession = ({ rules }: Engine, session: string, tenant: string): Session =>
+  emptySession(session, tenant, rules, Date.now());
+
+/** The state as it is, and the one way to change it; a first change creates the session. */
+const operationContextOf = (
+  { storage, items, removal }: SessionLoaderParts,
+  cell: SessionSlot,
+  create: LiveSessionFactory,
+  engine: Engine,
+  { session, principal }: SessionCall,
+): Omit<OperationContext, "remove" | "deleted" | "full" | "stored"> => ({
+  read: () => cell.live?.read() ?? null,
+  archive: () => (cell.live === null ? emptyArchive : archiveOf(storage.sql)),
+  rules: engine.rules,
+  agentOf: (agent, override, standing) => {
+    const state = cell.live?.read() ?? createInitialSession(engine, session, principal.tenant);
+    return engine.agent(agent, { ...state, model: override, modelScope: "tree" }, standing);
+  },
+  redactor: engine.redactor,
+  now: Date.now,
+  items: () => snapshotItems(items),
+  update: (change) => {
+    if (cell.live === null) removal.vacant();
+    const live = cell.live ?? create(engine, null, createInitialSession(engine, session, principal.tenant));
+    const result = live.update(change);
+    cell.live = live;
+    return result;
+  },
+});
+
+const createSurvivalCheck =
+  (cell: SessionSlot, strikes: CrashCounter): SessionLoader["hasSurvived"] =>
+  (live) => {
+    if (cell.live === live) strikes.clear();
+    return cell.live === live;
+  };
+
+/** Loads the session, once for all who come meanwhile: what another had read might be old, or removed, when its engine came. */
+const createSharedLoad = (
+  parts: SessionLoaderParts,
+  cell: SessionSlot,
+  create: LiveSessionFactory,
+): SessionLoader["wake"] =>
+  shareInFlight(async () => {
+    const stored = loadSession(parts.storage.sql);
+    return stored && (cell.live = create(await engineOf(parts, stored), stored, stored));
+  });
+
+export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader => {
+  const { storage, clock } = parts;
+  const { sql } = storage;
+  const cell: SessionSlot = { live: null };
+  const stored = createSizeMeter(sql, Date.now);
+
+  const drop = (removed: boolean): void => {
+    cell.live?.stop(removed);
+    cell.live = null;
+  };
+  const failed = (error: unknown): void => {
+    if (!(error instanceof ProblemError))
+      logFailure(parts.engines().deployed().logLine, "session_failed", error);
+    drop(false);
+    clock.reset(Date.now() + 1_000);
+  };
+  const committing = (): void => {
+    if (cell.live === null && !hasTables(sql)) createTables(sql);
+    parts.crashCounter.clear();
+    parts.index().touch();
+  };
+  const create: LiveSessionFactory = (engine, stored, initial) => {
+    const storage = createSafeStorage(parts.storage, engine.logLine);
+    const log = createLogger(engine.logLine, engine.team.observability.log_level);
+    const own = { storage, log, now: Date.now, engine, failed, committing };
+    return createLiveSession({ ...parts, ...createTeamServices(parts), ...own }, stored, initial);
+  };
+  const loaded = createSharedLoad(parts, cell, create);
+  const wake = async (): Promise<LiveSession | null> => {
+    if (cell.live !== null || !hasTables(sql)) return cell.live;
+    migrate(storage);
+    return loaded();
+  };
+  /** The engine of this session, and the session awake with it: it may have been dropped while its engine came. */
+  const ready = async ({ op }: SessionCall): Promise<Engine> => {
+    if (op === "create" && cell.live === null && !hasTables(sql)) await ensureDefinition(parts);
+    for (;;) {
+      const awake = await wake();
+      const engine = await engineOf(parts, awake?.read() ?? null);
+      if (awake === cell.live) return engine;
+    }
+  };
+  return {
+    live: () => cell.live,
+    wake,
+    drop: () => drop(true),
+    hasSurvived: createSurvivalCheck(cell, parts.crashCounter),
+    handleFailure: failed,
+    contextFor: serialize(async (call: SessionCall, remove: OperationContext["remove"]) => {
+      const full = await isTenantFull(parts, call, (await wake())?.read() ?? null);
+      const deleted = await parts.removal.did(call);
+      const context = operationContextOf(parts, cell, create, await ready(call), call);
+      return { ...context, full, stored, deleted, remove };
+    }),
+  };
+};
