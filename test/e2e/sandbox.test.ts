@@ -7,8 +7,11 @@ import type { DevServer } from "../support/dev-server.ts";
 
 /** The sandbox Worker on its own, under attack: what one workspace does, another does not feel. */
 
-/** Milliseconds in which another workspace's command answers, and bytes above rest that the Worker may hold. */
-const patience = 250;
+/**
+ * Milliseconds in which another workspace's command answers: 250 where nothing else runs, and more here, since tests share
+ * the cores; without the bounds it is seconds to minutes. And bytes above rest that the Worker may hold.
+ */
+const patience = 1_000;
 const room = 100 * 1024 * 1024;
 
 let server: DevServer;
@@ -39,7 +42,6 @@ afterAll(() => server?.close());
 const attack = async <T>(
   act: (attacker: Bench) => Promise<T>,
   prepare?: (attacker: Bench) => Promise<unknown>,
-  allowed = patience,
 ) => {
   const attacker = bench(connect);
   const other = bench(connect);
@@ -59,7 +61,7 @@ const attack = async <T>(
     waited = Math.max(waited, performance.now() - started);
     held = Math.max(held, await server.memory());
   } while (state.running);
-  expect(waited).toBeLessThan(allowed);
+  expect(waited).toBeLessThan(patience);
   expect(held - rest).toBeLessThan(room);
   return acting;
 };
@@ -135,9 +137,7 @@ test.each([
   ["60 variables of 10 MB", 10_000_000, 60],
 ])("TB-15: ★ one command does not hold %s", async (_, size, count) => {
   const script = `x=$(printf '%${size}s' a); for i in $(seq ${count}); do declare "v$i=$x$i"; done; echo held`;
-  // The engine makes strings of this size in one step that cannot give way: a machine with twelve processes for its two
-  // cores took 450 ms for it.
-  const outcome = await attack(({ run }) => run(script, { timeoutMs: 20_000 }), undefined, 1000);
+  const outcome = await attack(({ run }) => run(script, { timeoutMs: 20_000 }));
   expect(outcome).toMatchObject({ reason: "limit", code: 126, stdout: "" });
   expect(outcome.stderr).toMatch(
     /^bash: (a single step of the command|a variable holds more than 4 m|the command's variables hold more than 24 m)/,

@@ -92,7 +92,7 @@ function emitRest(
 
 /** Runs one command over the workspace; ends early when its signal is aborted. It never rejects. */
 export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome> {
-  await meter.giveWay();
+  meter.begin();
   const turn = createTurns();
   const scratch = new ScratchFiles(run.emit, turn);
   await scratch.mkdir("/tmp");
