@@ -11,12 +11,15 @@ export type Act = (typeof actNames)[number];
 export interface CallAct {
   readonly act: Act;
   readonly subject: string;
+  /** The words of a command, which the subject joins by spaces: what an approval remembers tells them apart. */
+  readonly argv?: readonly string[];
 }
 
 /** Whether a value that a tool gives back is an act. */
 export const isCallAct = (value: unknown): value is CallAct => {
-  const { act, subject } = fieldsOf(value);
-  return actNames.some((name) => name === act) && typeof subject === "string";
+  const { act, subject, argv = [] } = fieldsOf(value);
+  const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === "string");
+  return actNames.some((name) => name === act) && typeof subject === "string" && isArgv;
 };
 
 /** Whether the subjects of an act are paths. */

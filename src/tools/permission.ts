@@ -233,12 +233,13 @@ const originPattern = (address: string): string | null => {
   return origin === undefined ? null : `${escapeGlob(origin)}/**`;
 };
 
-function rememberedPattern({ tool, toolbox, subjects }: PermissionCall): string | null {
+function rememberedPattern({ tool, toolbox, subjects, acts }: PermissionCall): string | null {
   const [subject = ""] = subjects;
   const only = subjects.length === 1 ? escapeGlob(subject) : null;
   // Shell text cannot be matched safely, so nothing is remembered of it.
   if (tool === "exec_shell") return null;
-  if (tool === "exec_run") return commandPattern(subject);
+  const argv = acts?.find(({ act }) => act === "exec")?.argv;
+  if (argv !== undefined) return commandPattern(argv);
   if (toolbox === "agents" || tool === "handoff") return only;
   if (hostToolboxes.includes(toolbox)) return originPattern(subject);
   if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return "*";

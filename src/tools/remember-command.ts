@@ -1,5 +1,3 @@
-import { escapeGlob } from "../sandbox/glob.ts";
-
 /** What an approval of a command may remember. */
 
 /** Programs that run what their arguments say: a first argument tells nothing of what they do. */
@@ -10,7 +8,8 @@ const runners: ReadonlySet<string> = new Set(
     "chroot doas flock runuser script setsid stdbuf strace su sudo systemd-run taskset unshare ssh expect gdb",
     "awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs tar",
     "deno bun lua luajit node nodejs perl php pypy python rscript ruby tclsh tsx ts-node",
-    "bunx npx pipx pnpx uvx docker kubectl podman gmake just make",
+    "bunx npm npx pip pipx pnpm pnpx poetry uv uvx yarn cargo go docker kubectl podman gmake just make",
+    "alias complete declare export let mapfile readonly test trap typeset [",
   ].flatMap((line) => line.split(" ")),
 );
 
@@ -24,13 +23,18 @@ const nameOf = (program: string): string =>
 /** A person does not read more than this to the end. */
 const longestLine = 4_096;
 
+/** A word as a shell would read it back, so that no two commands share a line. */
+const quote = (word: string): string =>
+  /^[^\s'"\\]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
 /**
- * The pattern for a command line: its program and first argument; the very line of a program that runs others, and where
- * that argument is an option or there is none. Null: the line is too long to be agreed to for good.
+ * The pattern for a command: its program and first argument; the very line of a program that runs others, and where that
+ * argument is an option or there is none. Null: the line is too long to be agreed to for good.
  */
-export const commandPattern = (line: string): string | null => {
+export const commandPattern = (argv: readonly string[]): string | null => {
+  const line = argv.map(quote).join(" ");
   if (line.length > longestLine) return null;
-  const [program = "", first = "-"] = line.split(" ");
+  const [program = "", first = "-"] = argv;
   const isExact = runners.has(nameOf(program)) || first.startsWith("-");
-  return isExact ? escapeGlob(line) : `${escapeGlob(`${program} ${first}`)} *`;
+  return isExact ? line : `${quote(program)} ${quote(first)} *`;
 };

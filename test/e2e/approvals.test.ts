@@ -110,7 +110,7 @@ test("★ TB-8 TB-9: the console shows a disguised command escaped, what may be 
   const shown = await area.inputValue();
   expect(shown).toContain(String.raw`echo \u202egnp.cod\u202c \u200bend`);
   expect(await ask.innerText()).not.toMatch(/\p{Cf}/u);
-  const pattern = String.raw`exec_run sh -c echo \u202egnp.cod\u202c \u200bend`;
+  const pattern = String.raw`exec_run sh -c 'echo \u202egnp.cod\u202c \u200bend'`;
   expect(await ask.locator("code").textContent()).toBe(pattern);
   expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([false, true]);
   await page.screenshot({ path: join(pictures, "approval-disguised.png") });
@@ -120,7 +120,7 @@ test("★ TB-8 TB-9: the console shows a disguised command escaped, what may be 
   await area.fill(shown);
   expect([await approve.isDisabled(), await edit.isDisabled()]).toEqual([false, true]);
   expect(await asksOf(session)).toMatchObject([
-    { approval: { remember: { tool: "exec_run", pattern: "sh -c echo \u202Egnp.cod\u202C \u200Bend" } } },
+    { approval: { remember: { tool: "exec_run", pattern: "sh -c 'echo \u202Egnp.cod\u202C \u200Bend'" } } },
   ]);
   await ask.locator("select").selectOption("session");
   await approve.click();

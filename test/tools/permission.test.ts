@@ -207,9 +207,19 @@ test("TB-6, TB-7: property: order means nothing, and a deny of an act never yiel
   );
 });
 
+/** A call of exec_run with these words. */
+const command = (line: string): PermissionCall =>
+  call({
+    tool: "exec_run",
+    toolbox: "exec",
+    safety: "reattach",
+    subjects: [line],
+    acts: [{ act: "exec", subject: line, argv: line.split(" ") }],
+  });
+
 test("TB-8: what can be remembered: program and first argument, origin, folder, tool; never wider than the call", () => {
   const exec = { toolbox: "exec", safety: "reattach" } as const;
-  expect(rememberable(call({ ...exec, tool: "exec_run", subjects: ["git push origin main"] }))).toEqual({
+  expect(rememberable(command("git push origin main"))).toEqual({
     tool: "exec_run",
     pattern: "git push *",
   });
@@ -225,23 +235,20 @@ test("TB-8: what can be remembered: program and first argument, origin, folder, 
   expect(rememberable(call({ subjects: ["a", "b"] }))).toBeNull();
   const http = call({ tool: "http_fetch", toolbox: "http", subjects: ["https://api.example.com:443/v1/x"] });
   expect(rememberable(http)).toEqual({ tool: "http_fetch", pattern: "https://api.example.com:443/**" });
-  const pushed = call({ ...exec, tool: "exec_run", subjects: ["git push origin main"] });
+  const pushed = command("git push origin main");
   const grants = [{ id: "g", ...(rememberable(pushed) ?? { tool: "", pattern: "" }) }];
   const asked = policy({ preset: "ask", grants });
   expect(verdict(asked, pushed).verdict).toBe("allow");
-  expect(verdict(asked, call({ ...exec, tool: "exec_run", subjects: ["git push"] })).verdict).toBe("allow");
-  expect(verdict(asked, call({ ...exec, tool: "exec_run", subjects: ["git pushx"] })).verdict).toBe("ask");
+  expect(verdict(asked, command("git push")).verdict).toBe("allow");
+  expect(verdict(asked, command("git pushx")).verdict).toBe("ask");
 });
 
 test("TB-8: a grant of commands from before covers no call of which it would not be remembered today", () => {
-  const exec = { toolbox: "exec", safety: "reattach" } as const;
-  const judged = (tool: string, pattern: string, subject: string) =>
-    verdict(
-      policy({ preset: "ask", grants: [{ id: "g", tool, pattern }] }),
-      call({ ...exec, tool, subjects: [subject] }),
-    ).verdict;
-  expect(judged("exec_run", "sh -c *", "sh -c rm")).toBe("ask");
-  expect(judged("exec_run", "git -c *", "git -c core.pager=x log")).toBe("ask");
-  expect(judged("exec_shell", "*", "*")).toBe("ask");
-  expect(judged("exec_run", "git push *", "git push origin")).toBe("allow");
+  const judged = (tool: string, pattern: string, made: PermissionCall) =>
+    verdict(policy({ preset: "ask", grants: [{ id: "g", tool, pattern }] }), made).verdict;
+  expect(judged("exec_run", "sh -c *", command("sh -c rm"))).toBe("ask");
+  expect(judged("exec_run", "git -c *", command("git -c core.pager=x log"))).toBe("ask");
+  const shell = call({ tool: "exec_shell", toolbox: "exec", safety: "reattach", subjects: ["*"] });
+  expect(judged("exec_shell", "*", shell)).toBe("ask");
+  expect(judged("exec_run", "git push *", command("git push origin"))).toBe("allow");
 });

@@ -23,7 +23,10 @@ export const execRun = defineTool({
   limit: 30_000,
   timeout: commandDeadline,
   does: ["exec"],
-  acts: ({ command, args }) => [{ act: "exec", subject: [command, ...args].join(" ") }],
+  acts: ({ command, args }) => {
+    const argv = [command, ...args];
+    return [{ act: "exec", subject: argv.join(" "), argv }];
+  },
   run: ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) =>
     runCommand({ argv: [command, ...args], cwd, timeout, stdin, background, okCodes: ok_codes }, context),
 });
