@@ -233,16 +233,20 @@ const originPattern = (address: string): string | null => {
   return origin === undefined ? null : `${escapeGlob(origin)}/**`;
 };
 
+/** Shell text cannot be matched safely, so nothing is remembered of it. */
+function rememberedCommand(tool: string, acts: readonly CallAct[] = []): string | null {
+  if (tool === "exec_shell") return null;
+  const argv = acts.find(({ act }) => act === "exec")?.argv;
+  return argv === undefined ? "*" : commandPattern(argv);
+}
+
 function rememberedPattern({ tool, toolbox, subjects, acts }: PermissionCall): string | null {
   const [subject = ""] = subjects;
   const only = subjects.length === 1 ? escapeGlob(subject) : null;
-  // Shell text cannot be matched safely, so nothing is remembered of it.
-  if (tool === "exec_shell") return null;
-  const argv = acts?.find(({ act }) => act === "exec")?.argv;
-  if (argv !== undefined) return commandPattern(argv);
+  if (toolbox === "exec") return rememberedCommand(tool, acts);
   if (toolbox === "agents" || tool === "handoff") return only;
   if (hostToolboxes.includes(toolbox)) return originPattern(subject);
-  if (!workspaceToolboxes.includes(toolbox) || toolbox === "exec") return "*";
+  if (!workspaceToolboxes.includes(toolbox)) return "*";
   const folder = sharedFolder(subjects);
   return folder === "" || folder === "." ? only : `${escapeGlob(folder)}/**`;
 }

@@ -233,7 +233,7 @@ test("CF-2 ★: a build that is killed at any step leaves the previous build or 
         };
       }
       syncBuiltinESMExports();
-      const { writeBuild } = await import(${JSON.stringify(join(project, "src/config/files.ts"))});
+      const { writeBuild } = await import(${JSON.stringify(join(project, "src/config/build/files.ts"))});
       writeBuild(${JSON.stringify(root)}, "acme", new Map(${JSON.stringify([...version(text)])}));
     `;
     const { signal, status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script]);

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { listTeams } from "../../src/config/build/files.ts";
 import { cpuOf } from "../support/cpu.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { readDocument } from "../../src/config/document/document.ts";
@@ -261,7 +262,7 @@ test("CF-28: columns count code points, lines count line breaks of any kind", ()
   expect(findings.map(({ offset }) => place(offset))).toEqual([{ file: "a.yaml", line: 2, column: 15 }]);
 });
 
-const shipped = readdirSync(join(root, "config")).flatMap((name) => {
+const shipped = listTeams(root).flatMap((name) => {
   const folder = join(root, "config", name);
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".yaml"))
