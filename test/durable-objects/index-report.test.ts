@@ -23,7 +23,7 @@ const desk = () => {
       told.push(title);
     },
   };
-  const clock = { also: (at: number | null) => void (world.wake = at) };
+  const clock = { alsoWakeAt: (at: number | null) => void (world.wake = at) };
   const engine = { revision: "r_1", definition: "{}", logLine: () => "the index report failed" };
   const report = createIndexReport(
     () => team as never,
