@@ -11,40 +11,53 @@ const common = {
   expect: { poll: { timeout: 60_000 } },
 };
 
-export default defineConfig({
-  test: {
-    reporters: ["default", "json"],
-    outputFile: { json: ".limpet/test-report.json" },
-    projects: [
-      {
-        test: {
-          name: "unit",
-          include: ["test/**/*.test.ts"],
-          exclude: ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"],
-          isolate: false,
-          ...common,
-        },
-      },
-      {
-        plugins: [
-          cloudflareTest({
-            wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` },
-            miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
-          }),
-        ],
-        test: { name: "worker", include: ["test/durable-objects/**/*.test.ts"], ...common },
-      },
-      {
-        plugins: [
-          cloudflareTest({
-            wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
-          }),
-        ],
-        test: { name: "sandbox", include: ["test/sandbox/worker/**/*.test.ts"], ...common },
-      },
-      {
-        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], ...common },
-      },
-    ],
-  },
+/** Whole matrices of kills and power cuts, simulations, conformance: they take as long as all others together. */
+const deep = "**/*.deep.test.ts";
+
+/** The tests below a folder: those of `npm test`, or the deep ones. */
+const testsIn = (folder: string, isDeep: boolean, exclude: readonly string[] = []) => ({
+  include: [isDeep ? `${folder}/${deep}` : `${folder}/**/*.test.ts`],
+  exclude: [...exclude, ...(isDeep ? [] : [deep])],
 });
+
+const elsewhere = ["test/durable-objects/**", "test/e2e/**", "test/sandbox/worker/**"];
+
+export const createConfig = (isDeep: boolean) =>
+  defineConfig({
+    test: {
+      reporters: ["default", "json"],
+      outputFile: { json: `.limpet/${isDeep ? "deep" : "test"}-report.json` },
+      projects: [
+        {
+          test: {
+            name: "unit",
+            ...testsIn("test", isDeep, elsewhere),
+            isolate: false,
+            ...common,
+          },
+        },
+        {
+          plugins: [
+            cloudflareTest({
+              wrangler: { configPath: `${import.meta.dirname}/support/wrangler.toml` },
+              miniflare: { serviceBindings: { SANDBOX: createSandboxBinding() } },
+            }),
+          ],
+          test: { name: "worker", ...testsIn("test/durable-objects", isDeep), ...common },
+        },
+        {
+          plugins: [
+            cloudflareTest({
+              wrangler: { configPath: `${import.meta.dirname}/../src/sandbox/worker/wrangler.toml` },
+            }),
+          ],
+          test: { name: "sandbox", ...testsIn("test/sandbox/worker", isDeep), ...common },
+        },
+        {
+          test: { name: "e2e", ...testsIn("test/e2e", isDeep), ...common },
+        },
+      ],
+    },
+  });
+
+export default createConfig(false);

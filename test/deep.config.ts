@@ -1,0 +1,3 @@
+import { createConfig } from "./vitest.config.ts";
+
+export default createConfig(true);
