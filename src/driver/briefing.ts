@@ -13,24 +13,24 @@ import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import type { WorkContext } from "./work.ts";
 
-/** Fetches what a run is told before its first turn. */
+/** This file fetches what the model learns about its surroundings before the first turn of a run. */
 
-/** Milliseconds that each may take; with all its repetitions after crashes, `longest`. */
+/** Limits each fetch to this many milliseconds; `longest` limits it together with all its repetitions after crashes. */
 const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
   context: 10_000,
   reflections: 2_000,
   memory: 2_000,
 };
 
-/** Of which an embedding may take so much: what is left is for a search by words. */
+/** Limits the embedding within that time; the rest is left for a search by words. */
 const embeddingMs = 1_200;
 
 const longestMs = 60_000;
 
-/** Characters of an input that memory is searched by. */
+/** Limits the characters of an input that memory is searched by. */
 const longestQuery = 8_000;
 
-/** The outcome, or null if it fails, takes too long, or nobody wants it any more. */
+/** Returns the outcome, or null if the work fails, takes too long or is not needed any more. */
 const withTimeout = async <T>(
   { host, signal }: WorkContext,
   ms: number,
@@ -51,7 +51,7 @@ const fetchProjectContext = async ({ host }: WorkContext): Promise<string> => {
   return host.redactor.text(await readExternalContext(host.sandbox(), context));
 };
 
-/** What the run is about: the newest message of its chat. */
+/** Returns the newest message of the chat, which says what the run is about. */
 const newestTextOf = ({ host }: WorkContext, threadId: string): string =>
   textOf(host.read().threads[threadId]?.chat.at(-1)?.parts ?? []);
 
@@ -69,7 +69,7 @@ const fetchReflections = async (work: WorkContext, threadId: string): Promise<re
   return matchReflections(pruneReflections(rows, { now: host.now(), ttlMs }), task);
 };
 
-/** What the chat holds already: its own runs, and what it was told. */
+/** Lists what the chat already holds, so that it is not recalled: its own runs and the memories it has seen. */
 const recallExclusionsOf = ({ host }: WorkContext, threadId: string): RecallExclusions => {
   const { id, threads } = host.read();
   const chat = threads[threadId]?.chat ?? [];
@@ -132,7 +132,7 @@ const fetchTopic = async (
   }
 };
 
-/** Carries the stored intent out; a second time after a crash, since it only reads. */
+/** Carries out the stored intent; it may run again after a crash, since it only reads. */
 export const fetchBriefing = async (work: WorkContext, threadId: string): Promise<void> => {
   const { host, settle } = work;
   const run = host.read().threads[threadId]?.run ?? null;
@@ -153,7 +153,7 @@ export const fetchBriefing = async (work: WorkContext, threadId: string): Promis
   });
 };
 
-/** Project context that a workspace brings along. */
+/** The functions below read the project context that a workspace brings along. */
 
 const contextFiles = ["AGENTS.md", "CLAUDE.md", ".cursorrules"];
 
@@ -161,10 +161,10 @@ const rulesFolder = ".cursor/rules";
 
 const mostRules = 50;
 
-/** A shorter rest of a text is worth nothing. */
+/** A remainder that is shorter than this is not worth adding. */
 const leastCharacters = 100;
 
-/** No such path, or a file where a folder should be. */
+/** The sandbox answers with these codes if there is no such path, or a file where a folder should be. */
 const absentCodes: readonly string[] = ["workspace_read_not_found", "conflict"];
 
 const readOrDefault = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
@@ -176,13 +176,13 @@ const readOrDefault = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
   }
 };
 
-/** The first bytes of a file as text; nothing if there is no such file. */
+/** Reads the first bytes of a file as text; returns an empty text if there is no such file. */
 const readText = async (sandbox: Sandbox, path: string, bytes: number): Promise<string> => {
   const stat = await readOrDefault(sandbox.stat(path), null);
   const length = Math.min(stat?.size ?? 0, bytes);
   if (stat?.type !== "file" || length === 0) return "";
   const content = await sandbox.read(path, { offset: 0, length });
-  // A character that the limit cuts is left out.
+  // A character that the byte limit cuts in two is left out.
   const text = new TextDecoder().decode(content, { stream: true });
   return cleanText(text.replaceAll("\r\n", "\n"));
 };
@@ -199,7 +199,7 @@ const listRulePaths = async (sandbox: Sandbox): Promise<readonly string[]> => {
     .slice(0, mostRules);
 };
 
-/** What stands in AGENTS.md, CLAUDE.md, .cursorrules and .cursor/rules/*.mdc, joined by blank lines and cut to `characters`. Throws if the workspace cannot be read. */
+/** Joins AGENTS.md, CLAUDE.md, .cursorrules and .cursor/rules/*.mdc, cut to `characters`. Throws if reading fails. */
 const readExternalContext = async (
   sandbox: Sandbox,
   { fileBytes, characters }: { readonly fileBytes: number; readonly characters: number },

@@ -10,7 +10,7 @@ import { SandboxError } from "../sandbox/contract.ts";
 import type { Host } from "./host.ts";
 import type { WorkContext } from "./work.ts";
 
-/** Whether a command is ended; false if the sandbox could not be asked. A refusal means that there is nothing to end. */
+/** Returns whether a command has ended; false if the sandbox did not answer. A refusal means that it has ended. */
 const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
   try {
     await sandbox.kill(exec);
@@ -21,7 +21,7 @@ const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {
   }
 };
 
-/** Tells the sandbox to end what has to end; what failed is tried again later, and holds up no run. */
+/** Ends the commands that have to end in the sandbox; a failure is retried later and holds up no run. */
 export const endCommands = async ({ host, settle }: WorkContext): Promise<void> => {
   const ending = host.read().commands?.ending ?? [];
   const sandbox = host.sandbox();
@@ -45,11 +45,11 @@ const recordDelivery = (draft: Draft, { taken, whole }: DeliveryResult): void =>
   draft.state = { ...draft.state, outbox: left.length + count === 0 ? null : outbox };
 };
 
-/** Names the delivery that is due; null if there is none. */
+/** Returns the key of the delivery that is due, or null if none is due. */
 export const dueDeliveryKey = ({ outbox = null }: Session, now: number): string | null =>
   outbox === null || outbox.until > now ? null : `outbox:${outbox.tries}`;
 
-/** Rows with the vectors of their texts, as far as their agents have any; rejects if these cannot be had yet. */
+/** Adds vectors to rows whose agents have an embedder; rejects if the vectors cannot be made yet. */
 const embedRows = async (
   { host, signal }: WorkContext,
   rows: readonly MemoryRow[],
@@ -67,7 +67,7 @@ const embedRows = async (
   return done.flat();
 };
 
-/** Ids of what was taken; null if it was not. */
+/** Returns the ids of what was taken, or null if the delivery failed. */
 const tryDelivery = async (
   ids: readonly string[],
   work: () => Promise<void>,
@@ -90,7 +90,7 @@ const waitingMemories = ({ entries }: Host): readonly (readonly [string, MemoryR
       return value === null ? [] : [[key, value as unknown as MemoryRow] as const];
     });
 
-/** Sends what is there; what failed is sent again later, and changes no run. */
+/** Sends what the outbox holds; a failure is retried later and changes no run. */
 export const deliverOutbox = async (work: WorkContext): Promise<void> => {
   const { host, settle } = work;
   const { rows = [], memories: count = 0, tries = 0 } = host.read().outbox ?? {};

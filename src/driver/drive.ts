@@ -17,15 +17,15 @@ import { createLazyAbort, createToolCache } from "./work.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {
-  /** Applies what is due, then starts and stops work as the state demands. `by` says what moved the session. */
+  /** Applies what is due, then starts and stops work as the state demands. `by` names what changed the session. */
   pump(by?: string): void;
-  /** Resolves when nothing is being worked on. */
+  /** Resolves when no work is in progress. */
   idle(): Promise<void>;
-  /** Drops all work without storing anything: the state has moved on elsewhere, or (`removed`) there is none any more that wants a place at a gate. */
+  /** Drops all work and stores nothing, since the state has moved on; if `removed`, all tickets are given back too. */
   stop(removed?: boolean): void;
 }
 
-/** Work that the state says this isolate is doing. */
+/** Describes work that this isolate is doing according to the state. */
 type Intent =
   | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
   | { readonly key: string; readonly kind: "deliver" | "end_commands" }
@@ -67,14 +67,14 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
       }));
   });
 
-/** Works in progress by their keys, each with the two ways to end it. */
+/** Holds the work in progress by its keys, each with the two ways to end it. */
 interface WorkRegistry {
   readonly size: () => number;
   readonly has: (key: string) => boolean;
   readonly add: (key: string) => Pick<WorkContext, "stop" | "gone">;
-  /** Forgets a work that ended; idle is only what `then` leaves without a successor. */
+  /** Forgets work that ended; the driver becomes idle only if `then` starts no successor. */
   readonly done: (key: string, then: () => void) => void;
-  /** Ends what is not wanted any more, and asks to end what is being stopped. */
+  /** Ends work that is not wanted any more, and asks work that is being stopped to end. */
   readonly review: (intents: readonly Intent[]) => void;
   readonly drop: () => void;
   readonly idle: () => Promise<void>;

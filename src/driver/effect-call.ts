@@ -34,7 +34,7 @@ import type { ModelCall } from "./model-call.ts";
 import { runModelCall, requestTicket } from "./model-call.ts";
 import type { WorkContext } from "./work.ts";
 
-/** The model calls of an effect: what has its reply is stored, and never asked again. */
+/** Makes the model calls of an effect: a call whose reply is stored is never made again. */
 
 const mostTries = 3;
 
@@ -42,17 +42,17 @@ const firstPause = 500;
 
 const longestPause = 5_000;
 
-/** One try of a call of an effect. */
+/** Describes one attempt at a call of an effect. */
 interface CallTry {
   readonly work: EffectWork;
   readonly call: EffectCall;
   readonly key: string;
   readonly lane: ModelTarget;
-  /** From 1. */
+  /** Counts from 1. */
   readonly attempt: number;
 }
 
-/** Estimated tokens of its request. */
+/** Estimates the tokens of the call's request. */
 const tokensOf = ({ system, prompt }: EffectCall): number => estimateText(system) + estimateText(prompt);
 
 const targetOf = ({ bound, agent, run }: EffectWork): ModelTarget | undefined =>
@@ -125,10 +125,10 @@ const bookTry = (
   bookSpending(draft, work.thread.id, { time: ms });
 };
 
-/** What came of a try; without a reply its effect is run again when its time has come. */
+/** Describes how an attempt ended; without a reply the effect runs again when its time has come. */
 interface TryOutcome {
   readonly reply: EffectReply | null;
-  /** The lane was given up. */
+  /** Is true if the model target was given up. */
   readonly exhausted: boolean;
 }
 
@@ -138,7 +138,7 @@ interface TryFailure {
   readonly retryable: boolean;
 }
 
-/** A try that brought nothing: the effect waits and is then run again, or learns that it failed. */
+/** Records an attempt without a reply: the effect waits and runs again, or learns that it failed. */
 const failTry = (
   context: WorkContext,
   { work, key, lane, attempt }: CallTry,
@@ -162,7 +162,7 @@ const failModelCall = (work: WorkContext, each: CallTry, failure: ModelFailure, 
   return failTry(work, each, { ...failure, error }, (draft) => bookTry(draft, each, row));
 };
 
-/** A reply that its effect refuses is a failed try; the gate hears of a good one. */
+/** Stores a reply, which counts as a failed attempt if its effect refuses it; the gate is notified of a good one. */
 const takeReply = (context: WorkContext, each: CallTry, reply: Completion): TryOutcome => {
   const { work, key, call, attempt } = each;
   const threadId = work.thread.id;
@@ -185,16 +185,16 @@ const takeReply = (context: WorkContext, each: CallTry, reply: Completion): TryO
 
 const triesOf = (memo: EffectMemo | undefined): number => (typeof memo === "number" ? memo : 0);
 
-/** How long a call waits for others of the tree before it looks for room again. */
+/** Sets how long a call waits for others of the tree before it checks the budget again. */
 const budgetPause = 5_000;
 
-/** A call without room is not made now: it waits for others of the tree, or its run asks for more or ends. */
+/** Pauses a call that no budget allows: it waits for others of the tree, or its run asks for more or ends. */
 const pauseUnpaidCall = (draft: Draft, threadId: string, why: "wait" | ReachedLimit): void => {
   pausePreparing(draft, threadId, draft.moment.now + (why === "wait" ? budgetPause : 0), "budget");
   if (why !== "wait") handleReachedLimit(draft, why);
 };
 
-/** Keeps back what a call may cost at worst; false: it has no room. */
+/** Reserves what a call may cost at worst; returns false if the budgets do not allow it. */
 const reserveBudget = (context: WorkContext, { work, lane }: CallTry, estimate: CostEstimate): boolean => {
   const threadId = work.thread.id;
   let paid = false;
@@ -209,7 +209,7 @@ const reserveBudget = (context: WorkContext, { work, lane }: CallTry, estimate: 
   return paid;
 };
 
-/** The same with the tenant's day, which may have to be asked. */
+/** Reserves the cost as above and ensures a lease of the tenant's day, which may need a request. */
 const ensureCallCovered = async (
   context: WorkContext,
   each: CallTry,
@@ -225,7 +225,7 @@ const ensureCallCovered = async (
   return null;
 };
 
-/** The call under way, as its gate knows it; null: it is not made any more. */
+/** Returns the call under way as its gate knows it, or null if it is not being made any more. */
 const findCallInFlight = ({ host }: WorkContext, { work, lane }: CallTry): ModelCall | null => {
   const session = host.read();
   const calling = preparingPhaseOf(session.threads[work.thread.id]?.run ?? null)?.calling;
@@ -234,7 +234,7 @@ const findCallInFlight = ({ host }: WorkContext, { work, lane }: CallTry): Model
   return { ...place, lane, input: tokens, output: hold.output };
 };
 
-/** The gate's place for the call; a reply where that is refused, null where it has to wait. */
+/** Takes the call's ticket: returns "free" if it may leave now, and otherwise the outcome of a refusal or a wait. */
 const takeTicket = async (
   work: WorkContext,
   each: CallTry,
@@ -250,7 +250,7 @@ const takeTicket = async (
   return { reply: null, exhausted: false };
 };
 
-/** Makes a call that is paid for, once it has its place. */
+/** Makes a call that is paid for, once it holds its ticket. */
 const makeCoveredCall = async (work: WorkContext, each: CallTry): Promise<EffectReply | null> => {
   const call = findCallInFlight(work, each);
   if (call === null) return null;
@@ -266,7 +266,7 @@ const makeCoveredCall = async (work: WorkContext, each: CallTry): Promise<Effect
   return reply;
 };
 
-/** One model call; null: its time is not come, the effect is run again then. */
+/** Makes one model call; returns null if its time has not come, and the effect runs again then. */
 export const runEffectCall = async (
   context: WorkContext,
   work: EffectWork,
@@ -287,9 +287,9 @@ export const runEffectCall = async (
   return failTry(context, each, { retryable: true, error }, () => {}).reply;
 };
 
-/** An effect that needs the outside: whether it is still at work, and what it was told already. */
+/** The rest of this file tracks an effect's work: whether it is still current, and which answers it already has. */
 
-/** An effect at work, as the state had it when it began. */
+/** Describes an effect at work, as the state had it when the effect began. */
 export interface EffectWork {
   readonly thread: Thread;
   readonly run: Run;
@@ -298,7 +298,7 @@ export interface EffectWork {
   readonly bound: BoundEffect;
 }
 
-/** Whether the state still says that this very start of the effect is at work. */
+/** Returns whether the state still says that this very start of the effect is at work. */
 const isEffectCurrent = (session: Session, { thread, run, phase }: EffectWork): boolean => {
   const now = session.threads[thread.id]?.run ?? null;
   const at = preparingPhaseOf(now);
@@ -321,7 +321,7 @@ export const settleIfCurrent = (
     if (isEffectCurrent(draft.state, work)) change(draft);
   });
 
-/** What came of a call or question before; undefined if it is new. */
+/** Returns the stored outcome of an earlier call or question, or undefined if it is new. */
 export const memoOf = ({ host }: WorkContext, { thread }: EffectWork, key: string): EffectMemo | undefined =>
   preparingPhaseOf(host.read().threads[thread.id]?.run ?? null)?.memo[key];
 

@@ -12,9 +12,9 @@ import type { EffectWork } from "./effect-call.ts";
 import { runEffectCall, digest, memoOf, settleIfCurrent } from "./effect-call.ts";
 import type { WorkContext } from "./work.ts";
 
-/** One effect that needs a model or a person, from the stored `preparing` to its stored edits. */
+/** This file runs one effect that needs a model or a person, from the stored `preparing` to its stored edits. */
 
-/** Milliseconds an effect may take beside its calls and questions. */
+/** Limits the milliseconds an effect may take besides its calls and questions. */
 const ownTimeMs = 5_000;
 
 const findEffectWork = ({ host }: WorkContext, threadId: string): EffectWork | null => {
@@ -27,7 +27,7 @@ const findEffectWork = ({ host }: WorkContext, threadId: string): EffectWork | n
   return bound === undefined || bound === null ? null : { thread, run, phase, agent, bound };
 };
 
-/** The answer of a person; null: it has not come yet. */
+/** Returns a person's answer, or null if it has not come yet. */
 const askPerson = (context: WorkContext, work: EffectWork, question: EffectQuestion): string | null => {
   const { text, options, timeoutMs } = question;
   const key = digest("ask", text, options, work.run.turn);
@@ -38,7 +38,7 @@ const askPerson = (context: WorkContext, work: EffectWork, question: EffectQuest
   return null;
 };
 
-/** An effect's own time runs while it does not wait for a model. */
+/** Measures an effect's own time, which stands still while the effect waits for a model. */
 const createOwnTimer = (
   { host }: WorkContext,
   late: () => void,
@@ -56,7 +56,7 @@ const createOwnTimer = (
 type EffectEnd =
   | { readonly kind: "result"; readonly result: EffectResult<Json> }
   | { readonly kind: "failed"; readonly error: string }
-  /** It goes on when the state says so. */
+  /** The effect goes on when the state says so. */
   | { readonly kind: "paused" };
 
 const runEffect = async (outside: WorkContext, work: EffectWork): Promise<EffectEnd> => {
@@ -72,7 +72,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     return new Promise<T>(() => {});
   };
   let last: Promise<unknown> = Promise.resolve();
-  /** One at a time: a wait of one pauses them all. */
+  /** Calls run one at a time, because a call that has to wait pauses them all. */
   const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
     const next = last.then(run);
     last = next.catch(() => {});
@@ -109,8 +109,8 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
 };
 
 /**
- * Runs the effect, or fetches the briefing, that the state says is at work, and stores what it gives back unless it came
- * too late. A call that it did not wait for is broken off.
+ * Runs the effect, or fetches the briefing, that the state says is at work, and stores its result unless that comes
+ * too late. A call that the effect did not await is aborted.
  */
 export const runPreparation = async (context: WorkContext, threadId: string): Promise<void> => {
   if (preparingPhaseOf(context.host.read().threads[threadId]?.run ?? null)?.effect === briefingPosition)

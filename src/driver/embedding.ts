@@ -4,7 +4,7 @@ import type { ModelErrorCode } from "../model/error.ts";
 import { asModelError } from "../model/failure.ts";
 import type { Host } from "./host.ts";
 
-/** Requests for vectors at their provider's gate: a place that is free now is taken, nothing waits for another. */
+/** This file sends embedding requests through their provider's gate: each takes a ticket that is free now, or none. */
 
 const embedAtGate = async (
   { provider, model, gate: terms, embed }: Embedder,
@@ -29,7 +29,7 @@ const embedAtGate = async (
   }
 };
 
-/** The same embedders, each request with a place of its own. `name` tells this isolate's requests from others'. */
+/** Wraps embedders so that each request takes its own ticket. `name` tells this isolate's requests from others'. */
 export const gateEmbedders = (
   embedderOf: Host["embedder"],
   gate: Host["gate"],

@@ -16,34 +16,34 @@ import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gat
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
-/** Rate limits and health of one provider. */
+/** Gives access to the rate limits and the health of one provider. */
 export interface Gate {
   reserve(request: ReserveRequest): Promise<ReserveAnswer>;
-  /** Tells how an attempt ended; nothing waits for it. `booked` = it had a place. */
+  /** Reports how an attempt ended, without waiting for an answer. `booked` means that it held a ticket. */
   ended(id: string, booked: boolean, outcome: GateSettlement): void;
-  /** Gives a place back that is not needed. */
+  /** Gives back a ticket that is not needed. */
   release(id: string): void;
 }
 
-/** What a session asks of its tenant's day. */
+/** Defines what a session asks of its tenant's day. */
 export interface TenantDay {
   readonly bounds: readonly Bound[];
-  /** A share of the day; throws if nobody answers. */
+  /** Leases a share of the day; throws if nobody answers. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
 
-/** The whole outside world of the core: storage, clock, watchers, bindings. */
+/** Defines everything that the core needs from outside: storage, clock, watchers and bindings. */
 export interface Host {
   readonly epoch: number;
   now(): number;
   read(): Session;
-  /** The agent of a thread. */
+  /** Returns the agent of a thread. */
   agent(threadId: string): Agent;
-  /** Applies a transition to the newest state in one transaction, then publishes its events; throws if it could not be stored. */
+  /** Applies a transition to the newest state in one transaction, then publishes its events; throws if that fails. */
   update<T>(change: (draft: Draft) => T): T;
-  /** Live pieces for watchers, in order; nothing waits for them. */
+  /** Sends live pieces to watchers in order; nothing waits for them. */
   show(deltas: readonly Delta[]): void;
-  /** Text of an open item so far, kept for late watchers and, now and then, in storage. */
+  /** Keeps the text of an open item so far for late watchers and, now and then, in storage. */
   itemGrew(item: {
     readonly id: string;
     readonly thread: string;
@@ -52,44 +52,44 @@ export interface Host {
     readonly text: string;
   }): void;
   itemsClosed(ids: readonly string[]): void;
-  /** Base64 of stored bytes. */
+  /** Returns stored bytes as base64. */
   media(blob: string): string;
-  /** Stored full text, null if unknown. */
+  /** Returns a stored full text, or null if the id is unknown. */
   recall(id: string): string | null;
-  /** Stored entries of the shared stores. */
+  /** Reads the stored entries of the shared stores. */
   readonly entries: EntryReader;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
-  /** Lessons that the tenant's sessions share. */
+  /** Holds the lessons that the tenant's sessions share. */
   readonly reflections: SharedReflections;
-  /** What the tenant's sessions remember. */
+  /** Holds what the tenant's sessions remember. */
   readonly memory: SharedMemory;
-  /** What makes vectors for an agent's memory; null: it has none. */
+  /** Returns what makes vectors for an agent's memory, or null if the agent has no embedder. */
   embedder(agent: string): Embedder | null;
-  /** Notes that sessions share, as this agent sees them; null: each session has its own. */
+  /** Returns the notes that sessions share, as this agent sees them; null means that each session has its own. */
   notes(agent: string): SharedNotes | null;
   sandbox(): Sandbox;
   gate(provider: string): Gate;
   readonly tenant: TenantDay;
-  /** Takes known secrets out of what tools give back. */
+  /** Removes known secrets from what tools return. */
   readonly redactor: Redactor;
-  /** Grants of the tenant's agents. */
+  /** Gives access to the grants of the tenant's agents. */
   readonly grants: {
     known(): readonly Grant[];
-    /** Asks the team again if that was long ago; what it cannot say stays as it was known. */
+    /** Asks the team again if the last answer is old; without a new answer the known grants stay. */
     look(): Promise<void>;
   };
-  /** Says when the driver next has something to do by itself: `live` work is running, `at` is the earliest deadline. */
+  /** Says when the driver next has work: `live` means that work is running now, `at` is the earliest deadline. */
   rest(live: boolean, at: number | null): void;
-  /** An outcome came after nobody waited for it any more: it is logged and changes nothing. */
+  /** Logs an outcome that came after nobody waited for it any more; it changes nothing. */
   late(outcome: {
     readonly thread: string;
     readonly run: string;
-    /** The model attempt or the tool call. */
+    /** Identifies the model attempt or the tool call. */
     readonly step: string;
     readonly code: string;
   }): void;
-  /** A failure that no transition could store. */
+  /** Reports a failure that no transition could store. */
   failed(error: unknown): void;
   /** Calls `run` once, about `ms` from now. */
   after(ms: number, run: () => void): { cancel(): void };

@@ -5,10 +5,10 @@ import type { ReachedLimit } from "../agent/state/budget.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { WorkContext } from "./work.ts";
 
-/** Rounds until two threads that draw at once have each a lease that covers them. */
+/** Limits the rounds after which two threads that draw at once each hold a lease that covers them. */
 const mostRounds = 8;
 
-/** Sees to it that the call which a thread is about to make is covered by a lease: no hop if there is one. */
+/** Ensures that a lease covers the call a thread is about to make; it sends no request if one already does. */
 export const ensureLease = async (
   { host, settle }: WorkContext,
   threadId: string,

@@ -12,19 +12,19 @@ import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gat
 import type { Host } from "./host.ts";
 import type { WorkContext } from "./work.ts";
 
-/** A model call, whoever makes it: its provider's gate is asked for a place before, and told of its end after. */
+/** Describes a model call, whoever makes it: it asks its provider's gate for a ticket and reports its end there. */
 export interface ModelCall {
-  /** Names it at the gate. */
+  /** Identifies the call at the gate. */
   readonly id: string;
   readonly lane: ModelTarget;
-  /** It has waited for its place, and has it. */
+  /** Is true once the call has waited for its ticket and holds it. */
   readonly booked: boolean;
-  /** Estimated input tokens, and output tokens it may have. */
+  /** Counts the estimated input tokens; `output` limits the output tokens. */
   readonly input: number;
   readonly output: number;
 }
 
-/** `wait`: it leaves at `until`, or (`booked` false) asks again then. `late`: nobody wants it any more. */
+/** `wait`: the call leaves at `until`, or asks again then if `booked` is false. `late`: nobody needs it any more. */
 type TicketResult =
   | { readonly is: "free" }
   | { readonly is: "late" }
@@ -32,8 +32,8 @@ type TicketResult =
   | { readonly is: "failed"; readonly failure: ModelFailure };
 
 /**
- * The lane is given up: its place is too far off, and who waited that long for a slot would wait again as long.
- * Our own limiter says nothing about the provider's health, so the gate is not told of this.
+ * The target is given up: its ticket starts too late, and a call that waited that long would only wait as long again.
+ * Our own limiter says nothing about the provider's health, so the gate does not hear of this failure.
  */
 const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: number): ModelFailure => ({
   code: "rate_limited",
@@ -44,7 +44,7 @@ const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: numb
   message: "the provider's rate limit leaves no place in time",
 });
 
-/** The gate's place for a call that is about to leave. */
+/** Asks the gate for the ticket of a call that is about to leave. */
 export const requestTicket = async (
   { host, places, signal }: WorkContext,
   { id, lane, booked, input, output }: ModelCall,
@@ -59,7 +59,7 @@ export const requestTicket = async (
   return { is: "wait", until: startAt, booked: status === "booked" };
 };
 
-/** What came of a call that left; `known` = its provider, or the way there, failed as such things do. */
+/** Describes how a call that left ended; `known` means that its provider, or the network to it, failed as expected. */
 export type ModelCallOutcome =
   | { readonly ok: true; readonly reply: Completion }
   | { readonly ok: false; readonly failure: ModelFailure; readonly known: boolean };
@@ -77,7 +77,7 @@ const settlementOf = (outcome: ModelCallOutcome): Pick<GateSettlement, "code" | 
   return { code: "ok", usage, holdUntil };
 };
 
-/** Makes a call that has its place, and stores what came of it; `exhausted` = its lane was given up. */
+/** Makes a call that holds its ticket and stores its outcome; `exhausted` means that its target was given up. */
 export const runModelCall = async <T extends { readonly exhausted: boolean }>(
   { places, signal }: WorkContext,
   { id, lane }: ModelCall,
@@ -102,26 +102,26 @@ export const runModelCall = async <T extends { readonly exhausted: boolean }>(
   }
 };
 
-/** The places that a session has at gates: taken by the calls that asked for them, or given back. */
+/** Holds a session's tickets at the gates: calls that asked for them use them, and all others are given back. */
 export interface Tickets {
-  /** Asks for a call's place; it is given back unless the state goes on to want it. */
+  /** Asks for a call's ticket, which is given back unless the state goes on to want it. */
   readonly ask: (
     lane: ModelTarget,
     request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
   ) => Promise<ReserveAnswer>;
-  /** A call leaves: its place is used. */
+  /** Marks a ticket as used, because its call leaves now. */
   readonly used: (lane: ModelTarget, id: string) => void;
-  /** A call that left has ended; its gate is told. */
+  /** Notifies the gate that a call which left has ended. */
   readonly ended: (lane: ModelTarget, id: string, outcome: Omit<GateSettlement, "model">) => void;
-  /** Gives back what the state does not want any more. */
+  /** Gives back the tickets that the state does not want any more. */
   readonly review: (session: Pick<Session, "id" | "threads">) => void;
-  /** The session is removed: gives all back, also what is being asked for. */
+  /** Gives back every ticket of a removed session, including those that are still being asked for. */
   readonly leave: () => void;
 }
 
 type TicketRef = Pick<Ticket, "provider" | "id">;
 
-/** The place that a thread's call waits for. */
+/** Returns the ticket that a thread's call waits for. */
 const awaitedTicketOf = (
   { id: session }: Pick<Session, "id">,
   { id: thread, run }: Thread,
@@ -133,7 +133,7 @@ const awaitedTicketOf = (
   return { provider, id: ticketId(session, thread, attemptId(run, attempt)) };
 };
 
-/** The place of the call that a thread is making. */
+/** Returns the ticket of the call that a thread is making. */
 const takenTicketOf = (
   { id: session }: Pick<Session, "id">,
   { id: thread, run }: Thread,
@@ -148,12 +148,12 @@ const takenTicketOf = (
   return { provider, model, id: ticketId(session, thread, attemptId(run, attempt)) };
 };
 
-/** What a thread of an older isolate was calling is lost: it holds its slot no longer, but what it may have used stays booked. */
+/** Frees the slot of a call that was lost with an older isolate; the tokens it may have used stay booked. */
 const releaseLostTicket = (host: Host, thread: Thread): void => {
   const place = takenTicketOf(host.read(), thread);
   if (place === null) return;
   const { provider, model, id } = place;
-  // Another model may have been chosen since: then its lanes are not known any more.
+  // The model may have been changed since, and the targets of that call are unknown then.
   const target = allTargets(host.agent(thread.id)).find((each) => each.provider === provider);
   if (target?.gate === null) return;
   host.gate(provider).ended(id, true, { model, code: "cancelled", exhausted: false, usage: null });
@@ -161,14 +161,14 @@ const releaseLostTicket = (host: Host, thread: Thread): void => {
 
 const ticketKeyOf = ({ provider, id }: TicketRef): string => `${provider} ${id}`;
 
-/** Reads what an older isolate left before anything changes it. */
+/** Creates the tickets of a session and reads what an older isolate left before anything changes it. */
 export const createTickets = (host: Host): Tickets => {
   const { id, threads } = host.read();
   const placesIn = (
     session: Pick<Session, "id" | "threads">,
     of: (session: Pick<Session, "id">, thread: Thread) => TicketRef | null,
   ): readonly TicketRef[] => Object.values(session.threads).flatMap((thread) => of(session, thread) ?? []);
-  /** Places that no call uses yet. */
+  /** Holds the tickets that no call has used yet. */
   const unused = new Map(placesIn(host.read(), awaitedTicketOf).map((place) => [ticketKeyOf(place), place]));
   let lost = Object.values(threads).filter((thread) => takenTicketOf({ id }, thread) !== null);
   let removed = false;

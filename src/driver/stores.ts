@@ -6,7 +6,7 @@ import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";
 import type { Host } from "./host.ts";
 
-/** The shared stores as a tool sees them. */
+/** Creates the shared stores as a tool sees them. */
 export const createStores = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
   const { entries, storeRules } = host;
   const shared = host.notes(agent.name);
@@ -41,7 +41,7 @@ export const createStores = (host: Host, agent: Agent, signal: () => AbortSignal
   };
 };
 
-/** What an agent remembers and fits a query; without vectors if they cannot be had. */
+/** Finds what an agent remembers that fits a query; it searches by words alone if vectors cannot be made. */
 const searchMemory = async (
   host: Host,
   { name, memory }: Agent,
@@ -66,7 +66,7 @@ const searchMemory = async (
   return found.map(({ at, agent, text: said, tags, score }) => ({ at, agent, text: said, tags, score }));
 };
 
-/** Writes the notes among some changes where they are shared, before the outcome is stored. Answers why one is refused. */
+/** Writes changed notes where they are shared, before the outcome is stored. Returns why one was refused. */
 export const writeSharedNotes = async (
   notes: SharedNotes,
   changes: readonly StoreChange[],

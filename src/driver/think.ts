@@ -27,7 +27,7 @@ import type { ModelCall, ModelCallOutcome } from "./model-call.ts";
 import { runModelCall, requestTicket } from "./model-call.ts";
 import type { WorkContext } from "./work.ts";
 
-/** One model attempt, from the stored intent to the stored outcome. */
+/** This file makes one model attempt, from the stored intent to the stored outcome. */
 
 type AttemptPhase = Extract<Phase, { at: "thinking" }>;
 
@@ -49,7 +49,7 @@ const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | nu
   return target === undefined ? null : { thread, run, phase, agent, lane: target };
 };
 
-/** Outcomes of another run or attempt are late: they change nothing. */
+/** Returns whether the attempt is still the current one; outcomes of any other are late and change nothing. */
 const isAttemptCurrent = (session: Session, { thread, run, phase }: ModelAttempt): boolean => {
   const now = session.threads[thread.id]?.run;
   if (now?.phase.at !== "thinking") return false;
@@ -86,7 +86,7 @@ const requestOf = (
     },
   });
 
-/** Whether the tenant's day pays for the attempt; if not, it waits or its run ends. */
+/** Returns whether the tenant's day pays for the attempt; if not, the attempt waits or its run ends. */
 const ensureAttemptCovered = async (work: WorkContext, attempt: ModelAttempt): Promise<boolean> => {
   const { thread, run, agent, lane } = attempt;
   const estimate = estimateCost(lane, requestTokens(agent, thread, run));
@@ -98,7 +98,7 @@ const ensureAttemptCovered = async (work: WorkContext, attempt: ModelAttempt): P
   return false;
 };
 
-/** The gate's place for the attempt; false if it has to wait for it, or gets none. */
+/** Takes the attempt's ticket at the gate; returns false if the attempt has to wait for it or gets none. */
 const obtainTicket = async (work: WorkContext, attempt: ModelAttempt, call: ModelCall): Promise<boolean> => {
   const placed = await requestTicket(work, call);
   if (placed.is === "free" || placed.is === "late") return placed.is === "free";
@@ -125,7 +125,7 @@ const storeReply = (
   });
 };
 
-/** SHA-256 of the body that a failed attempt sent; a reply brings its own. null if the provider does not tell, or it could not be made. */
+/** Returns the SHA-256 of the body that a failed attempt sent, or null if the provider cannot build it again. */
 const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string | null => {
   let body: string | undefined;
   try {
@@ -136,7 +136,7 @@ const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string
   return body === undefined ? null : sha256Hex(body);
 };
 
-/** Stores a failure; answers whether its lane was given up. */
+/** Stores a failure and returns whether its model target was given up. */
 const storeFailure = (
   { host, settle }: WorkContext,
   attempt: ModelAttempt,
@@ -158,10 +158,10 @@ const failBrokenHistory = (draft: Draft, threadId: string): void => {
   });
 };
 
-/** Repairs that are named in one event. */
+/** Limits the repairs that one event names. */
 const mostNamed = 20;
 
-/** The thread's messages as a provider may see them; what had to be mended is said once in each run. */
+/** Returns the thread's messages as a provider may see them; repairs are reported once in each run. */
 const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelRequest["messages"] | null => {
   const { thread, run } = attempt;
   const { messages, repairs } = buildView(thread.chat, thread.firstInput);
@@ -186,7 +186,7 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
 
 const leastOutput = 1_024;
 
-/** Output tokens the request may ask for: what its budget and the window leave; null if the window leaves too little to be useful. */
+/** Returns the output tokens that the budget and the window leave, or null if the window leaves too few. */
 const outputLimitFor = (
   work: WorkContext,
   { thread, run, phase, agent, lane }: ModelAttempt,
@@ -204,7 +204,7 @@ const overflowFailure = ({ lane }: ModelAttempt): ModelFailure => ({
   message: `the history does not fit the model's context window of ${lane.window} tokens`,
 });
 
-/** Makes the attempt that the state says is being made, and stores its outcome unless it came too late. */
+/** Makes the attempt that the state asks for, and stores its outcome unless it comes too late. */
 export const runModelAttempt = async (work: WorkContext, threadId: string): Promise<void> => {
   const attempt = findAttempt(work, threadId);
   if (attempt === null) return;
@@ -252,10 +252,10 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
   await runModelCall(work, call, request, stored, { onDelta: stream.take });
 };
 
-/** Live text of one attempt on its way to the watchers: many provider reads become one frame per item. */
+/** Sends the live text of one attempt to the watchers: it merges many provider reads into one frame per item. */
 interface ItemStream {
   readonly take: (deltas: readonly ItemDelta[]) => void;
-  /** Drops what was not sent: the event that follows holds the whole. */
+  /** Drops what was not sent, because the event that follows holds the whole text. */
   readonly close: () => void;
 }
 
@@ -268,7 +268,7 @@ interface StreamItem {
   opened: boolean;
 }
 
-/** Milliseconds between the frames of an attempt: the first piece of an item goes at once, what follows is gathered. */
+/** Sets the milliseconds between frames: an item's first piece leaves at once, and later pieces are gathered. */
 const frameMs = 16;
 
 const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
@@ -277,7 +277,7 @@ const deltaKinds: Record<ItemDelta["kind"], DeltaKind> = {
   tool_input: "tool_input_delta",
 };
 
-/** Adds a piece to its item; true if it is the item's first. */
+/** Adds a piece to its item; returns true if it is the item's first. */
 const addPiece = (items: Map<number, StreamItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
   const { index, kind, data, call } = delta;
   const known = items.get(index);
@@ -356,7 +356,7 @@ export const openStream = (host: Host, threadId: string, run: Run, attempt: numb
   };
 };
 
-/** Looks at the team's grants before a person is asked for a call, or a grant is used for it: they come and go elsewhere. */
+/** Reads the team's grants before a call asks a person or uses a grant, because they also change elsewhere. */
 const refreshGrants = async (
   host: Host,
   agent: Agent,

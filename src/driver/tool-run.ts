@@ -17,22 +17,22 @@ import { writeSharedNotes, createStores } from "./stores.ts";
 import type { LazyAbort, WorkContext } from "./work.ts";
 import { createLazyAbort } from "./work.ts";
 
-/** A tool at work, apart from everything else: its own signal, deadline and error boundary. */
+/** This file runs one tool in isolation, with its own signal, deadline and error boundary. */
 
-/** What a call came to: an output, or a wait. */
+/** Describes how a call ended: with an output, or with a wait. */
 export type ToolOutcome =
   | {
       readonly kind: "output";
       readonly output: ToolOutput;
       readonly status: ResultStatus;
-      /** What the cache said; null if it was not asked. */
+      /** Says what the cache answered; null means that it was not asked. */
       readonly cache: "hit" | "miss" | null;
-      /** Bytes that the output shows. */
+      /** Lists the stored bytes that the output shows. */
       readonly kept?: readonly StoredBlob[];
     }
   | { readonly kind: "parked"; readonly park: Parked["parked"] };
 
-/** Whether the state still says that this very start of the call is running. */
+/** Returns whether the state still says that this very start of the call is running. */
 export const isCallCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
   const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
   return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
@@ -45,13 +45,13 @@ export const createOutput = (content: ToolOutput["content"], status: ResultStatu
   cache: null,
 });
 
-/** A thrown error as the model may read it. */
+/** Turns a thrown error into an output that the model may read. */
 const thrownOutcome = (error: unknown): ToolOutcome => createOutput(toToolError(error).content, "error");
 
-/** Beyond this a timer fires at once. */
+/** A timer with a longer timeout fires at once. */
 const longestTimeout = 2_147_483_647;
 
-/** Milliseconds that a call may take, or an error if the tool threw when it was asked, or named no time. */
+/** Returns the call's timeout in milliseconds, or an error if the tool threw or named no valid time. */
 const timeoutOf = (
   tool: Tool,
   args: unknown,
@@ -118,8 +118,8 @@ const createToolContext = (
 };
 
 /**
- * Runs a tool under its own deadline. When the call is cancelled its signal is aborted and it has until the run's end to
- * say how it ended; a tool that heeds neither is left behind.
+ * Runs a tool under its own deadline. When the call is cancelled, its signal is aborted and the tool has until the end
+ * of the run to say how it ended; a tool that ignores both is abandoned.
  */
 export const runTool = async (
   work: WorkContext,
@@ -167,7 +167,7 @@ export const runTool = async (
   }
 };
 
-/** Shared notes are written before the outcome is stored: written again after a crash, they are the same. */
+/** Writes shared notes before the outcome is stored; writing them again after a crash changes nothing. */
 const withSharedNotes = async (
   host: WorkContext["host"],
   { agent, session, key }: ToolContext,
@@ -186,7 +186,7 @@ const lateOutcome = (thread: string, run: string, { call }: Call, outcome: ToolO
   code: outcome.kind === "parked" ? "parked" : outcome.status,
 });
 
-/** An output with the bytes that it shows. */
+/** Adds to an output the bytes that it shows. */
 const withAttachments = (attachments: Attachments, outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return outcome;
   const kept = attachments.shown(outcome.output.content);
@@ -206,7 +206,7 @@ const isSuccess = (outcome: ToolOutcome): boolean => outcome.kind === "output" &
 
 const longestDetails = 65_536;
 
-/** Whether a value can be stored as it is; false for a cycle or a bigint. */
+/** Returns whether a value can be stored as it is; it is false for a cycle or a bigint. */
 const isStorable = (value: unknown): boolean => {
   try {
     return typeof JSON.stringify(value) === "string";
@@ -215,7 +215,7 @@ const isStorable = (value: unknown): boolean => {
   }
 };
 
-/** What a tool gave back, if it is what tools may give: text or parts, and details that are JSON. */
+/** Checks that a tool returned what tools may return: text or parts, and details that are JSON. */
 const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
   if (!isStorable(result) || Object(result) !== result) return unusableOutcome("no JSON");
   if ("parked" in result) {
@@ -234,16 +234,16 @@ const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
 const unusableOutcome = (what: string): ToolOutcome =>
   createOutput(toolError("failed", `the tool gave back ${what}`).content, "error");
 
-/** The time that a tool call may take; what it waits for a sandbox that is not ready yet does not count. */
+/** Measures the time of a tool call; waiting for a sandbox that is not ready yet does not count. */
 interface CallTime {
-  /** Milliseconds since the epoch. */
+  /** Returns the deadline in milliseconds since the epoch. */
   readonly deadline: () => number;
-  /** Waits; ends early with the call. */
+  /** Waits for `ms`, or until the call ends. */
   readonly pause: (ms: number) => Promise<void>;
   readonly cancel: () => void;
 }
 
-/** Milliseconds of pauses that do not count. */
+/** Limits the milliseconds of pauses that do not count. */
 const mostPaused = 120_000;
 
 const createCallTime = (
@@ -277,7 +277,7 @@ const createCallTime = (
   };
 };
 
-/** Bytes that a tool keeps: they are stored with the outcome that shows them, in its commit, or not at all. */
+/** Holds bytes that a tool attaches: they are stored in the commit of the outcome that shows them, or not at all. */
 
 const mostBytes = 5 * 1_048_576;
 
@@ -285,11 +285,11 @@ const mostBytesInAll = 20 * 1_048_576;
 
 interface Attachments {
   readonly keep: ToolContext["keep"];
-  /** What the parts of a result show of it; null if they show bytes that were not kept. */
+  /** Lists the attachments that a result shows; null means that it shows bytes which were never attached. */
   readonly shown: (content: string | readonly ContentPart[]) => readonly StoredBlob[] | null;
 }
 
-/** `start` names one start of a call within its session. */
+/** Creates the attachments of a call; `start` identifies one start of that call within its session. */
 export const createAttachments = (start: string): Attachments => {
   const kept = new Map<string, string>();
   let size = 0;
@@ -312,8 +312,8 @@ export const createAttachments = (start: string): Attachments => {
 };
 
 /**
- * Shows a tool's output that is still coming, until `live` says that it ended. Known secrets are taken out: a tail that
- * may begin one waits for what follows.
+ * Shows a tool's output while it is still coming, until `live` says that it ended. Known secrets are removed: a tail
+ * that may begin a secret waits for the text after it.
  */
 const createLiveOutput = (
   host: Host,

@@ -18,15 +18,15 @@ import type { ToolOutcome } from "./tool-run.ts";
 import { isCallCurrent, createOutput, runTool } from "./tool-run.ts";
 import type { WorkContext } from "./work.ts";
 
-/** One tool call, from the stored `running` to the stored outcome: cache, tool, limits. */
+/** This file runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. */
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
-/** Whether the cache may answer a call, and keep its result: not while a command in the background may be writing. */
+/** Returns whether a call may use the cache, which it may not while a background command could be writing. */
 const isCacheable = ({ host }: WorkContext, threadId: string, { cache }: Tool): boolean =>
   cache === true && host.agent(threadId).cacheResults && !hasRunningCommands(host.read(), host.now());
 
-/** What a cached result is found by. A read of the workspace counts for the thread that makes it only. */
+/** Returns the key of a cached result. A read of the workspace is cached only for the thread that makes it. */
 const cacheKeyOf = (threadId: string, { plan }: Call, { name, workspace }: Tool, args: unknown): string =>
   canonicalJson([name, args, plan.closed ?? null, workspace === "none" ? null : threadId]);
 
@@ -52,7 +52,7 @@ const runCached = async (
   return { ...outcome, cache: "miss" };
 };
 
-/** What detectors of loops compare, if that is not the result as it is. */
+/** Returns what loop detectors compare, if that differs from the result itself. */
 const comparedTextOf = (
   draft: Draft,
   threadId: string,
@@ -63,7 +63,7 @@ const comparedTextOf = (
   return volatile.length === 0 ? {} : { compared: comparableText(content, volatile) };
 };
 
-/** An output as it is stored. */
+/** Returns an output in the form in which it is stored. */
 const settlementOf = (
   draft: Draft,
   threadId: string,
@@ -84,7 +84,7 @@ const settlementOf = (
   ...comparedTextOf(draft, threadId, call, content),
 });
 
-/** The same, with the output's changes of the shared stores applied. */
+/** Settles the call and applies the output's changes to the shared stores. */
 const settleStores = (
   draft: Draft,
   threadId: string,

@@ -3,27 +3,27 @@ import type { ToolOutput } from "../tools/define-tool.ts";
 import type { Host } from "./host.ts";
 import type { Tickets } from "./model-call.ts";
 
-/** What one piece of work may touch. */
+/** Defines what one piece of work may use. */
 export interface WorkContext {
   readonly host: Host;
   readonly cache: ToolCache;
-  /** The work is asked to end. */
+  /** Is aborted when the work is asked to end. */
   readonly stop: LazyAbort;
-  /** Nobody waits for its outcome any more. */
+  /** Is aborted when nobody waits for the outcome any more. */
   readonly gone: LazyAbort;
-  /** The signal of `stop`. */
+  /** Is the signal of `stop`. */
   readonly signal: AbortSignal;
   readonly places: Tickets;
-  /** Stores an outcome and everything that follows from it, in one commit. */
+  /** Stores an outcome and everything that follows from it in one commit. */
   readonly settle: (change: (draft: Draft) => void) => void;
 }
 
-/** An abort whose signal is made when somebody asks for it: most work ends by itself, and native signals cost more than short work. */
+/** Makes its signal only on demand: most work ends by itself, and a native signal costs more than short work. */
 export interface LazyAbort {
-  /** Whether it was asked for. */
+  /** Returns whether the abort was requested. */
   readonly asked: () => boolean;
   readonly ask: () => void;
-  /** Calls back once it is asked for, at once if it was. */
+  /** Calls back once the abort is requested, or at once if it already was. */
   readonly whenAsked: (run: () => void) => void;
   readonly signal: () => AbortSignal;
 }
@@ -54,11 +54,11 @@ export const createLazyAbort = (): LazyAbort => {
   };
 };
 
-/** Results of `cache: true` tools in this isolate; emptied whenever the workspace may have changed. */
+/** Caches results of `cache: true` tools in this isolate; it is emptied whenever the workspace may have changed. */
 interface ToolCache {
   get(key: string): ToolOutput | undefined;
   put(key: string, output: ToolOutput, epoch: number): void;
-  /** Counts the changes: a result read before one is not stored after it. */
+  /** Counts the changes, so that a result read before a change is not stored after it. */
   readonly epoch: () => number;
   clear(): void;
 }
