@@ -19,43 +19,43 @@ import type { Problem } from "./problems.ts";
 import { refuse, refuseField } from "./problems.ts";
 import type { Principal } from "./rpc.ts";
 
-/** Rows of a session that are not part of its live state. All reads; unknown ids answer null. */
+/** Reads rows of a session that are not part of its live state. Unknown ids answer null. */
 export interface Archive {
-  /** The kept answer of a keyed command. */
+  /** Returns the stored answer of a keyed command. */
   readonly answer: (key: string) => StoredAnswer | null;
   readonly input: (id: string) => Input | null;
-  /** The newest first. */
+  /** Lists inputs, the newest first. */
   readonly inputs: (from: PageStart) => readonly PagedRow[];
   readonly ask: (id: string) => Ask | null;
-  /** In the order in which they were put. */
+  /** Lists asks in the order in which they were opened. */
   readonly asks: (status: Ask["status"] | null, from: PageStart) => readonly PagedRow[];
   readonly run: (id: string) => RunRecord | null;
-  /** Those that have ended, the newest first. */
+  /** Lists runs that have ended, the newest first. */
   readonly runs: (from: PageStart) => readonly PagedRow[];
-  /** A called thread, also one that has ended. */
+  /** Returns a called thread, even one that has ended. */
   readonly child: (id: string) => ChildRecord | null;
-  /** The newest first: placed by the negative time of their start. */
+  /** Lists called threads, the newest first: each is placed by the negative time of its start. */
   readonly children: (from: PageStart) => readonly PagedRow[];
-  /** The newest first. */
+  /** Lists messages, the newest first. */
   readonly messages: (query: {
     thread: string;
     before: number | null;
     limit: number;
     retired: boolean;
   }) => readonly { readonly pos: number; readonly json: () => string }[];
-  /** Serialised events with `after < seq`, in order, read as they are asked for. */
+  /** Yields serialised events with `after < seq`, in order, read on demand. */
   readonly events: (query: { after: number; limit: number }) => Iterable<string>;
-  /** Calls of a turn that left, with their places in the ledger, in order. */
+  /** Lists the calls of a turn that left, in order, with their places in the ledger. */
   readonly seen: (run: string, turn: number) => readonly { readonly n: number; readonly row: LedgerRow }[];
-  /** A thread's newest answered call before a place in the ledger. */
+  /** Returns a thread's newest answered call before a place in the ledger. */
   readonly answered: (thread: string, before: number) => LedgerRow | null;
-  /** The chat as it was after an edit, up to a message. */
+  /** Returns the chat as it was after an edit, up to a message. */
   readonly chatThen: (thread: string, edit: number, pos: number) => PastChat;
-  /** How the called agent of a run stood; null: it was `main`'s. */
+  /** Returns the constraints that the caller set for a run's agent, or null if no other agent called it. */
   readonly standing: (run: string) => CallerConstraints | null;
-  /** Base64 of stored bytes. */
+  /** Returns stored bytes as base64. */
   readonly media: (blob: string) => string;
-  /** Entries of a store, by key; values serialised. */
+  /** Lists entries of a store by key; the values are serialised. */
   readonly entries: (
     store: EntryStore,
   ) => readonly { readonly key: string; readonly revision: number; readonly json: string }[];
@@ -70,31 +70,31 @@ export interface Archive {
   }[];
 }
 
-/** What the deployment says about sessions; the engine knows it. */
+/** Defines what the deployment says about sessions; the engine implements it. */
 export interface SessionRules {
   readonly onBusy: OnBusy;
   readonly interactive: boolean;
   readonly entryAgent: string;
   readonly agentNames: readonly string[];
   readonly revision: string;
-  /** Why a model may not be chosen for this session; null if it may. */
+  /** Says why a model may not be chosen for this session; null if it may. */
   readonly modelProblem: (model: string, agent: string) => Problem | null;
-  /** Why an agent cannot run in this deployment: a secret is missing. */
+  /** Says why an agent cannot run in this deployment, as when a secret is missing. */
   readonly agentProblem: (agent: string) => Problem | null;
-  /** Why the session's model cannot take what an input holds. */
+  /** Says why the session's model cannot take what an input holds. */
   readonly mediaProblem: (
     parts: readonly ContentPart[],
     agent: string,
     model: string | null,
   ) => Problem | null;
-  /** Why client tools cannot be taken beside the agent's own. */
+  /** Says why client tools cannot be added to the agent's own. */
   readonly clientToolProblem: (tools: readonly ClientTool[], agent: string) => Problem | null;
-  /** Why a ceiling of tools cannot be meant. */
+  /** Says why a tool ceiling makes no sense. */
   readonly ceilingProblem: (ceiling: readonly string[], client: readonly ClientTool[]) => Problem | null;
-  /** Why a JSON Schema cannot be used. */
+  /** Says why a JSON Schema cannot be used. */
   readonly schemaProblem: (schema: Json) => string | null;
   readonly stores: {
-    /** Toolboxes that some agent lists. */
+    /** Holds the toolboxes that at least one agent lists. */
     readonly listed: ReadonlySet<string>;
     readonly notes: "session" | "agent" | "tenant";
     readonly onDependencyFailure: OnDependencyFailure;
@@ -113,7 +113,7 @@ export interface ReadContext {
   readonly rules: SessionRules;
   readonly principal: Principal;
   readonly now: number;
-  /** An agent with a model override, and as it stands if it is called. */
+  /** Returns an agent with a model override and, if another agent calls it, with the caller's constraints. */
   readonly agentOf: (agent: string, override: string | null, standing: CallerConstraints | null) => Agent;
 }
 
@@ -123,18 +123,18 @@ export interface WriteContext {
   readonly principal: Principal;
   readonly rules: SessionRules;
   readonly ifMatch: string | null;
-  /** The tenant has as many runs under way as it may have: this command begins none. */
+  /** Is true if the tenant has as many runs under way as it may have, so that this command must begin none. */
   readonly full: boolean;
-  /** Bytes that the session holds. */
+  /** Returns the bytes that the session holds. */
   readonly stored: () => number;
 }
 
-/** A command changes the session in one commit; a query only reads. Each checks its own parameters. */
+/** Handles a command, which changes the session in one commit, or a query, which only reads; each checks its own input. */
 export type CommandHandler =
   | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => CommandAnswer }
   | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => CommandAnswer };
 
-/** Parameters that fit their schema, or 400 naming every field that does not. */
+/** Returns parameters that fit their schema, or refuses with a 400 that names every field that does not. */
 export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
   const result = schema.safeParse(params);
   const errors = result.success ? [findReservedField(params) ?? []].flat() : fieldProblems(result.error);
@@ -163,22 +163,22 @@ export const defineWrite = <S extends z.ZodType>(
   run: (context, params) => run(context, parseParams(schema, params)),
 });
 
-/** Rows a list may be asked for; numbers may come as text, since they stand in queries. */
+/** Defines how many rows a list may be asked for; a number may come as text, because queries hold only texts. */
 export const limitSchema = (most: number, standard: number): z.ZodType<number> =>
   z.coerce.number().int().min(1).max(most).default(standard);
 
-/** An answer that is serialised already. */
+/** Answers with a value that is serialised already. */
 export const jsonAnswer = (text: string): CommandAnswer => ({ status: 200, value: { json: text } });
 
 export const joinRows = (rows: readonly string[]): string => `[${rows.join(",")}]`;
 
 export const okAnswer = (value: Json): CommandAnswer => ({ status: 200, value });
 
-/** Serialised rows as they are listed. */
+/** Answers with serialised rows as a list. */
 export const rowsAnswer = (serialised: readonly string[]): CommandAnswer =>
   jsonAnswer(`{"data":${joinRows(serialised)}}`);
 
-/** The answer of an accepted command: with the `seq` of the newest event after it. */
+/** Answers an accepted command with the `seq` of the newest event after it. */
 export const acceptedAnswer = (draft: Draft, value: object, status: 200 | 202 = 200): CommandAnswer => ({
   status,
   value: { ...(value as Readonly<Record<string, Json>>), seq: headAfter(draft) },
@@ -188,7 +188,7 @@ export const acceptedAnswer = (draft: Draft, value: object, status: 200 | 202 = 
 export const refuseAnswer = (pointer: string, message: string): never =>
   refuseField("answer_invalid", pointer, message);
 
-/** Refuses a change of what is not as it was read any more. */
+/** Refuses a change of something that has changed since the caller read it. */
 export const requireUnchanged = ({ ifMatch }: WriteContext, what: string, version: number): void => {
   if (ifMatch !== null && ifMatch.replaceAll('"', "") !== String(version))
     refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
@@ -204,7 +204,7 @@ export const requireRunAdmission = ({ full }: WriteContext): void => {
   );
 };
 
-/** Text without lone surrogates or control characters that JSON carries but people do not mean. */
+/** Accepts text without lone surrogates and without control characters that JSON allows but people do not mean. */
 export const wellFormedText = (max: number): z.ZodString =>
   z
     .string()

@@ -5,49 +5,49 @@ import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
 
-/** The context view: what a model call saw, told again from rows, and what had changed since the call before. */
+/** This file builds the context view: what a model call saw, rebuilt from rows, and what has changed since another. */
 
-/** The chat as a call saw it, and what had left it by then. */
+/** Holds the chat as a call saw it, and the messages that had left it by then. */
 export interface PastChat {
-  /** In the order of the view, with the overlays of that moment. */
+  /** Lists messages in the order of the view, with the overlays they had then. */
   readonly shown: readonly Message[];
-  /** What left it, with the edit that took it out, and who did. */
+  /** Lists the messages that left, each with the edit that removed it and its cause. */
   readonly gone: readonly RemovedMessage[];
 }
 
 interface RemovedMessage {
   readonly message: Message;
   readonly edit: number;
-  /** null: a release that did not tell yet. */
+  /** Is null if no cause was recorded. */
   readonly cause: Cause | null;
 }
 
-/** A model call as the ledger has it, or the one under way. */
+/** Describes a model call from the ledger, or the one under way. */
 export type RecordedCall = Omit<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw"> & {
   readonly outcome: LedgerRow["outcome"] | "in_flight";
   readonly saw?: ContextSnapshot;
 };
 
-/** A call with its chat. */
+/** Joins a call with the chat that it saw. */
 export interface CallWithChat {
   readonly row: RecordedCall;
   readonly chat: PastChat;
 }
 
 interface ContextChange {
-  /** Kind of the effect; null: no effect's doing. */
+  /** Names the kind of the effect; null means that no effect made the change. */
   readonly effect: string | null;
   readonly reason: string | null;
   readonly edit: "inject" | "overlay" | "retire" | "append" | "remove" | "request";
   readonly messages: readonly string[];
-  /** Tokens that the request lost; negative: that it gained. */
+  /** Counts the tokens that the request lost; it is negative if the request gained some. */
   readonly tokens_saved: number;
 }
 
 const isNote = ({ marks, origin }: Message): boolean =>
   origin === "effect" && marks?.includes("note") === true;
 
-/** A pinned message was given back whole by an overlay of nothing. */
+/** An overlay without texts shows a pinned message whole again. */
 const isOverlaid = ({ overlay }: Message): boolean =>
   overlay !== undefined && Object.keys(overlay.texts).length > 0;
 
@@ -57,7 +57,7 @@ const stateOf = (message: Message): "full" | "overlaid" | "summary" | "note" => 
   return isOverlaid(message) ? "overlaid" : "full";
 };
 
-/** Whose doing it is that a message is shown so. */
+/** Names who caused a message to be shown as it is. */
 interface ChangeAuthor {
   readonly effect: string | null;
   readonly reason: string | null;
@@ -68,7 +68,7 @@ const noAuthor: ChangeAuthor = { effect: null, reason: null };
 const overlayAuthor = ({ overlay }: Message): ChangeAuthor =>
   overlay === undefined ? noAuthor : { effect: overlay.by, reason: overlay.reason ?? null };
 
-/** Of a note or a summary. */
+/** Returns the author of a note or a summary. */
 const noteAuthor = (message: Message): ChangeAuthor => {
   const { summary, sender = null, reason = null } = message;
   if (summary !== undefined) return { effect: summary.by, reason: summary.reason ?? null };
@@ -108,7 +108,7 @@ const messageView = (message: Message): Json => ({
 const tokensOf = (messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + shownTokens(message), 0);
 
-/** The messages as one change for each who made it. */
+/** Groups the messages into one change for each author. */
 const groupChanges = (
   edit: ContextChange["edit"],
   messages: readonly Message[],
@@ -128,7 +128,7 @@ const sumChange = (
   tokens_saved: messages.reduce((sum, message) => sum + saved(message), 0),
 });
 
-/** The summary that took the place of what an edit retired, among everything that was ever there. */
+/** Finds the summary that replaced what an edit retired, among all messages there ever were. */
 const findSummary = ({ shown, gone }: PastChat, edit: number): Message | undefined =>
   shown.find(({ summary }) => summary?.edit === edit) ??
   gone.find(({ message }) => message.summary?.edit === edit)?.message;
@@ -138,7 +138,7 @@ const removalAuthor = ({ cause }: RemovedMessage): ChangeAuthor => ({
   reason: cause?.reason ?? null,
 });
 
-/** What left, one change for each edit. */
+/** Describes the removed messages as one change for each edit. */
 const removalChanges = (left: readonly RemovedMessage[]): readonly ContextChange[] =>
   [...Map.groupBy(left, ({ edit }) => edit).values()].flatMap((group) => {
     const [first] = group;
@@ -148,7 +148,7 @@ const removalChanges = (left: readonly RemovedMessage[]): readonly ContextChange
     return [{ ...by, edit: by.effect === null ? "remove" : "retire", ...sumChange(messages, shownTokens) }];
   });
 
-/** What stands between two calls, so that their tokens differ by exactly this; what came and went between them is told, too. */
+/** Lists what changed between two calls; their tokens differ by its sum. It includes what came and went in between. */
 const changesOf = (before: CallWithChat | null, now: CallWithChat): readonly ContextChange[] => {
   const known = new Map(before?.chat.shown.map((message) => [message.id, message]) ?? []);
   const last = before?.row.saw?.pos ?? -1;
@@ -186,11 +186,11 @@ const changesOf = (before: CallWithChat | null, now: CallWithChat): readonly Con
   ];
 };
 
-/** Tools that the call did not have, and the effect that took each away. */
+/** Lists tools that the call did not have, with the effect that removed each. */
 const hiddenTools = (saw: ContextSnapshot | undefined): readonly Json[] =>
   (saw?.hidden ?? []).map((name, at) => ({ name, by: saw?.hiders?.[at] ?? null }));
 
-/** Tokens of a request beside its messages. */
+/** Counts the tokens of a request apart from its messages. */
 const otherTokensOf = ({ row, chat }: CallWithChat): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
 
 const hiddenView = (chat: PastChat): readonly Json[] =>
@@ -220,7 +220,7 @@ const callView = ({ purpose, attempt, outcome, provider, model, at }: RecordedCa
   at,
 });
 
-/** The view as the API gives it, with all calls of its turn; `verified`: the request, built again, has the hash of what was sent. */
+/** Builds the API's view with all calls of its turn; `verified` means that the rebuilt request has the sent hash. */
 export const contextView = (
   calls: readonly RecordedCall[],
   before: CallWithChat | null,
@@ -262,7 +262,7 @@ export const contextView = (
   };
 };
 
-/** A context view for people: one line per message, one per change. */
+/** The functions below render a context view for people, with one line per message and one per change. */
 
 type JsonFields = Readonly<Record<string, Json>>;
 
@@ -305,7 +305,7 @@ const toolNames = (value: Json | undefined): string =>
     .map(({ name }) => toText(name))
     .join(", ");
 
-/** The calls of a turn that has several. */
+/** Lists the calls of a turn that has several. */
 const callLines = (view: JsonFields): readonly string[] => {
   const calls = toFieldList(view["calls"]);
   if (calls.length < 2) return [];
@@ -326,7 +326,7 @@ const verificationTexts: Readonly<Record<string, string>> = {
 const hiddenTool = ({ name, by }: JsonFields): string =>
   by === null ? toText(name) : `${toText(name)} by ${toText(by)}`;
 
-/** Renders what `sightView` gives. */
+/** Renders what `contextView` returns. */
 export const formatContextView = (view: JsonFields): string => {
   const hidden = toFieldList(view["hidden"]);
   const outcome = toText(view["outcome"]);

@@ -3,11 +3,11 @@ import type { Json, Message } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import { utf8Length } from "../chat/tokens.ts";
 
-/** Events as they are stored and sent: one line of JSON each, `data` at most 64 KiB of UTF-8. */
+/** Events are stored and sent as one line of JSON each, whose `data` has at most 64 KiB of UTF-8. */
 
 const dataLimit = 65_536;
 
-/** Whether a text has more bytes as UTF-8 than data may have; most are so short that nobody has to count. */
+/** Returns whether a text has more UTF-8 bytes than data may have; most are short enough to skip the count. */
 const isTooLong = (text: string): boolean =>
   text.length * 3 > dataLimit && (text.length > dataLimit || utf8Length(text) > dataLimit);
 
@@ -18,7 +18,7 @@ const truncateStrings = (value: Json, most: number): Json => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, truncateStrings(each, most)]));
 };
 
-/** Data that fits, its longest texts cut first; the whole stands in the session's messages. */
+/** Fits data by cutting its longest texts first; the session's messages keep the whole. */
 const fitData = (data: Json): Json => {
   for (let most = 32_768; most >= 64; most /= 4) {
     const cut = truncateStrings(data, most);
@@ -29,7 +29,7 @@ const fitData = (data: Json): Json => {
   return { truncated: true };
 };
 
-/** Quoted, and ASCII: one sign outside of Latin-1 would make the text of each event twice as long in memory. */
+/** Quotes a text in ASCII, because one character beyond Latin-1 would double the memory of the event's text. */
 const toAscii = (text: string): string =>
   JSON.stringify(text).replace(
     /[\u0080-\uffff]/g,
@@ -38,14 +38,14 @@ const toAscii = (text: string): string =>
 
 let knownAgent = { name: "", prefix: "", text: "" };
 
-/** The agent of an event, as text; most events are of the agent that the one before was of. */
+/** Returns an event's agent as text; it caches the last one, since most events share the agent of the one before. */
 const agentText = ({ name, prefix }: SessionEvent["agent"]): string => {
   if (knownAgent.name !== name || knownAgent.prefix !== prefix)
     knownAgent = { name, prefix, text: `{"name":${toAscii(name)},"prefix":${toAscii(prefix)}}` };
   return knownAgent.text;
 };
 
-/** The texts of a commit's events without what the commit adds to them, and those of the messages in them. */
+/** Holds the texts of a commit's events, without what the commit adds to them, and of the messages in them. */
 export interface EventTexts {
   readonly texts: readonly string[];
   readonly messages: ReadonlyMap<Message, string>;
@@ -59,7 +59,7 @@ const dataText = (event: SessionEvent, messages: Map<Message, string>): string =
   return `{"message":${text},"final":${final}}`;
 };
 
-/** Put together field by field, which costs a fraction of a serialised copy. */
+/** Builds the text field by field, which costs a fraction of a serialised copy. */
 const eventTextOf = (event: SessionEvent, messages: Map<Message, string>): string => {
   const { type, thread, agent, run, turn, attempt, call, item, node } = event;
   let text = `"type":"${type}","thread":"${thread}","agent":${agentText(agent)}`;
@@ -79,7 +79,7 @@ export const eventTextsOf = (events: readonly SessionEvent[]): EventTexts => {
   return { texts: events.map((event) => eventTextOf(event, messages)), messages };
 };
 
-/** The lines of a commit's events, the first of which is number `first`. */
+/** Returns the lines of a commit's events, the first of which has the number `first`. */
 export const eventLinesOf = (
   texts: readonly string[],
   session: string,

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import { meantBranch } from "../schema.ts";
 import type { Problem } from "./problems.ts";
 
-/** What a schema found in a request, field by field. */
+/** This file reports what a schema found wrong in a request, field by field. */
 
 type FieldProblem = NonNullable<Problem["errors"]>[number];
 
@@ -11,13 +11,13 @@ type SchemaIssue = z.core.$ZodIssue;
 const pointerOf = (path: readonly PropertyKey[]): string =>
   path.map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** What the branches of a union take, unless the union says it itself. */
+/** Lists what the branches of a union accept, unless the union has a message of its own. */
 const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string => {
   const taken = message === "Invalid input" ? errors.flat().map((issue) => issue.message) : [];
   return [...new Set(taken)].join("; or ") || message;
 };
 
-/** The problems of an issue: of a union, those of the branch that was meant. */
+/** Returns the problems of an issue; for a union, those of the branch that the caller meant. */
 const problemsOf = (issue: SchemaIssue, base: readonly PropertyKey[]): readonly FieldProblem[] => {
   const path = [...base, ...issue.path];
   const pointer = pointerOf(path);
@@ -34,13 +34,13 @@ const problemsOf = (issue: SchemaIssue, base: readonly PropertyKey[]): readonly 
     : meant.flatMap((inner) => problemsOf(inner, path));
 };
 
-/** Each field that does not fit, by its pointer; of many the first. */
+/** Lists the first fields that do not fit, each by its pointer. */
 export const fieldProblems = ({ issues }: z.ZodError): readonly FieldProblem[] =>
   issues.slice(0, 20).flatMap((issue) => problemsOf(issue, []));
 
 const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** The name that a schema of any names would leave out without a word, wherever it stands; null if nowhere. */
+/** Finds, at any depth, a name that a schema with free names would drop silently; returns null if there is none. */
 export const findReservedField = (params: unknown): FieldProblem | null => {
   const open: { readonly value: unknown; readonly path: string }[] = [{ value: params, path: "" }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Frames of the session's WebSocket. A message is one frame or an array of them. */
+/** This file defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
 
 const nameListSchema = z.array(z.string().max(64)).max(64);
 
@@ -39,7 +39,7 @@ export const clientFrameSchema = z.discriminatedUnion("type", [
 
 export type ClientFrame = z.output<typeof clientFrameSchema>;
 
-/** Why a socket is closed. */
+/** Lists the codes that say why a socket is closed. */
 export const closeCodes = {
   overload: 1013,
   bad_frame: 4400,
@@ -56,39 +56,39 @@ export const closeCodes = {
 export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes];
 
 export const streamLimits = {
-  /** Bytes of a frame that comes in. */
+  /** Limits the bytes of an incoming frame. */
   frame: 262_144,
-  /** Frames per second, and at once; acknowledgements and pings are not counted. */
+  /** Limits the frames per second and in one burst; acknowledgements and pings do not count. */
   rate: 30,
   burst: 60,
   sockets: 32,
-  /** Bytes sent and not acknowledged: above, deltas are shed and events come from the log. */
+  /** Limits the bytes sent but not acknowledged; above it, deltas are shed and events come from the log. */
   unacked: 1_048_576,
-  /** Milliseconds without an acknowledgement before a lagging reader is closed. */
+  /** Limits the milliseconds without an acknowledgement before a lagging reader is closed. */
   patience: 30_000,
-  /** Events that a reader who is behind gets at a time. */
+  /** Limits the events that a lagging reader gets at a time. */
   page: 200,
-  /** Milliseconds for the first `auth` where it is needed, and for `hello`. */
+  /** Limits the milliseconds until the first `auth` where one is needed, and until `hello`. */
   authentication: 5_000,
   hello: 10_000,
   heartbeat: 15_000,
 } as const;
 
-/** What a socket wants to see. */
+/** Defines what a socket wants to see. */
 export interface StreamFilter {
   readonly deltas: "all" | "text" | "none";
   readonly types: readonly string[] | null;
   readonly threads: readonly string[] | null;
 }
 
-/** Serialised frames of one WebSocket message; undefined if there is nothing to send. */
+/** Joins serialised frames into one WebSocket message; returns undefined if there is nothing to send. */
 export const joinFrames = (frames: readonly string[]): string | undefined =>
   frames.length === 0 ? undefined : frames.length === 1 ? frames[0] : `[${frames.join(",")}]`;
 
-/** The frame of a stored event line. */
+/** Builds the frame of a stored event line. */
 export const eventFrame = (line: string): string => `{"type":"event","event":${line}}`;
 
-/** The frames of some event lines as one message, joined at once: every event of every session passes here. */
+/** Joins the frames of event lines into one message at once, because every event of every session passes here. */
 export const eventsMessage = (lines: readonly string[]): string =>
   lines.length === 1
     ? eventFrame(lines[0] ?? "")
@@ -97,7 +97,7 @@ export const eventsMessage = (lines: readonly string[]): string =>
 const eventHeadPattern =
   /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
 
-/** Whether a line passes a socket's filter; cursors stay valid, since the line keeps its `seq`. */
+/** Returns whether a line passes a socket's filter; cursors stay valid, since the line keeps its `seq`. */
 export const matchesFilter = (line: string, { types, threads }: StreamFilter): boolean => {
   if (types === null && threads === null) return true;
   const [, type = "", thread = ""] = eventHeadPattern.exec(line) ?? [];

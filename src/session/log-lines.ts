@@ -5,7 +5,7 @@ import { textOf } from "../chat/text.ts";
 import type { LogLevel } from "../tools/log-line.ts";
 import { isLogged } from "../tools/log-line.ts";
 
-/** A line of a run's log, and its level. */
+/** Describes a line of a run's log, with its level. */
 export interface RunLine {
   readonly level: RunLogger["level"];
   readonly msg: string;
@@ -50,8 +50,8 @@ const endLine = ({ run, thread, data }: Extract<SessionEvent, { type: "run_end" 
 };
 
 /**
- * What the loggers of a thread's agent say of a commit: the outer one begins first and ends last. The text of an error
- * may quote an answer, so it stands only where texts are logged.
+ * Lists what the loggers of a thread's agent say of a commit: the outer one begins first and ends last. The text of an
+ * error may quote an answer, so it appears only where texts are logged.
  */
 export const runLines = (
   events: readonly SessionEvent[],
@@ -73,7 +73,7 @@ export const runLines = (
     });
   });
 
-/** The log of finished steps: a model attempt, a tool call, an effect that acted. Nothing that anybody wrote. */
+/** The functions below log finished steps: model attempts, tool calls and effects that acted. They log no user text. */
 
 interface EndedStep {
   readonly level: LogLevel;
@@ -84,13 +84,13 @@ interface EndedStep {
 
 const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string => `${run}.${turn}.${attempt}`;
 
-/** Since when a thread's attempt is under way. */
+/** Returns when a thread's attempt began. */
 const attemptStartedAt = (before: Session, thread: string, now: number): number => {
   const phase = before.threads[thread]?.run?.phase;
   return phase?.at === "thinking" ? phase.startedAt : now;
 };
 
-/** The step that an event ends; an attempt that failed passes, an error that nobody repeats needs somebody. */
+/** Returns the step that an event ends. A failed attempt is a warning; an error that nobody retries is an error. */
 const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedStep | null => {
   const { type, data } = event;
   if (type === "llm_finish")
@@ -112,7 +112,7 @@ const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedSt
   return type === "error" ? { level: data.retryable ? "warn" : "error", code: data.code } : null;
 };
 
-/** Lines of at least a level about the steps that a commit ended; `before` is the state that it found. */
+/** Returns the log lines, of at least a level, for the steps that a commit ended; `before` is the state before it. */
 export const stepLines = (
   events: readonly SessionEvent[],
   before: Session,

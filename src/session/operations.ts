@@ -15,7 +15,7 @@ import { clearCommand, createCommand, getCommand, patchCommand } from "./operati
 import { notesCommand, stateCommand, tasksCommand } from "./operations/stores.ts";
 import type { Operation } from "./rpc.ts";
 
-/** Every operation of a session but those that its shell alone can do: deleting it, and its snapshot with live items. */
+/** Maps each operation of a session to its handler, except `delete` and `snapshot`, which need the session's shell. */
 export const sessionCommands: Record<Exclude<Operation, "delete" | "snapshot">, CommandHandler> = {
   create: createCommand,
   get: getCommand,

@@ -4,13 +4,13 @@ import { sha256Hex } from "../sandbox/sha256.ts";
 import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
 import { refuse } from "./problems.ts";
 
-/** What a list takes of its query. */
+/** Defines the query fields that every list takes. */
 export const pageQueryFields = {
   limit: z.int().min(1).max(200).default(50),
   cursor: z.string().max(1024).optional(),
 };
 
-/** Keyset pages: a cursor names the row it stands at and is bound to the query that made it. */
+/** A cursor names the row at which a page begins or ends, and fits only the query that made it. */
 
 type KeysetValue = string | number | null;
 
@@ -28,17 +28,17 @@ export interface Page<T> {
   readonly prev_cursor: string | null;
 }
 
-/** A row with its place in a list; `json` reads what is shown of it. */
+/** Holds a row with its place in a list; `json` reads what is shown of it. */
 export interface PagedRow {
   readonly at: number;
   readonly id: string;
   readonly json: () => string;
 }
 
-/** Bytes of a page: what does not fit is for the next one, but a longer value is a page of its own. */
+/** Limits the bytes of a page: further rows go to the next one, and a longer value is a page of its own. */
 const pageBytes = 4 * 2 ** 20;
 
-/** The first texts, read one by one, that a page takes. */
+/** Reads texts one by one and returns the first ones that fit a page. */
 export const takeFitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {
   const taken: string[] = [];
   let bytes = 0;
@@ -50,17 +50,17 @@ export const takeFitting = (texts: Iterable<string>, most = pageBytes): readonly
   return taken;
 };
 
-/** Rows beyond a position, in the direction it was asked for; `limit` of them at most. */
+/** Names the position from which a page is read, and how many rows it holds at most. */
 export interface PageStart {
   readonly position: PagePosition | null;
   readonly limit: number;
 }
 
-/** Whether a page is read against the order of its list, and whether places fall on the way. */
+/** Returns whether places fall while the page is read, in the order of its list or against it. */
 const isReadDescending = (position: PagePosition | null, descending: boolean): boolean =>
   (position?.direction === "prev") !== descending;
 
-/** The same as `pageClause` asks of stored rows, of rows at hand; `from.limit` of both together. */
+/** Selects live rows as `pageClause` selects stored ones; `from.limit` holds for both together. */
 export const pageRows = (
   rows: readonly PagedRow[],
   { position, limit }: PageStart,
@@ -76,14 +76,14 @@ export const pageRows = (
   return beyond.toSorted(compare).slice(0, limit);
 };
 
-/** Digest of the filters and the order a cursor belongs to. */
+/** Returns a digest of the filters and the order that a cursor belongs to. */
 export const cursorBindingOf = (query: unknown): string =>
   sha256Hex(JSON.stringify(["cursor", query])).slice(0, 16);
 
 const writeCursor = (position: PagePosition, binding: string): string =>
   jsonToBase64Url([binding, position.direction, position.at, position.id]);
 
-/** The place a cursor names; 400 `invalid_cursor` for a foreign or damaged one. */
+/** Returns the position that a cursor names; throws 400 `invalid_cursor` for a foreign or damaged one. */
 export function readCursor(cursor: string | undefined, binding: string): PagePosition | null {
   if (cursor === undefined) return null;
   const value = jsonFromBase64Url(cursor);
@@ -103,7 +103,7 @@ export function readCursor(cursor: string | undefined, binding: string): PagePos
   return { at, id, direction };
 }
 
-/** How to ask for a page: rows beyond `position`, in reading order or reversed, one more than fits. */
+/** Builds the clause of a page: rows beyond `position`, in reading order or reversed, one more than fits. */
 export function pageClause(
   position: PagePosition | null,
   column: string,
@@ -121,7 +121,7 @@ export function pageClause(
   };
 }
 
-/** A page out of the rows that `pageClause` asked for. */
+/** Builds a page from the rows that `pageClause` selected. */
 export function pageOf<T>(
   rows: readonly KeysetRow[],
   query: { position: PagePosition | null; column: string; limit: number; binding: string },
@@ -143,7 +143,7 @@ export function pageOf<T>(
   };
 }
 
-/** A page of a list that is held whole; `list` names it, so that its cursors fit no other. */
+/** Builds a page of a list that is held in memory; `list` names it, so that its cursors fit no other. */
 export function pageOfList<T>(
   items: readonly T[],
   list: unknown,

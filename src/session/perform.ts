@@ -14,27 +14,27 @@ import { ProblemError, refuse, refuseIfProblem } from "./problems.ts";
 import type { Operation, SessionCall, SessionReply } from "./rpc.ts";
 import { operationScopes } from "./rpc.ts";
 
-/** The one door into a session, for HTTP and sockets alike. */
+/** Defines what an operation may use of its session, over HTTP and sockets alike. */
 
 export interface OperationContext {
-  /** Null until the session is created. */
+  /** Returns null until the session is created. */
   readonly read: () => Session | null;
   readonly archive: () => Archive;
   readonly rules: SessionRules;
   readonly agentOf: ReadContext["agentOf"];
   readonly now: () => number;
   readonly update: <T>(change: (draft: Draft) => T) => T;
-  /** The tenant has as many runs under way as it may have. */
+  /** Is true if the tenant has as many runs under way as it may have. */
   readonly full: boolean;
-  /** Bytes that the session holds. */
+  /** Returns the bytes that the session holds. */
   readonly stored: () => number;
-  /** Known secrets in what a caller sends go no further. */
+  /** Removes known secrets from what a caller sends. */
   readonly redactor: Redactor;
-  /** Open streamed items with their text so far. */
+  /** Returns the open streamed items with their text so far. */
   readonly items: () => Json;
-  /** An earlier session of this name was deleted under the key of this call; null: it cannot be told now. */
+  /** Is true if this call's key deleted an earlier session of this name; null means that this is unknown now. */
   readonly deleted: boolean | null;
-  /** Removes everything but the key of the delete. */
+  /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;
 }
 
@@ -59,10 +59,10 @@ const requireSession = (context: OperationContext, call: SessionCall): Session =
 
 const dayMs = 86_400_000;
 
-/** How long the answer to a key is known. */
+/** Sets how long the answer to a key is kept. */
 const keptMs = 7 * dayMs;
 
-/** What the address names beside the session: it is a part of the key's scope. */
+/** Names what the address holds besides the session, which becomes part of the key's scope. */
 const addressFields: Partial<Record<Operation, string>> = {
   answer: "ask",
   edit_input: "input",
@@ -73,7 +73,7 @@ const addressFields: Partial<Record<Operation, string>> = {
 const fieldOf = (params: unknown, name: string): unknown =>
   typeof params === "object" && params !== null ? (params as Record<string, unknown>)[name] : undefined;
 
-/** Scope and key of a command; null without a key. Ids hold no spaces. */
+/** Returns the scope and key of a command, or null without a key. Ids hold no spaces. */
 const commandKeyOf = ({ op, key, params }: SessionCall): string | null => {
   if (key === undefined) return null;
   const name = addressFields[op];
@@ -90,7 +90,7 @@ const keyedCallOf = (call: SessionCall): KeyedCall | null => {
   return key === null ? null : { key, fingerprint: sha256Hex(canonicalJson(call.params)) };
 };
 
-/** The stored answer to a repeated command; another body under the same key is refused. */
+/** Returns the stored answer to a repeated command; the same key with another body is refused. */
 const replayAnswer = (context: OperationContext, given: KeyedCall | null): PerformedReply | null => {
   const known = given === null || context.read() === null ? null : context.archive().answer(given.key);
   if (known === null || known.at < context.now() - keptMs) return null;
@@ -99,7 +99,7 @@ const replayAnswer = (context: OperationContext, given: KeyedCall | null): Perfo
   return { ok: true, status: known.status, json: known.json, seq: context.read()?.head ?? 0, replayed: true };
 };
 
-/** Keeps an answer; those that are over go once a day, since finding them reads them all. */
+/** Stores an answer; expired ones are removed once a day, since finding them reads them all. */
 const keepAnswer = (draft: Draft, answer: StoredAnswer): void => {
   draft.answers.push(answer);
   const since = answer.at - keptMs;
@@ -158,7 +158,7 @@ const runWrite = (context: OperationContext, call: SessionCall, draft: Draft): C
 
 const noParameters = z.strictObject({});
 
-/** Deletes the session. Its key is not kept among its rows, which go, and does nothing to a later session of the same name. */
+/** Deletes the session. Its rows go with their keys, and the key of the delete does nothing to a later session. */
 const performDelete = (context: OperationContext, call: SessionCall): PerformedReply => {
   if (context.deleted === null)
     return refuse("overloaded", "whether this key was used before cannot be told now; send it again", {
@@ -200,13 +200,13 @@ const performOperation = (context: OperationContext, call: SessionCall): Perform
   return { ok: true, status: answer.status, json: answerJson(answer), seq: state.head, replayed: false };
 };
 
-/** A problem as the answer of an operation; anything else throws. */
+/** Turns a problem into the answer of an operation; rethrows anything else. */
 export const problemReply = (error: unknown): SessionReply => {
   if (error instanceof ProblemError) return { ok: false, problem: error.problem };
   throw error;
 };
 
-/** Performs one operation; what the caller did wrong comes back as a problem, everything else throws. */
+/** Performs one operation; a caller's mistake comes back as a problem, and everything else throws. */
 export const perform = (context: OperationContext, given: SessionCall): SessionReply => {
   try {
     return performOperation(context, { ...given, params: context.redactor.value(given.params) });

@@ -1,6 +1,6 @@
 import type { Json } from "../chat/message.ts";
 
-/** Codes of refused requests; `api/problems.ts` maps each to a status. */
+/** Lists the codes of refused requests; `api/problems.ts` maps each to a status. */
 export type ProblemCode =
   | "invalid_request"
   | "invalid_json"
@@ -45,7 +45,7 @@ export type ProblemCode =
   | "storage_error"
   | "provider_timeout";
 
-/** Why a request was refused: names the field (`errors[].pointer`, RFC 6901) and the way out. Holds no secret and no foreign id. */
+/** Says why a request was refused: the field (`errors[].pointer`, RFC 6901) and the way out, without secrets. */
 export interface Problem {
   readonly code: ProblemCode;
   readonly detail: string;
@@ -54,7 +54,7 @@ export interface Problem {
   readonly meta?: { readonly [key: string]: Json };
 }
 
-/** Thrown inside a command and turned into an answer at the edge. */
+/** Carries a problem out of a command; the API's edge turns it into an answer. */
 export class ProblemError extends Error {
   readonly problem: Problem;
   constructor(problem: Problem) {
@@ -64,12 +64,12 @@ export class ProblemError extends Error {
   }
 }
 
-/** Refuses for a problem, if there is one. */
+/** Throws if there is a problem. */
 export const refuseIfProblem = (problem: Problem | null): void => {
   if (problem !== null) throw new ProblemError(problem);
 };
 
-/** A problem with one field of a request: its sentence names it, and so does `errors`. */
+/** Builds a problem with one field of a request, which both its sentence and `errors` name. */
 export const fieldProblem = (
   code: ProblemCode,
   pointer: string,
@@ -80,7 +80,7 @@ export const fieldProblem = (
   return { code, detail: `${pointer}: ${message}`, errors: [{ pointer, code: rule, message }], ...rest };
 };
 
-/** Refuses for one field of a request. */
+/** Refuses a request because of one field. */
 export const refuseField = (...[code, pointer, message, more]: Parameters<typeof fieldProblem>): never => {
   throw new ProblemError(fieldProblem(code, pointer, message, more));
 };
@@ -93,7 +93,7 @@ export const refuse = (
   throw new ProblemError({ code, detail, ...more });
 };
 
-/** Does what refuses fields of one part of a request: `at` gives their pointers in the whole of it. */
+/** Runs `part`, which refuses fields of one part of a request; `at` gives their pointers in the whole request. */
 export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T => {
   try {
     return part();
@@ -107,12 +107,12 @@ export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T =
   }
 };
 
-/** Problems as they are sent. */
+/** Describes problems as they are sent. */
 
 export interface ProblemKind {
   readonly status: number;
   readonly title: string;
-  /** The same request may succeed later. */
+  /** Is true if the same request may succeed later. */
   readonly retryable: boolean;
 }
 
@@ -165,13 +165,13 @@ export const problemKinds: Readonly<Record<ProblemCode, ProblemKind>> = {
   provider_timeout: retryableKind(504, "Provider timeout"),
 };
 
-/** Addresses that are unknown, deleted or another tenant's look the same, whoever found them missing. */
+/** Unknown, deleted and other tenants' addresses look the same, whoever found them missing. */
 const missingProblem: Problem = {
   code: "not_found",
   detail: "There is nothing under this address for this credential.",
 };
 
-/** The JSON of a problem, as HTTP answers and `error` frames hold it; a frame has no request id. */
+/** Builds the JSON of a problem for HTTP answers and `error` frames; a frame has no request id. */
 export function problemBody(problem: Problem, requestId?: string): Readonly<Record<string, unknown>> {
   const isAddress = problem.code === "not_found" && problem.errors === undefined;
   const { code, detail, retryAfterMs, errors, meta } = isAddress ? missingProblem : problem;

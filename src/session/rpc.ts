@@ -2,9 +2,9 @@ import type { LeaseAnswer, LeaseRequest, SettledLease } from "../agent/budgets/l
 import type { GrantsUpdate, GrantsReport } from "../agent/calls/judge.ts";
 import type { Problem } from "./problems.ts";
 
-/** The one way from the router (and from a session's own sockets) into a session. */
+/** This file defines the only calls that the router and a session's own sockets make to a session. */
 
-/** Every scope there is. */
+/** Lists every scope. */
 export const allScopes = [
   "sessions:read",
   "sessions:write",
@@ -20,21 +20,21 @@ export const allScopes = [
 
 export type Scope = (typeof allScopes)[number];
 
-/** Who calls: the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
+/** Identifies the verified owner of a key or browser token. `by` is the key's id, for events and audit. */
 export interface Principal {
   readonly tenant: string;
   readonly by: string;
   readonly scopes: readonly Scope[];
-  /** A browser token's only session. */
+  /** Names a browser token's only session. */
   readonly session?: string;
-  /** When that session was created, milliseconds since the epoch: a later one of the same id is another. */
+  /** Gives that session's creation in milliseconds since the epoch: a later session of the same id is another one. */
   readonly made?: number;
-  /** Milliseconds since the epoch. */
+  /** Gives the expiry in milliseconds since the epoch. */
   readonly expires?: number;
   readonly origin?: string;
 }
 
-/** Operations of a session, each with its scope; `commands/index.ts` holds schema and handler of each. */
+/** Maps the operations of a session to their scopes; `operations.ts` holds the handler of each. */
 export const operationScopes = {
   create: "sessions:write",
   get: "sessions:read",
@@ -66,23 +66,23 @@ export const operationScopes = {
 
 export type Operation = keyof typeof operationScopes;
 
-/** `params` is unchecked JSON: body, query and path values merged; the handler's schema is the only validation. */
+/** Is one call; `params` merges unchecked body, query and path values, which only the handler's schema validates. */
 export interface SessionCall {
   readonly principal: Principal;
   readonly session: string;
   readonly op: Operation;
   readonly params: unknown;
-  /** `Idempotency-Key`, or the body's / frame's `id`. */
+  /** Holds the `Idempotency-Key`, or the `id` of the body or frame. */
   readonly key?: string;
-  /** The bare value of a PATCH's `If-Match`, without quotes. */
+  /** Holds the bare value of a PATCH's `If-Match`, without quotes. */
   readonly ifMatch?: string;
-  /** W3C `traceparent` of the request. */
+  /** Holds the request's W3C `traceparent`. */
   readonly trace?: string;
-  /** Host that the operator sent the request to: one of this deployment's own. Absent if others did. */
+  /** Names the deployment's own host to which the operator sent the request. It is absent for other callers. */
   readonly host?: string;
 }
 
-/** `json` is the serialised answer; `replayed`: it was given before, under the same key. */
+/** Holds an answer: `json` is its serialised body; `replayed` means that the same key was answered before. */
 interface RpcAnswer<Status extends number> {
   readonly ok: true;
   readonly status: Status;
@@ -94,15 +94,15 @@ export type RpcReply<Status extends number, More = unknown> =
   | (RpcAnswer<Status> & More)
   | { readonly ok: false; readonly problem: Problem };
 
-/** `seq` is the session's head after it. */
+/** Answers an operation; `seq` is the session's head after it. */
 export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
-/** RPC surface of SessionObject. `fetch` upgrades to the session's WebSocket; its caller stands in the header `limpet-principal` (JSON) and `limpet-session`. */
+/** Defines SessionObject's RPC. `fetch` upgrades to its WebSocket; `limpet-principal` (JSON) holds the caller. */
 export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
 }
 
-/** A session as the team's index lists it. */
+/** Describes a session as the team's index lists it. */
 export interface SessionSummary {
   readonly id: string;
   readonly tenant: string;
@@ -115,27 +115,27 @@ export interface SessionSummary {
   readonly head_seq: number;
   readonly created_at: number;
   readonly updated_at: number;
-  /** The lease that it gave back last; absent while it spends from one. */
+  /** Holds the lease that the session gave back last; it is absent while the session spends from one. */
   readonly lease?: SettledLease;
-  /** Of a deleted session: the key under which it was, and when. */
+  /** Names the key and the time of a deleted session's removal. */
   readonly removal?: { readonly key: string; readonly at: number };
 }
 
-/** A delete of a session under a key. */
+/** Identifies the delete of a session under a key. */
 export interface KeyedDelete {
   readonly tenant: string;
   readonly session: string;
   readonly key: string;
 }
 
-/** A session asks to begin a run; `limit` is `limits.runs.per_tenant`. */
+/** Asks to begin a run of a session; `limit` is `limits.runs.per_tenant`. */
 export interface RunAdmission {
   readonly tenant: string;
   readonly session: string;
   readonly limit: number;
 }
 
-/** RPC surface of TeamObject, as sessions and the router use it. */
+/** Defines the RPC surface of TeamObject for sessions and the router. */
 export interface TeamRpc {
   /** Verifies an API key or a browser token. */
   authenticate(
@@ -143,17 +143,17 @@ export interface TeamRpc {
   ): Promise<
     { readonly ok: true; readonly principal: Principal } | { readonly ok: false; readonly problem: Problem }
   >;
-  /** Idempotent upsert by id; the newest `head_seq` wins. */
+  /** Upserts a summary by id, idempotently; the newest `head_seq` wins. */
   index(summary: SessionSummary): Promise<void>;
-  /** Whether a session of this id was deleted under this key in the last 7 days. */
+  /** Returns whether a session of this id was deleted under this key in the last 7 days. */
   wasDeleted(asked: KeyedDelete): Promise<boolean>;
-  /** Whether a session may begin a run beside those that its tenant has under way. */
+  /** Returns whether a session may begin a run beside those that its tenant has under way. */
   admitRun(admission: RunAdmission): Promise<boolean>;
-  /** Takes the grants of a session, and tells those of its tenant's agents. */
+  /** Takes the grants of a session and returns those of its tenant's agents. */
   grants(told: GrantsReport): Promise<GrantsUpdate>;
-  /** Stores a definition before the first session pins it; it stays for a day, and as long as one does. */
+  /** Stores a definition before the first session pins it, and keeps it for a day and while any session pins it. */
   keepDefinition(revision: string, json: string): Promise<void>;
   definition(revision: string): Promise<string | null>;
-  /** A share of the tenant's day. */
+  /** Leases a share of the tenant's day. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }

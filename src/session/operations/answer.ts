@@ -48,7 +48,7 @@ const checkCount = ({ multi_select, max_selections }: QuestionSpec, said: readon
   if (new Set(said).size < said.length) refuseAnswer("/selections", "name each choice once");
 };
 
-/** What is said in answer to a question, if it fits. */
+/** Checks the answer to a question and returns its text if it fits. */
 const checkSelections = (
   question: QuestionSpec,
   { text, selections = [] }: GivenAnswer,
@@ -94,7 +94,7 @@ const resolveApproval = (draft: Draft, ask: Ask, call: Call, given: GivenAnswer)
   return refuseAnswer("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
-/** Bytes of a client tool's output. */
+/** Limits the bytes of a client tool's output. */
 const longestOutput = 1_048_576;
 
 const resolveClientResult = (given: GivenAnswer): AnswerAction => {
@@ -116,7 +116,7 @@ const resolveAnswer = (draft: Draft, ask: Ask, given: GivenAnswer): AnswerAction
     : resolveApproval(draft, ask, call, given);
 };
 
-/** A repeat of the answer that won is 200 again, any other comes too late. */
+/** Answers a repeat of the winning answer with 200 again; any other answer comes too late. */
 const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAnswer => {
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
   if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
@@ -124,7 +124,7 @@ const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAns
   return refuse("ask_already_resolved", "another answer came first");
 };
 
-/** What an ask showed that an answer may leave behind; null: nothing, or the call was edited to something else. */
+/** Returns the grant that an ask offered, or null if it offered none or the call was edited to something else. */
 const offeredBy = ({ approval }: Ask, call: Call | null): CallPlan["remember"] => {
   const shown = approval?.remember ?? null;
   const now = call?.plan.remember ?? null;
@@ -135,7 +135,7 @@ const offeredBy = ({ approval }: Ask, call: Call | null): CallPlan["remember"] =
 const settleCovered = ({ draft, principal }: WriteContext): void => {
   for (const other of Object.values(draft.state.asks)) {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
-    // To repeat what a crash interrupted is allowed by nothing but its own answer.
+    // Repeating what a crash interrupted needs its own answer, whatever grants allow.
     if (other.kind !== "approval" || waiting === null || waiting.attempts > 0) continue;
     if (rejudgeCall(draft, other.thread, waiting.call).verdict !== "allow") continue;
     const effect = approveCall(draft, other, waiting);
@@ -143,7 +143,7 @@ const settleCovered = ({ draft, principal }: WriteContext): void => {
   }
 };
 
-/** A permission that stays, and the other open approvals it settles. */
+/** Stores a lasting permission and settles the other open approvals that it covers. */
 const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "agent"): void => {
   const { draft, principal } = context;
   const { agent, run } = threadOf(draft, ask.thread);
@@ -164,7 +164,7 @@ const rememberApproval = (context: WriteContext, ask: Ask, scope: "session" | "a
 
 const decidingKinds: readonly Ask["kind"][] = ["approval", "authorization", "budget"];
 
-/** The ask that an answer names, if its sender may answer asks of that kind. */
+/** Finds the ask that an answer names, if its sender may answer asks of that kind. */
 const findAsk = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
   const ask = ownEntry(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
   const scope = decidingKinds.includes(ask.kind) ? "approvals:decide" : "asks:answer";

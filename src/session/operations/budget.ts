@@ -14,7 +14,7 @@ import type { WriteContext } from "../command.ts";
 import { refuseAnswer } from "../command.ts";
 import { refuse, refuseField } from "../problems.ts";
 
-/** A session's budget over the API: given, tightened, raised, refused. */
+/** This file gives, tightens and raises a session's budget over the API, and refuses what exceeds it. */
 
 const limitFields = {
   max_tokens: count().describe("Input, cache and output tokens."),
@@ -30,10 +30,10 @@ const sharedFields = {
   on_exceeded: z.enum(["stop", "ask"]).describe("End the run, or ask for a raise."),
 };
 
-/** The budget of a new session. */
+/** Defines the budget of a new session. */
 export const budgetSchema = z.strictObject({ ...limitFields, ...sharedFields }).partial();
 
-/** A change of it: what is named changes, null takes a limit away. */
+/** Defines a change of a budget: named limits change, and null removes a limit. */
 export const budgetChangeSchema = z
   .strictObject({
     max_tokens: limitFields.max_tokens.nullable(),
@@ -59,11 +59,11 @@ const mergeBudget = (budget: SessionBudget, change: BudgetChange): SessionBudget
   return limitKeys.some((key) => next[key] !== undefined) ? next : null;
 };
 
-/** The budget that a session is created with; null if it bounds nothing. */
+/** Creates the budget of a new session; returns null if it limits nothing. */
 export const createBudget = (given: z.output<typeof budgetSchema> | undefined): SessionBudget | null =>
   given === undefined ? null : mergeBudget(noBudgetLimits, given);
 
-/** The limit of a key that holds now: as it was given, or as a person raised it. */
+/** Returns the limit of a key that holds now, either as it was given or as a person raised it. */
 const currentLimitOf = ({ budget, funds: { raised } }: Session, key: LimitKey): number | undefined => {
   const limit = budget?.[key];
   const kind = limitKindOf(key);
@@ -75,7 +75,7 @@ const currentLimitOf = ({ budget, funds: { raised } }: Session, key: LimitKey): 
 const isRaise = (before: number | undefined, after: number | undefined): boolean =>
   before !== undefined && (after === undefined || after > before);
 
-/** A session's budget as the API shows it. */
+/** Shows a session's budget as the API does. */
 export const budgetView = (session: Session): Json => {
   const { budget } = session;
   if (budget === null) return null;
@@ -86,7 +86,7 @@ export const budgetView = (session: Session): Json => {
   return { ...Object.fromEntries(now), warn_at: budget.warn_at, on_exceeded: budget.on_exceeded };
 };
 
-/** Changes a session's budget; more than before needs the scope that decides. A run that asked for it goes on. */
+/** Changes a session's budget; an increase needs the deciding scope. A run that asked for it goes on. */
 export const changeSessionBudget = (
   { draft, principal }: WriteContext,
   change: BudgetChange | null,
@@ -104,12 +104,12 @@ export const changeSessionBudget = (
   answerRaises(draft, principal.by);
 };
 
-/** Whoever else waits for more of the session has it if there is enough now. */
+/** Answers other open asks for more of the session's budget if it is large enough now. */
 export const answerRaises = (draft: Draft, by: string): void => {
   for (const ask of Object.values(draft.state.asks)) answerRaiseByChange(draft, ask, by);
 };
 
-/** An open ask for more of the session is answered by a change after which the session has as much. */
+/** Answers an open ask for more of the session's budget if a change has given it as much. */
 const answerRaiseByChange = (draft: Draft, ask: Ask, by: string): void => {
   const { budget: about } = ask;
   if (about?.scope !== "session") return;
@@ -120,7 +120,7 @@ const answerRaiseByChange = (draft: Draft, ask: Ask, by: string): void => {
   answerAsk(draft, ask, "approve", by, { decision: "approve" }, same);
 };
 
-/** The answer to an ask for a higher limit: the limit in the ask's unit, or no. */
+/** Resolves an ask for a higher limit: the answer is a limit in the ask's unit, or no. */
 export const resolveRaise = (
   { budget }: Ask,
   { decision, limit }: { readonly decision: string; readonly limit?: number | undefined },
@@ -135,7 +135,7 @@ export const resolveRaise = (
   return { do: "raise", limit: fromApiAmount(limitKindOf(kind), limit) };
 };
 
-/** Refuses an input that no budget is left for. */
+/** Refuses an input for which no budget is left. */
 export const requireBudget = (draft: Draft, threadId: string): void => {
   const lack = findExhaustedBudget(draft, threadId);
   if (lack === null) return;

@@ -16,7 +16,7 @@ const compactSchema = z.strictObject({
   instructions: wellFormedText(4_000).optional().describe("What the summary must keep."),
 });
 
-/** Summarises the chat now, or before the next turn of a run; nothing to summarise changes nothing. */
+/** Summarises the chat now, or before the next turn of a run; without anything to summarise it changes nothing. */
 export const compactCommand: CommandHandler = defineWrite(
   compactSchema,
   (context, { thread: id, instructions = null }) => {
@@ -39,7 +39,7 @@ const pinSchema = z.strictObject({
   pinned: z.boolean().describe("A pinned message is never shortened or retired, with its whole block."),
 });
 
-/** What makes a message be shown whole again: an overlay of nothing, since overlays are never undone. */
+/** Shows a message whole again with an overlay without texts, since overlays are never undone. */
 const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Message, "overlay"> => {
   if (overlay === undefined) return {};
   const edit = draft.state.nextEdit;
@@ -47,7 +47,7 @@ const uncoverMessage = (draft: Draft, { overlay, tokens }: Message): Pick<Messag
   return { overlay: { edit, by: "api", reason: "pinned", texts: {}, media: true, tokens } };
 };
 
-/** Pins a message, or lets it go. */
+/** Pins a message or unpins it. */
 export const pinCommand: CommandHandler = defineWrite(
   pinSchema,
   ({ draft }, { thread: id, message: messageId, pinned }) => {

@@ -5,7 +5,7 @@ import { cleanText } from "../../chat/text.ts";
 import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
 
-/** What an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
+/** This file defines what an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
 
 const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 
@@ -55,7 +55,7 @@ const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
 
 type MediaPart = Exclude<GivenPart, { type: "text" }>;
 
-/** The media type that a part names itself, or in its data URL. */
+/** Returns the media type that a part names itself or in its data URL. */
 const mediaTypeOf = (part: MediaPart, index: number): string => {
   const named = dataUrlPattern.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type;
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
@@ -81,7 +81,7 @@ const storeMedia = (draft: Draft, part: MediaPart, index: number): ContentPart =
   return { type, ...fields, blob };
 };
 
-/** The content of an input as it is stored; bytes become blobs of the same commit. */
+/** Returns the content of an input as it is stored; its bytes become blobs of the same commit. */
 export const storeContent = (
   draft: Draft,
   content: z.output<typeof contentSchema>,

@@ -67,13 +67,13 @@ const rebuildRequest = (
   });
 };
 
-/** A call of a turn, and where it stands among all calls of the session. */
+/** Holds a call of a turn and its place among all calls of the session. */
 interface NumberedCall {
   readonly row: RecordedCall;
   readonly n: number;
 }
 
-/** The call under way of a turn; empty if there is none. */
+/** Lists the call under way in a turn; the list is empty if there is none. */
 const findCallInFlight = (
   { state, agentOf }: ReadContext,
   runId: string,
@@ -100,7 +100,7 @@ const findCallInFlight = (
   return [{ row, n: Number.MAX_SAFE_INTEGER }];
 };
 
-/** What is asked for: a call, all calls of its turn, and the answered one before it. */
+/** Holds the requested call, all calls of its turn, and the answered call before it. */
 interface RequestedCall {
   readonly row: RecordedCall;
   readonly saw: ContextSnapshot;
@@ -108,7 +108,7 @@ interface RequestedCall {
   readonly before: RecordedCall | null;
 }
 
-/** The call of a turn by its number, or its newest that is no repair. */
+/** Finds the call of a turn by its number, or else its newest call that is no repair. */
 const findRequestedCall = (
   parts: ReadContext,
   run: string,
@@ -136,13 +136,13 @@ const findRequestedCall = (
   };
 };
 
-/** How a call's agent stood; of a run that an older release began, as its thread stands now. */
+/** Returns the caller's constraints of a call's run, or else those that its thread has now. */
 const callerConstraintsOf = (
   { archive, state }: ReadContext,
   { run, thread }: RecordedCall,
 ): CallerConstraints | null => archive.standing(run) ?? state.threads[thread]?.child?.standing ?? null;
 
-/** The view of a call with what stood before it, or its wire body. */
+/** Shows a call in context with the call before it, or its body as it was sent. */
 const showContext = (
   parts: ReadContext,
   { row, saw, calls, before }: RequestedCall,
@@ -167,7 +167,7 @@ const showContext = (
   return { status: 200, value: format === "json" ? shown : { text: formatContextView(shown) } };
 };
 
-/** What the model saw in a turn, and why. */
+/** Shows what the model saw in a turn, and why. */
 export const contextCommand: CommandHandler = defineRead(
   contextSchema,
   (parts, { run, turn, call, format }) =>

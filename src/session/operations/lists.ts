@@ -11,7 +11,7 @@ import { jsonAnswer, limitSchema, joinRows, defineRead } from "../command.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageRows, readCursor } from "../paging.ts";
 
-/** Lists of a session, page by page. What is alive stands before what is stored, wherever it ends meanwhile. */
+/** This file lists parts of a session page by page. Live rows come before stored ones, wherever they end meanwhile. */
 
 type ReadSource = Pick<ReadContext, "state" | "archive">;
 
@@ -21,9 +21,9 @@ export const pageSchema = z.strictObject({
 });
 
 interface ListSource {
-  /** Names list and filters: a cursor fits no other. */
+  /** Names the list and its filters, because a cursor fits no other. */
   readonly of: Json;
-  /** Rows at hand, beyond all stored ones. */
+  /** Holds the live rows, which come beyond all stored ones. */
   readonly live: readonly PagedRow[];
   readonly stored: (from: PageStart) => readonly PagedRow[];
   readonly descending: boolean;
@@ -63,7 +63,7 @@ export const inputsCommand: CommandHandler = defineRead(pageSchema, (context, qu
   return pageAnswer(context, { of: "inputs", live: [], stored, descending: true }, query);
 });
 
-/** Greater than every place of a stored row. */
+/** Exceeds the place of every stored row. */
 const beyondAll = 1e15;
 
 export const activeRuns = (session: Session): readonly RunRecord[] =>
@@ -71,7 +71,7 @@ export const activeRuns = (session: Session): readonly RunRecord[] =>
     thread.run === null ? [] : [runRecordOf(thread, thread.run)],
   );
 
-/** Runs are numbered in the order in which they began. */
+/** Returns a run's number; runs are numbered in the order in which they began. */
 const runNumberOf = ({ id }: RunRecord): number => Number(id.slice("run_".length));
 
 const activeRows = (session: Session): readonly PagedRow[] =>
@@ -90,7 +90,7 @@ export const runsCommand: CommandHandler = defineRead(pageSchema, (context, quer
   );
 });
 
-/** All that are under way, then the newest that have ended. */
+/** Lists all runs that are under way, then the newest that have ended. */
 export const newestRuns = ({ state, archive }: ReadSource, most: number): readonly Json[] => [
   ...(activeRuns(state) as unknown as readonly Json[]),
   ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
@@ -109,7 +109,7 @@ const liveThreadView = ({ id, agent, parent, depth, run: active, lastRun, child 
 
 const noEnd = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
 
-/** A called thread that has left the live state. */
+/** Shows a called thread that has left the live state. */
 const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, end }: ChildRecord): Json => {
   const { run, state, reason, error, turns, usage, ended_at } = end ?? noEnd;
   const base = { id, agent, parent, depth, run: null, last_run: run, status: "ended", label };
@@ -117,10 +117,10 @@ const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, en
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
 
-/** Places of a level of the tree. */
+/** Sets how many places each level of the tree has. */
 const levelWidth = 1e13;
 
-/** Callers before those they called, the first called first: the order of the stored rows says nothing. */
+/** Lists callers before the threads they called, the first called first, since stored rows have no such order. */
 const liveRows = ({ state, archive }: ReadSource): readonly PagedRow[] =>
   Object.values(state.threads).map((thread) => ({
     at: -8 * beyondAll + thread.depth * levelWidth + (archive.child(thread.id)?.started_at ?? 0),
@@ -140,7 +140,7 @@ const endedRows =
         json: () => JSON.stringify(endedThreadView(JSON.parse(row.json()) as ChildRecord)),
       }));
 
-/** The delegation tree: threads that are there, callers first, then those that have ended, the newest first. */
+/** Lists the delegation tree: live threads with callers first, then those that have ended, the newest first. */
 export const threadsCommand: CommandHandler = defineRead(pageSchema, (context, query) =>
   pageAnswer(
     context,
@@ -149,7 +149,7 @@ export const threadsCommand: CommandHandler = defineRead(pageSchema, (context, q
   ),
 );
 
-/** The first threads of that list. */
+/** Returns the first threads of that list. */
 export const threadViews = (reads: ReadSource, most: number): readonly Json[] => {
   const from = { position: null, limit: most };
   const rows = pageRows([...liveRows(reads), ...endedRows(reads)(from)], from, false);
@@ -164,7 +164,7 @@ export const asksCommand: CommandHandler = defineRead(
   },
 );
 
-/** The first page of the asks that are open. */
+/** Returns the first page of the open asks. */
 export const openAsksPage = (reads: ReadSource): Page<string> => {
   const live = Object.values(reads.state.asks).map((ask) => ({
     at: ask.seq,

@@ -4,7 +4,7 @@ import type { Session } from "../../agent/state/session.ts";
 import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
 
-/** A session's metadata: pairs of texts that its owner gives it. `subject` names the person whose memory its agents have. */
+/** Defines metadata: pairs of texts from the session's owner. `subject` names the person whose memory agents use. */
 
 type Metadata = Session["metadata"];
 
@@ -16,7 +16,7 @@ export const metadataSchema = z
   .record(wellFormedText(64).min(1), wellFormedText(512))
   .refine((pairs) => !isFull(pairs), `at most ${mostPairs} pairs`);
 
-/** The metadata after a change of all of it but `subject`, which is whose session it was when it was created. */
+/** Changes all metadata except `subject`, which is fixed when the session is created. */
 export const changeMetadata = (before: Metadata, given: Metadata): Metadata => {
   const subject = subjectOf(before);
   const wanted = subjectOf(given) ?? subject;

@@ -12,7 +12,7 @@ import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
-/** Reads of a session. */
+/** This file holds the reads of a session. */
 
 const cursorSchema = z.coerce
   .number()
@@ -20,11 +20,11 @@ const cursorSchema = z.coerce
   .min(0)
   .max(Number.MAX_SAFE_INTEGER - 1);
 
-/** The `before` of a page that begins with a message. */
+/** Returns the `before` of the page that ends where the given message begins. */
 const nextBefore = (first: { readonly pos: number } | undefined): number | null =>
   first === undefined ? null : first.pos + 1;
 
-/** The newest messages before a place, in their order; `before` continues the page, null ends it. */
+/** Returns the newest messages before a place, in their order; `before` continues the page, and null ends it. */
 const messagePage = (
   archive: Archive,
   query: Parameters<Archive["messages"]>[0],
@@ -75,7 +75,7 @@ const typePattern = /"type":"([a-z_]+)"/;
 
 const threadPattern = /"thread":"([^"]+)"/;
 
-/** Events after a cursor: rows are sent as they were stored. */
+/** Returns events after a cursor, whose rows are sent as they were stored. */
 export const eventsCommand: CommandHandler = defineRead(
   z.strictObject({
     after: cursorSchema.default(0),
@@ -103,13 +103,13 @@ export const eventsCommand: CommandHandler = defineRead(
   },
 );
 
-/** Threads of a snapshot. */
+/** Limits the threads of a snapshot. */
 const shownThreads = 200;
 
-/** Messages of a thread in a snapshot. */
+/** Limits the messages of a thread in a snapshot. */
 const shownMessages = 200;
 
-/** The newest messages of all threads, as many as one page takes, and where the threads go on that have more. */
+/** Returns the newest messages of all threads that fit a page, and where threads with more messages continue. */
 const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive">) => {
   const query = { before: null, limit: shownMessages + 1, retired: false };
   const threads = Object.keys(state.threads).map((thread) => archive.messages({ thread, ...query }));
@@ -128,7 +128,7 @@ const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive
 };
 
 /**
- * One consistent read of everything a client shows. What does not fit is named in `more`: queries of
+ * Reads everything that a client shows at one consistent point. What does not fit is named in `more`: queries of
  * `messages`, a cursor of the open `asks`, ids of `inputs`.
  */
 export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive">, items: Json): string => {
@@ -153,7 +153,7 @@ export const createSnapshot = (reads: Pick<ReadContext, "state" | "archive">, it
   return `${JSON.stringify(parts).slice(0, -1)},${lists}}`;
 };
 
-/** What was used since the session was created, whatever was cleared. */
+/** Returns what was used since the session was created, including before it was cleared. */
 const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
   const { cumulative, cost, ...counts } = by.reduce<UsageTotals>(
     (sum, row) => ({
@@ -167,7 +167,7 @@ const lifetimeOf = (by: ReturnType<Archive["usage"]>) => {
   return { ...cumulative, cost_usd: toUsd(cost), ...counts };
 };
 
-/** What a session used: since it was cleared, in all, and by agent and model. */
+/** Returns what a session used: since it was cleared, in all, and by agent and model. */
 export const usageCommand: CommandHandler = defineRead(z.strictObject({}), ({ state, archive }) => {
   const { cumulative, cost, calls, estimated } = state.usage;
   const by = archive.usage();

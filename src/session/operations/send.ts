@@ -32,10 +32,10 @@ import { refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import { requireBudget } from "./budget.ts";
 import { contentSchema, storeContent } from "./content.ts";
 
-/** Bytes of a session, beyond which it takes no more inputs. */
+/** Limits the bytes of a session; beyond them it takes no more inputs. */
 const mostStored = 2 ** 30;
 
-/** An input's content as it is stored, once it is sure that the session's model takes it. */
+/** Returns an input's content as it is stored, once the session's model is known to take it. */
 const takeContent = (
   { draft, rules }: WriteContext,
   threadId: string,
@@ -47,7 +47,7 @@ const takeContent = (
   return stored;
 };
 
-/** A JSON value. */
+/** Accepts any JSON value. */
 export const jsonSchema: z.ZodType<Json> = z.json();
 
 export const inputSchema = z.strictObject({
@@ -79,19 +79,19 @@ const refuseBusy = (thread: Thread): never =>
     },
   );
 
-/** The status an input has after the commit, wherever it is by then. */
+/** Returns an input as it is after the commit, wherever it is by then. */
 const inputAfter = ({ draft }: WriteContext, input: Input): Input =>
   draft.inputs.findLast(({ id }) => id === input.id) ?? input;
 
 type InputParams = z.output<typeof inputSchema>;
 
-/** A thread that is not there: it has ended, or never was. */
+/** Refuses an input for a thread that has ended or never existed. */
 const refuseUnknownThread = (archive: Archive, id: string): never =>
   archive.child(id) === null
     ? refuseField("not_found", "/thread", "no such thread")
     : refuseField("run_not_active", "/thread", "this thread has ended", { meta: { run: null } });
 
-/** The thread that an input is for: `main`, or a called one that is at work. */
+/** Finds the thread that an input is for: `main`, or a called one that is at work. */
 const findAddressedThread = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Thread => {
   const thread = ownEntry(draft.state.threads, id) ?? refuseUnknownThread(archive, id);
   if (thread.id === "main") return thread;
@@ -109,14 +109,14 @@ const inboxLimitTexts = {
   characters: `the inputs that wait in a session may have ${inboxLimits.characters} characters in all; withdraw some, wait, or send less`,
 } as const;
 
-/** Room to wait in; what a resting thread takes at once needs none. */
+/** Refuses an input that a full inbox cannot hold; a thread that rests takes it at once. */
 const requireInboxRoom = (draft: Draft, input: Input): void => {
   if (threadOf(draft, input.thread).run === null) return;
   const lack = findInboxLimit(draft, input);
   if (lack !== null) refuse("too_many_inputs", inboxLimitTexts[lack], { retryAfterMs: 5_000 });
 };
 
-/** Why an input cannot be taken, as a refusal; nothing is stored then. */
+/** Checks whether an input can be taken, and otherwise refuses it before anything is stored. */
 const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): Thread => {
   const { draft, rules, archive } = context;
   const thread = findAddressedThread(draft, archive, params.thread, mode);
@@ -130,7 +130,7 @@ const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): T
   return thread;
 };
 
-/** Who sends summaries tries something again: if the newest run failed, it is what is tried again. */
+/** Returns prior episodes: sending summaries retries something, and if the newest run failed, it is what is retried. */
 const priorEpisodesOf = (
   { archive }: WriteContext,
   { run, lastRun }: Thread,
@@ -221,7 +221,7 @@ const editSchema = z.strictObject({
     .describe("Position among the waiting inputs, from 0."),
 });
 
-/** An edit or a move of a waiting input; `If-Match` holds the version it was read with. */
+/** Edits or moves a waiting input; `If-Match` holds the version that the caller read. */
 export const editInputCommand: CommandHandler = defineWrite(
   editSchema,
   (context, { input: id, content, place }) => {
@@ -249,11 +249,11 @@ const cancelSchema = z.strictObject({
   queued: z.enum(["return", "keep"]).default("return"),
 });
 
-/** A thread that has ended: there is nothing left to cancel. */
+/** Returns null for a thread that has ended, because nothing is left to cancel. */
 const requireEndedThread = (archive: Archive, id: string): null =>
   archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
-/** Ends a run and everything below its thread; without an active one only that. */
+/** Ends a run and everything below its thread; without an active run it ends only the latter. */
 export const cancelCommand: CommandHandler = defineWrite(cancelSchema, ({ draft, archive }, params) => {
   const thread = ownEntry(draft.state.threads, params.thread) ?? requireEndedThread(archive, params.thread);
   if (thread === null) return acceptedAnswer(draft, { run: null });
@@ -262,7 +262,7 @@ export const cancelCommand: CommandHandler = defineWrite(cancelSchema, ({ draft,
       meta: { run: thread.run?.id ?? null },
     });
   if (thread.run === null) {
-    // What it left at work in the background is below it, too.
+    // Background commands that the run started are below it, too.
     cancelSubtree(draft, thread.id, params.mode, "a person cancelled it");
     stopAnnouncement(draft, thread.id);
     advanceSession(draft, "cancel");

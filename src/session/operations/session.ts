@@ -41,7 +41,7 @@ const retentionDaysSchema = z
   .max(3_650)
   .describe("Days without use after which it is deleted; it only shortens retention.session_days.");
 
-/** What a create takes, also for a session that is there. */
+/** Defines the body of a create, which may also find its session there already. */
 export const createSchema = z.strictObject({
   ref: wellFormedText(128).min(1).optional(),
   agent: z.string().max(64).optional(),
@@ -63,7 +63,7 @@ export const createSchema = z.strictObject({
   retention_days: retentionDaysSchema.optional(),
 });
 
-/** A session that does not exist yet: what a create starts from. */
+/** Returns a session that does not exist yet, from which a create starts. */
 export const emptySession = (id: string, tenant: string, rules: SessionRules, now: number): Session => ({
   id,
   tenant,
@@ -113,7 +113,7 @@ const requireAgent = (name: string, rules: SessionRules): string => {
 
 type CreateParams = z.output<typeof createSchema>;
 
-/** The agent of the new session, if everything that was asked for can be had. */
+/** Returns the agent of the new session if everything that the request names is available. */
 const admitSession = (rules: SessionRules, params: CreateParams): string => {
   const agent = requireAgent(params.agent ?? rules.entryAgent, rules);
   if (params.model !== undefined) refuseIfProblem(rules.modelProblem(params.model, agent));
@@ -158,7 +158,7 @@ export const createCommand: CommandHandler = defineWrite(createSchema, (context,
   return { status: 201, value: viewAfter(draft) };
 });
 
-/** A session as the API shows it. */
+/** Shows a session as the API does. */
 export const sessionView = (session: Session): Json => {
   const threads = Object.values(session.threads);
   const { cumulative, cost, calls, estimated } = session.usage;
@@ -187,7 +187,7 @@ export const sessionView = (session: Session): Json => {
   };
 };
 
-/** The same once this draft is stored. */
+/** Shows the session as it will be once this draft is stored. */
 const viewAfter = (draft: Draft): Json => sessionView({ ...draft.state, head: headAfter(draft) });
 
 export const getCommand: CommandHandler = defineRead(z.strictObject({}), ({ state }) =>
@@ -203,7 +203,7 @@ const patchSchema = z.strictObject({
   retention_days: retentionDaysSchema.nullable().optional(),
 });
 
-/** The session's model from the next call on. */
+/** Changes the session's model from the next call on. */
 const changeModel = ({ draft, rules }: WriteContext, model: string | null, scope: "main" | "tree"): void => {
   const { model: from, agent } = draft.state;
   if (model !== null) refuseIfProblem(rules.modelProblem(model, agent));
@@ -216,7 +216,7 @@ type DefinedFields<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 const omitUndefined = <T extends object>(fields: T): DefinedFields<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as DefinedFields<T>;
 
-/** Changes what the caller names; `If-Match` holds the session's ETag. */
+/** Changes the fields that the caller names; `If-Match` holds the session's ETag. */
 export const patchCommand: CommandHandler = defineWrite(patchSchema, (context, params) => {
   const { title, metadata: given, model, scope, budget, retention_days } = params;
   const { draft } = context;
@@ -274,8 +274,8 @@ export const clearCommand: CommandHandler = defineWrite(
 );
 
 /**
- * Why a caller may not see a session at all; null if it may. Another tenant's is like one that does not exist, and a
- * token is for the session that it was made for, not for a later one of the same name.
+ * Says why a caller may not see a session at all; null if it may. Another tenant's session looks like a missing one; a
+ * token is valid for the session that it was made for, not for a later one of the same name.
  */
 export const accessProblem = (session: Session | null, principal: Principal): Problem | null => {
   const { tenant, session: only, made } = principal;

@@ -5,7 +5,7 @@ import { defineRead, rowsAnswer } from "../command.ts";
 import { refuse } from "../problems.ts";
 import { pageAnswer, pageSchema } from "./lists.ts";
 
-/** Reads of what the threads share; a store that no agent uses is not there. */
+/** This file reads the stores that the threads share; a store that no agent uses does not exist. */
 
 const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
   if (!rules.stores.listed.has(toolbox))
@@ -35,7 +35,7 @@ export const tasksCommand: CommandHandler = defineRead(pageSchema, (context, que
   return pageAnswer(context, { of: "tasks", live, stored: () => [], descending: false }, query);
 });
 
-/** Notes of the session; where they are shared, whose: the router then asks the team for them. */
+/** Returns the session's notes, or the owner of shared ones, for whose notes the router then asks the team. */
 export const notesCommand: CommandHandler = defineRead(z.strictObject({}), (context) => {
   requireToolbox(context, "notes");
   const { notes: scope } = context.rules.stores;
