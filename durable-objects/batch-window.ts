@@ -1,6 +1,6 @@
 /**
- * A moment that those who write at about the same time wait for together: what they then write in one go is one commit of
- * the platform's.
+ * Creates a short wait that callers who write at about the same time share, so that the platform commits their writes
+ * together.
  */
 export const createBatchWindow = (ms: number): (() => Promise<void>) => {
   let next: Promise<void> | null = null;

@@ -20,14 +20,14 @@ const isUnchanged = (draft: Draft, state: Session): boolean =>
 const hasRows = (draft: Draft): boolean =>
   Object.values(draft).some((rows: unknown) => Array.isArray(rows) && rows.length > 0);
 
-/** Items that an event made void or whole. */
+/** Lists the items that an event completed or made void. */
 const findEndedItems = (events: readonly SessionEvent[]): readonly string[] =>
   events.flatMap((event) => {
     if (event.type === "attempt_aborted") return event.data.items;
     return event.type === "tool_call_end" && event.call !== undefined ? [event.call] : [];
   });
 
-/** The draft's events as texts; the last net for secrets that some part let through. */
+/** Returns the draft's events as texts; this is the last filter for secrets that an earlier one missed. */
 const redactEvents = ({ events }: Draft, { redactor }: Engine): EventTexts => {
   const told = eventTextsOf(events);
   return told.texts.some(redactor.holds)
@@ -40,7 +40,7 @@ const loggersByThread =
   (threadId: string): Agent["loggers"] =>
     agentOfThread(engine, session, threadId).loggers;
 
-/** What the log says of a commit: its runs where an agent has a logger, and its finished steps. */
+/** Logs a commit: its runs, where an agent has a logger, and its finished steps. */
 const logCommit = (
   { engine, log }: Pick<LiveSessionParts, "engine" | "log">,
   { events, moment }: Draft,
@@ -54,7 +54,7 @@ const logCommit = (
     log(msg, { tenant: tenantHash(after.tenant), session: after.id, ...fields }, level);
 };
 
-/** The newest state, and the one door for writes: a transition of it, in one transaction, published after it. */
+/** Holds the newest state and makes every write to it: one transition in one transaction, then its publication. */
 export const createCommitter = (
   { storage, watchers, items, committing, engine, log }: LiveSessionParts,
   momentOf: (draft: () => Draft) => TransactionContext,
@@ -97,7 +97,7 @@ export const createCommitter = (
   };
 };
 
-/** The agent of a thread, as it stands there. */
+/** Returns the agent of a thread under the constraints of that thread. */
 export const agentOfThread = (engine: Engine, session: Session, threadId: string): Agent => {
   const thread = session.threads[threadId];
   return engine.agent(thread?.agent ?? "", session, thread?.child?.standing);

@@ -4,11 +4,11 @@ import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** The session's side of the gates: one object per provider; an answer that takes over 2 s counts as none. */
+/** Is the session's client of the gates, which are one object per provider; an answer after 2 s counts as none. */
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: TransactionContext["health"];
-  /** Reads the health of the lanes' providers, at most every 30 s; the first lane's model is the one about to be called, also if it is the only one. */
+  /** Reads the health of the targets' providers at most every 30 s; the first target's model is about to be called. */
   readonly refresh: (lanes: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
@@ -19,17 +19,17 @@ type GateOutcome = Parameters<Gate["ended"]>[2];
 
 const ignore = (): void => undefined;
 
-/** What this session knows of its providers' health, and how it tells of what it sees. */
+/** Holds what this session knows of its providers' health, and reports what it sees to their gates. */
 const createHealth = (stub: GateStub, now: () => number) => {
   const seen = new Map<string, { readonly at: number; readonly rows: readonly HealthRow[] }>();
-  /** Models whose last attempt here failed: their next success is worth telling. */
+  /** Holds the models whose last attempt here failed, because their next success is worth reporting. */
   const ailing = new Set<string>();
-  /** Looks that have no answer yet. */
+  /** Holds the health reads that have no answer yet. */
   const looks = new Map<string, Promise<void>>();
 
   const rowOf = (provider: string, model: string): HealthRow | undefined =>
     seen.get(provider)?.rows.find((row) => row.model === model);
-  /** A gate was told of an end, and answers what it knows then: the run's next turn starts by that, also if nothing looks before. */
+  /** Stores the health that a gate returns when it is notified of an end; the run's next turn starts with it. */
   const told = (provider: string, answer: Promise<readonly HealthRow[]>): void => {
     seen.set(provider, { at: -Infinity, rows: seen.get(provider)?.rows ?? [] });
     void answer.then(
@@ -39,7 +39,7 @@ const createHealth = (stub: GateStub, now: () => number) => {
   };
   const report = (provider: string, { model, code, exhausted }: GateOutcome): void =>
     told(provider, stub(provider).report(model, code, exhausted));
-  /** A success is news only if the model is ill for somebody; a look under way may still say so. */
+  /** Reports a success only if somebody sees the model as ill, which a health read under way may still tell. */
   const recovered = async (provider: string, outcome: GateOutcome, failed: boolean): Promise<void> => {
     if (!failed) await looks.get(provider);
     if (failed || rowOf(provider, outcome.model) !== undefined) report(provider, outcome);

@@ -5,10 +5,10 @@ import type { Grant, Session } from "../src/agent/state/session.ts";
 import type { LiveSession } from "./live-session.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** What a session in memory knows of its team's grants; an answer that takes over 2 s counts as none. */
+/** Holds what a session in memory knows of its team's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
   readonly known: () => readonly Grant[];
-  /** Tells the session's own grants and learns the others, at most every 30 s; gives ids that were revoked. */
+  /** Reports the session's own grants and reads the others, at most every 30 s; returns the ids of revoked ones. */
   readonly look: (session: Session) => Promise<readonly string[]>;
 }
 
@@ -32,7 +32,7 @@ export const createGrants = (team: () => Pick<TeamRpc, "grants">, now: () => num
 
 const isBusy = ({ threads }: Session): boolean => Object.values(threads).some(({ run }) => run !== null);
 
-/** A session's door that tells of a grant as soon as it is made or lost there, and drops those that were revoked. */
+/** Wraps a session's updates: it reports a grant as soon as one is made or lost, and drops those that were revoked. */
 export const createGrantReporter = (
   grants: Grants,
   door: Pick<LiveSession, "read" | "update">,

@@ -22,15 +22,15 @@ import type { OpenItems } from "./sockets/open-items.ts";
 import type { Watchers } from "./sockets/watchers.ts";
 import { createTransactionContexts } from "./transaction-context.ts";
 
-/** A session in memory: the newest stored state, and the driver that works on it. */
+/** Is a session in memory: the newest stored state, and the driver that works on it. */
 export interface LiveSession {
   readonly read: () => Session;
   readonly update: Host["update"];
   readonly driver: Driver;
   readonly agent: Host["agent"];
-  /** It rested so long that it is to be deleted (`retention`). */
+  /** Returns whether the session rested so long that `retention` deletes it. */
   readonly isPastRetention: () => boolean;
-  /** Drops all work: the rows are the truth unless they are removed, and whatever still runs here changes nothing. */
+  /** Drops all work, and whatever still runs changes nothing; the rows hold the truth unless they are `removed`. */
   readonly stop: (removed: boolean) => void;
 }
 
@@ -41,21 +41,21 @@ export interface LiveSessionParts {
   readonly clock: Clock;
   readonly items: OpenItems;
   readonly gates: Gates;
-  /** Shares of the tenant's day. */
+  /** Leases shares of the tenant's day. */
   readonly lease: TenantDay["lease"];
-  /** Lessons that the tenant's sessions share. */
+  /** Returns the lessons that the tenant's sessions share. */
   readonly reflections: (tenant: string) => SharedReflections;
-  /** What the tenant's sessions remember. */
+  /** Returns what the tenant's sessions remember. */
   readonly memory: (tenant: string) => SharedMemory;
-  /** Notes that sessions share. */
+  /** Returns the notes that sessions share. */
   readonly notes: (owner: NotesOwner) => SharedNotes;
-  /** The team's `retention.session_days`; null = sessions are kept. */
+  /** Returns the team's `retention.session_days`; null means that sessions are kept. */
   readonly sessionDays: () => number | null;
-  /** Grants of the tenant's agents. */
+  /** Holds the grants of the tenant's agents. */
   readonly grants: Grants;
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   readonly now: () => number;
-  /** Writes a line of the log; absent level = info. */
+  /** Writes a line of the log; the level defaults to info. */
   readonly log: (msg: string, fields: Readonly<Record<string, unknown>>, level?: RunLine["level"]) => void;
   readonly failed: (error: unknown) => void;
   /** Runs in the transaction of each commit. */
@@ -70,14 +70,14 @@ const catchErrors = (run: () => void, failed: (error: unknown) => void) => (): v
   }
 };
 
-/** What is read of the rows when it is needed. */
+/** Reads parts of the rows only when they are needed. */
 const rowReadersOf = (sql: SqlStorage): Pick<Host, "media" | "recall" | "entries"> => ({
   media: (blob) => loadBlob(sql, blob) ?? "",
   recall: (id) => (/^b\d+$/.test(id) ? loadBlob(sql, id) : null),
   entries: entriesOf(sql),
 });
 
-/** What the tenant's sessions share. */
+/** Returns what the tenant's sessions share. */
 const sharedStoresOf = (
   { engine, reflections, memory, notes }: LiveSessionParts,
   tenant: string,
@@ -91,7 +91,7 @@ const sharedStoresOf = (
   },
 });
 
-/** `stored` is what the rows hold; `initial` is the state a creation starts from. */
+/** Creates a session in memory: `stored` is what the rows hold, and `initial` is the state a creation starts from. */
 export const createLiveSession = (
   parts: LiveSessionParts,
   stored: Session | null,

@@ -6,7 +6,7 @@ import type { HealthRow } from "../src/model/health.ts";
 
 const gateStateKey = "gate";
 
-/** One per provider name: rate limits over all sessions, and the health of its models. Its state is one row. */
+/** Holds, for one provider name, the rate limits over all sessions and its models' health. Its state is one row. */
 export class ProviderGate extends DurableObject {
   #state: GateState | undefined;
 
@@ -16,7 +16,7 @@ export class ProviderGate extends DurableObject {
     return answer;
   }
 
-  /** Answers what it knows of its models then. */
+  /** Settles a booked call and returns what is then known of the provider's models. */
   async settle(id: string, settlement: GateSettlement): Promise<readonly HealthRow[]> {
     this.#write(settle(this.#read(), id, settlement, Date.now()));
     return this.health(null);
@@ -26,7 +26,7 @@ export class ProviderGate extends DurableObject {
     this.#write(release(this.#read(), id));
   }
 
-  /** Tells how a call without a booking ended; the same answer. */
+  /** Records how a call without a booking ended, and returns the same. */
   async report(
     model: string,
     code: ModelErrorCode | "ok",
@@ -36,14 +36,14 @@ export class ProviderGate extends DurableObject {
     return this.health(null);
   }
 
-  /** Models that failed lately; `claim` is the model that the caller is about to call, if any. */
+  /** Returns the models that failed lately; `claim` is the model that the caller is about to call, if any. */
   async health(claim: string | null): Promise<readonly HealthRow[]> {
     const { state, rows } = readHealth(this.#read(), this.ctx.id.name ?? "", claim, Date.now());
     this.#write(state);
     return rows;
   }
 
-  /** Read on the first call, never by the constructor; a gate that was never written to stays empty on disk. */
+  /** The first call reads the state, never the constructor; a gate that was never written to stays empty on disk. */
   #read(): GateState {
     this.#state ??= this.ctx.storage.kv.get<GateState>(gateStateKey) ?? emptyGate;
     return this.#state;

@@ -11,15 +11,15 @@ import { withTimeout } from "./with-timeout.ts";
 
 const firstPause = 2_000;
 
-/** The end of a session: its rows go at once, its place in the team's index and its sandbox as soon as those answer. */
+/** Ends a session: its rows go at once, its index entry and its sandbox as soon as the team and the sandbox answer. */
 export interface Removal {
-  /** Removes all that is stored, or throws; a row with the last word to the team stays until that was heard and the sandbox, if it was used, is gone. */
+  /** Removes all rows or throws; one row with the final summary stays until the team has it and the sandbox is gone. */
   readonly begin: (session: Session, told: SessionSummary) => void;
-  /** Whether nothing is left; tries what is left, for at most 2 s. */
+  /** Returns whether nothing is left; it retries what is left for at most 2 s. */
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly vacant: () => void;
-  /** Whether an earlier session of this name was deleted under the key of this call: its row says so until the team knows; null if that does not answer. */
+  /** Returns whether this call's key deleted an earlier session of this name; null if the team does not answer. */
   readonly did: (call: SessionCall) => Promise<boolean | null>;
 }
 
@@ -33,17 +33,17 @@ interface PendingRemoval {
   readonly tenant: string;
   readonly session: string;
   readonly tries: number;
-  /** The last word to the team's index, as JSON. */
+  /** Holds the final summary for the team's index, as JSON. */
   readonly told: string;
-  /** 1 if it may have a sandbox, else 0. */
+  /** Is 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
 }
 
 const longestPause = 3_600_000;
-/** About four days of tries; after that only the next session of this name tries again. */
+/** Limits the retries to about four days; after that only the next session of this name tries again. */
 const maxTries = 100;
 
-/** Whether the sandbox may still be there; a refusal means that there is none to remove. */
+/** Returns whether the sandbox may still be there; a refusal means that there is none to remove. */
 const isUnreachable = (error: unknown): boolean =>
   !(error instanceof SandboxError) ||
   error.code === "exec_transport_error" ||
@@ -55,7 +55,7 @@ const tablesOf = (sql: SqlStorage): readonly string[] =>
     .toArray()
     .map(({ name }) => name);
 
-/** Who else holds something of a session. */
+/** Names the others that hold something of a session. */
 interface RemovalContext {
   readonly engine: Engine;
   readonly team: Pick<TeamRpc, "index" | "wasDeleted">;
@@ -63,7 +63,7 @@ interface RemovalContext {
 
 const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
 
-/** Whether the team has heard that the session is gone. */
+/** Reports the removal and returns whether the team has received it. */
 const reportRemoval = async ({ engine, team }: RemovalContext, rest: PendingRemoval): Promise<boolean> => {
   const heard = team.index(finalSummaryOf(rest)).then(() => true);
   return heard.catch((error: unknown) => {
@@ -72,7 +72,7 @@ const reportRemoval = async ({ engine, team }: RemovalContext, rest: PendingRemo
   });
 };
 
-/** Whether nothing is left in its sandbox. */
+/** Destroys the sandbox and returns whether nothing is left in it. */
 const destroySandbox = async (
   { engine }: RemovalContext,
   { tenant, session, sandboxed }: PendingRemoval,

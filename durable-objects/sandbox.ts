@@ -2,7 +2,7 @@ import type { Host } from "../src/driver/host.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Sandbox } from "../src/sandbox/contract.ts";
 
-/** The session's sandbox; that there is one is stored before it is asked for anything, since it goes with the session. */
+/** Returns the session's sandbox; its existence is stored before its first call, because a delete must find it. */
 export const sandboxOf = (
   engine: Engine,
   { read, update }: Pick<Host, "read" | "update">,

@@ -1,4 +1,4 @@
-/** One after the other, in the order of the calls; the caller acts on a result before the next begins. */
+/** Runs calls one after the other, in order; the caller acts on a result before the next call begins. */
 export const serialize = <A extends unknown[], T>(
   work: (...args: A) => Promise<T>,
 ): ((...args: A) => Promise<T>) => {
@@ -10,7 +10,7 @@ export const serialize = <A extends unknown[], T>(
   };
 };
 
-/** One for all who ask for it while it works. */
+/** Shares one run of some work among all who ask for it while it runs. */
 export const shareInFlight = <T>(work: () => Promise<T>): (() => Promise<T>) => {
   let running: Promise<T> | null = null;
   return () =>

@@ -23,13 +23,13 @@ import { createTeamServices, engineOf, ensureDefinition, isTenantFull } from "./
 /** Brings a session into memory with the engine of its revision, and drops it again. */
 export interface SessionLoader {
   readonly live: () => LiveSession | null;
-  /** The session awake; null if there is none. */
+  /** Loads the session if needed and returns it; returns null if there is none. */
   readonly wake: () => Promise<LiveSession | null>;
   readonly contextFor: (call: SessionCall, remove: OperationContext["remove"]) => Promise<OperationContext>;
   readonly drop: () => void;
-  /** Whether a drive ended with what it began with: then it is no dead one, though it had nothing to store. */
+  /** Returns whether a drive ended with the session it began with; it then counts as survived even without a commit. */
   readonly hasSurvived: (live: LiveSession) => boolean;
-  /** A commit or a step failed: what is in memory is dropped, and the next alarm takes the run up. */
+  /** Drops what is in memory, since a commit or a step failed; the next alarm takes up the run. */
   readonly handleFailure: (error: unknown) => void;
 }
 
@@ -42,7 +42,7 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
   readonly removal: Pick<Removal, "did" | "vacant">;
 }
 
-/** What is in memory now. */
+/** Holds what is in memory now. */
 interface SessionSlot {
   live: LiveSession | null;
 }
@@ -52,7 +52,7 @@ type LiveSessionFactory = (engine: Engine, stored: Session | null, initial: Sess
 const createInitialSession = ({ rules }: Engine, session: string, tenant: string): Session =>
   emptySession(session, tenant, rules, Date.now());
 
-/** The state as it is, and the one way to change it; a first change creates the session. */
+/** Returns the state and the only way to change it; a first change creates the session. */
 const operationContextOf = (
   { storage, items, removal }: SessionLoaderParts,
   cell: SessionSlot,
@@ -86,7 +86,7 @@ const createSurvivalCheck =
     return cell.live === live;
   };
 
-/** Loads the session, once for all who come meanwhile: what another had read might be old, or removed, when its engine came. */
+/** Shares one load among all callers, since another load could find old or removed rows once its engine comes. */
 const createSharedLoad = (
   parts: SessionLoaderParts,
   cell: SessionSlot,
@@ -130,7 +130,7 @@ export const createSessionLoader = (parts: SessionLoaderParts): SessionLoader =>
     migrate(storage);
     return loaded();
   };
-  /** The engine of this session, and the session awake with it: it may have been dropped while its engine came. */
+  /** Returns the engine with the session in memory, which may have been dropped while its engine was loading. */
   const ready = async ({ op }: SessionCall): Promise<Engine> => {
     if (op === "create" && cell.live === null && !hasTables(sql)) await ensureDefinition(parts);
     for (;;) {

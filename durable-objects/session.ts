@@ -27,7 +27,7 @@ interface Exports {
   readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
 }
 
-/** One session. A shell: it owns storage, sockets and the alarm, and decides nothing. */
+/** Owns the storage, the sockets and the alarm of one session, and leaves every decision to the code it calls. */
 export class SessionShell extends DurableObject<unknown> implements SessionRpc {
   readonly #engines: Engines;
   readonly #exports: Exports;

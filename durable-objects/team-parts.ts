@@ -13,7 +13,7 @@ import { createGrants } from "./grants.ts";
 import type { LiveSessionParts } from "./live-session.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** What a session needs of its team's object. */
+/** Defines what a session needs of its team's object. */
 
 interface TeamParts {
   readonly engines: () => Engines;
@@ -25,7 +25,7 @@ const refuseUnreadable = (): never =>
     retryAfterMs: 2_000,
   });
 
-/** The engine that runs a session: the deployed one, or that of the revision it pins, which is loaded once. */
+/** Returns the engine that runs a session: the deployed one, or that of its pinned revision, which is loaded once. */
 export const engineOf = async ({ engines, team }: TeamParts, session: Session | null): Promise<Engine> => {
   if (session === null) return engines().deployed();
   const known = engines().findLoaded(session.revision);
@@ -34,7 +34,7 @@ export const engineOf = async ({ engines, team }: TeamParts, session: Session | 
   return engines().loadPinned(session.revision, definition ?? "");
 };
 
-/** The definition that new sessions pin is with the team before one of them exists. */
+/** Stores the definition that new sessions pin with the team before one of them exists. */
 export const ensureDefinition = async ({ engines, team }: TeamParts): Promise<void> => {
   const { deployed, isKept, markKept: kept } = engines();
   if (isKept(Date.now())) return;
@@ -43,7 +43,7 @@ export const ensureDefinition = async ({ engines, team }: TeamParts): Promise<vo
   kept(Date.now());
 };
 
-/** Whether a command finds its tenant with as many runs as it may have; asked only of one that could begin a run. */
+/** Returns whether the tenant has as many runs as it may have; only commands that could begin a run ask this. */
 export const isTenantFull = async (
   { engines, team }: TeamParts,
   { op, params, principal, session }: SessionCall,
@@ -58,7 +58,7 @@ export const isTenantFull = async (
   return (await withTimeout(team().admitRun({ tenant: principal.tenant, session, limit }))) === false;
 };
 
-/** What a session uses of its team while it runs. */
+/** Creates what a session uses of its team while it runs. */
 export const createTeamServices = ({
   engines,
   team,

@@ -28,12 +28,12 @@ import { drawLease } from "../src/engine/access/tenant-days.ts";
 import { performTeamCall } from "../src/engine/access/team-calls.ts";
 import { createBatchWindow } from "./batch-window.ts";
 
-/** The secret that is the first admin key. */
+/** Holds the secret that is the first admin key. */
 export interface TeamEnv {
   readonly LIMPET_ADMIN_KEY?: string;
 }
 
-/** How long a session's report waits for others: the index may be seconds behind. */
+/** Sets how long a session's report waits for others, since the index may be seconds behind. */
 const reportBatchMs = 25;
 
 const databaseOf = (storage: DurableObjectStorage): TeamDatabase => ({
@@ -41,7 +41,7 @@ const databaseOf = (storage: DurableObjectStorage): TeamDatabase => ({
   transaction: (work) => storage.transactionSync(work),
 });
 
-/** One per deployment: keys, tokens, the index of sessions, what tenants spend on a day, the notes that sessions share, and what agents remember. */
+/** Holds a deployment's keys, tokens, session index, daily spending, shared notes and memories; there is one of it. */
 export class TeamObject extends DurableObject<TeamEnv> implements TeamDirectory {
   readonly #tables = openTables(databaseOf(this.ctx.storage));
   readonly #runs = createActiveRuns(this.#tables);

@@ -5,10 +5,10 @@ import type { LiveSessionParts } from "./live-session.ts";
 import { childrenOf } from "./rows/children.ts";
 import { readStoredInput } from "./rows/encode.ts";
 
-/** Base64 of stored bytes. */
+/** Returns stored bytes as base64. */
 type MediaReader = (blob: string) => string;
 
-/** What transitions know of the world, from the draft that they work on. */
+/** Creates what transitions know of the world, from the draft that they work on. */
 export const createTransactionContexts = (
   {
     engine,
@@ -22,7 +22,7 @@ export const createTransactionContexts = (
   sql: SqlStorage,
 ) => {
   const children = childrenOf(sql);
-  /** Bytes of a blob, also one that this transition is about to store. */
+  /** Reads the bytes of a blob, including one that this transition is about to store. */
   const mediaOf =
     (draft: Draft): MediaReader =>
     (id) =>

@@ -1,6 +1,6 @@
 const timeoutMs = 2_000;
 
-/** An answer of another object; null if it fails, or takes over 2 s. */
+/** Returns another object's answer, or null if it fails or takes over 2 s. */
 export const withTimeout = async <T>(work: Promise<T>): Promise<T | null> => {
   const late = Promise.withResolvers<null>();
   const timer = setTimeout(() => late.resolve(null), timeoutMs);

@@ -1,22 +1,22 @@
 import { createTimerPool, createMovableTimer } from "./timers.ts";
 
-/** The object's one alarm. While a drive lives inside `alarm()`, a crash makes the platform run that alarm again at once, so nothing may move it then. */
+/** Owns the object's one alarm. After a crash inside `alarm()` the platform reruns it, so a drive must not move it. */
 export interface Clock {
-  /** Live work now, and the earliest deadline: outside a drive the alarm is set in the running commit. */
+  /** Says whether live work runs and when the next deadline is; outside a drive this sets the alarm in the commit. */
   readonly rest: (live: boolean, at: number | null) => void;
   /** Forgets all work and deadlines, and wakes at `at`, or never. */
   readonly reset: (at: number | null) => void;
-  /** Runs a drive until `idle` or ten minutes; what still lives then is joined by the next alarm. */
+  /** Runs a drive until `idle` or for ten minutes; the next alarm joins what is still alive then. */
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
-  /** Also wakes at `at`, or not; counts from the next `rest`. */
+  /** Wakes at `at` as well, unless it is null; this counts from the next `rest`. */
   readonly alsoWakeAt: (at: number | null) => void;
 }
 
 const maxDriveMs = 600_000;
 
-/** Settles with the work, or after ten minutes. */
+/** Resolves with the work, or after ten minutes. */
 const waitForDrive = async (work: Promise<void>): Promise<void> => {
   const limit = Promise.withResolvers<void>();
   const end = setTimeout(limit.resolve, maxDriveMs);

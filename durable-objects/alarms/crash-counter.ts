@@ -1,13 +1,13 @@
 import { ProblemError } from "../../src/session/problems.ts";
 import { migrate } from "../rows/tables.ts";
 
-/** Drives that died before any commit, counted in a row, so that nothing is tried for ever. */
+/** Counts the drives in a row that died before any commit, so that nothing is retried for ever. */
 export interface CrashCounter {
-  /** A drive begins; `isFresh` = in a new isolate. Answers how many died in a row, this one included if it dies. */
+  /** Begins a drive; `isFresh` means a new isolate. Returns how many died in a row, including this one if it dies. */
   readonly begin: (isFresh: boolean) => number;
-  /** Something was committed. */
+  /** Resets the count, because something was committed. */
   readonly clear: () => void;
-  /** The platform refused what a drive begins with: it is no dead one, and begins again later. Throws what else went wrong. */
+  /** Ignores the platform's refusal to begin a drive, which is no crash and is retried later; throws other errors. */
   readonly ignoreRefusal: (error: unknown) => null;
 }
 
@@ -41,5 +41,5 @@ export const createCrashCounter = (storage: DurableObjectStorage, later: () => v
   };
 };
 
-/** Drives that may die in a row before anything is stored. */
+/** Limits how many drives in a row may die before anything is stored. */
 export const maxDeadDrives = 3;

@@ -1,11 +1,11 @@
 /**
- * Many short waits on one timer of the platform, which costs more than the waits. A cancelled wait leaves the timer as it
- * is: it finds nothing due and waits for the next.
+ * Shares one timer of the platform between many short waits, since it costs more than they do. Cancelling a wait leaves
+ * the timer as it is: it finds nothing due and waits for the next.
  */
 interface TimerPool {
   /** Calls `run` once, about `ms` from now. */
   readonly after: (ms: number, run: () => void) => { readonly cancel: () => void };
-  /** From now until the next wait: without a wait no timer stays behind, so that the object may sleep. */
+  /** Leaves no timer behind until the next wait, so that the object may sleep. */
   readonly rest: () => void;
 }
 
@@ -60,7 +60,7 @@ export const createTimerPool = (now: () => number): TimerPool => {
   };
 };
 
-/** A moment that may move: calls `run` at the newest one, not at all after null. */
+/** Creates a timer that can be moved: it calls `run` at the newest time, and not at all after null. */
 export const createMovableTimer = (
   timers: TimerPool,
   now: () => number,

@@ -19,7 +19,7 @@ interface JsonRow extends Record<string, SqlStorageValue> {
   readonly json: string;
 }
 
-/** By arrival; of those of one millisecond the shorter, so earlier number first. */
+/** Inputs are ordered by arrival and, within one millisecond, by the length of the id: earlier numbers come first. */
 const inputOrder = "(json ->> '$.at') * 200 + length(id)";
 
 interface ListedTable {
@@ -62,10 +62,10 @@ interface EventRow extends Record<string, SqlStorageValue> {
   readonly session: string;
 }
 
-/** Rows that are read at once: a cursor that is left open locks its table, which a removal drops. */
+/** Rows are read in batches, since an open cursor locks its table, which a removal drops. */
 const rowsAtOnce = 16;
 
-/** Serialised events after a cursor, as they are asked for. */
+/** Yields serialised events after a cursor, on demand. */
 function* eventsAfter(sql: Sql, after: number): Generator<string> {
   let rows: readonly EventRow[];
   let seen = after;
@@ -81,7 +81,7 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
   } while (rows.length === rowsAtOnce);
 }
 
-/** A row of the ledger without what its call saw; `json` is its usage. */
+/** Is a row of the ledger without what its call saw; `json` is its usage. */
 interface LedgerSpend extends JsonRow {
   readonly agent: string;
   readonly provider: string;
@@ -117,7 +117,7 @@ const sumUsage = (sql: Sql): ReturnType<Archive["usage"]> => {
   return [...groups.values()];
 };
 
-/** What a session that does not exist yet has: it has no tables either. */
+/** Is the archive of a session that does not exist yet and so has no tables. */
 export const emptyArchive: Archive = {
   answer: () => null,
   input: () => null,
@@ -141,7 +141,7 @@ export const emptyArchive: Archive = {
 
 const meterMaxAgeMs = 1_000;
 
-/** Bytes that a session holds, as they were at most a second ago: asking costs more than an input's other checks. */
+/** Measures the bytes of a session at most once a second, because that costs more than an input's other checks. */
 export const createSizeMeter = (sql: Sql, now: () => number): (() => number) => {
   let bytes = 0;
   let until = 0;
@@ -160,13 +160,13 @@ const findKeptAnswer = (sql: Sql, key: string): StoredAnswer | null => {
   return row === undefined ? null : { ...row, json: wholeJson(sql, blobOf.answer(key), row.json) };
 };
 
-/** A message as it was written. */
+/** Reads a message as it was written. */
 const readStoredMessage = (sql: Sql, thread: string, pos: number): string => {
   const query = "SELECT json FROM messages WHERE thread = ? AND pos = ?";
   return messageJson(sql, thread, { pos, json: sql.exec<JsonRow>(query, thread, pos).one().json });
 };
 
-/** Reads of everything that is not live state, straight from the rows. */
+/** Reads everything that is not live state straight from the rows. */
 export const archiveOf = (sql: Sql): Archive => ({
   answer: (key) => findKeptAnswer(sql, key),
   input: (id) => readStoredInput(sql, id),

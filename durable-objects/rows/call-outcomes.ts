@@ -2,7 +2,7 @@ import type { Call } from "../../src/agent/state/call.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import { blobOf, deleteRows, rowJson, valuesOf } from "./encode.ts";
 
-/** Outcomes of calls that wait for their siblings: rows of their own, until the reply's results are messages. */
+/** Outcomes of calls that wait for their siblings have their own rows until the reply's results are messages. */
 
 const findDoneCalls = (thread: Thread | undefined): readonly Call[] =>
   thread?.run?.phase.at === "acting" ? thread.run.phase.calls.filter(({ outcome }) => outcome !== null) : [];
@@ -15,7 +15,7 @@ export const deleteOutcomes = (sql: SqlStorage, thread: string): void =>
     thread,
   );
 
-/** Writes what is new; a thread that has left its calls behind has none. */
+/** Writes new outcomes and deletes those of a thread that has left its calls behind. */
 export const writeOutcomes = (sql: SqlStorage, before: Thread | undefined, thread: Thread): void => {
   const known = new Set(findDoneCalls(before).map(({ call }) => call.id));
   if (known.size > 0 && thread.run?.phase.at !== "acting") return deleteOutcomes(sql, thread.id);

@@ -2,9 +2,9 @@ import type { ChildRecord } from "../../src/agent/state/child.ts";
 import type { TransactionContext } from "../../src/agent/transaction/draft.ts";
 import { blobOf, rowJson, valuesOf } from "./encode.ts";
 
-/** Rows of called threads: what stays of them when they have left the live state. */
+/** This file keeps rows of called threads, which remain when the threads have left the live state. */
 
-/** Children that a caller may see at once. */
+/** Limits the children that a caller may see at once. */
 const mostShownChildren = 64;
 
 const readRecords = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>

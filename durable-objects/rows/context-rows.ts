@@ -5,9 +5,9 @@ import type { Archive } from "../../src/session/command.ts";
 import type { PastChat } from "../../src/session/context-view.ts";
 import { jsonOf, messageJson, overlayJson } from "./encode.ts";
 
-/** Rows of the past: what a model call saw. */
+/** This file reads past rows, from which the context view is rebuilt. */
 
-/** Calls of a turn that left, in order. */
+/** Lists the calls of a turn that left, in order. */
 export const readSeenRows = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> =>
   sql
     .exec<{ n: number; json: string }>(
@@ -19,7 +19,7 @@ export const readSeenRows = (sql: SqlStorage, run: string, turn: number): Return
     .toArray()
     .map(({ n, json }) => ({ n, row: JSON.parse(json) as LedgerRow }));
 
-/** The thread's newest answered call before a place in the ledger. */
+/** Finds the thread's newest answered call before a place in the ledger. */
 export const findAnsweredCall = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
   const [found = null] = jsonOf(
     sql,
@@ -31,7 +31,7 @@ export const findAnsweredCall = (sql: SqlStorage, thread: string, before: number
   return found as LedgerRow | null;
 };
 
-/** The chat of a thread as it was after an edit, up to a message. */
+/** Rebuilds the chat of a thread as it was after an edit, up to a message. */
 export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: number): PastChat => {
   const overlays = new Map(
     sql
@@ -67,7 +67,7 @@ export const rebuildChat = (sql: SqlStorage, thread: string, edit: number, pos: 
   };
 };
 
-/** A message as it was written, with what became of it since. */
+/** Reads a message as it was written, with what became of it since. */
 export const readOriginal = (sql: SqlStorage, thread: string, pos: number): string => {
   const row = sql
     .exec<{ pos: number; retired: number; json: string; by: string | null; reason: string | null }>(

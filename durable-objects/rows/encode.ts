@@ -4,9 +4,9 @@ import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Message } from "../../src/chat/message.ts";
 import { splitText } from "../../src/chat/text.ts";
 
-/** What reading and writing a session's rows share: their shapes, and long texts in pieces. */
+/** This file holds what reading and writing a session's rows share: their shapes, and long texts in pieces. */
 
-/** Fields of a thread that change with nearly every turn: they have a row of their own, so that a turn writes little. */
+/** Lists the fields of a thread that change with nearly every turn; their own row lets a turn write little. */
 export const turnFields = [
   "run",
   "tokens",
@@ -21,7 +21,7 @@ export const turnFields = [
   "guards",
 ] as const satisfies readonly (keyof Thread)[];
 
-/** The same of the session. */
+/** Lists the same kind of fields of the session. */
 export const sessionTurnFields = [
   "updatedAt",
   "nextRun",
@@ -38,35 +38,35 @@ type SessionTurnFields = (typeof sessionTurnFields)[number];
 
 type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head" | SessionTurnFields>;
 
-/** What a thread's turns change; main's also holds the session's own. */
+/** Is the row that a thread's turns change; main's also holds such fields of the session. */
 export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Session, SessionTurnFields> };
 
-/** A thread without what has rows of its own; main's also holds the session's own fields. */
+/** Is a thread without what has rows of its own; main's also holds the session's own fields. */
 export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput" | TurnFields> & {
   readonly inboxIds: readonly string[];
-  /** Where it stands among the messages. */
+  /** Names its place among the messages. */
   readonly firstInput: Pick<Message, "pos"> | null;
   readonly session?: SessionRow;
 };
 
-/** Some fields of an object, those that it has. */
+/** Returns those of some fields that an object has. */
 export const pickFields = <T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> => {
   const some = {} as { -readonly [key in K]: T[key] };
   for (const key of keys) if (key in from) some[key] = from[key];
   return some;
 };
 
-/** UTF-16 units of a row: below the platform's limit in bytes, whatever they are. */
+/** Limits the UTF-16 units of a row, which keeps any text below the platform's limit in bytes. */
 export const pieceLength = 500_000;
 
-/** What the `json` of some rows holds that are never long. */
+/** Parses the `json` of rows that are never long. */
 export const jsonOf = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly unknown[] =>
   sql
     .exec<{ json: string }>(query, ...values)
     .toArray()
     .map(({ json }) => JSON.parse(json) as unknown);
 
-/** Writes a long text in place of the one that was there. */
+/** Writes a long text in place of the previous one. */
 export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
   const pieces = splitText(text, pieceLength);
   for (const [piece, part] of pieces.entries())
@@ -74,13 +74,13 @@ export const writeBlob = (sql: SqlStorage, id: string, text: string): void => {
   sql.exec("DELETE FROM blobs WHERE id = ? AND piece >= ?", id, pieces.length);
 };
 
-/** Asks in the order in which they were opened. */
+/** Orders asks as they were opened. */
 export const askOrder = "json ->> '$.seq'";
 
-/** Where the external project context stands. */
+/** Names the blob of the external project context. */
 export const externalBlob = "external";
 
-/** A stored long text, joined; null if unknown. */
+/** Reads a stored long text and joins its pieces; returns null if it is unknown. */
 export const loadBlob = (sql: SqlStorage, id: string): string | null => {
   const pieces = sql
     .exec<{ text: string }>("SELECT text FROM blobs WHERE id = ? ORDER BY piece", id)
@@ -88,7 +88,7 @@ export const loadBlob = (sql: SqlStorage, id: string): string | null => {
   return pieces.length === 0 ? null : pieces.map(({ text }) => text).join("");
 };
 
-/** Where the pieces of a row's JSON stand. */
+/** Names the blobs that hold the pieces of a row's JSON. */
 export const blobOf = {
   answer: (key: string) => `answer:${key}`,
   ask: (id: string) => `ask:${id}`,
@@ -102,21 +102,21 @@ export const blobOf = {
   turn: (thread: string) => `turn:${thread}`,
 } as const;
 
-/** Begins a row whose JSON stands in pieces; no other JSON begins so. */
+/** Begins a row whose JSON is stored in pieces; no other JSON begins this way. */
 const apartPrefix = '{"apart":true';
 
-/** What stands in a row: a long JSON gets pieces, and only what queries ask of it stays. */
+/** Returns the text of a row: a long JSON moves to a blob, and only the fields that queries need stay. */
 export const rowJson = (sql: SqlStorage, blob: string, json: string, asked: object = {}): string => {
   if (json.length <= pieceLength) return json;
   writeBlob(sql, blob, json);
   return JSON.stringify({ apart: true, ...asked });
 };
 
-/** The whole JSON of a row. */
+/** Reads the whole JSON of a row. */
 export const wholeJson = (sql: SqlStorage, blob: string, json: string): string =>
   json.startsWith(apartPrefix) ? (loadBlob(sql, blob) ?? json) : json;
 
-/** Deletes rows with the pieces of those whose JSON is long; `from` is a table and which of its rows, `key` the column that names them. */
+/** Deletes rows and their blobs; `from` is a table with its condition, and `key` is the column that names the rows. */
 export const deleteRows = (
   sql: SqlStorage,
   blob: (id: string) => string,
@@ -128,7 +128,7 @@ export const deleteRows = (
     if (head === apartPrefix) sql.exec("DELETE FROM blobs WHERE id = ?", blob(id));
 };
 
-/** What the rows hold that a query for `id` and `json` finds. */
+/** Reads the values of the rows that a query for `id` and `json` finds. */
 export const valuesOf = (
   sql: SqlStorage,
   blob: (id: string) => string,
@@ -140,22 +140,22 @@ export const valuesOf = (
     .toArray()
     .map(({ id, json }) => JSON.parse(wholeJson(sql, blob(id), json)) as unknown);
 
-/** A stored input, whatever became of it. */
+/** Reads a stored input, whatever became of it. */
 export const readStoredInput = (sql: SqlStorage, id: string): Input | null =>
   (valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE id = ?", id)[0] ?? null) as Input | null;
 
-/** Stored inputs that wait. */
+/** Reads the stored inputs that wait. */
 export const readWaitingInputs = (sql: SqlStorage): readonly Input[] =>
   valuesOf(sql, blobOf.input, "SELECT id, json FROM inputs WHERE status = 'accepted'") as readonly Input[];
 
-/** A stored message. */
+/** Reads a stored message. */
 export const messageJson = (
   sql: SqlStorage,
   thread: string,
   { pos, json }: { readonly pos: number; readonly json: string },
 ): string => wholeJson(sql, blobOf.message(thread, pos), json);
 
-/** What a stored message was shown as since an edit. */
+/** Reads what a stored message was shown as since an edit. */
 export const overlayJson = (
   sql: SqlStorage,
   thread: string,

@@ -1,7 +1,7 @@
 import type { EntryChange, EntryHead, EntryReader } from "../../src/agent/state/entries.ts";
 import type { Json } from "../../src/chat/message.ts";
 
-/** Rows of the shared stores: read when they are needed, written one by one. */
+/** Rows of the shared stores are read when they are needed and written one by one. */
 
 export const entriesOf = (sql: SqlStorage): EntryReader => ({
   entry: (store, key) => {

@@ -6,13 +6,13 @@ import type { SessionSummary, TeamRpc } from "../../src/session/rpc.ts";
 import type { Clock } from "../alarms/clock.ts";
 import { logFailure } from "../log.ts";
 
-/** Keeps the team's index of sessions at most a few seconds behind: one call for many commits. */
+/** Keeps the team's index of sessions at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
-  /** Something was committed. */
+  /** Schedules a report, because something was committed. */
   readonly touch: () => void;
-  /** Reports news if it is time, or if the session is about to `rest`, which saves it an alarm; a report that fails is repeated later, and stops nothing else. */
+  /** Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are repeated. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
-  /** What the team is to hear of a session that is gone; nothing else is reported of it. */
+  /** Returns the summary with which a deleted session leaves the index; nothing else is reported of it. */
   readonly takeFinalSummary: (session: Session, key: string | null) => SessionSummary;
 }
 
@@ -20,7 +20,7 @@ const reportDelayMs = 2_000;
 
 const longestReportDelayMs = 300_000;
 
-/** With the lease as the team books it, once the session spends from it no more. */
+/** Includes the lease as the team books it, once the session no longer spends from it. */
 const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
   id: session.id,
   tenant: session.tenant,
@@ -36,7 +36,7 @@ const summaryOf = (session: Session, lease: Lease | null): SessionSummary => ({
   ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
 });
 
-/** `told` is what an earlier isolate may have said: unknown, so a waking session reports once. */
+/** Creates the report; what an earlier isolate reported is unknown, so a session that wakes reports once. */
 export const createIndexReport = (
   team: () => TeamRpc,
   engine: () => Engine,

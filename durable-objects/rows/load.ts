@@ -25,7 +25,7 @@ import {
 } from "./encode.ts";
 import { loadOutcome } from "./call-outcomes.ts";
 
-/** The newest overlay of each message that is in the view. */
+/** Reads the newest overlay of each message that is in the view. */
 const loadOverlays = (sql: SqlStorage, thread: string): ReadonlyMap<number, MessageOverlay> =>
   new Map(
     sql
@@ -53,7 +53,7 @@ const loadChat = (sql: SqlStorage, thread: string): readonly Message[] => {
     .sort((a, b) => viewPlaceOf(a) - viewPlaceOf(b));
 };
 
-/** The rows of a thread, apart from its chat and inbox. */
+/** Holds the rows of a thread, apart from its chat and inbox. */
 interface ThreadRows {
   readonly row: StoredRow;
   readonly turn: TurnRow;
@@ -72,7 +72,7 @@ const loadRows = (sql: SqlStorage): readonly ThreadRows[] =>
       history,
     }));
 
-/** The first input of a thread, of which its row names the place. */
+/** Reads the first input of a thread, of which its row holds only the place. */
 const loadFirstInput = (sql: SqlStorage, { id, firstInput }: StoredRow): Message | null => {
   if (firstInput === null) return null;
   const [row] = sql
@@ -126,11 +126,11 @@ const loadRun = (
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** Where a thread stands among all: by the run that made it; `main` is the first. */
+/** Orders threads by the run that made them; `main` is the first. */
 const creationOrder = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
   id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
 
-/** The live state: what the model will see, what waits, and counters; null if there is no session. */
+/** Loads the live state: what the model will see, what waits, and counters; returns null if there is no session. */
 export const loadSession = (sql: SqlStorage): Session | null => {
   const rows = loadRows(sql);
   const main = rows.find(({ row }) => row.id === "main");

@@ -2,7 +2,7 @@ import { ProblemError } from "../../src/session/problems.ts";
 import type { LogLine } from "../../src/tools/log-line.ts";
 import { logFailure } from "../log.ts";
 
-/** The part of an object's storage that commits use. */
+/** Is the part of an object's storage that commits use. */
 export type CommitStorage = Pick<DurableObjectStorage, "sql" | "transactionSync">;
 
 const storageProblem = {
@@ -11,7 +11,7 @@ const storageProblem = {
   retryAfterMs: 1_000,
 } as const;
 
-/** Storage whose failed transaction is a problem: a caller may repeat it, a run is taken up by the next alarm. */
+/** Turns a failed transaction into a problem: a caller may repeat it, and the next alarm takes up a run. */
 export const createSafeStorage = (storage: DurableObjectStorage, line: LogLine): CommitStorage => ({
   sql: storage.sql,
   transactionSync: (work) => {

@@ -1,4 +1,4 @@
-/** Tables of a SessionObject, created with the session and never by a read. Values are JSON; times are milliseconds since the epoch. */
+/** Defines SessionObject's tables; reads never create them. Values are JSON; times are milliseconds since the epoch. */
 export const schema = `
   -- schema_version; dead drives in a row
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -40,5 +40,5 @@ export const schema = `
   CREATE TABLE blobs (id TEXT NOT NULL, piece INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, piece)) WITHOUT ROWID;
 `;
 
-/** Steps from one schema version to the next, in order: step i leads to version i + 2. There is one version so far. */
+/** Lists the steps between schema versions: step i leads to version i + 2. There is one version so far. */
 export const migrations: readonly string[] = [];

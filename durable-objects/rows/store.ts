@@ -23,19 +23,19 @@ import {
 import { writeEntries } from "./entries.ts";
 import { deleteOutcomes, writeOutcomes } from "./call-outcomes.ts";
 
-/** Writes a session's rows: only what a transition changed. */
+/** This file writes a session's rows, and only those that a transition changed. */
 
-/** Calls without what stands elsewhere: outcomes in their own rows, arguments in the reply's message. */
+/** Omits from calls what is stored elsewhere: outcomes have rows, and arguments are in the reply's message. */
 const omitOutcomes = ({ run }: Thread): Thread["run"] => {
   if (run?.phase.at !== "acting") return run;
   const calls = run.phase.calls.map((call) => ({ ...call, call: { ...call.call, args: "" }, outcome: null }));
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** A row with more fields, none of which its JSON has. */
+/** Is a row with further fields, none of which appear in its JSON. */
 type WithOmitted<T> = T & Readonly<Record<string, unknown>>;
 
-/** Fields with rows of their own, as `undefined`: left out of a JSON so, which costs a fraction of a copy without them. */
+/** Sets fields with their own rows to `undefined`, which leaves them out of a JSON without the cost of a copy. */
 const omittedFields = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
   Object.fromEntries(keys.map((key) => [key, undefined]));
 
@@ -43,7 +43,7 @@ const omittedOfThread = omittedFields([...turnFields, "chat", "inbox", "history"
 
 const omittedOfSession = omittedFields([...sessionTurnFields, "threads", "asks", "tasks", "head"]);
 
-/** A thread's row; of its first input only the place, and of an external context only that there is one: they may be long. */
+/** Returns a thread's row; it keeps only references to the first input and the external context, which may be long. */
 const rowOf = (thread: Thread, session: Session): WithOmitted<StoredRow> => {
   const firstInput = thread.firstInput === null ? null : { pos: thread.firstInput.pos };
   const row = { ...thread, ...omittedOfThread, firstInput, inboxIds: thread.inbox.map(({ id }) => id) };
@@ -57,11 +57,11 @@ const turnOf = (thread: Thread, session: Session): TurnRow => {
   return thread.id === "main" ? { ...row, session: pickFields(session, sessionTurnFields) } : row;
 };
 
-/** Whether one of these fields has changed. */
+/** Returns whether one of these fields has changed. */
 const hasChangedField = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
   keys.some((key) => before[key] !== after[key]);
 
-/** Whether another field has changed than those with rows of their own. */
+/** Returns whether a field has changed that has no row of its own. */
 const hasChangedRest = <T extends object>(
   before: T,
   after: T,
@@ -71,18 +71,18 @@ const hasChangedRest = <T extends object>(
   return false;
 };
 
-/** The text of a session's external context, which never changes and has a blob of its own. */
+/** Writes the text of a session's external context, which never changes and has a blob of its own. */
 const writeExternal = (sql: SqlStorage, before: Session | null, { external }: Session): void => {
   if (external !== undefined && before?.external !== external) writeBlob(sql, externalBlob, external.text);
 };
 
-/** Where a commit is written, with the texts of its new messages as far as its events have them. */
+/** Says where a commit is written, with the texts of its new messages as far as its events have them. */
 interface CommitTarget {
   readonly sql: SqlStorage;
   readonly messages: EventTexts["messages"];
 }
 
-/** A thread and its session. */
+/** Pairs a thread with its session. */
 interface ThreadInSession {
   readonly thread: Thread;
   readonly session: Session;
@@ -121,7 +121,7 @@ const writeThread = (to: CommitTarget, before: ThreadInSession | null, after: Th
   writeChat(to, id, before?.thread.chat ?? [], thread.chat);
 };
 
-/** A thread that left the live state: its last messages are written, its state is not needed any more. */
+/** Writes the last messages of a thread that left the live state, and deletes its state, which nothing needs now. */
 const writeLeftThread = (to: CommitTarget, before: Thread | undefined, { id, chat }: Thread): void => {
   const { sql } = to;
   writeChat(to, id, before?.chat ?? [], chat);
@@ -144,7 +144,7 @@ const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message
   sql.exec("INSERT OR REPLACE INTO overlays VALUES (?, ?, ?, ?)", thread, pos, overlay.edit, json);
 };
 
-/** Appended messages are inserted, those that are shown otherwise get an overlay; what left the chat is retired with its edit. */
+/** Inserts appended messages, adds overlays to those shown otherwise, and retires those that left with their edit. */
 const writeChat = (
   to: CommitTarget,
   thread: string,
@@ -162,7 +162,7 @@ const writeChat = (
   }
 };
 
-/** What left the view keeps its row, and its edit says who did it; one that came and went in the same commit gets it now. */
+/** Writes who retired messages; their rows stay, and a message that came and went in one commit gets its row now. */
 const writeRetired = (to: CommitTarget, before: Session | null, { retired }: Transition): void => {
   if (retired.length === 0) return;
   const stored = new Map(
@@ -181,14 +181,14 @@ const writeRetired = (to: CommitTarget, before: Session | null, { retired }: Tra
   }
 };
 
-/** An input; its time, by which inputs are ordered, stays in the row. */
+/** Writes an input; its time, by which inputs are ordered, stays in the row. */
 const writeInput = (sql: SqlStorage, input: Input): void => {
   const { id, status, at } = input;
   const json = rowJson(sql, blobOf.input(id), JSON.stringify(input), { at });
   sql.exec("INSERT OR REPLACE INTO inputs VALUES (?, ?, ?)", id, status, json);
 };
 
-/** An ask; its place among all stays in the row. */
+/** Writes an ask; its place among all asks stays in the row. */
 const writeAsk = (sql: SqlStorage, ask: Ask): void => {
   const { id, status, seq } = ask;
   const json = rowJson(sql, blobOf.ask(id), JSON.stringify(ask), { seq });
@@ -224,7 +224,7 @@ const writeRows = (sql: SqlStorage, transition: Transition): void => {
   }
 };
 
-/** Keys of commands that are over go when the time from which they are kept moves on. */
+/** Deletes the keys of commands that have expired when the time since which keys are kept moves on. */
 const forgetKeys = (sql: SqlStorage, before: Session | null, { keysSince }: Session): void => {
   if (before === null || keysSince === undefined || before.keysSince === keysSince) return;
   deleteRows(sql, blobOf.answer, { key: "key", from: "idempotency WHERE at < ?" }, keysSince);
@@ -242,7 +242,7 @@ const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): vo
       sql.exec("INSERT OR REPLACE INTO tasks VALUES (?, ?)", taskNumber(task), JSON.stringify(task));
 };
 
-/** Writes one transition; the caller holds the transaction. `after.head` counts its events already. */
+/** Writes one transition in the caller's transaction. `after.head` already counts its events. */
 export const writeTransition = (
   sql: SqlStorage,
   before: Session | null,
@@ -269,7 +269,7 @@ export const writeTransition = (
   writeEvents(sql, after, transition.moment.now, texts);
 };
 
-/** The events of a commit in one row, or in a few if they are long. */
+/** Writes the events of a commit into one row, or into a few if they are long. */
 const writeEvents = (sql: SqlStorage, { id, head }: Session, at: number, texts: readonly string[]): void => {
   const before = head - texts.length;
   let start = 0;

@@ -1,7 +1,7 @@
 import type { CommitStorage } from "./safe-storage.ts";
 import { migrations, schema } from "./schema.ts";
 
-/** The tables of a session: there from its creation on, brought up to date when it wakes. */
+/** A session's tables exist from its creation on and are brought up to date when it wakes. */
 
 export const hasTables = (sql: SqlStorage): boolean =>
   sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'threads'").toArray().length > 0;

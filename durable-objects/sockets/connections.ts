@@ -4,29 +4,29 @@ import type { Principal } from "../../src/session/rpc.ts";
 import type { Flow } from "./flow.ts";
 import { createFlow } from "./flow.ts";
 
-/** What survives hibernation with a socket; `after` is its cursor while it is behind, else null: it has seen all. */
+/** Survives hibernation with a socket; `after` is its cursor while it lags, and null once it has seen all. */
 interface Viewer extends StreamFilter {
   readonly principal: Principal | null;
-  /** It has said hello. */
+  /** Is true once the socket has sent its hello. */
   readonly ready: boolean;
   readonly after: number | null;
 }
 
-/** The sockets of a session, one by one: who looks, what was sent, and how they end. */
+/** Holds the sockets of a session: who watches, what was sent, and how they end. */
 export interface Connections {
   readonly viewer: (socket: WebSocket) => Viewer;
   readonly change: (socket: WebSocket, change: Partial<Viewer>) => void;
-  /** Sends frames regardless of filters, as one message. */
+  /** Sends frames as one message, regardless of filters. */
   readonly send: (socket: WebSocket, frames: readonly string[]) => void;
-  /** Sends a message that is serialised already and holds so many frames. */
+  /** Sends a serialised message that holds this many frames. */
   readonly post: (socket: WebSocket, message: string, frames: number) => void;
-  /** Whether more is unacknowledged than a reader may hold; one that stays so is told, and after a while closed. */
+  /** Returns whether a reader has too much unacknowledged; it is warned, and closed if that lasts. */
   readonly isFull: (socket: WebSocket) => boolean;
-  /** Answers whether the reader has room again. */
+  /** Records an acknowledgement and returns whether the reader can take more again. */
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
-  /** Closes a socket whose credential has run out; answers whether it did. `seen` as for `bye`. */
+  /** Closes a socket whose credential has expired; returns whether it did. `seen` means the same as in `bye`. */
   readonly closeIfExpired: (socket: WebSocket, seen?: number) => boolean;
-  /** Says where to resume: at `seen`, if the newest events were not sent to a socket that is up to date. */
+  /** Closes a socket and says where to resume: at `seen`, if an up-to-date socket was not sent the newest events. */
   readonly bye: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
   readonly forget: (socket: WebSocket) => void;
 }
@@ -40,7 +40,7 @@ const initialViewer: Viewer = {
   threads: null,
 };
 
-/** The state of each socket, in memory and in its attachment. */
+/** Holds the state of each socket, in memory and in its attachment. */
 const createViewers = (): Pick<Connections, "viewer" | "change"> => {
   const viewers = new WeakMap<WebSocket, Viewer>();
   const viewer = (socket: WebSocket): Viewer => {
@@ -58,7 +58,7 @@ const createViewers = (): Pick<Connections, "viewer" | "change"> => {
   };
 };
 
-/** `head` is the newest event's seq: where a reader that has seen all resumes. */
+/** Creates the connections; `head` is the newest event's seq, where a reader that has seen all resumes. */
 export const createConnections = (
   head: () => number,
   limits: { readonly unacked: number; readonly patience: number } = streamLimits,

@@ -1,20 +1,20 @@
-/** What went to one socket in this isolate and was not acknowledged yet; `bufferedAmount` tells nothing on hibernating sockets. */
+/** Counts what one socket was sent and has not acknowledged; hibernating sockets give no useful `bufferedAmount`. */
 export interface Flow {
   readonly recordSent: (characters: number, frames: number) => void;
-  /** The reader has received so many frames of its connection. */
+  /** Records that the reader has received this many frames of its connection. */
   readonly acknowledge: (frames: number) => void;
-  /** Characters. */
+  /** Counts characters. */
   readonly unacknowledged: () => number;
-  /** Gives the reader time for its next acknowledgement, if it is not running; answers whether it began now. */
+  /** Starts the time for the reader's next acknowledgement, unless it is running; returns whether it started now. */
   readonly wait: (ms: number, over: () => void) => boolean;
-  /** The socket is gone. */
+  /** Forgets the socket, which is gone. */
   readonly forget: () => void;
 }
 
 export const createFlow = (): Flow => {
   let frames = 0;
   let characters = 0;
-  /** Frames that the reader counts and this isolate did not send: from before a hibernation, and automatic pongs. */
+  /** Counts frames that this isolate did not send: those before a hibernation, and automatic pongs. */
   let others = 0;
   let waiting: ReturnType<typeof setTimeout> | null = null;
   const messages: { readonly upTo: number; readonly characters: number }[] = [];

@@ -14,7 +14,7 @@ import type { HelloTimers } from "./hello-timers.ts";
 import type { OpenItems } from "./open-items.ts";
 import type { Watchers } from "./watchers.ts";
 
-/** What the frames of a session's sockets do. */
+/** This file carries out the frames of a session's sockets. */
 
 export interface FrameParts {
   readonly connections: Connections;
@@ -56,7 +56,7 @@ export const rejectFrame = (
     JSON.stringify({ type: "error", ...(id === undefined ? {} : { id }), problem: problemBody(problem) }),
   ]);
 
-/** Open items as a snapshot holds them. */
+/** Returns open items as a snapshot holds them. */
 export const snapshotItems = (items: OpenItems): Json =>
   items.open().map(({ id, kind, thread, attempt, text }) => ({ item: id, kind, thread, attempt, text }));
 
@@ -104,7 +104,7 @@ const handleCommand = async (parts: FrameParts, socket: WebSocket, frame: Comman
   connections.send(socket, [`{"type":"result","id":${JSON.stringify(frame.id)},${result}}`]);
 };
 
-/** A new token for the same tenant and session keeps the socket. */
+/** Keeps the socket if a new token is for the same tenant and session. */
 const renewCredential = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
   const { connections } = parts;
   const found = await parts.authenticate(token);
@@ -129,7 +129,7 @@ const changeFilter = (
     ...(threads === undefined ? {} : { threads }),
   });
 
-/** Does what one checked frame says. */
+/** Carries out one checked frame. */
 export const handleFrame = async (
   parts: FrameParts,
   socket: WebSocket,

@@ -1,14 +1,14 @@
 import { closeCodes, streamLimits } from "../../src/session/frames.ts";
 
-/** Closes sockets that do not say hello in time. Only while one is awaited a timer runs, which keeps the object from sleeping. */
+/** Closes sockets that do not say hello in time. A timer, which keeps the object awake, runs only while one waits. */
 export interface HelloTimers {
-  /** A socket was opened. */
+  /** Expects a hello of a socket that was opened. */
   readonly expect: (socket: WebSocket) => void;
-  /** It has said hello, or is gone. */
+  /** Stops waiting for a socket that has said hello or is gone. */
   readonly forget: (socket: WebSocket) => void;
 }
 
-/** `ms`: how long a hello is awaited. */
+/** Creates the timers; `ms` limits the wait for a hello. */
 export const createHelloTimers = (ms: number = streamLimits.hello): HelloTimers => {
   const timers = new Map<WebSocket, ReturnType<typeof setTimeout>>();
   const forget = (socket: WebSocket): void => {

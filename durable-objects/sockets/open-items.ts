@@ -3,27 +3,27 @@ import { jsonOf } from "../rows/encode.ts";
 
 type StreamedItem = Parameters<Host["itemGrew"]>[0];
 
-/** Open streamed items: their text so far for late watchers, and now and then a row each, so that a crash leaves what was shown. */
+/** Holds the text of open streamed items for late watchers, and stores it now and then in case of a crash. */
 export interface OpenItems {
   readonly grow: Host["itemGrew"];
   readonly close: Host["itemsClosed"];
-  /** An item as far as it was shown, also if a lost isolate showed it. */
+  /** Finds an item as far as it was shown, even by a lost isolate. */
   readonly find: (id: string) => StreamedItem | null;
   readonly open: () => readonly StreamedItem[];
-  /** The session is gone, and its rows: the next one of its name has no item yet. */
+  /** Forgets all items, since the session and its rows are gone and the next one of its name has none yet. */
   readonly forget: () => void;
 }
 
 const writeEveryMs = 250;
 
-/** Characters of an item in its row, which JSON may make six times as long. */
+/** Limits the characters of an item in its row, which JSON may make six times as long. */
 const maxStoredLength = 250_000;
 
 export const createOpenItems = (sql: SqlStorage, now: () => number): OpenItems => {
   const open = new Map<string, StreamedItem>();
   const seen = new Map<string, number>();
   let rows: Set<string> | null = null;
-  /** Items that have a row, those of a lost isolate included. */
+  /** Holds the items that have a row, including those of a lost isolate. */
   const withRow = (): Set<string> =>
     (rows ??= new Set(
       sql

@@ -10,7 +10,7 @@ import type { Principal } from "../../src/session/rpc.ts";
 import type { FrameParts } from "./frames.ts";
 import { handleFrame, rejectFrame } from "./frames.ts";
 
-/** Where a session's sockets are opened, and their messages checked. */
+/** Opens a session's sockets and checks their messages. */
 interface SocketHandler {
   readonly open: (ctx: DurableObjectState, session: Session | null, principal: Principal | null) => Response;
   readonly receive: (socket: WebSocket, data: string | ArrayBuffer) => Promise<void>;
@@ -21,7 +21,7 @@ interface SocketHandler {
 const refuseSocket = (problem: Problem): Response =>
   Response.json(problemBody(problem), { status: problemKinds[problem.code].status });
 
-/** Why a socket may not be opened; null if it may. */
+/** Says why a socket may not be opened; null if it may. */
 const findOpenProblem = (
   session: Session | null,
   principal: Principal | null,
@@ -37,7 +37,7 @@ const findOpenProblem = (
   return { code: "too_many_connections", detail };
 };
 
-/** A token bucket per socket: 30 frames a second, 60 at once. */
+/** Creates a token bucket per socket, for 30 frames a second and 60 at once. */
 const createRateLimit = (): ((socket: WebSocket) => boolean) => {
   const buckets = new WeakMap<WebSocket, { readonly tokens: number; readonly at: number }>();
   return (socket) => {
@@ -50,13 +50,13 @@ const createRateLimit = (): ((socket: WebSocket) => boolean) => {
   };
 };
 
-/** Whether a frame counts for its socket's rate: what the wire itself asks for does not. */
+/** Returns whether a frame counts for its socket's rate; the frames of the protocol itself do not. */
 const isCounted = (frame: unknown): boolean => {
   const { type } = fieldsOf(frame);
   return type !== "ack" && type !== "ping";
 };
 
-/** Work of each socket in the order of its messages, one after the other: a frame may wait for the team. */
+/** Runs the work of each socket in the order of its messages, one by one, since a frame may wait for the team. */
 const createSocketQueue = (): ((socket: WebSocket, work: () => Promise<void>) => Promise<void>) => {
   const last = new WeakMap<WebSocket, Promise<unknown>>();
   return (socket, work) => {
@@ -69,7 +69,7 @@ const createSocketQueue = (): ((socket: WebSocket, work: () => Promise<void>) =>
   };
 };
 
-/** The frames of one message. */
+/** Returns the frames of one message. */
 const framesOf = (data: string): readonly unknown[] => {
   const parsed = parseInput(data, "frame");
   return Array.isArray(parsed) ? parsed : [parsed];
@@ -77,7 +77,7 @@ const framesOf = (data: string): readonly unknown[] => {
 
 const utf8 = new TextEncoder();
 
-/** The text of a message; bytes and what is too long are refused. */
+/** Returns the text of a message; bytes and overlong texts are refused. */
 const messageTextOf = (data: string | ArrayBuffer): string => {
   const most = streamLimits.frame;
   const fits =
@@ -92,7 +92,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
   const withinRate = createRateLimit();
   const inTurn = createSocketQueue();
 
-  /** Handles frames until the socket is closed over one; `more` than these were too many. */
+  /** Handles frames until one of them closes the socket; `more` means that further frames exceeded the limit. */
   const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
     for (const frame of frames) {
       if (socket.readyState !== WebSocket.OPEN) return;

@@ -9,7 +9,7 @@ import type { OpenItems } from "./open-items.ts";
 export interface Watchers {
   /** Sends `first`, then the log after `after`, open items and `live`, at the reader's pace. */
   readonly start: (socket: WebSocket, filter: StreamFilter, after: number, first: readonly string[]) => void;
-  /** Another filter from now on; open items are shown anew, since their beginning may have been left out. */
+  /** Changes the filter from now on; open items are sent anew, since their beginning may have been left out. */
   readonly filter: (socket: WebSocket, change: Partial<StreamFilter>) => void;
   readonly publish: (lines: readonly string[], head: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
@@ -20,12 +20,12 @@ interface WatcherParts {
   readonly sockets: () => readonly WebSocket[];
   readonly connections: Connections;
   readonly items: Pick<OpenItems, "open">;
-  /** Some lines after a cursor, none if there are no more. */
+  /** Yields some lines after a cursor, or none if there are no more. */
   readonly replay: (after: number) => Iterable<string>;
   readonly head: () => number;
 }
 
-/** Bytes of one message of a replay. */
+/** Limits the bytes of one message of a replay. */
 const messageBytes = 262_144;
 
 const deltaKinds = {
@@ -67,7 +67,7 @@ const catchUp = (parts: WatcherParts, socket: WebSocket, first: readonly string[
   send(socket, [...frames, ...itemStates(parts, viewer(socket)), live]);
 };
 
-/** Whether a socket takes live frames; one that is full gets events from the log later, from `before` on. */
+/** Returns whether a socket takes live frames; a full one gets events from the log later, from `before` on. */
 const isOpen = ({ connections }: WatcherParts, socket: WebSocket, before: number): boolean => {
   const { ready, after } = connections.viewer(socket);
   if (!ready || connections.closeIfExpired(socket, before)) return false;

@@ -11,7 +11,7 @@ const target = join(folder, "shell.js");
 
 /**
  * Writes `.limpet/shell.js`: the embedded shell of just-bash with a meter in it, which the sandbox Worker imports as
- * `#shell`. `limpet build` and the build step of that Worker call it; nothing is written if nothing has changed.
+ * `#shell`. `limpet build` and the build step of that Worker call it; it writes nothing if nothing has changed.
  */
 export const writeShell = async (): Promise<void> => {
   const code = readFileSync(fileURLToPath(import.meta.resolve("just-bash/browser")), "utf8");
@@ -20,7 +20,7 @@ export const writeShell = async (): Promise<void> => {
   );
   const mark = `// ${createHash("sha256").update(code).update(maker.join("")).digest("hex")}\n`;
   if (existsSync(target) && readFileSync(target, "utf8").startsWith(mark)) return;
-  // The parser is loaded only where there is something to parse.
+  // The parser is loaded only when there is something to parse.
   const { instrument } = await import("./instrument.ts");
   const shell = instrument(code, relative(folder, join(root, "src/sandbox/worker/meter.ts")));
   const draft = join(folder, `.shell-${process.pid}.js`);
@@ -29,7 +29,7 @@ export const writeShell = async (): Promise<void> => {
   renameSync(draft, target);
 };
 
-/** `limpet build-shell`. */
+/** Runs `limpet build-shell`. */
 export const buildShell = async ({ print }: Terminal): Promise<ExitCode> => {
   await writeShell();
   print("built the shell into .limpet/shell.js");

@@ -8,8 +8,8 @@ import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
 /**
- * `limpet build`: checks teams and writes `.limpet/<team>/`, and the shell that all of them share. A team with errors keeps its last build; under
- * `wrangler dev` that one goes on serving.
+ * Runs `limpet build`: it checks teams and writes `.limpet/<team>/` and the shell that all of them share. A team with
+ * errors keeps its last build, which `wrangler dev` goes on serving.
  */
 export const runBuild = async (terminal: Terminal, { names, flags }: CommandArguments): Promise<ExitCode> => {
   const teams = flags.all === true ? listTeams(terminal.root) : names;

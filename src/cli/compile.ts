@@ -6,10 +6,10 @@ import type { ExtensionModule } from "../config/extensions.ts";
 import { loadExtensions, readTeamFiles } from "../config/build/files.ts";
 import type { Terminal } from "./usage.ts";
 
-/** Compiling a team folder of the disk, and printing what was found. */
+/** This file compiles a team folder of the disk and prints what was found. */
 
 interface CompiledFolder extends CompiledTeam {
-  /** Undefined if the team has none. */
+  /** Is undefined if the team has none. */
   readonly extensions: ExtensionModule | undefined;
 }
 
@@ -18,7 +18,7 @@ export const compileFolder = async (root: string, name: string): Promise<Compile
   return { ...compileTeam(readTeamFiles(root, name), { name, extensions }), extensions };
 };
 
-/** Prints diagnostics as text, or with `json` as one object a line. */
+/** Prints diagnostics as text, or with `json` as one object per line. */
 export const printDiagnostics = (
   terminal: Terminal,
   diagnostics: readonly Diagnostic[],

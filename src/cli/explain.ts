@@ -11,20 +11,20 @@ import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** `limpet explain`: what a team comes to, each value with its origin. */
+/** This file implements `limpet explain`, which shows a team's effective values, each with its origin. */
 
-/** The built-in toolboxes and those of a team's extensions, which its compilation has checked. */
+/** Lists the built-in toolboxes and those of a team's extensions, which its compilation has checked. */
 const toolboxesOf = (extensions: ExtensionModule | undefined): readonly Toolbox[] => {
   const own =
     extensions !== undefined && "exports" in extensions ? extensions.exports["toolboxes"] : undefined;
   return [...builtIn, ...(Array.isArray(own) ? (own as Toolbox[]) : [])];
 };
 
-/** One line, whatever the value. */
+/** Shows a value on one line. */
 const valueText = (value: unknown): string =>
   typeof value === "string" && !/[\r\n]/.test(value) ? value : JSON.stringify(value);
 
-/** Rows under their sections, keys and origins in columns. */
+/** Formats rows under their sections, with keys and origins in columns. */
 const formatTable = (rows: readonly ExplainedValue[]): string[] => {
   const keys = Math.min(40, Math.max(0, ...rows.map(({ key }) => key.length)));
   const lines: string[] = [];

@@ -5,21 +5,21 @@ import { pipeline } from "node:stream";
 import type { Duplex } from "node:stream";
 
 /**
- * The front of `npm start`. Wrangler believes what a client says of itself: `MF-Original-URL` replaces the address and
- * the Host that a browser sent, `CF-Connecting-IP` the client's address. The front alone is reached from outside. It
- * drops such words, says what is true, and vouches for it with a word that wrangler's Worker knows.
+ * This is the front of `npm start`. Wrangler believes what a client says of itself: `MF-Original-URL` replaces the
+ * address and Host that a browser sent, `CF-Connecting-IP` the client's address. So only the front can be reached from
+ * outside: it drops such headers, sets true ones, and signs them with a secret that wrangler's Worker knows.
  */
 
 export interface FrontOptions {
-  /** Port of wrangler on 127.0.0.1. */
+  /** Names wrangler's port on 127.0.0.1. */
   readonly target: number;
   readonly voucher: string;
 }
 
-/** What a client could say about itself, and what holds for its own connection only. */
+/** Lists headers in which a client could describe itself, and those that hold for its own connection only. */
 const strippedHeaders =
   /^(mf-.*|cf-.*|x-forwarded-.*|forwarded|limpet-front|expect|connection|keep-alive|proxy-.*)$/;
-/** A client's offer to compress its socket, which would cost workerd 200 KB and hardly spare a near network anything. */
+/** Names a client's offer to compress its socket, which would cost workerd 200 KB and save a near network little. */
 const compression = "sec-websocket-extensions";
 const hopByHop = /^(connection|keep-alive|transfer-encoding)$/i;
 
@@ -27,7 +27,7 @@ const headersOf = ({ headers, socket }: IncomingMessage, voucher: string): Outgo
   ...Object.fromEntries(
     Object.entries(headers).filter(([name]) => name !== compression && !strippedHeaders.test(name)),
   ),
-  // Told to close, a server would cut off a body that it does not read to its end.
+  // A server that is asked to close would cut off a body that it does not read to its end.
   connection: headers.upgrade === undefined ? "keep-alive" : "Upgrade",
   "cf-connecting-ip": socket.remoteAddress ?? "",
   "limpet-front": voucher,
@@ -46,11 +46,11 @@ const forwardRequest = (from: IncomingMessage, { target, voucher }: FrontOptions
 
 const isLoopback = (address = ""): boolean => /^((::ffff:)?127\.|::1$)/.test(address);
 
-/** Wrangler's own pages show what is stored, to whoever says that it means localhost. */
+/** Returns whether a path is one of wrangler's own pages, which show stored data to anyone claiming to be local. */
 const isWranglers = (path: string): boolean =>
   /^\/(cdn-cgi|__cf_local)(\/|$)/.test(URL.parse(`http://front${path}`)?.pathname ?? "");
 
-/** Why a request is not passed on; null if it is. */
+/** Says why a request is not passed on; null if it is. */
 const problemOf = ({ url = "", headers, socket }: IncomingMessage): readonly [number, string] | null => {
   if (!url.startsWith("/") || headers.host === undefined)
     return [400, "Write the address as a path, with a Host."];
@@ -74,18 +74,18 @@ const returnAnswer = (answer: IncomingMessage, to: ServerResponse): void => {
   pipeline(answer, to, ignore);
 };
 
-/** Sends a request on, and its answer back. */
+/** Passes a request on and its answer back. */
 const relayRequest = (from: IncomingMessage, to: ServerResponse, options: FrontOptions): ClientRequest => {
   const on = forwardRequest(from, options);
   on.on("response", (answer) => returnAnswer(answer, to));
   on.on("error", () => refuse(to, 503, "Wrangler does not answer: try again in a moment."));
-  // What is left of a body that nobody reads any more would hold up its sender.
+  // The rest of a body that nobody reads any more would hold up its sender.
   on.on("close", () => void from.unpipe(on).resume());
   to.on("close", () => on.destroy());
   return on;
 };
 
-/** The answer of an upgrade, as its client reads it. */
+/** Returns the head of an upgrade's answer as its client reads it. */
 const headOf = ({ statusMessage = "", rawHeaders }: IncomingMessage): string => {
   const lines = rawHeaders.flatMap((name, at) =>
     at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1] ?? ""}`] : [],
@@ -98,7 +98,7 @@ const joinStreams = (one: Duplex, other: Duplex): void => {
   pipeline(other, one, ignore);
 };
 
-/** Sends an upgrade on; a refusal of it is an answer like any other. */
+/** Passes an upgrade on; its refusal is an answer like any other. */
 const relayUpgrade = (from: IncomingMessage, socket: Socket, head: Buffer, options: FrontOptions): void => {
   const to = new ServerResponse(from);
   to.assignSocket(socket);
@@ -117,7 +117,7 @@ const relayUpgrade = (from: IncomingMessage, socket: Socket, head: Buffer, optio
   on.end();
 };
 
-/** A server that passes everything on to wrangler; it does not listen yet. */
+/** Creates a server that passes everything on to wrangler; it does not listen yet. */
 export const createFront = (options: FrontOptions): Server => {
   const server = createServer((from, to) => {
     const problem = problemOf(from);

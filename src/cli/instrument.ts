@@ -4,10 +4,10 @@ import type { Found, Node, Use } from "./syntax.ts";
 
 /**
  * Writes the meter (`src/sandbox/worker/meter.ts`) into the code of the embedded shell, which has none: each round of a
- * loop pays for its work, async functions and their loops give way when it is time, and what is stored in a variable is
- * counted. A function that loops and is called only where the caller can wait becomes async, so that it gives way, too.
- * Text is inserted at positions of the syntax tree, nothing else of the code changes. Code that has not the expected
- * shape is an error of the build.
+ * loop pays for its work, async functions and their loops yield when it is time, and what is stored in a variable is
+ * counted. A function that loops and is called only where the caller can wait becomes async, so that it yields, too.
+ * Text is inserted at positions of the syntax tree, and nothing else changes. Code without the expected shape fails the
+ * build.
  */
 
 interface Insertion {
@@ -17,7 +17,7 @@ interface Insertion {
 
 const isAsync = (node: Node): boolean => node["async"] === true;
 
-/** Functions at the top of the program whose name is bound once, with all of their uses. */
+/** Finds functions at the top of the program whose name is bound once, with all of their uses. */
 const findPlainFunctions = (program: Node, { bound, uses }: Found): Map<Node, Use[]> => {
   const plain = nodesIn(program["body"]).filter(
     (node) => node.type === "FunctionDeclaration" && !isAsync(node) && node["generator"] !== true,
@@ -27,7 +27,7 @@ const findPlainFunctions = (program: Node, { bound, uses }: Found): Map<Node, Us
   return new Map(unique.map(([node, name]) => [node, uses.get(name) ?? []]));
 };
 
-/** Functions that become async: they loop, or call one that does, and every use is a call where the caller can wait. */
+/** Finds functions that become async: they loop or call one that does, and every caller of theirs can wait. */
 const findAsyncable = (program: Node, found: Found): Map<Node, Use[]> => {
   const able = findPlainFunctions(program, found);
   const canWait = ({ call, within }: Use): boolean =>
@@ -43,7 +43,7 @@ const findAsyncable = (program: Node, found: Found): Map<Node, Use[]> => {
   return new Map([...able].filter(([node]) => wanted.has(node)));
 };
 
-/** Units that a round costs, without what stands in loops and functions inside; reading a character is nearly free. */
+/** Returns the units that a round costs, without inner loops and functions; reading a character is nearly free. */
 const costOf = (node: Node): number => {
   const isCall = /^(Call|New)Expression$/.test(node.type);
   const isRead = isCall && isNode(node["callee"]) && nameOf(node["callee"]["property"]) === "charCodeAt";
@@ -54,7 +54,7 @@ const costOf = (node: Node): number => {
 const methodsOf = (node: Node): Map<string, Node> =>
   new Map(nodesIn((node["body"] as Node)["body"]).map((member) => [nameOf(member["key"]), member]));
 
-/** The constructor of a compiled pattern, and the function that holds the whole regex engine. */
+/** Finds the constructor of a compiled pattern, and the function that holds the whole regex engine. */
 const findEngine = ({ classes }: Found): { readonly constructor: Node; readonly room: Node } => {
   const [engine, ...more] = classes.filter(({ node }) => methodsOf(node).has("doExecuteNFA"));
   const constructor = engine && methodsOf(engine.node).get("constructor");
@@ -63,7 +63,7 @@ const findEngine = ({ classes }: Found): { readonly constructor: Node; readonly 
   return { constructor, room: engine.within };
 };
 
-/** Values that are stored in variables, each with the code of the state that holds it: `….state.env.set(name, value)`. */
+/** Finds values stored in variables, each with the code of its state, as in `….state.env.set(name, value)`. */
 const findStores = (code: string, { calls }: Found): { readonly value: Node; readonly state: string }[] =>
   calls.flatMap((call) => {
     const callee = code.slice((call["callee"] as Node).start, (call["callee"] as Node).end);
@@ -95,7 +95,7 @@ const passings = (code: string, { catches }: Found): Insertion[] =>
     return [...named, { at: body.start + 1, text: `$meter.passOn(${name});` }];
   });
 
-/** Inserts texts at positions; those for one place keep their order. */
+/** Inserts texts at positions; texts for the same position keep their order. */
 const insertAll = (code: string, insertions: Insertion[]): string => {
   let from = 0;
   const parts = insertions
@@ -104,7 +104,7 @@ const insertAll = (code: string, insertions: Insertion[]): string => {
   return parts.join("") + code.slice(from);
 };
 
-/** The shell's code with the meter in it, which it imports from `meter`. */
+/** Returns the shell's code with the meter in it, which it imports from `meter`. */
 export const instrument = (code: string, meter: string): string => {
   const program = parseAst(code) as unknown as Node;
   const found = findIn(program);
@@ -118,7 +118,7 @@ export const instrument = (code: string, meter: string): string => {
     .filter((node) => isAsync(node) || asyncable.has(node))
     .flatMap((node) => nodesIn(node["body"]).filter(({ type }) => type === "BlockStatement"));
   const calls = [...asyncable.values()].flat().flatMap(({ call }) => (call === null ? [] : [call]));
-  // What opens at one place stands from the outer to the inner, what closes there the other way round.
+  // Texts that open at one position go from the outer to the inner, and those that close there the other way round.
   return insertAll(code, [
     { at: 0, text: `import{meter as $meter}from${JSON.stringify(meter)};\n` },
     ...payments(found, room, asyncable),

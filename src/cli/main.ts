@@ -2,7 +2,7 @@
 import { enableCompileCache } from "node:module";
 import { resolve } from "node:path";
 
-// A third of a command would be compiling what has not changed since the last one.
+// Without this cache, compiling unchanged code would take a third of a command's time.
 enableCompileCache();
 const { run } = await import("./run.ts");
 

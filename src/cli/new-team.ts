@@ -8,11 +8,11 @@ import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** `limpet new-team`: a folder under `config/` and an environment in `wrangler.toml`. */
+/** This file implements `limpet new-team`, which makes a folder in `config/` and an environment in `wrangler.toml`. */
 
 const schemaLine = "# yaml-language-server: $schema=../../src/config/team.schema.json\n";
 
-/** The environment of a team; it overrides only what differs between teams. */
+/** Returns the environment of a team, which overrides only what differs between teams. */
 export const environmentText = (name: string): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
@@ -21,12 +21,12 @@ vars = {}
 services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
 `;
 
-/** Whether a wrangler file has an environment of this name, in any notation. */
+/** Returns whether a wrangler file has an environment of this name, in any notation. */
 export const hasEnvironment = (toml: string, name: string): boolean =>
   new RegExp(String.raw`^\s*\[+\s*env\s*\.\s*"?${name}"?\s*[.\]]`, "m").test(toml) ||
   new RegExp(String.raw`^\s*env\s*\.\s*"?${name}"?\s*[.=]`, "m").test(toml);
 
-/** Names of the skills that a file of the original names in `embedded_skills`; none if it cannot be read. */
+/** Lists the skills that an imported file names in `embedded_skills`; the list is empty if it cannot be read. */
 const readNamedSkills = (content: string): string[] => {
   const { root } = readDocument("", content);
   return itemsOf(childOf(root ?? undefined, "embedded_skills")).flatMap((item) => {
@@ -35,7 +35,7 @@ const readNamedSkills = (content: string): string[] => {
   });
 };
 
-/** Places where an imported file's skills may stand, relative to its folder. */
+/** Lists the paths where an imported file's skills may be, relative to its folder. */
 const skillSources = (name: string): string[] => [
   `skills/${name}/SKILL.md`,
   `skills/${name}.md`,
@@ -79,7 +79,7 @@ const findNewTeamProblem = (
   return teams.includes(from) ? null : `there is no team ${from} to copy; there are ${teams.join(", ")}`;
 };
 
-/** What to run next: the team on this machine, then its sandbox and itself deployed, then its secrets. */
+/** Lists what to run next: the team on this machine, the deployment of its sandbox and itself, then its secrets. */
 const nextCommands = (name: string, secrets: readonly string[]): readonly string[] => [
   `npm start -- --env ${name}`,
   `npx wrangler deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox-${name}`,
@@ -87,7 +87,7 @@ const nextCommands = (name: string, secrets: readonly string[]): readonly string
   ...["LIMPET_ADMIN_KEY", ...secrets].map((secret) => `npx wrangler secret put ${secret} --env ${name}`),
 ];
 
-/** Refuses, and changes nothing, if the folder or the environment exists. */
+/** Creates a team; refuses, and changes nothing, if the folder or the environment exists. */
 export const runNewTeam = async (
   terminal: Terminal,
   { names, flags }: CommandArguments,

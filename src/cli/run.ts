@@ -17,11 +17,11 @@ const commands: Readonly<Record<string, CliCommand>> = {
   explain: runExplain,
 };
 
-/** Whether `explain` tells of the product and not of a team. */
+/** Returns whether `explain` describes the product and not a team. */
 const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
   kinds === true || effects === true;
 
-/** What is wrong with the names that a command was given, null if nothing is. */
+/** Says what is wrong with the names that a command was given; null if nothing is. */
 const namesProblem = ({ command, names, flags }: CommandArguments): string | null => {
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
   if (command === "new-team" && names.length !== 1) return "new-team needs one name";
@@ -47,7 +47,7 @@ const runGuarded = async (
   }
 };
 
-/** Runs one command line; the result is the exit code. */
+/** Runs one command line and returns the exit code. */
 export const run = async (given: readonly string[], terminal: Terminal): Promise<ExitCode> => {
   const refuse = (problem: string): ExitCode => {
     terminal.print(`${problem}\n\n${usageText}`);

@@ -13,14 +13,14 @@ import { setTimeout } from "node:timers/promises";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 
-/** `npm start`: wrangler serves a team on this machine, behind a front that says who is calling. */
+/** This file implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
 const root = resolve(import.meta.dirname, "../..");
 
 interface Option {
-  /** The last one given; null: none. */
+  /** Holds the last value given, or null if there is none. */
   readonly value: string | null;
-  /** The arguments without it. */
+  /** Holds the arguments without it. */
   readonly rest: readonly string[];
 }
 
@@ -36,7 +36,7 @@ const takeOption = (args: readonly string[], name: string): Option => {
   return { value, rest };
 };
 
-/** The port in the section `[dev]` of wrangler's configuration. */
+/** Reads the port in the section `[dev]` of wrangler's configuration. */
 const configuredPort = (): string => {
   const [, section = ""] = /^\[dev\]\n([^[]*)/m.exec(readFileSync(join(root, "wrangler.toml"), "utf8")) ?? [];
   return /^port\s*=\s*(\d+)/m.exec(section)?.[1] ?? "8787";
@@ -48,7 +48,7 @@ const listen = async (server: Server, port: number, host: string): Promise<numbe
   return (server.address() as AddressInfo).port;
 };
 
-/** A port of this machine that nothing listens on. */
+/** Finds a port of this machine that nothing listens on. */
 const freePort = async (): Promise<number> => {
   const server = createServer();
   const port = await listen(server, 0, "127.0.0.1");
@@ -60,7 +60,7 @@ const freePort = async (): Promise<number> => {
 const isMissingAddress = (fault: unknown): boolean =>
   fault instanceof Error && "code" in fault && fault.code === "EADDRNOTAVAIL";
 
-/** Listens on every address of a host that this machine has: localhost may be one of two versions of IP, or both. */
+/** Listens on every local address of a host, because localhost may mean IPv4, IPv6 or both. */
 const openFronts = async (host: string, wanted: number, options: FrontOptions): Promise<number> => {
   let port: number | null = null;
   let missing: unknown = null;
@@ -77,9 +77,9 @@ const openFronts = async (host: string, wanted: number, options: FrontOptions): 
 };
 
 /**
- * What keeps the memory of workerd small. Its allocator hardly gives anything back, so what 1,000 sockets need at once
+ * These settings keep workerd's memory small. Its allocator hardly returns memory, so what 1,000 sockets need at once
  * stays with the process. Wrangler's trace collector runs in that process and adds about 60 KB to each socket; V8 lets
- * the garbage of an isolate grow to many times what lives in it.
+ * the garbage of an isolate grow to many times its live data.
  */
 const memory = {
   X_LOCAL_OBSERVABILITY: "false",

@@ -1,4 +1,4 @@
-/** What is found in a syntax tree as the parser of vite gives it. */
+/** This file finds names, functions and calls in a syntax tree of vite's parser. */
 
 export interface Node {
   readonly type: string;
@@ -7,13 +7,13 @@ export interface Node {
   readonly [field: string]: unknown;
 }
 
-/** A name where it is used: as the callee of a call, or (null) otherwise; and the function whose body it stands in. */
+/** Describes a use of a name, with its call (null if it is not called) and the function whose body holds it. */
 export interface Use {
   readonly call: Node | null;
   readonly within: Node | null;
 }
 
-/** A node, and the function whose body it stands in. */
+/** Pairs a node with the function whose body holds it. */
 export interface Placed {
   readonly node: Node;
   readonly within: Node | null;
@@ -26,7 +26,7 @@ export interface Found {
   readonly calls: Node[];
   readonly functions: Node[];
   readonly uses: Map<string, Use[]>;
-  /** How often each name is bound, in whatever scope. */
+  /** Counts how often each name is bound, in any scope. */
   readonly bound: Map<string, number>;
 }
 
@@ -38,14 +38,14 @@ export const isFunction = ({ type }: Node): boolean => /^(Function|ArrowFunction
 export const isLoop = ({ type }: Node): boolean => /^(For|While|DoWhile)/.test(type);
 export const nameOf = (value: unknown): string => (isNode(value) ? String(value["name"]) : "");
 
-/** Names that a pattern binds. */
+/** Lists the names that a pattern binds. */
 const namesIn = (pattern: Node): string[] => {
   if (pattern.type === "Identifier") return [nameOf(pattern)];
   const parts = { Property: ["value"], AssignmentPattern: ["left"] }[pattern.type] ?? Object.keys(pattern);
   return parts.flatMap((field) => nodesIn(pattern[field])).flatMap(namesIn);
 };
 
-/** Names that a node binds: a declaration its own, a function its parameters, a clause its error, an import its local. */
+/** Lists the names that a node binds: those of a declaration, of parameters, of a caught error or of an import. */
 const bindingsOf = (node: Node): string[] => {
   const fields = ["params", ...(node.type === "CatchClause" ? ["param"] : [])];
   if (/^(VariableDeclarator|Function|Class(Decl|Expr))/.test(node.type)) fields.push("id");
@@ -53,11 +53,11 @@ const bindingsOf = (node: Node): string[] => {
   return fields.flatMap((field) => nodesIn(node[field])).flatMap(namesIn);
 };
 
-/** Whether a field holds a name that refers to nothing: of a property, a declaration, a label. */
+/** Returns whether a field holds a name that is no reference, as in a property, a declaration or a label. */
 const isLabel = (node: Node, field: string): boolean =>
   /^(property|key)$/.test(field) ? node["computed"] !== true : /^(id|label)$/.test(field);
 
-/** Adds what a node is. */
+/** Records a node by its kind. */
 const note = (found: Found, node: Node, within: Node | null): void => {
   for (const name of bindingsOf(node)) found.bound.set(name, (found.bound.get(name) ?? 0) + 1);
   if (isLoop(node)) found.loops.push({ node, within });
@@ -67,7 +67,7 @@ const note = (found: Found, node: Node, within: Node | null): void => {
   if (node.type === "CallExpression") found.calls.push(node);
 };
 
-/** Adds the use of a name. */
+/** Records the use of a name. */
 const noteUse = (found: Found, name: Node, parent: Node, field: string, within: Node | null): void => {
   if (isLabel(parent, field)) return;
   const isCall = parent.type === "CallExpression" && field === "callee" && parent["optional"] !== true;

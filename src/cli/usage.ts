@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-/** Arguments of the command line, and what is printed when they are wrong. */
+/** This file reads the command line and prints what is wrong with it. */
 
 export const usageText = `limpet <command>
 
@@ -15,16 +15,16 @@ export const usageText = `limpet <command>
 
 Exit codes: 0 fine, 1 diagnostics, 2 usage, 3 files could not be read or written.`;
 
-/** Exit codes of every command. */
+/** Lists the exit codes of every command. */
 export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** What a command works with; tests give their own. */
+/** Defines what a command works with; tests supply their own. */
 export interface Terminal {
-  /** Folder that holds `config/` and `wrangler.toml`. */
+  /** Names the folder that holds `config/` and `wrangler.toml`. */
   readonly root: string;
   readonly print: (line: string) => void;
-  /** Whether `wrangler dev` runs the command: it holds every request while its build fails. */
+  /** Is true if `wrangler dev` runs the command, which holds every request while its build fails. */
   readonly serving?: boolean;
 }
 
@@ -59,7 +59,7 @@ export type ParsedCommandLine =
   | { readonly ok: true; readonly arguments: CommandArguments }
   | { readonly ok: false; readonly problem: string };
 
-/** Reads arguments strictly: an option that the command does not know is a mistake. */
+/** Parses arguments strictly: an option that the command does not know is a mistake. */
 export const parseCommandLine = (given: readonly string[]): ParsedCommandLine => {
   let parsed;
   try {

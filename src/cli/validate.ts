@@ -4,7 +4,7 @@ import { compileFolder, printDiagnostics } from "./compile.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
 import { exitCodes } from "./usage.ts";
 
-/** `limpet validate`: checks teams and writes nothing. */
+/** Runs `limpet validate`, which checks teams and writes nothing. */
 export const runValidate = async (
   terminal: Terminal,
   { names, flags }: CommandArguments,

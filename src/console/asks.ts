@@ -1,4 +1,4 @@
-/** What a person is asked, each as a card that is answered on the spot. */
+/** Shows each ask as a card on which a person answers it. */
 export const asksScript = String.raw`
 const closeAsk = (id) => byId("ask-" + id)?.remove();
 

@@ -1,6 +1,6 @@
 /**
- * The page's connection: a WebSocket that resumes after the last event it applied, acknowledges what it
- * got, and sends unanswered commands again under their ids.
+ * Keeps the page's connection: a WebSocket that resumes after the last event it applied, acknowledges what it
+ * received, and resends unanswered commands under their ids.
  */
 export const connectionScript = String.raw`
 const firstDelay = 250;

@@ -1,4 +1,4 @@
-/** The page of `/console`: opens a session, shows its stream, answers its asks. Text only reaches it as text nodes. */
+/** Is the page of `/console`: it opens a session, shows its stream and answers its asks. Texts become text nodes. */
 export const page = `<!doctype html>
 <html lang="en">
   <head>

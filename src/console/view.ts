@@ -1,4 +1,4 @@
-/** What the page shows: messages, streamed text, tool calls. Everything foreign becomes a text node. */
+/** Shows messages, streamed text and tool calls. Everything foreign becomes a text node. */
 export const viewScript = String.raw`
 const byId = (id) => document.getElementById(id);
 const log = byId("log");

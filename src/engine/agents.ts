@@ -38,20 +38,20 @@ import type { OutputCheck } from "./middleware.ts";
 import { outputProblems } from "./models/output-check.ts";
 import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 
-/** Builds running agents from a compiled team; each is made once per isolate and kind of session. */
+/** This file builds running agents from a compiled team, each once per isolate and kind of session. */
 
 export interface AgentParts extends Deployment {
-  /** The deployed team, where that is another one. */
+  /** Holds the deployed team if it is another one. */
   readonly ceiling: Team | null;
-  /** Named checks of the team's extensions. */
+  /** Lists the named checks of the team's extensions. */
   readonly checks: readonly OutputCheck[];
-  /** Toolboxes that this deployment cannot serve, and why. */
+  /** Maps toolboxes that this deployment cannot serve to the reason. */
   readonly unavailable: ReadonlyMap<string, string>;
   readonly make: MakeCompleter;
   readonly now: () => number;
 }
 
-/** What bounds a run of an agent. */
+/** Returns the limits of an agent's runs. */
 const limitsOf = (team: Team, agent: AgentConfig): RunLimits => ({
   maxIterations: agent.options.max_iterations,
   askIterations: asksForTurns(team, agent),
@@ -123,7 +123,7 @@ const commandsOf = ({ options }: AgentConfig): Pick<Agent, "commandTimeout" | "w
 
 type SessionVariant = Pick<Session, "model" | "modelScope" | "tools" | "clientTools" | "external">;
 
-/** A session's own model is `main`'s, and its children's only if it was set for the whole tree. */
+/** A session's own model applies to `main`, and to its children only if it was set for the whole tree. */
 const overrideOf = ({ standing }: PlacedAgent, { model, modelScope }: SessionVariant): string | null =>
   standing === null || (modelScope === "tree" && standing.provider === null) ? model : null;
 
@@ -180,7 +180,7 @@ const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVarian
   };
 };
 
-/** What a definition says of a run that waits: when it ends, what becomes of its asks and of the calls that a deploy interrupted. */
+/** Stands in for an agent whose run waits; the definition says when the run ends, and how its asks and calls do. */
 export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
   const standIn = missingAgent(agent.name, missing);
   return {
@@ -193,7 +193,7 @@ export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: stri
   };
 };
 
-/** The agent, or its stand-in if the definition or the deployment lacks it or what it needs. */
+/** Returns the agent, or its stand-in if the definition or the deployment lacks something that it needs. */
 const agentOf = (
   parts: AgentParts,
   name: string,
@@ -215,10 +215,10 @@ interface BuiltAgent {
   readonly agent: Agent;
 }
 
-/** Built agents that one isolate keeps: sessions that name their own models must not fill it. */
+/** Limits the built agents that one isolate keeps, because sessions that name their own models must not fill it. */
 const maxBuiltAgents = 256;
 
-/** Finds or builds agents: plain sessions share one, a session with its own tools or ceiling has its own. */
+/** Finds or builds agents: plain sessions share one, and a session with its own tools or ceiling has its own. */
 export const createAgents = (
   parts: AgentParts,
 ): ((name: string, session: SessionVariant, standing?: CallerConstraints | null) => Agent) => {
@@ -227,7 +227,7 @@ export const createAgents = (
   const called = new WeakMap<CallerConstraints, BuiltAgent>();
   const shelf = ({ tools, clientTools, external }: SessionVariant): Map<string, Agent> => {
     if (tools === null && clientTools.length === 0 && external === undefined) return shared;
-    // A session's context stands for all of the session: its tools never change.
+    // A session's external context can identify the session here, because its tools never change.
     const owner = external ?? (clientTools.length > 0 ? clientTools : (tools ?? clientTools));
     const known = special.get(owner) ?? new Map<string, Agent>();
     special.set(owner, known);
@@ -251,7 +251,7 @@ export const createAgents = (
     const { external, model, modelScope } = session;
     const key = model === null ? name : `${name} ${model} ${modelScope}`;
     if (standing === null) return found(key, name, null, session);
-    // A thread keeps its standing as long as it lives, so most look-ups need no text of it.
+    // A thread keeps its caller's constraints as long as it lives, so most look-ups need no text of them.
     const known = called.get(standing);
     if (known?.key === key && known.external === external) return known.agent;
     const agent = found(`${key} ${JSON.stringify(standing)}`, name, standing, session);

@@ -1,12 +1,12 @@
 import type { BriefingRules } from "../agent/definition/memory.ts";
 import type { Team } from "../config/team.ts";
 
-/** What runs are told beforehand; the curated context is whole, whatever the workspace brings along. */
+/** Returns the rules of briefings; the curated context stays whole, whatever context the workspace adds. */
 export const briefingOf = ({ context, context_text: curated, reflections }: Team): BriefingRules => ({
   context: context.external
     ? {
         fileBytes: context.max_external_file_size,
-        // A blank line parts the two.
+        // A blank line separates the two.
         characters: Math.max(0, context.max_chars - (curated === "" ? 0 : [...curated].length + 2)),
       }
     : null,

@@ -35,26 +35,26 @@ import { skillFilesOf } from "./skills.ts";
 import { resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
-/** The only composition root: a compiled team and the Worker's bindings become an engine. */
+/** This file is the only composition root: it builds an engine from a compiled team and the Worker's bindings. */
 
 export interface EngineOptions {
   readonly team: Team;
-  /** What bounds a team that is not the deployed one: an agent may do nothing that it may not do there. */
+  /** Limits a team that is not the deployed one: its agents may do nothing that the deployed team forbids. */
   readonly ceiling?: Team;
   readonly env: Bindings;
   readonly toolboxes: readonly Toolbox[];
-  /** Provider kinds of the team's extensions. */
+  /** Lists the provider kinds of the team's extensions. */
   readonly profiles?: readonly Profile[];
-  /** Guards of the team's extensions. */
+  /** Lists the guards of the team's extensions. */
   readonly guards?: readonly Guard[];
-  /** Effects of the team's extensions. */
+  /** Lists the effects of the team's extensions. */
   readonly effects?: readonly Effect[];
-  /** Named checks of the team's extensions. */
+  /** Lists the named checks of the team's extensions. */
   readonly checks?: readonly OutputCheck[];
   readonly now?: () => number;
-  /** Absent: those of the team file. */
+  /** Defaults to the hosts of the team file. */
   readonly ownHosts?: Pick<OwnHosts, "has">;
-  /** Absent: the platform's `fetch`. */
+  /** Defaults to the platform's `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -98,12 +98,12 @@ const isFetcher = (value: unknown): value is SandboxFetcher =>
 
 const missingSandbox = "this deployment has no SANDBOX binding";
 
-/** What tools of extensions meet that use the sandbox; the built-in ones are not run at all. */
+/** Fails every use of the sandbox by a custom tool; the built-in sandbox tools are not run at all. */
 const noSandbox: SandboxFetcher = {
   fetch: async () => Response.json({ error: missingSandbox, code: "unsupported" }, { status: 501 }),
 };
 
-/** Toolboxes that are declared and answer `unavailable`, with the reason. */
+/** Lists toolboxes that are declared but answer `unavailable`, with the reason. */
 const unavailableIn = (env: Bindings): ReadonlyMap<string, string> =>
   new Map(
     isFetcher(env["SANDBOX"]) ? [] : ["filesystem", "search", "exec"].map((box) => [box, missingSandbox]),
@@ -119,20 +119,20 @@ const sandboxesOf = (team: Team, env: Bindings): Engine["sandbox"] => {
   return ({ tenant, id }) => createSandbox(fetcher, sandboxId(team.name, tenant, id), { settings, skills });
 };
 
-/** How images are counted: by the family of the team's first provider. */
+/** Images are counted by the family of the team's first provider. */
 const familyOf = ({ providers }: Team): TokenFamily => {
   const kind = providers[0]?.kind ?? "";
   return kind === "anthropic" || kind === "gemini" ? kind : "openai-chat";
 };
 
-/** The team with the secrets that its agents' tools declare among those that it needs. */
+/** Adds to a team's required secrets those that its agents' tools declare. */
 const withToolSecrets = (team: Team, toolboxes: readonly Toolbox[]): Team => {
   const used = new Set(team.agents.flatMap((agent) => agent.toolboxes.map(({ name }) => name)));
   const secrets = [...new Set([...team.secrets, ...declaredSecrets(toolboxes, used)])].toSorted();
   return { ...team, secrets };
 };
 
-/** Builds the engine of a team. Nothing here touches the network; completers load their SDK at the first call. */
+/** Builds the engine of a team. Nothing here uses the network; completers load their SDK at the first call. */
 export const createEngine = (options: EngineOptions): Engine => {
   const { env, profiles = [], effects = [], checks = [] } = options;
   const guards = [...builtInGuards, ...(options.guards ?? [])];
@@ -188,7 +188,7 @@ export const createEngine = (options: EngineOptions): Engine => {
   };
 };
 
-/** A tool's class; one that depends on the arguments shows what it is at worst. */
+/** Returns a tool's class; if that depends on the arguments, it is the worst case. */
 const safetyOf = (tool: Toolbox["tools"][number]): string => {
   try {
     return tool.safety({});

@@ -6,12 +6,12 @@ import { effects as builtIns } from "../effects/index.ts";
 import { sortByRank } from "../effects/order.ts";
 import { isOfKind } from "../effects/schema.ts";
 
-/** Effects of an agent as its configuration says. */
+/** This file binds an agent's effects as its configuration says. */
 
 export interface EffectParts {
-  /** Effects of the team's extensions. */
+  /** Lists the effects of the team's extensions. */
   readonly custom: readonly Effect[];
-  /** Where model calls go that are to be made by a provider. */
+  /** Returns the target of model calls that a named provider is to make. */
   readonly lane: (provider: string) => ModelTarget | null;
 }
 
@@ -20,7 +20,7 @@ type AgentEffect = AgentConfig["effects"][number];
 const findEffect = (custom: readonly Effect[], kind: string): Effect | undefined =>
   builtIns.find((each) => each.kind === kind) ?? custom.find((each) => each.kind === kind);
 
-/** Kinds of effects that an agent needs and that are neither built in nor the team's. */
+/** Lists the kinds of effects that an agent needs and that are neither built in nor the team's. */
 export const findUnknownEffects = (custom: readonly Effect[], { effects }: AgentConfig): readonly string[] =>
   effects.map(({ kind }) => kind).filter((kind) => findEffect(custom, kind) === undefined);
 
@@ -29,7 +29,7 @@ const summaryTargetOf = ({ lane }: EffectParts, config: AgentEffect): ModelTarge
     ? lane(config.params.summary_provider)
     : null;
 
-/** Each with the key of its state: its kind, from the second of a kind on with its number among them. */
+/** Binds each effect with the key of its state: its kind, with a number from the second effect of that kind on. */
 const bindEach = (parts: EffectParts, configs: readonly AgentEffect[]): readonly BoundEffect[] => {
   const seen = new Map<string, number>();
   return configs.flatMap((config): BoundEffect[] => {
@@ -45,7 +45,7 @@ const bindEach = (parts: EffectParts, configs: readonly AgentEffect[]): readonly
   });
 };
 
-/** What an overflow or the API forces on an agent that does not compact. */
+/** Compacts on an overflow or an API request for an agent that has no compaction of its own. */
 const defaultCompaction: BoundEffect = {
   effect: compact,
   params: compact.params.parse({}),
@@ -64,10 +64,10 @@ export const bindEffects = (parts: EffectParts, { effects }: AgentConfig): Agent
   };
 };
 
-/** Most calls of one reply: an effect looks at the records of each turn. */
+/** Limits the calls of one reply, since an effect looks at the records of each turn. */
 const maxCallsOfReply = 64;
 
-/** Records of finished calls that the effects need to see. */
+/** Returns how many records of finished calls the effects need to see. */
 export const effectHistory = ({ before, after }: Agent["effects"]): number =>
   [...before, ...after].some(({ effect, custom }) => custom || effect.kind === "stall_detect")
     ? maxCallsOfReply

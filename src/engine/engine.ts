@@ -13,7 +13,7 @@ import type { NotesOwner } from "./access/notes.ts";
 import type { LogLine } from "../tools/log-line.ts";
 import type { Redactor } from "../tools/redaction.ts";
 
-/** An effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
+/** Describes an effective tool of an agent, as `GET /v1/agents/{name}` shows it. */
 interface ToolListing {
   readonly name: string;
   readonly toolbox: string;
@@ -21,33 +21,33 @@ interface ToolListing {
   readonly safety: string;
 }
 
-/** A compiled team made runnable: what sessions ask of it. Built once per isolate and revision. */
+/** Makes a compiled team runnable for sessions. It is built once per isolate and revision. */
 export interface Engine {
-  /** With its model ids resolved. */
+  /** Holds the team with its model ids resolved. */
   readonly team: Team;
-  /** Revision of the definition this engine runs. */
+  /** Names the revision of the definition that this engine runs. */
   readonly revision: string;
-  /** The definition as stored for sessions that pin it. */
+  /** Holds the definition as it is stored for sessions that pin it. */
   readonly definition: string;
   readonly rules: SessionRules;
-  /** Takes the deployment's secrets out of texts. */
+  /** Removes the deployment's secrets from texts. */
   readonly redactor: Redactor;
   readonly logLine: LogLine;
-  /** An agent of a session; `standing` if it was called by others. */
+  /** Returns an agent of a session; `standing` holds the caller's constraints if other agents called it. */
   readonly agent: (name: string, session: Session, standing?: CallerConstraints | null) => Agent;
   readonly storeRules: StoreRules;
   readonly briefing: BriefingRules;
-  /** What makes vectors for an agent's memory; null: it has none. */
+  /** Returns what makes vectors for an agent's memory, or null if the agent has no embedder. */
   readonly embedder: (agent: string) => Embedder | null;
-  /** Whose notes an agent of a session writes; null: the session's own. */
+  /** Returns whose notes an agent of a session writes; null means the session's own. */
   readonly notesOwner: (agent: string, session: Session) => NotesOwner | null;
   readonly budgets: TeamBudgets;
   readonly sandbox: (session: Pick<Session, "tenant" | "id">) => Sandbox;
   readonly estimate: (parts: readonly Part[], media: (blob: string) => string) => number;
-  /** The effective tools of an agent in `main`, by the one function that says so. */
+  /** Lists the effective tools of an agent in `main`. */
   readonly toolsOf: (agent: string) => readonly ToolListing[];
-  /** Whom an agent may call, and with which tools. */
+  /** Lists whom an agent may call, and with which tools. */
   readonly callsOf: (agent: string) => readonly CallEdge[];
-  /** Context window of a provider's model in tokens, as this agent's turns have it. */
+  /** Returns the context window of a provider's model in tokens, as it applies to this agent's turns. */
   readonly windowOf: (provider: string, model: string, agent?: string) => number;
 }

@@ -10,21 +10,21 @@ import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
 import { createOwnHosts } from "./secrets/own-hosts.ts";
 
-/** The engine of the deployed team, and those of the revisions that older sessions pin. */
+/** Holds the engine of the deployed team, and those of the revisions that existing sessions pin. */
 export interface Engines {
   readonly deployed: () => Engine;
-  /** The engine of a revision whose definition was loaded already; null: not yet. */
+  /** Returns the engine of a revision whose definition was loaded already, or null if it was not. */
   readonly findLoaded: (revision: string) => Engine | null;
-  /** `definition` is what the session's creation stored. */
+  /** Loads a revision's engine; `definition` is what the session's creation stored. */
   readonly loadPinned: (revision: string, definition: string) => Engine;
-  /** Whether the team has the deployed definition for sure, as far as this isolate knows. */
+  /** Returns whether this isolate knows for sure that the team's object has the deployed definition. */
   readonly isKept: (now: number) => boolean;
   readonly markKept: (now: number) => void;
-  /** Tells of a host that the operator called this deployment at, so that its agents do not call it. */
+  /** Learns a host at which the operator called this deployment, so that its agents do not call it. */
   readonly learnHost: (host: string) => void;
 }
 
-/** Sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait. */
+/** Serves sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait. */
 const createUnavailableEngine = (
   engine: Engine,
   revision: string,
@@ -42,7 +42,7 @@ const createUnavailableEngine = (
   };
 };
 
-/** A stored definition as a team with the deployed connections, or what is lacking. */
+/** Returns a stored definition as a team with the deployed connections, or what is lacking. */
 const teamOf = (deployed: Team, revision: string, definition: string): Pinned => {
   try {
     return withDefinition(deployed, revision, JSON.parse(definition) as Json);
@@ -51,7 +51,7 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
   }
 };
 
-/** Builds each engine once: old definitions run with the deployed team's connections and code. */
+/** Builds each engine once: pinned definitions run with the deployed team's connections and code. */
 export const createEngines = (given: EngineOptions): Engines => {
   const ownHosts = createOwnHosts(given.team.access.hosts);
   const options = { ...given, ownHosts };

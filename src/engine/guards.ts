@@ -4,12 +4,12 @@ import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { equalReplies } from "../guards/equal-replies.ts";
 import { matchesGlob } from "../sandbox/glob.ts";
 
-/** Guards of an agent as its configuration says. */
+/** This file binds an agent's guards as its configuration says. */
 
-/** Keys of `guards` that are applied elsewhere: no guard of calls stands behind them. */
+/** Lists keys of `guards` that other parts apply, so that no guard of calls belongs to them. */
 const handledElsewhere: readonly string[] = ["budget", "context_window"];
 
-/** Kinds of guards that an agent needs. */
+/** Lists the kinds of guards that an agent needs. */
 export const guardKindsOf = ({ guards }: AgentConfig): readonly string[] =>
   Object.entries(guards)
     .filter(([kind, params]) => !handledElsewhere.includes(kind) && isOn(params))
@@ -39,6 +39,6 @@ export const guardsOf = (
   };
 };
 
-/** Records that guards need. */
+/** Returns how many records the guards need. */
 export const guardHistory = (guards: readonly BoundGuard[]): number =>
   Math.max(0, ...guards.map(({ guard, params }) => guard.history(params)));

@@ -3,9 +3,9 @@ import type { Guardrail } from "../agent/definition/guard.ts";
 import type { TeamAgent as AgentConfig } from "../config/team.ts";
 import { outputProblems } from "./models/output-check.ts";
 
-/** Middleware of an agent as configured, first = outermost. */
+/** This file binds an agent's middleware in its configured order; the first is the outermost. */
 
-/** A named check of a team's `extensions.ts`: why a text may not pass, or null. */
+/** Defines a named check of a team's `extensions.ts`, which says why a text may not pass, or null. */
 export interface OutputCheck {
   readonly name: string;
   readonly check: (text: string) => string | null;
@@ -69,7 +69,7 @@ const timeoutOf = (entries: readonly MiddlewareEntry[], count: "active" | "wall"
   return times.length === 0 ? null : Math.min(...times);
 };
 
-/** Guardrails and loggers of an agent; `recovery` is always in force. */
+/** Returns the guardrails and loggers of an agent; `recovery` is always in force. */
 export const middlewareOf = (
   { middleware }: AgentConfig,
   checks: readonly OutputCheck[],
@@ -80,7 +80,7 @@ export const middlewareOf = (
   loggers: middleware.flatMap((each): readonly RunLogger[] => (each.kind === "logger" ? [each.params] : [])),
 });
 
-/** How long a run of an agent may take: by the clock, and without waits for people. */
+/** Returns how long a run of an agent may take, by the clock and without waits for people. */
 export const timeoutsOf = ({ middleware }: AgentConfig): Pick<RunLimits, "timeoutMs" | "activeMs"> => ({
   timeoutMs: timeoutOf(middleware, "wall"),
   activeMs: timeoutOf(middleware, "active"),

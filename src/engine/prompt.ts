@@ -4,22 +4,22 @@ import { estimateText } from "../chat/tokens.ts";
 import { escapeTags } from "../chat/render.ts";
 import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 
-/** The system prompt: a pure function of the definition and of where the agent stands. */
+/** This file builds the system prompt, a pure function of the definition and the agent's place in the call tree. */
 
 export interface Prompt {
   readonly text: string;
   readonly tokens: number;
 }
 
-/** Where the agent stands: what varies by depth comes last, so that all threads of an agent share the beginning. */
+/** Holds the agent's place in the call tree; what varies by depth comes last, so that threads share the beginning. */
 export interface PromptFacts {
   readonly tools: ReadonlySet<string>;
   readonly callable: readonly AgentCard[];
-  /** It was called by another agent. */
+  /** Is true if another agent called it. */
   readonly called: boolean;
-  /** Instructions of a nameless agent, in the place of the caller's. */
+  /** Holds the instructions of a nameless agent, which replace the caller's. */
   readonly nameless: string | null;
-  /** Project context that the workspace brought along. */
+  /** Holds the project context of the workspace. */
   readonly external: string;
 }
 
@@ -34,7 +34,7 @@ const createPrompt = (sections: readonly string[]): Prompt => {
   return { text, tokens: estimateText(text) };
 };
 
-/** One line, whatever an agent's author wrote. */
+/** Fits a card on one line, whatever an agent's author wrote. */
 const cardLine = (card: AgentCard): string => {
   const fields = [
     `- ${card.name}: ${card.description}`,
@@ -45,7 +45,7 @@ const cardLine = (card: AgentCard): string => {
   return escapeTags(fields.join(" | ").replaceAll(/\s+/g, " "));
 };
 
-/** How notes are used, where there are any. */
+/** Explains how to use notes, if the agent has any. */
 const notesProtocol = (tools: ReadonlySet<string>): string => {
   if (!tools.has("list_notes")) return "";
   const said = [
@@ -60,13 +60,13 @@ const notesProtocol = (tools: ReadonlySet<string>): string => {
   return said.join("\n");
 };
 
-/** Whom it may call: there only where it can. */
+/** Lists the agents that it may call, if it can call at all. */
 const availableAgents = ({ tools, callable }: PromptFacts): string =>
   ["delegate_to_agent", "spawn_agents", "dispatch_tasks"].some((name) => tools.has(name))
     ? callable.map(cardLine).join("\n")
     : "";
 
-/** How a called agent ends. */
+/** Explains how a called agent ends. */
 const completionProtocol = ({ tools, called }: PromptFacts): string => {
   if (!called) return "";
   const said = [
@@ -87,11 +87,11 @@ const completionProtocol = ({ tools, called }: PromptFacts): string => {
 const identityOf = (agent: AgentConfig, { nameless }: PromptFacts): string =>
   nameless === null ? identityLine(agent) : "You are an agent that works on one task.";
 
-/** External first, curated last. */
+/** Puts the external context first and the curated one last. */
 const projectContext = ({ context_text }: Team, { external }: PromptFacts): string =>
   [external, context_text].filter((text) => text !== "").join("\n\n");
 
-/** The whole prompt in its fixed order; empty sections are left out. */
+/** Builds the whole prompt in its fixed order; empty sections are left out. */
 export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts): Prompt => {
   const skills = team.skills.filter(({ name }) => agent.skills.includes(name));
   const inlined = skills.filter(({ description }) => description === null);
@@ -113,7 +113,7 @@ export const buildPrompt = (team: Team, agent: AgentConfig, facts: PromptFacts):
   ]);
 };
 
-/** The minimal prompt of a `light` input: identity and the heartbeat text. */
+/** Builds the minimal prompt of a `light` input: identity and the heartbeat text. */
 export const buildLightPrompt = (team: Team, agent: AgentConfig): Prompt =>
   createPrompt([
     ...sectionOf("identity", identityLine(agent)),

@@ -9,18 +9,18 @@ import { schemaProblem } from "../tools/schema/json-schema-check.ts";
 import { findUnsetSecret } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
-/** What a team's definition says about the commands of its sessions. */
+/** This file says what a team's definition allows the commands of its sessions. */
 
 interface RuleParts {
-  /** With its model ids resolved. */
+  /** Holds the team with its model ids resolved. */
   readonly team: Team;
   readonly env: Bindings;
   readonly tools: (agent: AgentConfig) => ReadonlyMap<string, BoundTool>;
-  /** Of every tool that an agent may have here. */
+  /** Lists every tool that an agent may have here. */
   readonly toolNames: readonly string[];
 }
 
-/** A secret that a session of this agent needs and that is not set. */
+/** Reports a secret that a session of this agent needs and that is not set. */
 const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
   const target = firstProviderModel(team, agent, null);
   const unset = target === null ? null : findUnsetSecret(team, env, target);
@@ -29,7 +29,7 @@ const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | 
 
 export const rulesOf = ({ team, env, tools, toolNames }: RuleParts): SessionRules => {
   const byName = new Map(team.agents.map((agent) => [agent.name, agent]));
-  /** Asks of an agent that exists; callers check the name before. */
+  /** Answers a question about an agent that exists; callers check the name before. */
   const ask = <T>(name: string, question: (agent: AgentConfig) => T | null): T | null => {
     const agent = byName.get(name);
     return agent === undefined ? null : question(agent);

@@ -129,7 +129,7 @@ export interface WriteContext {
   readonly stored: () => number;
 }
 
-/** Handles a command, which changes the session in one commit, or a query, which only reads; each checks its own input. */
+/** Handles a command, which changes the session in one commit, or a query, which only reads; each checks its input. */
 export type CommandHandler =
   | { readonly kind: "read"; readonly run: (context: ReadContext, params: unknown) => CommandAnswer }
   | { readonly kind: "write"; readonly run: (context: WriteContext, params: unknown) => CommandAnswer };

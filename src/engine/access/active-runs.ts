@@ -2,22 +2,22 @@ import type { RunAdmission, SessionSummary } from "../../session/rpc.ts";
 import type { Tables } from "./database.ts";
 
 /**
- * Sessions of each tenant that have a run under way (`limits.runs`): those that the index knows, and those that were
- * admitted and have not been heard of yet. Kept in memory: what is lost with it is in the index seconds later.
+ * Counts each tenant's sessions that have a run under way (`limits.runs`): those in the index, and those that were
+ * admitted and have not reported yet. It lives in memory: the index has what is lost with it seconds later.
  */
 export interface ActiveRuns {
-  /** Whether a session may begin a run; one that has a place keeps it. */
+  /** Returns whether a session may begin a run; an admitted session stays admitted. */
   readonly admit: (admission: RunAdmission, now: number) => boolean;
   readonly report: (summary: SessionSummary) => void;
 }
 
-/** How long a place is held for a session that does not say that its run began. */
+/** Limits how long an admission lasts for a session that does not report that its run began. */
 const admissionMs = 30_000;
 
 interface AdmittedRun {
-  /** When it was given, milliseconds since the epoch; 0 = before this object was in memory. */
+  /** Gives the admission in milliseconds since the epoch; 0 means before this object was in memory. */
   readonly at: number;
-  /** The session said that it has a run. */
+  /** Is true once the session has reported its run. */
   readonly told: boolean;
 }
 

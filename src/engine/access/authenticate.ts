@@ -8,14 +8,14 @@ import type { StoredKey } from "./key-store.ts";
 import { credentialDigest, matchesDigest, keyIdOf } from "./keys.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
-/** Who presents a credential. One answer for all that is wrong with it, but for an expiry. */
+/** This file finds who presents a credential. All faults get the same answer, except an expiry. */
 
 type AuthenticateAnswer = Awaited<ReturnType<TeamRpc["authenticate"]>>;
 
 /** LIMPET_ADMIN_KEY must be no weaker than a short random string. */
 export const adminKeyMinLength = 24;
 
-/** Whether the deployment has a usable admin key. */
+/** Returns whether the deployment has a usable admin key. */
 export const isAdminKeyUsable = (adminKey: string | undefined): adminKey is string =>
   adminKey !== undefined && adminKey.length >= adminKeyMinLength;
 
@@ -29,7 +29,7 @@ const expiredCredential = refusalOf("token_expired", "The credential has expired
 const acceptPrincipal = (principal: Principal, now: number): AuthenticateAnswer =>
   principal.expires !== undefined && principal.expires <= now ? expiredCredential : { ok: true, principal };
 
-/** What the key behind a token may do now; null if it was revoked. */
+/** Returns what the key behind a token may do now, or null if it was revoked. */
 const findMinter = (tables: Tables, by: string): Pick<StoredKey, "scopes" | "expires_at"> | null =>
   by === operator || by === "dev" ? { scopes: allScopes, expires_at: null } : findStoredKey(tables, by);
 
@@ -74,10 +74,10 @@ export async function authenticate(
   return authenticateKey(tables, credential, digest, setting.now);
 }
 
-/** How long an open socket may go on without its credential being checked again, in milliseconds. */
+/** Limits the milliseconds for which an open socket may go on without a new check of its credential. */
 const socketMs = 15 * 60_000;
 
-/** Whom a socket is opened for: a key that may be revoked counts for 15 minutes, then the client must renew it. */
+/** Limits the principal of a socket: a key that may be revoked counts for 15 minutes, then the client must renew it. */
 export const limitForSocket = (principal: Principal, now: number): Principal =>
   principal.by === operator || principal.by === "dev"
     ? principal

@@ -11,9 +11,9 @@ import { browserScopes, scopeSchema } from "./scopes.ts";
 import { signToken } from "./tokens.ts";
 import type { Claims, SigningKey } from "./tokens.ts";
 
-/** Minting of browser tokens, and the two keys that sign them. */
+/** This file mints browser tokens and keeps the two keys that sign them. */
 
-/** A signing key signs for a day and verifies for another: far longer than a token lives. */
+/** A signing key signs for a day and verifies for another one, which is far longer than a token lives. */
 const rotationMs = 24 * 3_600_000;
 
 const originSchema = z.string().refine((text) => {
@@ -23,27 +23,27 @@ const originSchema = z.string().refine((text) => {
 
 export const mintTokenSchema = z.strictObject({
   session: z.string(),
-  /** When the session was created. */
+  /** Gives the session's creation. */
   made: z.int(),
   scopes: z.array(scopeSchema).min(1).optional(),
-  /** Seconds. */
+  /** Counts seconds. */
   ttl: z.int().min(1).max(3600),
   origin: originSchema.optional(),
 });
 
-/** A minted token as the API shows it, once. */
+/** Describes a minted token as the API shows it, once. */
 export interface MintedToken {
   readonly token: string;
   readonly session: string;
   readonly scopes: readonly Scope[];
-  /** Milliseconds since the epoch. */
+  /** Gives milliseconds since the epoch. */
   readonly expires_at: number;
   readonly origin: string | null;
 }
 
 const toKey = (row: DatabaseRow): SigningKey => ({ kid: String(row["kid"]), secret: String(row["secret"]) });
 
-/** The living signing key with this id. */
+/** Finds the valid signing key with this id. */
 export function findSigningKey(tables: Tables, kid: string): SigningKey | null {
   const [row] = tables.read("SELECT kid, secret FROM signing_keys WHERE kid = ?", kid);
   return row === undefined ? null : toKey(row);
@@ -51,7 +51,7 @@ export function findSigningKey(tables: Tables, kid: string): SigningKey | null {
 
 const newestKeyQuery = "SELECT * FROM signing_keys ORDER BY created_at DESC, kid LIMIT 1";
 
-/** The key that signs now: a new one each day, the one before stays to verify. */
+/** Returns the key that signs now: each day has a new one, and the previous one stays to verify. */
 function ensureCurrentKey(tables: Tables, now: number): SigningKey {
   const [row] = tables.read(newestKeyQuery);
   if (row !== undefined && now - Number(row["created_at"]) < rotationMs) return toKey(row);
@@ -64,8 +64,8 @@ function ensureCurrentKey(tables: Tables, now: number): SigningKey {
 }
 
 /**
- * Mints a token for one session: no scope the minter lacks, no longer life than its own, no origin but its own. Repeated under the same
- * idempotency key it is the same token, signed anew: only its claims are stored.
+ * Mints a token for one session: no scope, lifetime or origin beyond its minter's own. Repeated under the same
+ * idempotency key, it is the same token signed anew, because only its claims are stored.
  */
 export async function mintToken(
   tables: Tables,

@@ -1,9 +1,9 @@
-/** The little that the team's tables need of a SQLite database; TeamObject's storage and Node's both fit. */
+/** This file defines the SQLite access that the team's tables need; TeamObject's storage and Node's both fit. */
 
 export type DatabaseValue = string | number | null;
 export type DatabaseRow = Readonly<Record<string, DatabaseValue>>;
 
-/** Runs one statement and gives its rows. */
+/** Runs one statement and returns its rows. */
 export type RunQuery = (query: string, ...values: readonly DatabaseValue[]) => readonly DatabaseRow[];
 
 export interface TeamDatabase {
@@ -12,7 +12,7 @@ export interface TeamDatabase {
   transaction<T>(work: () => T): T;
 }
 
-/** Ordered for ever: a step is never edited, only followed by another. */
+/** Lists the migrations in a fixed order: a step is never edited, only followed by another. */
 const migrations: readonly string[] = [
   `
   -- API keys. A revoked key has no row.
@@ -112,15 +112,15 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** The team's tables: made by the first write, so that reads create no storage. */
+/** Gives access to the team's tables, which the first write creates, so that reads create no storage. */
 export interface Tables {
-  /** Rows of a read; none where nothing was ever written. */
+  /** Returns the rows of a read; there are none if nothing was ever written. */
   read(query: string, ...values: readonly DatabaseValue[]): readonly DatabaseRow[];
-  /** Runs `work` in one transaction, with all tables there. */
+  /** Runs `work` in one transaction with all tables in place. */
   write<T>(work: (all: RunQuery) => T): T;
 }
 
-/** Tables over a database; the schema version is kept in `meta`. `latest` stands for what an older release knew. */
+/** Opens tables over a database; `meta` keeps the schema version. `latest` limits the migrations that are applied. */
 export function openTables(database: TeamDatabase, latest = migrations.length): Tables {
   let known: number | null = null;
   const version = (): number => {

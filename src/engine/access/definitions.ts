@@ -1,16 +1,16 @@
 import { splitText } from "../../chat/text.ts";
 import type { RunQuery, Tables } from "./database.ts";
 
-/** The definitions that sessions pin: one copy of each revision, for as long as an undeleted session may need it. */
+/** This file keeps one copy of each pinned revision for as long as an undeleted session may need it. */
 
-/** Characters of a definition in one row. */
+/** Limits the characters of a definition in one row. */
 const partSize = 256 * 1024;
-/** How long a definition stays that no session pins yet: those that are being created do. */
+/** Sets how long a definition stays that no session pins, because sessions being created will pin it. */
 export const definitionKeepMs = 24 * 3_600_000;
 
 const unpinnedCondition = "kept_at < ? AND revision NOT IN (SELECT revision FROM sessions)";
 
-/** Stores a revision's definition before a session pins it; what nobody needs any more goes. */
+/** Stores a revision's definition before a session pins it, and deletes those that nobody needs any more. */
 export function keepDefinition(tables: Tables, revision: string, json: string, now: number): void {
   tables.write((all) => {
     const known = all("UPDATE definitions SET kept_at = ? WHERE revision = ? RETURNING part", now, revision);
@@ -26,7 +26,7 @@ export function keepDefinition(tables: Tables, revision: string, json: string, n
   });
 }
 
-/** A session does not pin a revision any more. */
+/** Records that a session does not pin a revision any more. */
 export function releaseDefinition(all: RunQuery, revision: string, now: number): void {
   all(
     `DELETE FROM definitions WHERE revision = ? AND ${unpinnedCondition}`,
@@ -35,7 +35,7 @@ export function releaseDefinition(all: RunQuery, revision: string, now: number):
   );
 }
 
-/** The stored JSON of a revision, null if no undeleted session can pin it. */
+/** Returns the stored JSON of a revision, or null if no undeleted session can pin it. */
 export function readDefinition(tables: Tables, revision: string): string | null {
   const parts = tables.read("SELECT text FROM definitions WHERE revision = ? ORDER BY part", revision);
   return parts.length === 0 ? null : parts.map((row) => String(row["text"])).join("");

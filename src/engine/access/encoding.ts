@@ -1,18 +1,18 @@
 import { hexOf } from "../../sandbox/sha256.ts";
 
-/** Random bytes and digests, for keys, tokens and names. */
+/** This file makes random bytes and digests for keys, tokens and names. */
 
 type ByteArray = Uint8Array<ArrayBuffer>;
 
 const utf8 = new TextEncoder();
 
-/** `size` bytes from the platform's cryptographic source. */
+/** Returns `size` bytes from the platform's cryptographic source. */
 export const randomBytes = (size: number): ByteArray => crypto.getRandomValues(new Uint8Array(size));
 
-/** The same in lower-case hex. */
+/** Returns `size` random bytes in lower-case hex. */
 export const randomHex = (size: number): string => hexOf(randomBytes(size));
 
-/** SHA-256 over the parts, each behind its length in four bytes, so that no two lists collide. */
+/** Returns the SHA-256 of the parts, each after its length in four bytes, so that no two lists collide. */
 export async function digestOf(...parts: readonly string[]): Promise<ByteArray> {
   const encoded = parts.map((part) => utf8.encode(part));
   const bytes = new Uint8Array(encoded.reduce((size, part) => size + 4 + part.length, 0));
@@ -26,7 +26,7 @@ export async function digestOf(...parts: readonly string[]): Promise<ByteArray> 
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
-/** Compares without telling by its duration where the two differ; lengths are not secret. */
+/** Compares in a time that does not depend on where the two differ; lengths are not secret. */
 export function areSameBytes(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false;
   let difference = 0;

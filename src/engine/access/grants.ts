@@ -10,9 +10,9 @@ import type { DatabaseRow, Tables } from "./database.ts";
 import { withoutKey } from "./once.ts";
 import type { OnceResult, Once } from "./once.ts";
 
-/** Grants of a tenant: those of its sessions, for listing and revoking, and those that its agents have in all of them. */
+/** This file keeps a tenant's grants: those of its sessions, and those that its agents have in all sessions. */
 
-/** Query of `GET /grants`. */
+/** Defines the query of `GET /grants`. */
 export const listGrantsSchema = z.strictObject({
   session: z.string().max(64).optional(),
   agent: z.string().max(64).optional(),
@@ -20,9 +20,9 @@ export const listGrantsSchema = z.strictObject({
 });
 export const grantReferenceSchema = z.strictObject({ grant: z.string().max(64) });
 
-/** A grant as the API shows it. Times are milliseconds since the epoch. */
+/** Describes a grant as the API shows it. Times are milliseconds since the epoch. */
 export interface GrantInfo extends Grant {
-  /** The session in which it was given. */
+  /** Names the session in which it was given. */
   readonly session: string;
   readonly expires_at: number | null;
 }
@@ -48,7 +48,7 @@ const grantOf = (row: DatabaseRow): Grant => {
   return grant;
 };
 
-/** Takes a session's grants, each once, and tells what it needs to know; one that was revoked stays so. */
+/** Stores a session's grants, each once, and returns what it needs to know; a revoked grant stays revoked. */
 export function exchangeGrants(
   tables: Tables,
   { tenant, session, grants }: GrantsReport,
@@ -90,7 +90,7 @@ export function exchangeGrants(
   };
 }
 
-/** The grants of the caller's tenant that hold, newest first. */
+/** Lists the valid grants of the caller's tenant, the newest first. */
 export function listGrants(
   tables: Tables,
   tenant: string,
@@ -113,7 +113,7 @@ export function listGrants(
   return pageOf(rows, { position, column: "at", limit, binding }, toGrantInfo);
 }
 
-/** Takes a grant back: sessions that know it learn so within 30 seconds of their next call that it would cover. */
+/** Revokes a grant: sessions that know it learn so within 30 seconds of their next call that it would cover. */
 export const revokeGrant = (
   tables: Tables,
   { tenant }: Principal,

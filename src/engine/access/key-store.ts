@@ -9,9 +9,9 @@ import { withoutKey } from "./once.ts";
 import type { OnceResult, Once } from "./once.ts";
 import { scopeSchema } from "./scopes.ts";
 
-/** Stored API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
+/** This file stores API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
 
-/** `by` of LIMPET_ADMIN_KEY; its tenant is `operatorTenant`. */
+/** Is the `by` of LIMPET_ADMIN_KEY, whose tenant is `operatorTenant`. */
 export const operator = "operator";
 export const operatorTenant = "default";
 
@@ -27,10 +27,10 @@ const tenantNameSchema = z
 
 export const createKeySchema = z.strictObject({
   name: keyNameSchema.optional(),
-  /** Absent: the creator's own tenant. */
+  /** Defaults to the creator's own tenant. */
   tenant: tenantNameSchema.optional(),
   scopes: scopesSchema,
-  /** Milliseconds since the epoch; absent or null: never. */
+  /** Gives milliseconds since the epoch; absent or null means never. */
   expires_at: expiresAtSchema.optional(),
 });
 type CreateKey = z.output<typeof createKeySchema>;
@@ -43,7 +43,7 @@ export const editKeySchema = z.strictObject({
 export const keyReferenceSchema = z.strictObject({ key: z.string() });
 export const listKeysSchema = z.strictObject(pageQueryFields);
 
-/** A key as the API shows it; never its secret. */
+/** Describes a key as the API shows it, without its secret. */
 export interface KeyInfo {
   readonly id: string;
   readonly name: string | null;
@@ -68,7 +68,7 @@ const toKeyInfo = (row: DatabaseRow): KeyInfo => ({
   expires_at: row["expires_at"] === null ? null : Number(row["expires_at"]),
 });
 
-/** Whether this caller administers the whole deployment rather than one tenant. */
+/** Returns whether this caller administers the whole deployment rather than one tenant. */
 const isOperator = (principal: Principal): boolean => principal.by === operator || principal.by === "dev";
 
 const findKey = (all: RunQuery, id: string): StoredKey | null => {
@@ -84,15 +84,15 @@ const requireAdministered = (found: StoredKey | null, principal: Principal): Key
   return info;
 };
 
-/** The key with this id, whatever its tenant; for authentication. */
+/** Finds the key with this id, whatever its tenant, for authentication. */
 export const findStoredKey = (tables: Tables, id: string): StoredKey | null =>
   findKey((query, ...values) => tables.read(query, ...values), id);
 
-/** The key with this id if the caller may administer it, else 404. */
+/** Returns the key with this id if the caller may administer it; else throws 404. */
 export const getKey = (tables: Tables, principal: Principal, id: string): KeyInfo =>
   requireAdministered(findStoredKey(tables, id), principal);
 
-/** The keys of the caller's tenant, newest first; of every tenant for the operator. */
+/** Lists the keys of the caller's tenant, the newest first; for the operator it lists those of every tenant. */
 export function listKeys(
   tables: Tables,
   principal: Principal,
@@ -139,8 +139,8 @@ function insertKey(all: RunQuery, info: KeyInfo, digest: string): void {
 }
 
 /**
- * Makes a key. Repeated under the same idempotency key it gives the same key again, without its secret
- * (`credential` is null): the secret is nowhere stored.
+ * Creates a key. Repeated under the same idempotency key it returns the same key, without its secret
+ * (`credential` is null), because the secret is not stored anywhere.
  */
 export async function createKey(
   tables: Tables,
@@ -166,7 +166,7 @@ export async function createKey(
   return { info, credential: replayed ? null : made.credential };
 }
 
-/** Changes name, scopes or expiry of a key. */
+/** Changes the name, scopes or expiry of a key. */
 export const editKey = (
   tables: Tables,
   principal: Principal,
@@ -191,7 +191,7 @@ export const editKey = (
     return after;
   });
 
-/** Revokes a key; tokens that it minted end with it. */
+/** Revokes a key, and with it the tokens that it minted. */
 export const revokeKey = (
   tables: Tables,
   principal: Principal,

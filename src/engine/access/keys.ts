@@ -2,19 +2,19 @@ import { base32, hexOf } from "../../sandbox/sha256.ts";
 import { toBase64Url } from "../../tools/base64.ts";
 import { digestOf, randomBytes, areSameBytes } from "./encoding.ts";
 
-/** API keys `lk_<id>_<43 base64url>`: shown once, stored as SHA-256. */
+/** API keys have the form `lk_<id>_<43 base64url>`; they are shown once and stored as SHA-256. */
 
 const keyFormat = /^lk_([a-z2-7]{16})_[A-Za-z0-9_-]{43}$/;
 const dummyDigest = "0".repeat(64);
 
-/** The id inside a well-formed API key, else null. */
+/** Returns the id inside a well-formed API key, else null. */
 export const keyIdOf = (credential: string): string | null => keyFormat.exec(credential)?.[1] ?? null;
 
-/** Hex SHA-256 of a credential, the only form in which one is kept. */
+/** Returns the hex SHA-256 of a credential, the only form in which one is kept. */
 export const credentialDigest = async (credential: string): Promise<string> =>
   hexOf(await digestOf("credential", credential));
 
-/** A new key with 256 random bits; `credential` is never stored. */
+/** Generates a key with 256 random bits; `credential` is never stored. */
 export async function generateKey(): Promise<{ id: string; credential: string; digest: string }> {
   const id = base32(randomBytes(10));
   const credential = `lk_${id}_${toBase64Url(randomBytes(32))}`;

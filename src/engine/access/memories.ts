@@ -21,19 +21,19 @@ import type {
 import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 
-/** What agents remember, as the sessions of a tenant share it. */
+/** This file keeps what agents remember, which the sessions of a tenant share. */
 
-/** Texts of an owner; the oldest leave first. */
+/** Limits the texts of an owner; the oldest leave first. */
 const mostMemories = 10_000;
-/** Texts that a recall compares: found by words, and found by vectors among the newest. */
+/** Limits the texts that a recall compares, both those found by words and those found by vectors among the newest. */
 const mostCandidates = 100;
 const mostVectors = 2_000;
-/** How long a forgotten owner is known, so that nothing from before comes late. */
+/** Sets how long a forgotten owner is known, so that late rows from before are refused. */
 const forgottenMs = 30 * 86_400_000;
 
 interface OwnerRow {
   readonly id: number;
-  /** Rows up to then are not taken any more. */
+  /** Rows up to this time are refused. */
   readonly forgottenAt: number | null;
 }
 
@@ -60,7 +60,7 @@ const dropRows = (all: RunQuery, rows: readonly DatabaseRow[]): void => {
   }
 };
 
-/** A row that was on its way when its owner was deleted. */
+/** Returns whether a row was on its way when its owner was deleted. */
 const isFromBefore = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow): boolean => {
   if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
   return (
@@ -96,10 +96,10 @@ const addRow = (all: RunQuery, owner: OwnerRow, tenant: string, row: EmbeddedRow
   );
 };
 
-/** An owner as a word of the index, so that a search looks at its texts alone. */
+/** Returns an owner as a word of the index, so that a search looks only at that owner's texts. */
 const tokenOf = ({ id }: OwnerRow): string => `o${id}`;
 
-/** Keeps rows, each once by its id; the oldest above the most leave. */
+/** Stores rows, each once by its id, and deletes the oldest beyond the limit. */
 export const addMemories = (tables: Tables, tenant: string, rows: readonly EmbeddedRow[]): void =>
   tables.write((all) => {
     for (const name of new Set(rows.map(({ owner }) => owner))) {
@@ -124,7 +124,7 @@ const memoryOf = (row: DatabaseRow): Memory => ({
   tags: z.array(z.string()).parse(JSON.parse(String(row["tags"]))),
 });
 
-/** What leaves out what a chat holds already. */
+/** This condition excludes what a chat already holds. */
 const unseenCondition =
   "NOT (session = ? AND run IN (SELECT value FROM json_each(?))) AND n NOT IN (SELECT value FROM json_each(?))";
 const unseenValues = ({ session, runs, told }: RecallExclusions): readonly DatabaseValue[] => [
@@ -133,7 +133,7 @@ const unseenValues = ({ session, runs, told }: RecallExclusions): readonly Datab
   JSON.stringify(told),
 ];
 
-/** The newest of an owner, newest first. */
+/** Returns an owner's newest texts, the newest first. */
 export const recentMemories = (
   tables: Tables,
   tenant: string,
@@ -153,7 +153,7 @@ export const recentMemories = (
     .map(memoryOf);
 };
 
-/** Numbers of texts that share words with the query, the best first. */
+/** Returns numbers of texts that share words with the query, the best first. */
 const findByWords = (
   tables: Tables,
   owner: OwnerRow,
@@ -171,7 +171,7 @@ const findByWords = (
     .map(({ n }) => Number(n));
 };
 
-/** Numbers of texts whose vectors are near the query's, the nearest first. */
+/** Returns numbers of texts whose vectors are near the query's, the nearest first. */
 const findByVector = (
   tables: Tables,
   owner: OwnerRow,
@@ -191,7 +191,7 @@ const findByVector = (
   return new Map(near);
 };
 
-/** Texts of an owner that fit a query, best first. */
+/** Returns the texts of an owner that fit a query, the best first. */
 export const recallMemories = (
   tables: Tables,
   tenant: string,
@@ -226,7 +226,7 @@ export const recallMemories = (
   );
 };
 
-/** Deletes what is remembered for a session alone, with the session. */
+/** Deletes what is remembered for a session alone, together with the session. */
 export const forgetSession = (all: RunQuery, tenant: string, session: string): void => {
   const owner = findOwner(all, tenant, sessionOwner(session));
   if (owner === null) return;
@@ -236,7 +236,7 @@ export const forgetSession = (all: RunQuery, tenant: string, session: string): v
 
 export const subjectSchema = z.strictObject({ subject: z.string().min(1).max(512) });
 
-/** Deletes what is remembered of a subject (`metadata.subject`), also what is still on its way from before. */
+/** Deletes what is remembered of a subject (`metadata.subject`), including what is still on its way. */
 export const forgetSubject = (tables: Tables, tenant: string, subject: string, now: number): void =>
   tables.write((all) => {
     const { id } = ensureOwner(all, tenant, subjectOwner(subject));
@@ -248,7 +248,7 @@ export const forgetSubject = (tables: Tables, tenant: string, subject: string, n
     );
   });
 
-/** The same from a session. */
+/** Gives a session access to its tenant's memory. */
 export const createSharedMemory = (team: () => TenantStores, tenant: string): SharedMemory => ({
   add: (rows) => team().addMemories(tenant, rows),
   recent: (owner, limit, seen) => team().recentMemories(tenant, owner, limit, seen),

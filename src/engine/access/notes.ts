@@ -6,9 +6,9 @@ import type { Tables } from "./database.ts";
 import { deleteExpiredKeys } from "./once.ts";
 import type { TenantStores } from "./rpc.ts";
 
-/** Notes that the sessions of a tenant share. */
+/** This file keeps notes that the sessions of a tenant share. */
 
-/** Whose notes: one agent's in all sessions of a tenant, or all agents' if it is null. */
+/** Identifies whose notes: those of one agent in all sessions of a tenant, or of all agents if it is null. */
 export interface NotesOwner {
   readonly tenant: string;
   readonly agent: string | null;
@@ -69,7 +69,7 @@ export const writeNote = (
   });
 };
 
-/** The same from a session. */
+/** Gives a session access to shared notes. */
 export const createSharedNotes = (team: () => TenantStores, owner: NotesOwner): SharedNotes => ({
   read: (name) => team().readNote(owner, name),
   list: () => team().listNotes(owner),
@@ -77,11 +77,11 @@ export const createSharedNotes = (team: () => TenantStores, owner: NotesOwner): 
 });
 
 export const listNotesSchema = z.strictObject({
-  /** Null: those of the whole tenant. */
+  /** Null means the notes of the whole tenant. */
   agents: z.array(z.string().max(64)).max(64).nullable(),
 });
 
-/** Notes with their contents, as the API shows them. */
+/** Returns notes with their contents, as the API shows them. */
 export const showNotes = (
   tables: Tables,
   tenant: string,

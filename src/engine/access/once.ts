@@ -6,26 +6,26 @@ import type { RunQuery, Tables } from "./database.ts";
 import { digestOf } from "./encoding.ts";
 import type { TeamCall } from "./rpc.ts";
 
-/** Writes that happen once under an `Idempotency-Key`. What they give back is stored, so it holds no secret. */
+/** This file makes writes happen once under an `Idempotency-Key`. Their results are stored, so they hold no secret. */
 
-/** How long what was done is known by its key. */
+/** Sets how long a key and its result are kept. */
 const keyKeepMs = 7 * 24 * 3_600_000;
 
 export interface OnceResult<T> {
   readonly value: T;
-  /** The work was done before; `value` is what it gave then. */
+  /** Is true if the work was done before; `value` is its result from then. */
   readonly replayed: boolean;
 }
 
-/** Does some work in one transaction, if it was not done before; `value` must be plain JSON. */
+/** Does some work in one transaction unless it was done before; `value` must be plain JSON. */
 export type Once = <T>(work: (all: RunQuery) => T) => OnceResult<T>;
 
-/** Without a key each call does the work. */
+/** Does the work at each call, because there is no key. */
 export const withoutKey =
   (tables: Tables): Once =>
   (work) => ({ value: tables.write(work), replayed: false });
 
-/** Deletes the keys that are over. */
+/** Deletes the keys that have expired. */
 export const deleteExpiredKeys = (all: RunQuery, now: number): unknown =>
   all("DELETE FROM idempotency WHERE at < ?", now - keyKeepMs);
 
@@ -42,7 +42,7 @@ export function keepDelete(all: RunQuery, done: KeyedDelete, at: number): void {
   );
 }
 
-/** Whether a session was deleted under a key that is kept. */
+/** Returns whether a session was deleted under a key that is kept. */
 export const wasDeleted = (tables: Tables, asked: KeyedDelete, now: number): boolean =>
   tables.read(
     "SELECT 1 AS found FROM idempotency WHERE key = ? AND at >= ?",
@@ -50,7 +50,7 @@ export const wasDeleted = (tables: Tables, asked: KeyedDelete, now: number): boo
     now - keyKeepMs,
   ).length > 0;
 
-/** The guard of a call: its key counts for its caller, with these rights, and for its operation alone. */
+/** Creates the guard of a call; its key counts only for its caller with these rights, and for its operation. */
 export async function createOnce(
   tables: Tables,
   { principal, op, params, key }: TeamCall,

@@ -4,7 +4,7 @@ import type { Reflection } from "../../agent/state/records.ts";
 import type { DatabaseRow, Tables } from "./database.ts";
 import type { TenantStores } from "./rpc.ts";
 
-/** Lessons of runs that failed, as the sessions of a tenant share them. */
+/** This file keeps lessons of failed runs, which the sessions of a tenant share. */
 
 export interface ReflectionRules {
   readonly ttlMs: number;
@@ -13,7 +13,7 @@ export interface ReflectionRules {
 
 const reflectionOf = ({ json }: DatabaseRow): Reflection => JSON.parse(String(json)) as Reflection;
 
-/** Keeps rows, each once by its id; what is too old, and the oldest above 500, leave. */
+/** Stores rows, each once by its id, and deletes those that are too old and the oldest above 500. */
 export const addReflections = (
   tables: Tables,
   tenant: string,
@@ -39,7 +39,7 @@ export const addReflections = (
     );
   });
 
-/** Those of a tenant that are about the like of a task. */
+/** Finds the lessons of a tenant about tasks like the given one. */
 export const findReflections = (
   tables: Tables,
   tenant: string,
@@ -50,7 +50,7 @@ export const findReflections = (
   return matchReflections(pruneReflections(rows, rules), task);
 };
 
-/** The same from a session. */
+/** Gives a session access to its tenant's lessons. */
 export const createSharedReflections = (team: () => TenantStores, tenant: string): SharedReflections => ({
   add: (rows, ttlMs) => team().addReflections(tenant, rows, ttlMs),
   find: (task, ttlMs) => team().findReflections(tenant, task, ttlMs),

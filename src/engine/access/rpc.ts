@@ -11,7 +11,7 @@ import type { Principal, RpcReply, Scope, TeamRpc } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./notes.ts";
 
-/** What the router asks of the TeamObject beyond `TeamRpc`: one door, like a session's. */
+/** This file defines what the router asks of the TeamObject beyond `TeamRpc`, as one call like a session's. */
 
 export const teamOperationScopes = {
   list_sessions: "sessions:read",
@@ -28,28 +28,28 @@ export const teamOperationScopes = {
 } as const satisfies Record<string, Scope>;
 export type TeamOperation = keyof typeof teamOperationScopes;
 
-/** `params` is unchecked JSON: body, query and path values merged; the operation's schema validates it. */
+/** Is one call; `params` merges unchecked body, query and path values, which the operation's schema validates. */
 export interface TeamCall {
   readonly principal: Principal;
   readonly op: TeamOperation;
   readonly params: unknown;
-  /** `Idempotency-Key`. */
+  /** Holds the `Idempotency-Key`. */
   readonly key?: string;
 }
 
 export type TeamReply = RpcReply<200 | 201 | 204>;
 
-/** What the sessions of a tenant share. */
+/** Defines what the sessions of a tenant share. */
 export interface TenantStores {
   readNote(owner: NotesOwner, name: string): Promise<string | null>;
-  /** Without contents, by name. */
+  /** Lists notes by name, without contents. */
   listNotes(owner: NotesOwner): Promise<readonly NoteHead[]>;
-  /** Writes once for each `key`. Answers why it cannot; null if it was done. */
+  /** Writes once for each `key`. Returns why it cannot, or null if it was done. */
   writeNote(owner: NotesOwner, note: { name: string; content: string }, key: string): Promise<string | null>;
-  /** Keeps lessons of a tenant, each once. */
+  /** Stores lessons of a tenant, each once. */
   addReflections(tenant: string, rows: readonly Reflection[], ttlMs: number): Promise<void>;
   findReflections(tenant: string, task: string, ttlMs: number): Promise<readonly Reflection[]>;
-  /** Keeps what agents of a tenant remember, each row once. */
+  /** Stores what agents of a tenant remember, each row once. */
   addMemories(tenant: string, rows: readonly EmbeddedRow[]): Promise<void>;
   recentMemories(
     tenant: string,
@@ -60,7 +60,7 @@ export interface TenantStores {
   recallMemories(tenant: string, owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
 }
 
-/** The whole RPC surface of TeamObject. */
+/** Defines the whole RPC surface of TeamObject. */
 export interface TeamDirectory extends TeamRpc, TenantStores {
   perform(call: TeamCall): Promise<TeamReply>;
 }

@@ -4,5 +4,5 @@ import type { Scope } from "../../session/rpc.ts";
 
 export const scopeSchema = z.enum(allScopes);
 
-/** What a browser token may do when its minter names no scopes. */
+/** Lists what a browser token may do when its minter names no scopes. */
 export const browserScopes: readonly Scope[] = ["sessions:read", "sessions:write", "asks:answer"];

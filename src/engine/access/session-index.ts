@@ -8,7 +8,7 @@ import { forgetSession } from "./memories.ts";
 import { keepDelete } from "./once.ts";
 import { settleLease } from "./tenant-days.ts";
 
-/** The team's index of sessions. */
+/** This file keeps the team's index of sessions. */
 
 /** A tombstone outlives every summary that could still be on its way. */
 const tombstoneMs = 7 * 24 * 3_600_000;
@@ -19,7 +19,7 @@ const timeSchema = z.union([
   z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
 ]);
 
-/** Query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
+/** Defines the query of `GET /sessions`; times are milliseconds since the epoch or RFC 3339. */
 export const listSessionsSchema = z.strictObject({
   status: z.union([statusSchema, z.array(statusSchema).min(1)]).optional(),
   agent: z.string().max(64).optional(),
@@ -35,7 +35,7 @@ export const listSessionsSchema = z.strictObject({
 });
 export type ListSessions = z.output<typeof listSessionsSchema>;
 
-/** A listed session: the summary without its tenant. */
+/** Describes a listed session, which is the summary without its tenant. */
 export type ListedSession = Omit<SessionSummary, "tenant" | "lease" | "removal">;
 
 const toListedSession = (row: DatabaseRow): ListedSession => ({
@@ -51,7 +51,7 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
   updated_at: Number(row["updated_at"]),
 });
 
-/** The WHERE terms of a list query, after `tenant = ?`. */
+/** Returns the WHERE terms of a list query, after `tenant = ?`. */
 function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly DatabaseValue[] } {
   const states = query.status === undefined ? [] : [query.status].flat();
   const terms: readonly (readonly [boolean, string, readonly DatabaseValue[]])[] = [
@@ -77,7 +77,7 @@ function filtersOf(query: ListSessions): { where: readonly string[]; values: rea
   return { where: chosen.map(([, term]) => term), values: chosen.flatMap(([, , values]) => values) };
 }
 
-/** A page of a tenant's sessions. */
+/** Returns a page of a tenant's sessions. */
 export function listSessions(tables: Tables, tenant: string, query: ListSessions): Page<ListedSession> {
   const { cursor, limit, ...bound } = query;
   const binding = cursorBindingOf({ tenant, ...bound });
@@ -105,7 +105,7 @@ function writeTombstone(all: RunQuery, summary: SessionSummary): void {
   for (const row of rows) releaseDefinition(all, String(row["revision"]), updated_at);
 }
 
-/** Whether the stored row or a tombstone knows better than `summary`. */
+/** Returns whether the stored row or a tombstone is newer than `summary`. */
 function isOutdated(
   all: RunQuery,
   { tenant, id, created_at, head_seq }: SessionSummary,
@@ -118,7 +118,7 @@ function isOutdated(
   return created_at < stored || (created_at === stored && head_seq < Number(row["head_seq"]));
 }
 
-/** A row with what changes in it, or a new one: each column that is set costs its index a write, be it the same. */
+/** Inserts a row or updates only its changed columns, since even an unchanged one that is set costs an index write. */
 function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undefined): void {
   const { tenant, id, revision, created_at } = summary;
   const changing = [
@@ -154,7 +154,7 @@ function upsert(all: RunQuery, summary: SessionSummary, row: DatabaseRow | undef
 }
 
 /**
- * Takes a session's summary: idempotent, the newest wins, `deleted` removes. A session made again under the
+ * Stores a session's summary idempotently: the newest wins, and `deleted` removes. A session made again under the
  * same `ref` after its deletion is younger than its tombstone and is listed again.
  */
 export function indexSession(tables: Tables, summary: SessionSummary): void {

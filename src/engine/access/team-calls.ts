@@ -22,7 +22,7 @@ import { teamOperationScopes } from "./rpc.ts";
 import type { TeamCall, TeamOperation, TeamReply } from "./rpc.ts";
 import { listSessions, listSessionsSchema } from "./session-index.ts";
 
-/** The operations of the TeamObject: each validates its own parameters and checks its own scope. */
+/** This table holds the operations of the TeamObject, each of which validates its parameters and checks its scope. */
 
 type TeamCallHandler = (
   tables: Tables,
@@ -82,7 +82,7 @@ const teamCallHandlers: Record<TeamOperation, TeamCallHandler> = {
   },
 };
 
-/** Answers one call; refusals are values, anything else thrown is a fault. */
+/** Answers one call; refusals are values, and anything thrown is a fault. */
 export async function performTeamCall(tables: Tables, call: TeamCall, now: number): Promise<TeamReply> {
   const scope = teamOperationScopes[call.op];
   const { principal } = call;

@@ -4,17 +4,17 @@ import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../agent/budget
 import type { RunQuery, DatabaseRow, Tables } from "./database.ts";
 
 /**
- * What a tenant spends on a UTC day. Sessions draw shares of it and give back what they did not use; a share that
- * was not given back within an hour counts as spent.
+ * This file tracks what a tenant spends on a UTC day. Sessions draw shares of it and give back what they did not use; a
+ * share that is not given back within an hour counts as spent.
  */
 
 type DayFigures = Readonly<Record<BudgetKind, number>>;
 
 const dayMs = 86_400_000;
 const leaseMs = 3_600_000;
-/** How long a past day is kept. */
+/** Sets how long a past day is kept. */
 const dayKeepMs = 30 * dayMs;
-/** A lease beyond what a call needs is this part of what is left of the day. */
+/** A lease grants, beyond what a call needs, the remainder of the day divided by this. */
 const sharePortion = 64;
 
 const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
@@ -53,7 +53,7 @@ interface LeaseOwner {
 const findLease = (all: RunQuery, { tenant, session }: LeaseOwner, id: string): DatabaseRow | undefined =>
   all("SELECT * FROM leases WHERE tenant = ? AND session = ? AND id = ?", tenant, session, id)[0];
 
-/** A lease comes back with what was used of it; one that is not known was settled, or is too late. */
+/** Settles a lease with what was used of it; an unknown one was settled before or comes too late. */
 export const settleLease = (all: RunQuery, owner: LeaseOwner, { id, used }: SettledLease): void => {
   const lease = findLease(all, owner, id);
   if (lease === undefined) return;
@@ -62,7 +62,7 @@ export const settleLease = (all: RunQuery, owner: LeaseOwner, { id, used }: Sett
   bookUsed(all, tenant, Number(lease["day"]), used);
 };
 
-/** Leases that nobody settled in time count as spent; past days are forgotten. */
+/** Counts leases that nobody settled in time as spent, and deletes past days. */
 const expireLeases = (all: RunQuery, tenant: string, now: number): void => {
   const late = all("DELETE FROM leases WHERE tenant = ? AND at <= ? RETURNING *", tenant, now - leaseMs);
   for (const lease of late) bookUsed(all, tenant, Number(lease["day"]), figuresOf(lease));
@@ -90,7 +90,7 @@ const addFigures = (a: DayFigures, b: DayFigures, sign: 1 | -1 = 1): DayFigures 
 const leaseShareOf = (left: number, need: number): number =>
   left <= need ? Math.max(0, left) : need + Math.floor((left - need) / sharePortion);
 
-/** What the day has spent once the session's lease before has come back. */
+/** Sums what the day has spent once the session's previous lease has come back. */
 const sumSpentBeside = (all: RunQuery, request: LeaseRequest, day: number): DayFigures => {
   const spent = sumSpentOn(all, request.tenant, day);
   const { settles } = request;
@@ -110,7 +110,7 @@ const mapLimits = (
     }),
   );
 
-/** A share of what is left of the day; if that is too little, nothing changes and the lease before stays. */
+/** Draws a share of what is left of the day; if that is too little, nothing changes and the previous lease stays. */
 const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnswer => {
   const { limits, need, least, settles } = request;
   const day = dayOf(now);
@@ -137,7 +137,7 @@ const drawShare = (all: RunQuery, request: LeaseRequest, now: number): LeaseAnsw
   return { ok: true, granted, until, spent };
 };
 
-/** Gives a session a share of its tenant's day, in exchange for the one before; asked again it gives the same. */
+/** Gives a session a share of its tenant's day in exchange for the previous one; a repeated request gets the same. */
 export const drawLease = (tables: Tables, request: LeaseRequest, now: number): LeaseAnswer =>
   tables.write((all) => {
     expireLeases(all, request.tenant, now);

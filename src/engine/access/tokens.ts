@@ -2,24 +2,24 @@ import * as z from "zod";
 import { fromBase64Url, jsonFromBase64Url, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
 import { scopeSchema } from "./scopes.ts";
 
-/** Browser tokens `lt_<claims>.<HMAC-SHA-256>`: one algorithm, so there is no header to forge. */
+/** Browser tokens have the form `lt_<claims>.<HMAC-SHA-256>`; with one algorithm there is no header to forge. */
 
 const claimsSchema = z.strictObject({
   tenant: z.string().min(1),
   session: z.string().min(1),
-  /** When the session was created, milliseconds since the epoch. */
+  /** Gives the session's creation in milliseconds since the epoch. */
   made: z.int(),
   scopes: z.array(scopeSchema),
-  /** Milliseconds since the epoch. */
+  /** Gives milliseconds since the epoch. */
   exp: z.int().positive(),
-  /** The id of the key that minted it. */
+  /** Names the key that minted it. */
   by: z.string().min(1),
   kid: z.string().min(1),
   origin: z.string().optional(),
 });
 export type Claims = z.output<typeof claimsSchema>;
 
-/** A key of the deployment that signs tokens; `secret` is base64url of 32 bytes. */
+/** Is a key of the deployment that signs tokens; `secret` is base64url of 32 bytes. */
 export interface SigningKey {
   readonly kid: string;
   readonly secret: string;
@@ -39,7 +39,7 @@ export async function signToken(claims: Claims, key: SigningKey): Promise<string
   return `lt_${body}.${toBase64Url(new Uint8Array(signature))}`;
 }
 
-/** The claims of a token that one of the living keys signed, else null; its expiry is the caller's to check. */
+/** Returns the claims of a token that a valid key signed, else null; the caller checks its expiry. */
 export async function verifyToken(
   token: string,
   signingKey: (kid: string) => SigningKey | null,
@@ -53,5 +53,5 @@ export async function verifyToken(
   return valid ? claims : null;
 }
 
-/** Whether a credential has a token's form. */
+/** Returns whether a credential has a token's form. */
 export const isToken = (credential: string): boolean => credential.startsWith("lt_");

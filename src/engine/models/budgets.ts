@@ -2,7 +2,7 @@ import type { Bound, BudgetKind, TeamBudgets } from "../../agent/state/budget.ts
 import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { isOfKind } from "../../effects/schema.ts";
 
-/** What YAML says of budgets, as bounds. */
+/** This file turns the budgets of the YAML into bounds. */
 
 type BudgetSection = Team["budgets"]["run"];
 
@@ -21,7 +21,7 @@ const boundsOf = (section: BudgetSection, written: boolean): readonly Bound[] =>
   );
 };
 
-/** `token_budget` and `time_budget` are limits that are written among the effects. */
+/** `token_budget` and `time_budget` are limits that are configured among the effects. */
 const effectBounds = ({ effects, guards }: AgentConfig): readonly Bound[] => {
   const ask = guards.budget.on_exceeded === "ask";
   const tokens = effects.filter(isOfKind("token_budget")).map(({ params }) => ({
@@ -37,18 +37,18 @@ const effectBounds = ({ effects, guards }: AgentConfig): readonly Bound[] => {
   return [...tokens, ...time].map((bound) => ({ ...bound, ask, written: true }));
 };
 
-/** All that bounds a run of an agent; of several limits of a kind the smallest rules. */
+/** Lists all bounds on a run of an agent; the smallest of several limits of a kind applies. */
 export const runBoundsOf = (team: Team, agent: AgentConfig): readonly Bound[] => [
   ...boundsOf(agent.guards.budget, true),
   ...effectBounds(agent),
   ...boundsOf(team.budgets.run, team.cost_limited),
 ];
 
-/** A person may allow a run of this agent more turns. */
+/** Returns whether a person may allow a run of this agent more turns. */
 export const asksForTurns = (team: Team, agent: AgentConfig): boolean =>
   agent.guards.budget.on_exceeded === "ask" || team.budgets.run.on_exceeded === "ask";
 
-/** What the team bounds beside its agents. */
+/** Returns the team's bounds apart from those of its agents. */
 export const teamBudgetsOf = ({ budgets, cost_limited }: Team): TeamBudgets => ({
   session: boundsOf(budgets.session, cost_limited),
   tenant: boundsOf(budgets.tenant, cost_limited),

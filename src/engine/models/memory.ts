@@ -12,7 +12,7 @@ import { readSecrets, providerReferencesOf } from "../secrets/secrets.ts";
 import { gateTermsOf } from "./model-targets.ts";
 import { providerOf } from "./models.ts";
 
-/** An agent's memory from its config. */
+/** Builds an agent's memory from its config. */
 
 export const memoryOf = ({ memory }: AgentConfig): MemoryRules | null => {
   if (memory === undefined) return null;
@@ -35,7 +35,7 @@ const createEmbedder = (
 ): Embedder => ({
   provider: config.name,
   model: config.model,
-  // Nothing waits for a vector: what cannot be had now is done without, or asked for again.
+  // Nothing waits for a vector: one that cannot be had now is omitted or requested again.
   gate: gateTermsOf(config, { maxWait: 0, total: embeddingTimeout }),
   embed: async (texts, signal) => {
     const names = [...providerReferencesOf(config), ...referencesIn(config.model).names];
@@ -51,7 +51,7 @@ const createEmbedder = (
   },
 });
 
-/** What makes vectors for an agent's memory; null without `embedding`, or if its provider has none. */
+/** Creates each agent's embedder, or null without `embedding` or if its provider has no embeddings. */
 export const createEmbedders = (parts: EmbedderParts): ((agent: string) => Embedder | null) => {
   const { team, profiles } = parts;
   return (name) => {

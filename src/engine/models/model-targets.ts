@@ -16,11 +16,11 @@ import {
   teamOverrideOf,
 } from "./models.ts";
 
-/** Which providers and models an agent's turns may go to, in order. */
+/** This file lists the providers and models that an agent's turns may go to, in order. */
 
 export type MakeCompleter = (target: ProviderModel) => Completer;
 
-/** The agent's own provider and model, then its fallbacks; an override stands alone. */
+/** Lists the agent's own provider and model, then its fallbacks; an override has no fallbacks. */
 const providerModelsOf = (
   team: Team,
   agent: AgentConfig,
@@ -38,7 +38,7 @@ const providerModelsOf = (
 
 type Reasoning = NonNullable<Provider["reasoning"]>;
 
-/** The agent's own reasoning, else the provider's; `options.reasoning_effort` takes the place of its effort or budget. */
+/** Takes the agent's own reasoning or else the provider's; `options.reasoning_effort` replaces its effort or budget. */
 const reasoningOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampling"]["reasoning"] => {
   const effort = agent.options.reasoning_effort;
   const written: Reasoning | undefined = agent.reasoning ?? provider.reasoning;
@@ -63,7 +63,7 @@ const samplingOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampli
   };
 };
 
-/** On which terms calls book at a provider's gate; null: it has no limits. */
+/** Returns the terms on which calls book at a provider's gate, or null if it has no limits. */
 export const gateTermsOf = (
   { kind, rate_limit }: Provider,
   times: Pick<NonNullable<ModelTarget["gate"]>, "maxWait" | "total">,
@@ -105,7 +105,7 @@ const buildModelTarget = (
   };
 };
 
-/** The lanes of an agent, each with its own window, prices and sampling. */
+/** Lists the model targets of an agent, each with its own window, prices and sampling. */
 export const modelTargetsOf = (
   team: Team,
   agent: AgentConfig,
@@ -114,7 +114,7 @@ export const modelTargetsOf = (
 ): readonly ModelTarget[] =>
   providerModelsOf(team, agent, override).map((target) => buildModelTarget(team, agent, target, make));
 
-/** The lane of a provider's own model, for calls that are not turns of the agent; null if there is no such provider. */
+/** Returns the target of a provider's own model, for calls besides the agent's turns; null if there is no such provider. */
 export const modelTargetTo = (
   team: Team,
   agent: AgentConfig,

@@ -9,7 +9,7 @@ import { fieldProblem } from "../../session/problems.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { findUnsetSecret } from "../secrets/secrets.ts";
 
-/** Which models a team has, and which of them a session may choose. */
+/** This file says which models a team has, and which of them a session may choose. */
 
 export interface ProviderModel {
   readonly provider: Provider;
@@ -19,15 +19,15 @@ export interface ProviderModel {
 export const providerOf = (team: Team, name: string): Provider | undefined =>
   team.providers.find((each) => each.name === name);
 
-/** `models.<id>` of the team file. */
+/** Returns `models.<id>` of the team file. */
 export const teamOverrideOf = (team: Team, model: string): Team["models"][string] | undefined =>
   Object.hasOwn(team.models, model) ? team.models[model] : undefined;
 
-/** What is known of a provider's model, under the team's overrides. */
+/** Returns what is known of a provider's model, under the team's overrides. */
 export const modelEntryOf = (team: Team, { provider, model }: ProviderModel): ModelEntry =>
   describeProviderModel(provider, model, teamOverrideOf(team, model));
 
-/** Tokens of the context window for a provider's model; 0 = unknown. */
+/** Returns the tokens of the context window for a provider's model; 0 means unknown. */
 export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, agent?: AgentConfig): number =>
   resolveWindow({
     provider,
@@ -37,11 +37,11 @@ export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, ag
     default_context_windows: team.default_context_windows,
   }).tokens;
 
-/** The id of a `models` key or alias; null if it is neither. */
+/** Returns the id of a `models` key or alias, or null if the text is neither. */
 const findListedId = (team: Team, text: string): string | null =>
   Object.entries(team.models).find(([id, { alias }]) => id === text || alias === text)?.[0] ?? null;
 
-/** Who serves a model that no provider calls its own: the first whose catalogue knows it, the agent's own before all others. */
+/** Finds the first provider, the agent's own before all others, whose catalogue knows a model that none calls its own. */
 const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provider | undefined => {
   const own = providerOf(team, agent.provider);
   const order = own === undefined ? team.providers : [own, ...team.providers];
@@ -54,7 +54,7 @@ const resolveAt = (team: Team, provider: Provider, text: string): ProviderModel 
   return model === null || model === "" ? null : { provider, model };
 };
 
-/** An override `provider`, `provider/model`, a model id or an alias; null if it names nothing that is allowed. */
+/** Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names nothing that is allowed. */
 export const resolveModel = (team: Team, text: string, agent: AgentConfig): ProviderModel | null => {
   const whole = providerOf(team, text);
   if (whole !== undefined) return { provider: whole, model: whole.model };
@@ -72,7 +72,7 @@ const knownModels = (team: Team): string => {
   return [...new Set([...names, ...listed])].slice(0, 24).join(", ");
 };
 
-/** Why a session may not use a model; null if it may. */
+/** Says why a session may not use a model; null if it may. */
 export const modelProblem = (team: Team, env: Bindings, text: string, agent: AgentConfig): Problem | null => {
   if (team.sessions.model_override === "off")
     return fieldProblem("unknown_model", "/model", "this team does not let sessions choose a model");
@@ -92,7 +92,7 @@ export const modelProblem = (team: Team, env: Bindings, text: string, agent: Age
   return fieldProblem("context_window_too_small", "/model", message);
 };
 
-/** The provider and model that an agent's turns go to first. */
+/** Returns the provider and model that an agent's turns go to first. */
 export const firstProviderModel = (
   team: Team,
   agent: AgentConfig,
@@ -104,7 +104,7 @@ export const firstProviderModel = (
   return provider === undefined ? null : { provider, model: agent.model ?? provider.model };
 };
 
-/** Media of a new input that the model cannot take; null if it takes all of it. */
+/** Refuses media of a new input that the model cannot take; returns null if it takes all of it. */
 export const mediaProblem = (
   team: Team,
   agent: AgentConfig,

@@ -3,9 +3,9 @@ import { isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { schemaMisfits } from "../../tools/schema/json-schema.ts";
 
-/** Checks final answers. */
+/** This file checks final answers. */
 
-/** Problems of a final text: none if any text is allowed (`format` null), or if it is JSON that fits. */
+/** Lists problems of a final text; there are none if any text is allowed (`format` null) or if it is JSON that fits. */
 export const outputProblems = (
   text: string,
   format: "json_object" | "json_schema" | null,

@@ -5,14 +5,14 @@ import { createRedactor } from "../../tools/redaction.ts";
 import type { Bindings } from "./secrets.ts";
 import { bindingTextOf } from "./secrets.ts";
 
-/** Secrets of a deployment, as its texts may give them away. */
+/** This file collects the secrets of a deployment that its texts could reveal. */
 
 type FieldPath = readonly (string | number)[];
 
-/** Fields whose references are names or places. */
+/** Lists fields whose references are names or locations. */
 const openFields: ReadonlySet<unknown> = new Set(["model", "work_dir", "permissions_file", "binding"]);
 
-/** A whole address is no secret by itself, unless it carries one. */
+/** An address is no secret by itself, unless it carries one. */
 const isAddress = (value: string): boolean => {
   const url = URL.parse(value);
   return url !== null && url.host !== "" && url.search === "" && url.username === "" && url.password === "";
@@ -32,7 +32,7 @@ const referencesOf = (value: unknown, path: FieldPath): readonly SecretReference
   return Object.entries(value).flatMap(([key, each]) => referencesOf(each, [...path, key]));
 };
 
-/** Names whose values are no secrets: the team's file has them for names and places alone, or they list hosts. */
+/** Lists names whose values are no secrets: the team's file uses them only for names and locations, or they list hosts. */
 const openNames = (team: Team): ReadonlySet<string> => {
   const references = referencesOf(team, []);
   const closed = new Set(references.flatMap(({ name, isOpen }) => (isOpen ? [] : [name])));
@@ -40,13 +40,13 @@ const openNames = (team: Team): ReadonlySet<string> => {
   return new Set([...open, "LIMPET_PRIVATE_EGRESS"]);
 };
 
-/** Keys that stand in the file itself, by their provider. */
+/** Lists keys that the file itself holds, by their provider. */
 const writtenKeys = ({ providers }: Team): readonly (readonly [string, string])[] =>
   providers.flatMap(({ name, api_key = "" }) =>
     referencesIn(api_key).names.length > 0 ? [] : [[`${name}.api_key`, api_key] as const],
   );
 
-/** A redactor that knows every text binding, referred to or not; it learns what else is secret when it is opened. */
+/** Creates a redactor that knows every text binding, referred to or not; it learns other secrets as they are opened. */
 export const redactorOf = (team: Team, env: Bindings): Redactor => {
   const redactor = createRedactor(writtenKeys(team));
   const learn = (name: string, value: string): void => {

@@ -1,13 +1,13 @@
-/** Hosts of this deployment, which its agents do not call. */
+/** Holds hosts of this deployment, which its agents do not call. */
 export interface OwnHosts {
   readonly has: (host: string) => boolean;
-  /** Tells of a host that its operator called it at. */
+  /** Learns a host at which the operator called the deployment. */
   readonly learn: (host: string) => void;
 }
 
 const mostLearned = 20;
 
-/** The hosts of the team file, and the newest of those that were learned. */
+/** Holds the hosts of the team file, and the newest of those that were learned. */
 export const createOwnHosts = (configured: readonly string[]): OwnHosts => {
   const learned = new Set<string>();
   return {

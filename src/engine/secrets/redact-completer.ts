@@ -3,14 +3,14 @@ import type { Completer, Completion, ItemDelta } from "../../model/completer.ts"
 import { ModelError } from "../../model/error.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 
-/** What comes from a model, without the secrets it may echo. */
+/** This file removes secrets that a model may echo from what it returns. */
 
 interface FilteredItem {
   readonly filter: (piece: string) => string;
   off: number;
 }
 
-/** The deltas of one reply: a tail that may begin a secret is held back, and offsets count what was told. */
+/** Filters the deltas of one reply: a tail that may begin a secret is held back, and offsets count the text sent on. */
 const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) => readonly ItemDelta[]) => {
   const items = new Map<number, FilteredItem>();
   return (deltas) =>
@@ -24,7 +24,7 @@ const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) 
     });
 };
 
-/** A part without secrets; what was signed as it came cannot be sent back once it has changed. */
+/** Returns a part without secrets; a signed part that changes loses its signature and cannot be sent back. */
 const redactPart = (part: Part, redactor: Redactor): Part => {
   const clean = redactor.value(part);
   if (clean === part || !("opaque" in clean)) return clean;
@@ -37,7 +37,7 @@ const redactReply = (reply: Completion, redactor: Redactor): Completion => ({
   parts: reply.parts.map((part) => redactPart(part, redactor)),
 });
 
-/** The same completer, whose replies, deltas and failures hold no known secret. */
+/** Wraps a completer so that its replies, deltas and failures hold no known secret. */
 export const redactCompleter = (completer: Completer, redactor: Redactor): Completer => ({
   ...completer,
   complete: async (request, { signal, onDelta }) => {

@@ -10,9 +10,9 @@ import type { Completer } from "../../model/completer.ts";
 import { modelError } from "../../model/failure.ts";
 import type { SecretReader } from "../../providers/secrets.ts";
 
-/** Values of `${NAME}` references: read at use from text bindings and Secrets Store bindings. */
+/** This file reads values of `${NAME}` references at use, from text bindings and Secrets Store bindings. */
 
-/** Bindings and variables of the Worker, by name. */
+/** Holds bindings and variables of the Worker by name. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
 interface StoredSecret {
@@ -22,32 +22,32 @@ interface StoredSecret {
 const isStored = (value: unknown): value is StoredSecret =>
   typeof value === "object" && value !== null && typeof (value as { get?: unknown }).get === "function";
 
-/** A text binding; unset, empty and other bindings are null. */
+/** Returns a text binding; unset, empty and other bindings are null. */
 export const bindingTextOf = (env: Bindings, name: string): string | null => {
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
   return typeof value === "string" && value !== "" ? value : null;
 };
 
-/** Whether a name is bound to a text, or to a secret of the Secrets Store. */
+/** Returns whether a name is bound to a text, or to a secret of the Secrets Store. */
 export const isSet = (env: Bindings, name: string): boolean =>
   !isReserved(name) && (bindingTextOf(env, name) !== null || isStored(env[name]));
 
-/** The first reference of a text that nothing is bound to; null if there is none. */
+/** Returns the first reference of a text that nothing is bound to, or null if there is none. */
 const findUnset = (env: Bindings, text: string): string | null =>
   referencesIn(text).names.find((name) => !isSet(env, name)) ?? null;
 
-/** Texts of a provider that its requests need, by their key below the provider. */
+/** Returns the texts of a provider that its requests need, by their key below the provider. */
 const textsOf = ({ api_key, base_url, headers }: Provider): readonly (readonly [string, string])[] => [
   ...(api_key === undefined ? [] : [["api_key", api_key] as const]),
   ...(base_url === undefined ? [] : [["base_url", base_url] as const]),
   ...Object.entries(headers).map(([name, value]) => [`headers.${name}`, value] as const),
 ];
 
-/** Names that requests to a provider refer to, its model's apart. */
+/** Lists the names that requests to a provider refer to, apart from its model's. */
 export const providerReferencesOf = (provider: Provider): readonly string[] =>
   textsOf(provider).flatMap(([, text]) => referencesIn(text).names);
 
-/** The sentence about a secret that calls of a provider's model need and that is not set; null if all are. */
+/** Returns the sentence about an unset secret that calls of a provider's model need, or null if all are set. */
 export const findUnsetSecret = (
   team: Team,
   env: Bindings,
@@ -66,7 +66,7 @@ const expandText = (env: Bindings, text: string): string => {
   return resolved.ok ? resolved.value : text;
 };
 
-/** The team with its model ids resolved: they choose windows, prices and capabilities. One that names an unset variable stays as written. */
+/** Resolves a team's model ids, which choose windows, prices and capabilities; one with an unset variable stays. */
 export const resolveModelIds = (team: Team, env: Bindings): Team => {
   const model = (given: string): string => expandText(env, given);
   const lane = <L extends { readonly model?: string | undefined }>(given: L): L =>
@@ -82,7 +82,7 @@ export const resolveModelIds = (team: Team, env: Bindings): Team => {
   };
 };
 
-/** Reads values of the Secrets Store; one that cannot be read is left out, and so counts as unset. */
+/** Reads values of the Secrets Store; one that cannot be read is left out and so counts as unset. */
 const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map<string, string>> => {
   const values = new Map<string, string>();
   await Promise.all(
@@ -95,7 +95,7 @@ const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map
   return values;
 };
 
-/** Values of the named secrets, of which `learn` is told; what is not set, or cannot be read, is left out. */
+/** Reads the named secrets and passes each to `learn`; one that is not set or cannot be read is left out. */
 export const readSecrets = async (
   env: Bindings,
   names: readonly string[],
@@ -132,7 +132,7 @@ const createCachingReader = (
   };
 };
 
-/** A completer of `target` whose secrets are read anew at every call: a rotated key counts at once, in old sessions too. `learn` is told of each that is opened. */
+/** Creates a completer that reads its secrets at every call, so a rotated key counts at once; `learn` gets each one. */
 export const createSecretCompleter = (
   team: Team,
   env: Bindings,

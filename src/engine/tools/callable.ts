@@ -4,9 +4,9 @@ import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { matchesGlob } from "../../sandbox/glob.ts";
 import type { NameOf } from "../../toolboxes/agents/index.ts";
 
-/** Who may call whom, and how deep. */
+/** This file says who may call whom, and how deep. */
 
-/** The agents that an agent may call, by name; never itself. */
+/** Lists the agents that an agent may call, by name; it never lists the agent itself. */
 export const findCallable = (team: Team, { name, delegation }: AgentConfig): readonly AgentConfig[] =>
   team.agents
     .filter(
@@ -16,7 +16,7 @@ export const findCallable = (team: Team, { name, delegation }: AgentConfig): rea
     )
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
-/** Whether a thread of this agent may start a child: by the smallest limit along its chain, its own included. */
+/** Returns whether an agent's thread may start a child, by the smallest limit along its chain, its own included. */
 export const mayDelegate = (
   team: Team,
   { agent, standing }: { readonly agent: AgentConfig; readonly standing: CallerConstraints | null },
@@ -27,7 +27,7 @@ export const mayDelegate = (
   return chain.length + 1 <= Math.min(...limits);
 };
 
-/** The name a task's agent goes by: as configured, whatever its case, and the best match behind "auto". */
+/** Returns the name of a task's agent: as configured, whatever its case, and the best match behind "auto". */
 export const taskNameOf =
   (callable: readonly AgentConfig[]): NameOf =>
   ({ agent, task }) => {

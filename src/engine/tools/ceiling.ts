@@ -4,12 +4,12 @@ import { clientToolsOf } from "./client-tools.ts";
 import type { PlacedAgent, ToolParts } from "./effective-tools.ts";
 import { effectiveTools } from "./effective-tools.ts";
 
-/** What the deployed team leaves of an older revision: what an operator took back is gone for its sessions, too. */
+/** Holds what the deployed team leaves of an older revision: tools withdrawn there are gone for its sessions, too. */
 export interface Ceiling {
-  /** The deployed team, with the agents that it dropped. */
+  /** Holds the deployed team, including the agents that it dropped. */
   readonly team: Team;
   readonly agent: AgentConfig;
-  /** Tools that the agent would have if its session began now, the caller's own included. */
+  /** Lists the tools that the agent would have if its session began now, including the caller's own. */
   readonly tools: ReadonlySet<string>;
 }
 
@@ -17,7 +17,7 @@ interface Parts extends ToolParts {
   readonly ceiling: Team | null;
 }
 
-/** The ceiling over an agent where it stands; null: its team is the deployed one. */
+/** Returns the ceiling over a placed agent; null means that its team is the deployed one. */
 export const ceilingOf = (
   { toolboxes, ceiling: team }: Parts,
   { agent: pinned, standing }: PlacedAgent,
@@ -31,7 +31,7 @@ export const ceilingOf = (
   return { team, agent, tools: new Set([...own.keys(), ...client.tools.map(({ name }) => name)]) };
 };
 
-/** Rules that a team and an agent of it have. */
+/** Lists the rules of a team and of one of its agents. */
 export const rulesOver = (team: Team, agent: AgentConfig): Team["permissions"]["rules"] => [
   ...team.permissions.rules,
   ...(agent.permissions?.rules ?? []),

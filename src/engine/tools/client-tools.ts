@@ -7,7 +7,7 @@ import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 import type { PlacedAgent } from "./effective-tools.ts";
 import { hasNoTools, isWithinCeiling } from "./effective-tools.ts";
 
-/** Tools that the caller of a session brings along. */
+/** This file handles the tools that the caller of a session supplies. */
 
 interface ClientToolProblem {
   readonly field: string;
@@ -24,7 +24,7 @@ const problemOf = (tool: ClientTool, taken: readonly string[]): ClientToolProble
   return { field: "params/type", message: "arguments are an object: write type: object" };
 };
 
-/** Why the client tools of a create cannot be taken: a name clashes, or a schema cannot be used; null if they can. */
+/** Says why the client tools of a create are refused: a name clashes, or a schema cannot be used; null if they fit. */
 export const clientToolProblem = (
   given: readonly ClientTool[],
   tools: ReadonlyMap<string, BoundTool>,
@@ -41,13 +41,13 @@ export const clientToolProblem = (
 
 export interface LentClientTools {
   readonly tools: readonly ClientTool[];
-  /** Agents above, whose rules their calls obey, too. */
+  /** Lists the agents above, whose rules their calls obey, too. */
   readonly lenders: readonly string[];
 }
 
 /**
- * The session's own tools that an agent has where it stands: they are `main`'s, and go below it only where every caller
- * lends its tools; under the ceiling, and after its own tools of the same name.
+ * Returns the session's own tools that a placed agent has: they belong to `main` and go below it only where every
+ * caller lends its tools; they are under the ceiling and come after the agent's own tools of the same name.
  */
 export const clientToolsOf = (
   team: Team,

@@ -7,7 +7,7 @@ import { providerOf, resolveModel } from "../models/models.ts";
 import { findCallable, mayDelegate } from "./callable.ts";
 import type { PlacedAgent } from "./effective-tools.ts";
 
-/** What calling makes of an agent: its model, its bounds, whom it may call in turn. */
+/** This file derives what a call makes of an agent: its model, its bounds, and whom it may call in turn. */
 
 const cardOf = (agent: AgentConfig): AgentCard => ({
   name: agent.name,
@@ -18,7 +18,7 @@ const cardOf = (agent: AgentConfig): AgentCard => ({
   async: agent.async,
 });
 
-/** Whom an agent may call where it stands, and on which terms. */
+/** Returns whom a placed agent may call, and on which terms. */
 export const delegationOf = (
   team: Team,
   cast: PlacedAgent,
@@ -44,7 +44,7 @@ export const delegationOf = (
   };
 };
 
-/** The agent with the model that its caller gives it: the provider of the task, or a model where it has none of its own. */
+/** Gives an agent its caller's model: the provider of the task, or a model if the agent has none of its own. */
 export const applyCallersModel = (
   team: Team,
   { agent, standing }: PlacedAgent,
@@ -65,11 +65,11 @@ export const applyCallersModel = (
     : { ...agent, provider: target.provider.name, model: target.model };
 };
 
-/** Globs that bound an agent's writes: its own, narrowed by its caller. */
+/** Returns the globs that bound an agent's writes: its own, narrowed by its caller's. */
 export const writablePathsOf = ({ agent, standing }: PlacedAgent): Agent["writablePaths"] =>
   narrowOptionalPaths(agent.options.writable_paths ?? null, standing?.writablePaths ?? null);
 
-/** The tools of an agent; those that were lent write only where their lenders may, too. */
+/** Returns the tools of an agent; lent tools write only where their lenders may, too. */
 export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tools"]): Agent["tools"] => {
   const own = writablePathsOf(cast);
   const boundBy = ({ lenders = [] }: BoundTool): Pick<BoundTool, "writablePaths"> => {
@@ -83,7 +83,7 @@ export const boundLentTools = (team: Team, cast: PlacedAgent, tools: Agent["tool
   return new Map([...tools].map(([name, bound]) => [name, { ...bound, ...boundBy(bound) }]));
 };
 
-/** A nameless agent has the turns that its caller gave it. */
+/** Limits a nameless agent to the turns that its caller gave it. */
 export const narrowLimits = (limits: RunLimits, standing: CallerConstraints | null): RunLimits => {
   const turns = standing?.adHoc?.maxTurns ?? 0;
   const { maxIterations: own } = limits;

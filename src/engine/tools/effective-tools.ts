@@ -16,14 +16,14 @@ import type { ToolboxEntry } from "../../tools/toolbox.ts";
 import { selectTools } from "../../tools/toolbox.ts";
 import { findCallable, mayDelegate, taskNameOf } from "./callable.ts";
 
-/** The one function of what a thread's agent may use: what is declared, and what dispatch checks. */
+/** This file alone decides what a thread's agent may use, both for what is declared and for what dispatch checks. */
 
 export interface ToolParts {
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
 }
 
-/** An agent where it stands: in `main` (null), or called by others. */
+/** Describes an agent with its caller's constraints, which are null in `main`. */
 export interface PlacedAgent {
   readonly agent: AgentConfig;
   readonly standing: CallerConstraints | null;
@@ -31,22 +31,22 @@ export interface PlacedAgent {
 
 type BoundTools = ReadonlyMap<string, BoundTool>;
 
-/** Tools under their own names: what a model and the API are shown. */
+/** Lists tools under their own names, as a model and the API see them. */
 export const declaredTools = (tools: BoundTools): readonly BoundTool[] =>
   [...tools.values()].filter(({ tool }) => tool.aliasOf === undefined);
 
-/** Whether a session's ceiling leaves a tool. */
+/** Returns whether a session's ceiling leaves a tool. */
 export const isWithinCeiling = (name: string, ceiling: readonly string[] | null): boolean =>
   ceiling === null || ceiling.some((pattern) => matchesGlob(pattern, name, { segments: false }));
 
-/** Names of the tools that an agent may have in a deployment, its callers' own apart. */
+/** Lists the names of the tools that an agent may have in a deployment, apart from its callers' own. */
 export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] => [
   ...toolboxes.flatMap((box) => box.tools.map(({ name }) => name)),
   ...coreTools,
   ...(builtInToolboxes["agents"] ?? []),
 ];
 
-/** Why a ceiling cannot be meant: an entry that leaves no tool of this deployment or of the caller; null if each does. */
+/** Refuses a ceiling with an entry that leaves no tool of this deployment or of the caller; null if each leaves one. */
 export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
   const index = ceiling.findIndex(
     (entry) => !entry.includes("__") && !known.some((name) => isWithinCeiling(name, [entry])),
@@ -62,10 +62,10 @@ export const ceilingProblem = (ceiling: readonly string[], known: readonly strin
 const isNameless = (standing: CallerConstraints | null): boolean =>
   standing !== null && standing.adHoc !== null;
 
-/** Whether `tool_access` takes all tools from an agent. */
+/** Returns whether `tool_access` takes all tools from an agent. */
 export const hasNoTools = ({ options }: AgentConfig): boolean => options.tool_access.trim() !== "";
 
-/** `delegate` and `spawn_agents` are one tool: a whitelist that names one has both. */
+/** `delegate` and `spawn_agents` are one tool, so a whitelist that names one has both. */
 const withAlias = ({ name, tools }: ToolboxEntry): ToolboxEntry => {
   if (name !== "agents" || tools === undefined) return tools === undefined ? { name } : { name, tools };
   const both = ["spawn_agents", "delegate"];
@@ -82,7 +82,7 @@ const selectOwnTools = (
   return new Map(tools.map((bound) => [bound.tool.name, bound]));
 };
 
-/** Its toolboxes after whitelists, without what follows from where it stands. */
+/** Returns an agent's toolboxes after whitelists, regardless of its place in the call tree. */
 const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): BoundTools => {
   const skills = team.skills.filter(
     ({ name, description }) => description !== null && agent.skills.includes(name),
@@ -92,7 +92,7 @@ const ownTools = ({ team, toolboxes }: ToolParts, agent: AgentConfig): BoundTool
   return selectOwnTools(agent, [...toolboxes, core], ["ask", "core"]);
 };
 
-/** Tools that work on what is an agent's own: lent, they would have nothing to work on. */
+/** These tools work on an agent's own things, so a lent one would have nothing to work on. */
 const personalTools: ReadonlySet<string> = new Set(["load_skill", "memory_search", "memory_append"]);
 
 const inheritTools = (own: BoundTools, lent: BoundTools, caller: AgentConfig): BoundTools => {
@@ -104,7 +104,7 @@ const inheritTools = (own: BoundTools, lent: BoundTools, caller: AgentConfig): B
   return new Map([...own, ...more]);
 };
 
-/** The tools of the last agent of a chain of calls, orchestration apart. */
+/** Returns the tools of the last agent of a chain of calls, apart from orchestration. */
 const chainTools = (
   parts: ToolParts,
   chain: readonly AgentConfig[],
@@ -119,7 +119,7 @@ const chainTools = (
   return new Map([...all].filter(([name]) => isWithinCeiling(name, ceiling)));
 };
 
-/** Calling others, ending a task, handing it over, asking the caller: by depth and config, never by inheritance. */
+/** Calling agents, ending a task, handing it over and asking the caller follow depth and config, never inheritance. */
 const orchestrationTools = (
   { team }: ToolParts,
   cast: PlacedAgent,
@@ -154,13 +154,13 @@ const orchestrationTools = (
   return new Map([...found].filter(([name, { tool }]) => isWithinCeiling(tool.aliasOf ?? name, ceiling)));
 };
 
-/** Whether an agent may have children that it does not wait for, or that ask it. */
+/** Returns whether an agent may have children that it does not wait for, or that ask it. */
 const managesChildren = (agent: AgentConfig, callable: readonly Pick<AgentConfig, "async">[]): boolean =>
   agent.delegation.async ||
   agent.options.interaction_mode !== "blocking" ||
   callable.some(({ async }) => async);
 
-/** The effective tools of an agent where it stands, below the session's ceiling. */
+/** Returns the effective tools of a placed agent, below the session's ceiling. */
 export const effectiveTools = (
   parts: ToolParts,
   cast: PlacedAgent,
@@ -175,7 +175,7 @@ export const effectiveTools = (
   return new Map([...tools, ...orchestrationTools(parts, cast, ceiling)]);
 };
 
-/** What an agent would have if it did not stand at its depth limit. */
+/** Returns what an agent would have if it were not at its depth limit. */
 export const toolsBeyondDepth = (
   parts: ToolParts,
   cast: PlacedAgent,
@@ -183,14 +183,14 @@ export const toolsBeyondDepth = (
 ): ReadonlySet<string> =>
   new Set(mayDelegate(parts.team, cast) ? [] : orchestrationTools(parts, cast, ceiling, true).keys());
 
-/** An agent that another may call from `main`, and the tools that it then has. */
+/** Describes an agent that another may call from `main`, and the tools that it then has. */
 export interface CallEdge {
   readonly agent: string;
   readonly inherit: "own" | "intersect" | "union";
   readonly tools: readonly string[];
 }
 
-/** Every edge from an agent in `main` to those it may call, with what the called one may use. */
+/** Lists every edge from an agent in `main` to those it may call, with the tools of the called one. */
 export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
   const main = { agent: caller, standing: null };

@@ -14,7 +14,7 @@ import type { Ceiling } from "./ceiling.ts";
 import { rulesOver } from "./ceiling.ts";
 import type { LentClientTools } from "./client-tools.ts";
 
-/** The one function of what a call may do: asked when a reply is stored and again when an approval comes in. */
+/** This file alone decides what a call may do, when a reply is stored and again when an approval comes in. */
 
 type Judged = Parameters<RunningAgent["judge"]>[0];
 
@@ -44,16 +44,16 @@ interface JudgeParts {
   readonly ceiling: Ceiling | null;
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly client: LentClientTools;
-  /** Names of every tool that exists, whoever may use it. */
+  /** Lists the names of every tool that exists, whoever may use it. */
   readonly known: ReadonlySet<string>;
-  /** Tools that only its depth takes from it. */
+  /** Lists the tools that only its depth takes from the agent. */
   readonly beyondDepth: ReadonlySet<string>;
-  /** Toolboxes that this deployment cannot serve, and why. */
+  /** Maps toolboxes that this deployment cannot serve to the reason. */
   readonly unavailable: ReadonlyMap<string, string>;
   readonly now: () => number;
 }
 
-/** The policies of everyone whose rules a call has to obey, its agent's first. */
+/** Holds the policies of everyone whose rules a call has to obey, its agent's first. */
 type Policies = readonly Policy[];
 
 const policiesIn = (
@@ -98,7 +98,7 @@ const decided = (
   };
 };
 
-/** A client tool is judged like any custom tool, its arguments by its own schema. */
+/** Judges a client tool like any custom tool, and its arguments by its own schema. */
 const judgeClient = (policies: Policies, client: ClientTool, args: string, now: number): CallPlan => {
   const { name, params, safety } = client;
   const parsed = parseForeignArguments(name, params, args);
@@ -120,7 +120,7 @@ const invalidText = {
 
 type Told = Pick<PermissionCall, "safety" | "subjects" | "acts" | "subtree">;
 
-/** What a tool itself says of a call; a tool that cannot say it makes the call an error. */
+/** Returns what a tool itself says of a call; a tool that fails to say it makes the call an error. */
 const toldBy = (tool: Tool, args: unknown): Told | { readonly failed: string } => {
   let told: Told;
   try {
@@ -165,7 +165,7 @@ const judgeBound = (
   return decided(policies, permission, plan, tool.aliasOf);
 };
 
-/** A tool that the agent does not have where it stands. */
+/** Judges a call of a tool that the placed agent does not have. */
 const judgeMissing = (
   { agent, tools, known, beyondDepth }: JudgeParts,
   name: string,
@@ -178,7 +178,7 @@ const judgeMissing = (
     : refusal(`unknown_tool: ${unknownToolText(name, [...tools.keys()])}`, "error", "toolboxes");
 };
 
-/** Whether the agent has a tool that the deployed team does not give it any more. */
+/** Returns whether the agent has a tool that the deployed team no longer gives it. */
 const isWithdrawn = ({ ceiling, tools, client }: JudgeParts, name: string): boolean =>
   ceiling !== null &&
   !ceiling.tools.has(name) &&
@@ -208,7 +208,7 @@ interface Planned {
   readonly plan: CallPlan;
 }
 
-/** Gives the plan of a call: its class, its verdict, or why it is refused. A call is judged again in the moment of its first judgement, when its reply is stored: that costs nothing. */
+/** Creates the judge, which gives a call's plan: its class, and its verdict or why it is refused; it repeats cheaply. */
 export const createJudge = (parts: JudgeParts): RunningAgent["judge"] => {
   const known = new WeakMap<Judged, Planned>();
   return (call, grants, depth) => {

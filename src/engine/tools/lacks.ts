@@ -7,17 +7,17 @@ import { findUnknownEffects } from "../effects.ts";
 import { guardKindsOf } from "../guards.ts";
 import { providerOf } from "../models/models.ts";
 
-/** What a definition needs and this deployment lacks. */
+/** Describes a deployment, to find what a definition needs and it lacks. */
 
 export interface Deployment {
-  /** With its model ids resolved. */
+  /** Holds the team with its model ids resolved. */
   readonly team: Team;
   readonly toolboxes: readonly Toolbox[];
-  /** The built-in guards and those of the team's extensions. */
+  /** Lists the built-in guards and those of the team's extensions. */
   readonly guards: readonly Guard[];
-  /** Effects of the team's extensions. */
+  /** Lists the effects of the team's extensions. */
   readonly effects: readonly Effect[];
-  /** Provider kinds that can be spoken to. */
+  /** Lists the provider kinds that have a client. */
   readonly kinds: readonly string[];
 }
 
@@ -46,7 +46,7 @@ const findLackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly 
 const summaryProviders = ({ effects }: AgentConfig): readonly string[] =>
   effects.filter(isOfKind("compact")).flatMap(({ params }) => params.summary_provider ?? []);
 
-/** Providers, fallbacks, toolboxes, tools, guards and effects of an agent that are not there, each once. */
+/** Lists the missing providers, fallbacks, toolboxes, tools, guards and effects of an agent, each once. */
 export const findLacks = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
   const provider = providerOf(deployment.team, agent.provider);
   const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];

@@ -10,11 +10,11 @@ import type { Redactor } from "../../tools/redaction.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { readSecrets } from "../secrets/secrets.ts";
 
-/** Gives tools that declare `hosts` and `secrets` what they declare, and nothing else. */
+/** This file gives tools that declare `hosts` and `secrets` access to those, and to nothing else. */
 
 interface ReachParts {
   readonly env: Bindings;
-  /** Name of the team, for the way out of an unset secret. */
+  /** Names the team for the advice about an unset secret. */
   readonly team: string;
   readonly egress: Egress;
   readonly redactor: Pick<Redactor, "learn">;
@@ -27,7 +27,7 @@ const egressErrorCodes: Readonly<Record<EgressCode, ToolErrorCode>> = {
   too_many_redirects: "failed",
 };
 
-/** The same context with a reach; the sandbox is still made only when it is asked for. */
+/** Adds this access to a tool's context; the sandbox is still made only on demand. */
 const extendContext = (context: ToolContext, reach: ToolReach): ToolContext => {
   const fields = { ...Object.getOwnPropertyDescriptors(context), ...Object.getOwnPropertyDescriptors(reach) };
   return Object.defineProperties({}, fields) as ToolContext;
@@ -56,7 +56,7 @@ const bindReach = (tool: Tool, { env, team, egress, redactor }: ReachParts): Too
 export const withReach = (toolboxes: readonly Toolbox[], parts: ReachParts): readonly Toolbox[] =>
   toolboxes.map((box) => ({ ...box, tools: box.tools.map((tool) => bindReach(tool, parts)) }));
 
-/** Secrets that the tools of some toolboxes declare. */
+/** Lists the secrets that the tools of some toolboxes declare. */
 export const declaredSecrets = (
   toolboxes: readonly Toolbox[],
   used: ReadonlySet<string>,
