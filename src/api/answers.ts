@@ -2,7 +2,7 @@ import { ProblemError } from "../session/problems.ts";
 import type { SessionReply } from "../session/rpc.ts";
 import type { TeamReply } from "../engine/access/rpc.ts";
 
-/** Replies of objects as HTTP. */
+/** This file turns the replies of objects into HTTP answers. */
 
 const jsonHeaders = { "Content-Type": "application/json" } as const;
 
@@ -12,13 +12,13 @@ export const jsonResponse = (value: unknown, status = 200): Response =>
 type ObjectReply = SessionReply | TeamReply;
 export type AcceptedReply<R extends ObjectReply> = Extract<R, { readonly ok: true }>;
 
-/** The reply of an accepted call; a refusal is thrown, to be answered at the edge. */
+/** Returns the reply of an accepted call; a refusal is thrown and answered at the API's edge. */
 export function requireAccepted<R extends ObjectReply>(reply: R): AcceptedReply<R> {
   if (!reply.ok) throw new ProblemError(reply.problem);
   return reply as AcceptedReply<R>;
 }
 
-/** An accepted reply as an answer; its JSON is sent as it is. */
+/** Turns an accepted reply into an answer; its JSON is sent as it is. */
 export function toResponse(reply: AcceptedReply<SessionReply> | AcceptedReply<TeamReply>): Response {
   const headers = new Headers(reply.status === 204 ? {} : jsonHeaders);
   if (reply.replayed) headers.set("Idempotent-Replayed", "true");

@@ -1,7 +1,7 @@
 import { parseInput, refuseJson } from "../session/json-text.ts";
 import { refuse } from "../session/problems.ts";
 
-/** Request bodies: counted while they are read, bounded in depth, well-formed, one JSON object. */
+/** This file reads request bodies, whose size and depth are limited and which hold one well-formed JSON object. */
 
 export type RequestFields = Readonly<Record<string, unknown>>;
 
@@ -21,10 +21,10 @@ function checkType(request: Request): void {
   }
 }
 
-/** Of a body that is refused so much is read at most, in bytes: what the platform lets through. */
+/** Limits the bytes that are read of a refused body to what the platform accepts. */
 const maxDrainedBytes = 100 * 1024 * 1024;
 
-/** The bytes of a body. One that is over the limit is read to its end, or its sender would be cut off before the answer. */
+/** Reads a body's bytes. One above the limit is read to its end, or its sender would be cut off before the answer. */
 async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const announced = Number(request.headers.get("Content-Length") ?? 0);
   if (announced > maxDrainedBytes) refuseTooLarge(limit);
@@ -40,7 +40,7 @@ async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-/** Where bytes stop being the UTF-8 of a text that was read from them anyway. */
+/** Refuses bytes and says where they stop being UTF-8. */
 function refuseBytes(bytes: Uint8Array): never {
   const text = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
   const written = new TextEncoder().encode(text);
@@ -59,7 +59,7 @@ function decodeBody(bytes: Uint8Array): string {
 
 const escapeStep = (step: string): string => step.replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** RFC 6901 pointer to the first string or key with half a surrogate pair. */
+/** Returns the RFC 6901 pointer to the first string or key with half a surrogate pair. */
 function findMalformed(value: unknown, pointer = ""): string | null {
   if (typeof value === "string") return value.isWellFormed() ? null : pointer;
   if (typeof value !== "object" || value === null) return null;
@@ -74,10 +74,10 @@ function findMalformed(value: unknown, pointer = ""): string | null {
 const isRequestFields = (value: unknown): value is RequestFields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The fields of a value of unknown origin; what is no object has none. */
+/** Returns the fields of an unchecked value; a value that is no object has none. */
 export const requestFieldsOf = (value: unknown): RequestFields => (isRequestFields(value) ? value : {});
 
-/** The fields of a JSON body; an absent body has none, and is refused where one is needed. */
+/** Reads the fields of a JSON body; an absent body has none, and is refused if one is needed. */
 export async function readBody(request: Request, limit: number, isNeeded = false): Promise<RequestFields> {
   const bytes = await readBytes(request, limit);
   if (bytes.byteLength === 0) {

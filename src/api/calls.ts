@@ -9,11 +9,11 @@ import type { RequestFields } from "./body.ts";
 import type { AuthorizedContext, SessionRequestContext, SessionStub } from "./context.ts";
 import { callWithRetry } from "./platform.ts";
 
-/** The way from a request into a session or the team: one RPC each. */
+/** This file passes a request on to a session or the team, as one RPC each. */
 
 const keyPattern = /^[\x20-\x7e]{1,128}$/;
 
-/** `Idempotency-Key`, else the body's `id`. */
+/** Reads the `Idempotency-Key`, or else the body's `id`. */
 export function readIdempotencyKey(request: Request, body: RequestFields): string | undefined {
   const header = request.headers.get("Idempotency-Key");
   if (header !== null && !keyPattern.test(header)) {
@@ -23,13 +23,13 @@ export function readIdempotencyKey(request: Request, body: RequestFields): strin
   return header ?? (typeof id === "string" && keyPattern.test(id) ? id : undefined);
 }
 
-/** The bare value of a PATCH's `If-Match`: `"12"` is 12; `*` asks only that the session is there. */
+/** Reads the bare value of a PATCH's `If-Match`: `"12"` is 12; `*` requires only that the session exists. */
 function readIfMatch(request: Request): string | undefined {
   const sent = request.method === "PATCH" ? request.headers.get("If-Match")?.trim() : undefined;
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
 
-/** Path values beside a body: one that the body names too is refused, not overruled. */
+/** Adds path values to the fields of a body; a field that both name is refused. */
 export function mergeFields(fields: RequestFields, path: RequestFields): RequestFields {
   const double = Object.keys(path).find((name) => Object.hasOwn(fields, name));
   if (double !== undefined) {
@@ -49,7 +49,7 @@ export async function openSessionStub(
   return () => context.objects.SessionObject.getByName(name);
 }
 
-/** Whether a request is of whoever runs the deployment, whose word for its own host is good. A browser's is not. */
+/** Returns whether the deployment's operator sent a request, whose host can be trusted. A browser token's cannot. */
 const isOperator = ({ tenant, scopes, session }: Principal): boolean =>
   tenant === operatorTenant && scopes.includes("admin") && session === undefined;
 

@@ -3,7 +3,7 @@ import { script } from "../console/script.ts";
 import { style } from "../console/style.ts";
 import type { Route } from "./route.ts";
 
-/** The web page of `/console`: static, without secrets, so it is open. */
+/** This file serves the web page of `/console`, which is static and open because it holds no secrets. */
 
 const contentPolicy = [
   "default-src 'none'",
@@ -32,7 +32,7 @@ const staticRoute = (path: string, type: string, text: string): Route => ({
     }),
 });
 
-/** Who opens the address that `npm start` prints gets the page. */
+/** Serves the page at the address that `npm start` prints. */
 const frontRoute: Route = {
   method: "GET",
   path: "/",

@@ -6,29 +6,29 @@ import type { Engine } from "../engine/engine.ts";
 import type { Authenticate } from "./credentials.ts";
 import type { CountRequest } from "./rate-limit.ts";
 
-/** What the router is made of, and what stands around one request. */
+/** This file defines the parts of the router and the context of one request. */
 
-/** Secrets and variables of the Worker; `LIMPET_DEV` and `LIMPET_FRONT` are passed by `npm start` alone. */
+/** Holds secrets and variables of the Worker; only `npm start` passes `LIMPET_DEV` and `LIMPET_FRONT`. */
 export interface RouterEnv {
   readonly LIMPET_ADMIN_KEY?: string;
   readonly LIMPET_DEV?: string;
-  /** By this word the front of `npm start` vouches for what it says of a client. */
+  /** Holds the secret with which the front of `npm start` vouches for its headers about a client. */
   readonly LIMPET_FRONT?: string;
   readonly [name: string]: unknown;
 }
 
-/** A session's object as the router reaches it: one RPC, and a WebSocket. */
+/** Is a session's object as the router calls it: by RPC and WebSocket. */
 export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
-/** What the router asks of a provider's gate: the models that failed lately. */
+/** Asks a provider's gate for the models that failed lately. */
 interface HealthStub {
   health(claim: null): Promise<
     readonly {
       readonly model: string;
       readonly available: boolean;
       readonly reason: string | null;
-      /** Milliseconds since the epoch. */
+      /** Gives milliseconds since the epoch. */
       readonly until: number | null;
     }[]
   >;
@@ -36,32 +36,32 @@ interface HealthStub {
 interface Namespace<Stub> {
   getByName(name: string): Stub;
 }
-/** `ctx` of the Worker: its classes by `ctx.exports`. */
+/** Is the Worker's `ctx`, whose `exports` hold its classes. */
 export interface RouterContext {
   readonly exports: {
     readonly SessionObject: Namespace<SessionStub>;
     readonly TeamObject: Namespace<TeamDirectory>;
-    /** By provider name. */
+    /** Finds a gate by its provider name. */
     readonly ProviderGate: Namespace<HealthStub>;
   };
 }
 
 export interface RouterDependencies extends Pick<Engine, "team" | "toolsOf" | "callsOf" | "windowOf"> {
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   readonly now?: () => number;
   /** Takes one JSON line. */
   readonly log?: (line: string) => void;
-  /** Makes such a line: it masks what has no place in logs. */
+  /** Makes such a line and masks what must not be logged. */
   readonly logLine?: LogLine;
 }
 
-/** What lives as long as the router: settings, and the two small caches of this isolate. */
+/** Holds what lives as long as the router: its settings and the two small caches of this isolate. */
 export interface Router extends Required<RouterDependencies> {
   readonly authenticate: Authenticate;
   readonly countRequest: CountRequest;
 }
 
-/** What the log line of a request says about it, filled in on its way. */
+/** Collects what the log line of a request says about it. */
 interface RequestNotes {
   route: string | null;
   tenant: string | null;
@@ -77,12 +77,12 @@ export interface RequestContext {
   readonly env: RouterEnv;
   readonly objects: RouterContext["exports"];
   readonly requestId: string;
-  /** W3C trace context of this request, a child of the caller's if it sent one. */
+  /** Holds this request's W3C trace context, a child of the caller's if it sent one. */
   readonly traceparent: string;
   readonly notes: RequestNotes;
-  /** Path parameters, decoded once. */
+  /** Holds path parameters, decoded once. */
   readonly path: Readonly<Record<string, string>>;
-  /** Headers for the answer. */
+  /** Holds headers for the answer. */
   readonly headers: Headers;
 }
 
@@ -90,7 +90,7 @@ export interface AuthorizedContext extends RequestContext {
   readonly principal: Principal;
 }
 
-/** A request on a session's route, its id checked. */
+/** Is a request on a session's route with a checked id. */
 export interface SessionRequestContext extends AuthorizedContext {
   readonly session: string;
 }

@@ -8,15 +8,15 @@ import { teamObjectName } from "../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "./context.ts";
 import { callWithRetry } from "./platform.ts";
 
-/** Who asks: API key, or browser token. */
+/** This file finds out who sends a request, by API key or browser token. */
 
-/** The principal behind a credential. What the team answers is remembered for at most 30 s, a refusal too. */
+/** Returns a credential's principal. The team's answer, even a refusal, is cached for at most 30 s. */
 export type Authenticate = (context: RequestContext, credential: string) => Promise<Principal>;
 
 const maxRemembered = 1000;
 const rememberedMs = 30_000;
 
-/** The newest answers of one kind, by the digest of their credential. */
+/** Caches the newest answers of one kind by the digest of their credential. */
 function createCredentialCache<T>(now: () => number): {
   readonly recall: (digest: string) => T | null;
   readonly remember: (digest: string, answer: T) => void;
@@ -38,7 +38,7 @@ function createCredentialCache<T>(now: () => number): {
 }
 
 export function createAuthenticator(now: () => number): Authenticate {
-  // Two memories, so that guesses push no verified credential out.
+  // Two caches keep guesses from pushing out verified credentials.
   const verified = createCredentialCache<Principal>(now);
   const refused = createCredentialCache<Problem>(now);
   return async (context, credential) => {
@@ -64,14 +64,14 @@ const requireUnexpired = (principal: Principal, now: number): Principal =>
 
 const bearerPattern = /^Bearer ([A-Za-z0-9\-._~+/]{1,4096}=*)$/;
 
-/** The subprotocols a client offers: `limpet.v1`, and at most one credential as `bearer.<token>`. */
+/** Reads the subprotocols that a client offers: `limpet.v1`, and at most one credential as `bearer.<token>`. */
 function readOfferedCredential(request: Request): string | null {
   const offered = (request.headers.get("Sec-WebSocket-Protocol") ?? "").split(",").map((name) => name.trim());
   const [credential] = offered.filter((name) => name.startsWith("bearer."));
   return credential?.slice("bearer.".length) ?? null;
 }
 
-/** The credential of a request: header or, on an upgrade, subprotocol; null if there is none. */
+/** Reads a request's credential from its header or, on an upgrade, its subprotocol; returns null if there is none. */
 export function readCredential(request: Request): string | null {
   const header = request.headers.get("Authorization");
   if (header !== null) {
@@ -81,11 +81,11 @@ export function readCredential(request: Request): string | null {
   return request.headers.get("Upgrade") === null ? null : readOfferedCredential(request);
 }
 
-/** Whether anybody can be let in. */
+/** Returns whether the deployment has an admin key, without which nobody can be authenticated. */
 export const isConfigured = (env: RouterEnv): boolean =>
   env.LIMPET_DEV === "1" || isAdminKeyUsable(env.LIMPET_ADMIN_KEY);
 
-/** Without an admin key every answer is 503. */
+/** Answers 503 to every request if there is no admin key. */
 export function requireConfigured({ env, router }: RequestContext): void {
   if (isConfigured(env)) return;
   refuse(
@@ -94,7 +94,7 @@ export function requireConfigured({ env, router }: RequestContext): void {
   );
 }
 
-/** A token bound to an origin is worth nothing elsewhere; requests of the page's own origin may lack the header. */
+/** Refuses a token outside of the origin it is bound to; requests of the page's own origin may lack the header. */
 export function checkTokenOrigin(context: RequestContext, principal: Principal): void {
   const sent = context.request.headers.get("Origin") ?? context.url.origin;
   if (principal.origin !== undefined && principal.origin !== sent) {

@@ -4,12 +4,12 @@ import { isSet } from "../engine/secrets/secrets.ts";
 import { limits } from "./limits.ts";
 import { callWithRetry } from "./platform.ts";
 
-/** What the team offers, as `GET /v1/capabilities`, `/v1/agents` and `/v1/models` tell it. Holds no secret. */
+/** This file builds `GET /v1/capabilities`, `/v1/agents` and `/v1/models`. They hold no secrets. */
 
 const modelOf = (router: Router, { provider, model }: Pick<TeamAgent, "provider" | "model">): string =>
   model ?? router.team.providers.find(({ name }) => name === provider)?.model ?? "";
 
-/** An agent with its effective tools. */
+/** Describes an agent with its effective tools. */
 export function describeAgent(router: Router, agent: TeamAgent): Readonly<Record<string, unknown>> {
   const model = modelOf(router, agent);
   return {
@@ -27,7 +27,7 @@ export function describeAgent(router: Router, agent: TeamAgent): Readonly<Record
   };
 }
 
-/** Provider and model of every lane: each provider's own model, those that agents name, and fallbacks. */
+/** Lists the provider and model of every target: each provider's own model, those that agents name, and fallbacks. */
 function configuredModelsOf(
   router: Router,
 ): readonly { readonly provider: string; readonly model: string }[] {
@@ -42,7 +42,7 @@ function configuredModelsOf(
   return [...new Map(lanes.map((lane) => [`${lane.provider}/${lane.model}`, lane])).values()];
 }
 
-/** Every model that turns may go to, with its window and the health that its provider's gate knows. */
+/** Describes every model that turns may go to, with its window and the health that its provider's gate knows. */
 export async function describeModels({
   router,
   objects,
@@ -59,7 +59,7 @@ export async function describeModels({
   });
 }
 
-/** Limits, kinds and surfaces of this deployment. */
+/** Describes the limits, kinds and surfaces of this deployment. */
 export const describeTeam = (router: Router): Readonly<Record<string, unknown>> => ({
   version: "v1",
   team: router.team.name,
@@ -76,6 +76,6 @@ export const describeTeam = (router: Router): Readonly<Record<string, unknown>> 
   subprotocol: "limpet.v1",
 });
 
-/** Secrets that the team's config names and this environment lacks: neither a text nor a Secrets Store binding. */
+/** Lists secrets that the team's config names and that are bound neither as a text nor in the Secrets Store. */
 export const findMissingSecrets = (router: Router, env: RouterEnv): readonly string[] =>
   router.team.secrets.filter((name) => !isSet(env, name));

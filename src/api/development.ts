@@ -2,15 +2,15 @@ import { allScopes } from "../session/rpc.ts";
 import type { Principal } from "../session/rpc.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Requests without a key on a development machine. A deployed Worker has none: it is reached at no loopback address. */
+/** This file admits requests without a key on a development machine, as no loopback address reaches a deployed Worker. */
 
 const isLoopbackHost = (host: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(host);
 
 const isLoopbackAddress = (address: string): boolean => /^((::ffff:)?127(\.\d{1,3}){3}|::1)$/.test(address);
 
 /**
- * Whether what a request says of its client can be believed. Wrangler lets a client say its own address, and drops the
- * `MF-Original-URL` by which a page replaces its Host; the front of `npm start` lets neither through, and vouches.
+ * Returns whether a request's headers about its client can be trusted. Wrangler lets a client state its own address and
+ * drops the `MF-Original-URL` by which a page replaces its Host; the front of `npm start` blocks both and vouches.
  */
 const isVouchedFor = ({ env, request }: RequestContext): boolean => {
   if (request.headers.has("MF-Original-URL")) return false;
@@ -18,17 +18,17 @@ const isVouchedFor = ({ env, request }: RequestContext): boolean => {
   return voucher === undefined || (voucher !== "" && request.headers.get("Limpet-Front") === voucher);
 };
 
-/** Whether a request was sent on this machine, to it. */
+/** Returns whether a request was sent from this machine to itself. */
 const isLocal = ({ url, request: { headers } }: RequestContext): boolean =>
   isLoopbackHost(url.host) &&
   isLoopbackHost(headers.get("Host") ?? url.host) &&
   isLoopbackAddress(headers.get("CF-Connecting-IP") ?? "");
 
-/** Whether no page but our own sent a request, as far as its browser tells. */
+/** Returns whether only our own page can have sent a request, as far as its browser tells. */
 const isOwnPage = ({ url, request: { headers } }: RequestContext): boolean =>
   (headers.get("Origin") ?? url.origin) === url.origin && headers.get("Sec-Fetch-Site") !== "cross-site";
 
-/** The tenant `dev`, for a keyless request of a development machine; null for any other. */
+/** Returns the tenant `dev` for a keyless request on a development machine, and null for any other. */
 export const findDevPrincipal = (context: RequestContext): Principal | null =>
   context.env.LIMPET_DEV === "1" && isVouchedFor(context) && isLocal(context) && isOwnPage(context)
     ? { tenant: "dev", by: "dev", scopes: allScopes }

@@ -22,11 +22,11 @@ import { requireScope } from "./route.ts";
 import type { Route } from "./route.ts";
 import { routes } from "./routes.ts";
 
-/** The HTTP API: `createRouter` is the whole room's door. */
+/** This file assembles the HTTP API; `createRouter` is its only entry point. */
 
 export type { RouterContext, RouterDependencies, RouterEnv, SessionStub } from "./context.ts";
 
-/** Who sends this request; null if it holds no credential and is not let in without. */
+/** Returns who sends this request, or null if it holds no credential and is not admitted without one. */
 async function principalOf(context: RequestContext): Promise<Principal | null> {
   const credential = readCredential(context.request);
   if (credential === null) return findDevPrincipal(context);
@@ -58,7 +58,7 @@ function authorize(
   return authorized;
 }
 
-/** A session's request: an id out of pattern is as unknown as any other. */
+/** Checks a session's id; an invalid one gets the same answer as an unknown one. */
 function requireSessionId(context: AuthorizedContext): SessionRequestContext {
   const session = context.path["session"] ?? "";
   const { principal } = context;
@@ -92,7 +92,7 @@ async function dispatch(context: RequestContext, route: Route): Promise<Response
   return route.handle(authorize(context, principal, route));
 }
 
-/** The routes as Hono matches them; path parameters are decoded once, by it. */
+/** Registers the routes with Hono, which decodes path parameters once. */
 function createApp(): Hono<{ Bindings: RequestContext }> {
   const app = new Hono<{ Bindings: RequestContext }>();
   for (const route of routes) {
@@ -109,7 +109,7 @@ function createApp(): Hono<{ Bindings: RequestContext }> {
   return app;
 }
 
-/** Checks that hold for every address, then the route. */
+/** Runs the checks of every address, then the route. */
 async function answerRequest(app: ReturnType<typeof createApp>, context: RequestContext): Promise<Response> {
   checkOrigin(context);
   checkHop(context);
@@ -118,7 +118,7 @@ async function answerRequest(app: ReturnType<typeof createApp>, context: Request
   return app.fetch(context.request, context);
 }
 
-/** An answer with the headers that every answer has. */
+/** Adds the headers that every answer has. */
 function finishResponse(context: RequestContext, response: Response): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of context.headers) headers.set(name, value);
@@ -148,7 +148,7 @@ async function serve(app: ReturnType<typeof createApp>, context: RequestContext)
   return finishResponse(context, response);
 }
 
-/** The API of a compiled team. Holds two small caches of its isolate: verified credentials and request counts. */
+/** Creates the API of a compiled team with two small caches of its isolate: verified credentials and request counts. */
 export function createRouter(dependencies: RouterDependencies): {
   fetch(request: Request, env: RouterEnv, ctx: RouterContext): Promise<Response>;
 } {

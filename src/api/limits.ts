@@ -1,7 +1,7 @@
 import { deepestInput } from "../chat/json-depth.ts";
 import { streamLimits } from "../session/frames.ts";
 
-/** Figures of the API; `GET /v1/capabilities` shows them. */
+/** Lists the API's limits, which `GET /v1/capabilities` shows. */
 export const limits = {
   body_bytes: 1024 * 1024,
   message_body_bytes: 8 * 1024 * 1024,

@@ -1,7 +1,7 @@
 import { refuse } from "../session/problems.ts";
 import type { RequestContext } from "./context.ts";
 
-/** Who may call from where. Browsers: an Origin is our own or a configured one; only the latter get CORS headers. */
+/** This file checks who calls from where. A browser's Origin is ours or configured; only the latter gets CORS headers. */
 
 const exposedHeaders =
   "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";
@@ -19,7 +19,7 @@ export function checkOrigin(context: RequestContext): void {
   headers.set("Access-Control-Expose-Headers", exposedHeaders);
 }
 
-/** Refuses what an agent of some deployment sent: agents do not call agents over the API, or they could for ever. */
+/** Refuses requests of any deployment's agents, which could otherwise call each other over the API for ever. */
 export function checkHop({ request }: RequestContext): void {
   if (!request.headers.has("X-Limpet-Hop")) return;
   refuse(
@@ -28,7 +28,7 @@ export function checkHop({ request }: RequestContext): void {
   );
 }
 
-/** The answer to a browser's preflight; no credential travels with one. */
+/** Answers a browser's preflight, which carries no credential. */
 export function answerPreflight(context: RequestContext): Response {
   const { headers } = context;
   headers.set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE");

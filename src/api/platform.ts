@@ -1,13 +1,13 @@
 import { refuse } from "../session/problems.ts";
 import { requestFieldsOf } from "./body.ts";
 
-/** Calls to Durable Objects: what the platform throws is no fault of the callee's. */
+/** This file calls Durable Objects; an error of the platform is not the fault of the object called. */
 
 const refuseOverload = (detail: string): never => refuse("overloaded", detail, { retryAfterMs: 1000 });
 
 /**
- * Calls an object. A fault that the platform calls retryable is tried once more where the call may be repeated;
- * `call` must get a new stub each time, since a stub is broken after a fault. An overloaded object is left alone.
+ * Calls an object. An error that the platform marks as retryable is retried once if the call may be repeated; `call`
+ * must get a new stub each time, since an error breaks a stub. An overloaded object is not called again.
  */
 export async function callWithRetry<T>(call: () => Promise<T>, repeatable: boolean): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {

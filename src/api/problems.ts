@@ -2,9 +2,9 @@ import { ProblemError, problemBody, problemKinds } from "../session/problems.ts"
 import type { Problem, ProblemCode } from "../session/problems.ts";
 import { requestFieldsOf } from "./body.ts";
 
-/** Refusals as `application/problem+json`. */
+/** This file answers refusals as `application/problem+json`. */
 
-/** The answer to a refused request; 429 and 503 say when to come back. */
+/** Builds the answer to a refused request; 429 and 503 say when to try again. */
 export function problemResponse(problem: Problem, requestId: string): Response {
   const { status } = problemKinds[problem.code];
   const headers = new Headers({ "Content-Type": "application/problem+json" });
@@ -15,7 +15,7 @@ export function problemResponse(problem: Problem, requestId: string): Response {
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }
 
-/** What a thrown value says to the caller; a fault of ours says nothing but that it is one. */
+/** Returns what a thrown value tells the caller; an internal fault reveals no more than that. */
 export const problemOf = (thrown: unknown): Problem =>
   thrown instanceof ProblemError
     ? thrown.problem
@@ -23,7 +23,7 @@ export const problemOf = (thrown: unknown): Problem =>
 
 const isCode = (code: unknown): code is ProblemCode => typeof code === "string" && code in problemKinds;
 
-/** A problem out of JSON that a session sent (a refused upgrade, an `error` frame); `internal` if it is none. */
+/** Reads a problem from a session's JSON (a refused upgrade, an `error` frame); returns `internal` if it is none. */
 export function readProblem(value: unknown): Problem {
   const { code, detail, retry_after_ms, errors, meta } = requestFieldsOf(value);
   if (!isCode(code) || typeof detail !== "string") return problemOf(null);

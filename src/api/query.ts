@@ -1,9 +1,9 @@
 import { refuse } from "../session/problems.ts";
 import type { RequestFields } from "./body.ts";
 
-/** Query values as the JSON that the operation's schema expects. */
+/** This file turns query values into the JSON that the operation's schema expects. */
 
-/** How a route's parameters read: `list` takes `a,b` as well as repetition, `pairs` takes `name[key]=value`, `time` milliseconds or RFC 3339. */
+/** Names each parameter's form: `list` is `a,b` or repeated, `pairs` `name[key]=value`, `time` milliseconds or RFC 3339. */
 export type QueryKinds = Readonly<Record<string, "integer" | "time" | "boolean" | "list" | "pairs">>;
 
 /** Refuses a parameter of a request by its name. */
@@ -28,7 +28,7 @@ const readQueryValue = (name: string, text: string, kind: QueryKinds[string] | u
 
 const pairName = /^([^[\]]+)\[([^[\]]+)\]$/;
 
-/** The parameters of a query; one given twice is refused unless it is a list. */
+/** Reads the parameters of a query; one given twice is refused unless it is a list. */
 export function readQuery(query: URLSearchParams, kinds: QueryKinds): RequestFields {
   const fields: [string, unknown][] = [];
   const pairs = new Map<string, [string, string][]>();
@@ -50,7 +50,7 @@ export function readQuery(query: URLSearchParams, kinds: QueryKinds): RequestFie
   return Object.fromEntries(fields);
 }
 
-/** Commands take their parameters in the body: any query parameter is unknown. */
+/** Refuses any query parameter of a command, which takes its parameters in the body. */
 export function refuseQuery(query: URLSearchParams): void {
   const [name] = query.keys();
   if (name !== undefined) refuseParameter(name, "is no parameter of this route: commands take JSON bodies");
@@ -58,7 +58,7 @@ export function refuseQuery(query: URLSearchParams): void {
 
 const secretNames = /^(access_?token|api_?key|auth|authorization|bearer|key|token)$/i;
 
-/** A credential in a URL ends up in logs and histories: refused, whatever it would open. */
+/** Refuses credentials in a URL, whatever they would open, because URLs end up in logs and histories. */
 export function refuseUrlCredentials(query: URLSearchParams): void {
   for (const [name, value] of query) {
     if (secretNames.test(name) || /^l[kt]_/.test(value)) {

@@ -1,4 +1,4 @@
-/** Requests per minute and key, counted per isolate: a bound on abuse, not an account. */
+/** This file counts requests per minute and key in each isolate, which bounds abuse but gives no exact account. */
 
 /** Counts one request; `resetMs` is the time to the next window. */
 export type CountRequest = (key: string) => {

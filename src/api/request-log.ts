@@ -6,7 +6,7 @@ import type { LogLevel } from "../tools/log-line.ts";
 import { problemKinds } from "../session/problems.ts";
 import type { ProblemCode } from "../session/problems.ts";
 
-/** One JSON line per request, without content: no query, no texts, the tenant as a hash. */
+/** This file logs one JSON line per request without its query or texts, and with the tenant as a hash. */
 
 export const createRequestId = (): string => `req_${randomBits()}`;
 

@@ -12,30 +12,30 @@ import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
 import type { QueryKinds } from "./query.ts";
 
-/** A route is data: it cannot be written down without saying who may use it. */
+/** This file defines routes as data: the types require each to say who may use it. */
 
 type RouteMethod = "GET" | "POST" | "PATCH" | "DELETE";
 type RouteAnswer = Response | Promise<Response>;
 
 interface RouteAddress {
   readonly method: RouteMethod;
-  /** With `:name` for path parameters; `:session` is checked before the handler sees it. */
+  /** Holds the path with `:name` for parameters; `:session` is checked before the handler runs. */
   readonly path: string;
-  /** Answers without `/v1` too. */
+  /** Serves the route without `/v1` too. */
   readonly alias?: true;
 }
 
-/** Anyone; the credential, if one was sent, is not looked at. */
+/** Admits anyone; a credential that was sent is ignored. */
 interface OpenRoute extends RouteAddress {
   readonly on?: never;
   readonly scope: "open";
   readonly handle: (context: RequestContext) => RouteAnswer;
 }
-/** One of these scopes, or `any`: any valid credential of the deployment. */
+/** Admits one of these scopes, or with `any` every valid credential of the deployment. */
 interface TeamRoute extends RouteAddress {
   readonly on?: never;
   readonly scope: "any" | Scope;
-  /** A browser token, though bound to one session, may use it. */
+  /** Admits browser tokens too, although each is bound to one session. */
   readonly tokens?: true;
   readonly handle: (context: AuthorizedContext) => RouteAnswer;
 }
@@ -43,7 +43,7 @@ interface SessionRoute extends RouteAddress {
   readonly on: "session";
   readonly scope: Scope | readonly [Scope, ...Scope[]];
   readonly handle: (context: SessionRequestContext) => RouteAnswer;
-  /** An upgrade without credential, which must follow in the first frame. */
+  /** Handles an upgrade without a credential, which must follow in the first frame. */
   readonly late?: (context: RequestContext, admit: AdmitPrincipal) => RouteAnswer;
 }
 type AdmitPrincipal = (principal: AuthorizedContext["principal"]) => SessionRequestContext;
@@ -51,20 +51,20 @@ export type Route = OpenRoute | TeamRoute | SessionRoute;
 
 interface OperationOptions {
   readonly alias?: true;
-  /** Beside the operation's own scope: the session decides by the kind of ask. */
+  /** Is required beside the operation's own scope; the session decides by the kind of ask. */
   readonly scope?: SessionRoute["scope"];
   readonly query?: QueryKinds;
   readonly body?: BodyOptions;
 }
 
 interface BodyOptions {
-  /** Bytes; 1 MiB if absent. */
+  /** Limits the body's bytes; the default is 1 MiB. */
   readonly limit?: number;
-  /** The command says enough without one. */
+  /** Allows a command without a body. */
   readonly isOptional?: true;
 }
 
-/** Fields of the body of a command; its query must be empty. */
+/** Reads the fields of a command's body; its query must be empty. */
 export async function readCommandBody(
   context: RequestContext,
   options: BodyOptions = {},
@@ -87,7 +87,7 @@ const readParameters = (
 
 const taggedOperations = new Set<Operation>(["create", "get", "patch"]);
 
-/** A session's reply as an answer; on the session itself with its `ETag`. */
+/** Answers with a session's reply, with an `ETag` if the reply is the session itself. */
 export async function answerOperation(
   context: SessionRequestContext,
   op: Operation,
@@ -101,7 +101,7 @@ export async function answerOperation(
   return response;
 }
 
-/** A route that is one operation of a session. */
+/** Defines a route that is one operation of a session. */
 export const operationRoute = (
   method: RouteMethod,
   path: string,
@@ -116,7 +116,7 @@ export const operationRoute = (
   handle: async (context) => answerOperation(context, op, await readParameters(context, options)),
 });
 
-/** A route that is one operation of the team. */
+/** Defines a route that is one operation of the team. */
 export const teamOperationRoute = (
   method: RouteMethod,
   path: string,

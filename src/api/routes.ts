@@ -13,9 +13,9 @@ import { teamOperationRoute } from "./route.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session-routes.ts";
 
-/** Every route there is; `test/api/access.test.ts` walks this table. */
+/** This table lists every route; `test/api/access.test.ts` walks it. */
 
-/** Whether the team's secrets are there; names them only to who has a key. */
+/** Answers whether the team's secrets are set; only a caller with a key learns their names. */
 async function answerReady(context: RequestContext): Promise<Response> {
   const { router, request, env } = context;
   const missing = [...(isConfigured(env) ? [] : ["LIMPET_ADMIN_KEY"]), ...findMissingSecrets(router, env)];
@@ -31,7 +31,7 @@ async function answerReady(context: RequestContext): Promise<Response> {
 const listQuery = z.strictObject(pageQueryFields);
 const noQuery = z.strictObject({});
 
-/** A description of the team: any credential may read it. */
+/** Defines a route that describes the team; any credential may read it. */
 const descriptionRoute = (path: string, describe: (context: AuthorizedContext) => unknown): Route => ({
   method: "GET",
   path,
@@ -43,7 +43,7 @@ const descriptionRoute = (path: string, describe: (context: AuthorizedContext) =
   },
 });
 
-/** A list that the team's config holds whole. */
+/** Defines a list that the team's config holds whole. */
 const listRoute = (
   path: string,
   items: (context: AuthorizedContext) => readonly unknown[] | Promise<readonly unknown[]>,

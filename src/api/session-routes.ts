@@ -13,7 +13,7 @@ import { streamEvents, wantsStream } from "./streams/sse.ts";
 import { upgradeAuthenticated, upgradeUnauthenticated } from "./streams/socket.ts";
 import { sendAndWait } from "./streams/wait.ts";
 
-/** Routes of sessions. */
+/** This file defines the routes of sessions. */
 
 const sessionPath = "/v1/sessions/:session";
 const messageOptions = { body: { limit: limits.message_body_bytes } } as const;
@@ -21,7 +21,7 @@ const bodylessOptions = { body: { isOptional: true } } as const;
 const askOptions = { scope: ["asks:answer", "approvals:decide"] } as const;
 const pageParameters = { limit: "integer" } as const;
 
-/** The id of a session to create: from its `ref`, from the idempotency key, or random. */
+/** Returns the id of a session to create: from its `ref`, from the idempotency key, or random. */
 async function newSessionId({ request, principal }: AuthorizedContext, body: RequestFields): Promise<string> {
   const { ref } = body;
   if (typeof ref === "string" && ref.length > 0 && ref.length <= 128) {
@@ -42,7 +42,7 @@ async function createSession(context: AuthorizedContext): Promise<Response> {
 
 const respondBody = z.strictObject({ question_id: z.string().min(1), response: z.string() });
 
-/** S3's form of an answer. */
+/** Answers an ask that `question_id` names, with a text. */
 async function respondToQuestion(context: SessionRequestContext): Promise<Response> {
   const body = await readCommandBody(context);
   const { question_id: ask, response: text } = parseParams(respondBody, body);
@@ -52,7 +52,7 @@ async function respondToQuestion(context: SessionRequestContext): Promise<Respon
   );
 }
 
-/** The context view as JSON or, for people, as text. */
+/** Answers with the context view as JSON or, for people, as text. */
 async function answerContext(context: SessionRequestContext): Promise<Response> {
   const query = readQuery(context.url.searchParams, {});
   const response = await answerOperation(context, "context", query);
@@ -82,7 +82,7 @@ async function listEvents(context: SessionRequestContext): Promise<Response> {
 
 const createdSchema = z.object({ created_at: z.int() });
 
-/** Mints a token for a session that is there: an unknown one is 404, whoever's it may be. */
+/** Mints a token for an existing session; an unknown one is 404, whoever owns it. */
 async function mintSessionToken(context: SessionRequestContext): Promise<Response> {
   const { principal, router, session } = context;
   const body = await readCommandBody(context, bodylessOptions.body);
@@ -96,7 +96,7 @@ async function mintSessionToken(context: SessionRequestContext): Promise<Respons
   );
 }
 
-/** Notes of a session. Those that sessions share live with the team, and the session says whose it sees. */
+/** Lists a session's notes. Shared notes are with the team, and the session says whose notes it sees. */
 async function listSessionNotes(context: SessionRequestContext): Promise<Response> {
   const params = readQuery(context.url.searchParams, {});
   const reply = await callSession(context, { op: "notes", params });

@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 /**
  * This is the front of `npm start`. Wrangler believes what a client says of itself: `MF-Original-URL` replaces the
  * address and Host that a browser sent, `CF-Connecting-IP` the client's address. So only the front can be reached from
- * outside: it drops such headers, sets true ones, and signs them with a secret that wrangler's Worker knows.
+ * outside: it drops such headers, sets true ones, and adds a secret by which wrangler's Worker recognises it.
  */
 
 export interface FrontOptions {

@@ -180,7 +180,7 @@ const buildAgent = (parts: AgentParts, cast: PlacedAgent, variant: SessionVarian
   };
 };
 
-/** Stands in for an agent whose run waits; the definition says when the run ends, and how its asks and calls do. */
+/** Stands in for an agent whose run waits, with its time limits and with what becomes of its asks and calls. */
 export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
   const standIn = missingAgent(agent.name, missing);
   return {

@@ -24,7 +24,7 @@ export interface Engines {
   readonly learnHost: (host: string) => void;
 }
 
-/** Serves sessions of a revision that this deployment cannot run at all: their agents are missing, so their runs wait. */
+/** Serves sessions of a revision that this deployment cannot run at all: it lacks their agents, so their runs wait. */
 const createUnavailableEngine = (
   engine: Engine,
   revision: string,

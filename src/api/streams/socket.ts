@@ -9,14 +9,14 @@ import { problemOf } from "../problems.ts";
 import { connectSocket } from "./watch.ts";
 
 /**
- * WebSocket upgrades. With a credential the socket is the session's own. Without one the tenant,
+ * This file upgrades WebSockets. With a credential the socket is the session's own. Without one the tenant,
  * and so the object, is not known yet: the router holds the socket until the `auth` frame and then passes
  * messages both ways.
  */
 
 const socketProtocol = "limpet.v1";
 
-/** Refuses what is no upgrade to this version; a client that names no subprotocol gets none. */
+/** Refuses a request that is no upgrade to this version; a client that names no subprotocol gets none. */
 function checkUpgrade(request: Request): void {
   if (request.headers.get("Upgrade")?.toLowerCase() !== "websocket") {
     refuse("invalid_request", "This address takes WebSocket upgrades only.");
@@ -29,14 +29,14 @@ function checkUpgrade(request: Request): void {
   }
 }
 
-/** Only `limpet.v1` is echoed, never the credential beside it. */
+/** Accepts the socket and echoes only `limpet.v1`, never the credential beside it. */
 function switchProtocols(request: Request, webSocket: WebSocket): Response {
   const headers = new Headers();
   if (request.headers.has("Sec-WebSocket-Protocol")) headers.set("Sec-WebSocket-Protocol", socketProtocol);
   return new Response(null, { status: 101, webSocket, headers });
 }
 
-/** The session's own socket, for a request whose credential is known. */
+/** Opens the session's own socket for a request whose credential is known. */
 export async function upgradeAuthenticated(context: SessionRequestContext): Promise<Response> {
   checkUpgrade(context.request);
   return switchProtocols(context.request, await connectSocket(context));
@@ -47,7 +47,7 @@ const closeCodeOf = (problem: Problem): number => {
   return [400, 401, 403, 404, 429].includes(status) ? 4000 + status : 1013;
 };
 
-/** The credential in an `auth` frame; anything else before it is a bad frame. */
+/** Reads the credential in an `auth` frame; any other first frame is refused. */
 function readToken(data: unknown): string {
   const bad = (): never => refuse("invalid_request", 'The first frame must be {"type":"auth","token":"…"}.');
   if (!isFrame(data)) return bad();
@@ -61,7 +61,7 @@ function readToken(data: unknown): string {
   return type === "auth" && typeof token === "string" && token.length <= 4096 ? token : bad();
 }
 
-/** Codes that may not be sent come from a connection that broke. */
+/** Replaces close codes that may not be sent, which come from a broken connection. */
 const toSendableCode = (code: number): number =>
   code === 1005 || code === 1006 || code === 1015 ? 1011 : code;
 
@@ -87,7 +87,7 @@ const frameTooLarge = new ProblemError({
 const isFrame = (data: unknown): data is string =>
   typeof data === "string" && data.length <= streamLimits.frame;
 
-/** Messages before the session's socket stands, in order. */
+/** Holds messages in order until the session's socket is open. */
 interface WaitingSocket {
   readonly socket: WebSocket;
   readonly waiting: (string | ArrayBuffer)[];
@@ -141,7 +141,7 @@ function receiveMessages(lobby: WaitingSocket, late: LateUpgrade): void {
   });
 }
 
-/** A socket whose first frame must be `auth`, within 5 s. */
+/** Opens a socket whose first frame must be `auth`, within 5 s. */
 export function upgradeUnauthenticated(late: LateUpgrade): Response {
   checkUpgrade(late.context.request);
   const { 0: client, 1: server } = new WebSocketPair();

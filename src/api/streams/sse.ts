@@ -6,7 +6,7 @@ import { refuseParameter } from "../query.ts";
 import type { ServerFrame, WatchHello, SessionWatch } from "./watch.ts";
 import { eventOfFrame, problemOfFrame, watchSession } from "./watch.ts";
 
-/** Server-sent events: a WebSocket to the session, written out as `text/event-stream`. */
+/** This file serves server-sent events: it reads the session's WebSocket and writes `text/event-stream`. */
 
 const utf8 = new TextEncoder();
 
@@ -14,12 +14,12 @@ const heartbeatText = utf8.encode("event: heartbeat\ndata: {}\n\n");
 
 const probeText = utf8.encode(":\n\n");
 
-/** Whether the request asks for a stream rather than a page. */
+/** Returns whether the request asks for a stream rather than a page. */
 export const wantsStream = (request: Request, query: URLSearchParams): boolean =>
   request.method === "GET" &&
   (query.get("live") === "sse" || /\btext\/event-stream\b/.test(request.headers.get("Accept") ?? ""));
 
-/** A frame in SSE's form: durable events alone have an `id`, so that `Last-Event-ID` is a `seq`. */
+/** Formats a frame for SSE: only durable events have an `id`, so that `Last-Event-ID` is a `seq`. */
 function eventText(frame: ServerFrame): string {
   const event = eventOfFrame(frame);
   return event === null
@@ -37,7 +37,7 @@ const deltasOf = (value: unknown): WatchHello["deltas"] =>
       ? "all"
       : refuseParameter("deltas", "is all, text or none.");
 
-/** The cursor to resume from: `Last-Event-ID` beats `after`. */
+/** Returns the cursor to resume from: `Last-Event-ID` takes precedence over `after`. */
 function cursorOf(request: Request, after: unknown): number | undefined {
   const last = request.headers.get("Last-Event-ID");
   const value = last === null ? after : /^\d{1,15}$/.test(last) ? Number(last) : last;
@@ -59,7 +59,7 @@ function helloOf(request: Request, query: RequestFields): WatchHello {
   };
 }
 
-/** Copies frames to the reader at the reader's pace; the session is acknowledged what was written. */
+/** Copies frames at the reader's pace, and acknowledges to the session what was written. */
 async function copyFrames(
   source: SessionWatch,
   first: readonly ServerFrame[],
@@ -71,10 +71,10 @@ async function copyFrames(
   for await (const frames of source.batches) await write(frames);
 }
 
-/** Milliseconds between writes to a silent reader: behind a proxy it takes two failed ones to notice that it left. */
+/** Sets the milliseconds between writes to a silent reader: behind a proxy it takes two failures to notice its leaving. */
 const probeMs = 3_750;
 
-/** Writes to a silent reader: comments, by which its leaving is noticed within 10 s, and each fourth time a heartbeat. */
+/** Writes comments to a silent reader, to notice its leaving within 10 s; each fourth time it writes a heartbeat. */
 function startHeartbeat(writer: WritableStreamDefaultWriter<Uint8Array>): ReturnType<typeof setInterval> {
   let count = 0;
   let written = true;

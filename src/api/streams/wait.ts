@@ -8,16 +8,16 @@ import { refuseParameter } from "../query.ts";
 import type { ServerFrame, SessionWatch } from "./watch.ts";
 import { eventOfFrame, watchSession } from "./watch.ts";
 
-/** Sending an input, and waiting for the end of the run that answers it. */
+/** This file sends an input and waits for the end of the run that answers it. */
 
 interface Receipt {
   readonly input: string;
-  /** The run it was applied to, null while it waits for one. */
+  /** Names the run it was applied to; it is null while the input waits for one. */
   readonly run: string | null;
   readonly seq: number;
 }
 
-/** The receipt as sent; its `run` is merely the active one while the input is not applied. */
+/** Reads the receipt as sent; its `run` is merely the active one while the input is not applied. */
 function receiptOf(text: string): Receipt {
   const { input, status, run, seq } = requestFieldsOf(JSON.parse(text));
   return {
@@ -27,7 +27,7 @@ function receiptOf(text: string): Receipt {
   };
 }
 
-/** Seconds to wait, and the body without them: waiting is the request's business, not the input's. */
+/** Separates the seconds to wait from the body, because they concern the request and not the input. */
 function splitWait(
   body: RequestFields,
   unasked: number,
@@ -41,7 +41,7 @@ function splitWait(
 
 const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
 
-/** The waiter may follow its own input even where its key may only write. */
+/** Lets the sender follow its own input even if its key may only write. */
 const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
   ...context,
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read"] },
@@ -49,7 +49,7 @@ const allowReading = (context: SessionRequestContext): SessionRequestContext => 
 
 const kindOf = (reason: unknown): unknown => requestFieldsOf(reason)["kind"];
 
-/** Whether nothing but an ask can move the session on. */
+/** Returns whether only an answer to an ask can continue the session. */
 async function waitsForPeople(context: SessionRequestContext): Promise<boolean> {
   const { json: text } = await callSession(context, { op: "get", params: {} });
   const { status, waiting_for } = requestFieldsOf(JSON.parse(text));
@@ -58,11 +58,11 @@ async function waitsForPeople(context: SessionRequestContext): Promise<boolean> 
   return kinds.length > 0 && kinds.every((kind) => kind === "ask");
 }
 
-/** What the stream has said about an input so far. */
+/** Holds what the stream has said about an input so far. */
 interface InputProgress {
   readonly run: string | null;
   readonly live: boolean;
-  /** A wait for people was seen, or may have begun before the receipt. */
+  /** Is true if a wait for people was seen, or may have begun before the receipt. */
   readonly doubtful: boolean;
   readonly over: "ended" | "returned" | null;
 }
@@ -86,7 +86,7 @@ function advanceProgress(progress: InputProgress, frame: ServerFrame, input: str
   }
 }
 
-/** The run that ended with this input in it; null if the input went back, only a person can go on, or the stream broke off. */
+/** Returns the run that ended with this input; null if the input went back, people must act or the stream broke off. */
 async function followToRunEnd(
   context: SessionRequestContext,
   source: SessionWatch,
@@ -107,7 +107,7 @@ async function* framesOf(source: SessionWatch): AsyncGenerator<ServerFrame> {
   for await (const frames of source.batches) yield* frames;
 }
 
-/** The ended run, null when the time is over first. */
+/** Returns the ended run, or null when the time is over first. */
 async function waitForRun(
   context: SessionRequestContext,
   receipt: Receipt,

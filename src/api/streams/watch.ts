@@ -6,9 +6,9 @@ import type { SessionRequestContext } from "../context.ts";
 import { callWithRetry } from "../platform.ts";
 import { readProblem } from "../problems.ts";
 
-/** The router's own WebSocket to a session: SSE and `wait` read the log through it, so that the session may hibernate. */
+/** This file opens the router's own WebSocket for SSE and `wait`, so that the session may hibernate meanwhile. */
 
-/** A frame that a session sends. */
+/** Describes a frame that a session sends. */
 export interface ServerFrame {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -21,15 +21,15 @@ export interface WatchHello {
   readonly threads?: readonly string[];
 }
 
-/** Batches of frames as they come, until the session or `close` ends them; a batch is acknowledged when the next is asked for. */
+/** Yields batches of frames until the session or `close` ends them; asking for the next one acknowledges a batch. */
 export interface SessionWatch {
   readonly batches: AsyncGenerator<readonly ServerFrame[]>;
-  /** Why the session ended it, once it did. */
+  /** Says why the session ended the watch, once it did. */
   readonly ending: () => Problem;
   close(): void;
 }
 
-/** Frames and characters after which an `ack` is due. */
+/** Sets the frames and characters after which an `ack` is due. */
 const ackFrames = 100;
 
 const ackCharacters = 256 * 1024;
@@ -44,7 +44,7 @@ const upgradeRequestOf = (context: SessionRequestContext): Request =>
     },
   });
 
-/** What a close code says to a caller without a socket. */
+/** Translates a close code for a caller without a socket. */
 function closeProblem(code: number): Problem {
   switch (code) {
     case 4400:
@@ -63,7 +63,7 @@ function closeProblem(code: number): Problem {
   }
 }
 
-/** A socket to the session, not yet accepted; a refused upgrade is thrown as its problem. */
+/** Opens a socket to the session without accepting it; a refused upgrade is thrown as its problem. */
 export async function connectSocket(context: SessionRequestContext): Promise<WebSocket> {
   const stub = await openSessionStub(context, context.session);
   const response = await callWithRetry(() => stub().fetch(upgradeRequestOf(context)), true);
@@ -75,7 +75,7 @@ export async function connectSocket(context: SessionRequestContext): Promise<Web
 const isFrame = (value: unknown): value is ServerFrame =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 
-/** The frames of one message: a frame or an array of frames. */
+/** Returns the frames of one message, which is a frame or an array of frames. */
 function framesOf(data: unknown): readonly ServerFrame[] {
   const value: unknown = typeof data === "string" ? JSON.parse(data) : null;
   return (Array.isArray(value) ? value : [value]).filter(isFrame);
@@ -150,11 +150,11 @@ export async function watchSession(context: SessionRequestContext, hello: WatchH
   };
 }
 
-/** The problem in an `error` frame. */
+/** Reads the problem in an `error` frame. */
 export const problemOfFrame = (frame: ServerFrame): ProblemError =>
   new ProblemError(readProblem("problem" in frame ? frame["problem"] : frame));
 
-/** A durable event inside an `event` frame. */
+/** Describes a durable event inside an `event` frame. */
 interface EventInFrame {
   readonly seq: number;
   readonly type: string;
@@ -162,6 +162,6 @@ interface EventInFrame {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The envelope of an `event` frame, null for any other frame. */
+/** Reads the envelope of an `event` frame; returns null for any other frame. */
 export const eventOfFrame = (frame: ServerFrame): EventInFrame | null =>
   frame.type === "event" ? (frame["event"] as EventInFrame) : null;

@@ -114,7 +114,7 @@ export const modelTargetsOf = (
 ): readonly ModelTarget[] =>
   providerModelsOf(team, agent, override).map((target) => buildModelTarget(team, agent, target, make));
 
-/** Returns the target of a provider's own model, for calls besides the agent's turns; null if there is no such provider. */
+/** Returns the target of a provider's own model, for calls besides the agent's turns, or null for no such provider. */
 export const modelTargetTo = (
   team: Team,
   agent: AgentConfig,

@@ -41,7 +41,7 @@ export const modelWindowOf = (team: Team, { provider, model }: ProviderModel, ag
 const findListedId = (team: Team, text: string): string | null =>
   Object.entries(team.models).find(([id, { alias }]) => id === text || alias === text)?.[0] ?? null;
 
-/** Finds the first provider, the agent's own before all others, whose catalogue knows a model that none calls its own. */
+/** Finds the first provider, the agent's own before others, whose catalogue knows a model that none calls its own. */
 const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provider | undefined => {
   const own = providerOf(team, agent.provider);
   const order = own === undefined ? team.providers : [own, ...team.providers];

@@ -32,7 +32,7 @@ const referencesOf = (value: unknown, path: FieldPath): readonly SecretReference
   return Object.entries(value).flatMap(([key, each]) => referencesOf(each, [...path, key]));
 };
 
-/** Lists names whose values are no secrets: the team's file uses them only for names and locations, or they list hosts. */
+/** Lists names whose values are no secrets: the team's file uses them only for names and locations, or as hosts. */
 const openNames = (team: Team): ReadonlySet<string> => {
   const references = referencesOf(team, []);
   const closed = new Set(references.flatMap(({ name, isOpen }) => (isOpen ? [] : [name])));

@@ -24,7 +24,7 @@ const createDeltaFilter = (redactor: Redactor): ((deltas: readonly ItemDelta[]) 
     });
 };
 
-/** Returns a part without secrets; a signed part that changes loses its signature and cannot be sent back. */
+/** Removes secrets from a part; a signed part that changes loses its signature, which no longer fits it. */
 const redactPart = (part: Part, redactor: Redactor): Part => {
   const clean = redactor.value(part);
   if (clean === part || !("opaque" in clean)) return clean;

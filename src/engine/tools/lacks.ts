@@ -7,7 +7,7 @@ import { findUnknownEffects } from "../effects.ts";
 import { guardKindsOf } from "../guards.ts";
 import { providerOf } from "../models/models.ts";
 
-/** Describes a deployment, to find what a definition needs and it lacks. */
+/** This file finds what a definition needs and this deployment lacks. */
 
 export interface Deployment {
   /** Holds the team with its model ids resolved. */
