@@ -4,7 +4,7 @@ import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { withTimeout } from "./with-timeout.ts";
 
-/** Is the session's client of the gates, which are one object per provider; an answer after 2 s counts as none. */
+/** Connects the session to the gates, which are one object per provider; an answer after 2 s counts as none. */
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: TransactionContext["health"];

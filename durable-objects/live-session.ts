@@ -22,7 +22,7 @@ import type { OpenItems } from "./sockets/open-items.ts";
 import type { Watchers } from "./sockets/watchers.ts";
 import { createTransactionContexts } from "./transaction-context.ts";
 
-/** Is a session in memory: the newest stored state, and the driver that works on it. */
+/** Represents a session in memory: the newest stored state, and the driver that works on it. */
 export interface LiveSession {
   readonly read: () => Session;
   readonly update: Host["update"];

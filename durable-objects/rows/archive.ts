@@ -81,7 +81,7 @@ function* eventsAfter(sql: Sql, after: number): Generator<string> {
   } while (rows.length === rowsAtOnce);
 }
 
-/** Is a row of the ledger without what its call saw; `json` is its usage. */
+/** Describes a row of the ledger without what its call saw; `json` is its usage. */
 interface LedgerSpend extends JsonRow {
   readonly agent: string;
   readonly provider: string;
@@ -117,7 +117,7 @@ const sumUsage = (sql: Sql): ReturnType<Archive["usage"]> => {
   return [...groups.values()];
 };
 
-/** Is the archive of a session that does not exist yet and so has no tables. */
+/** Serves a session that does not exist yet and so has no tables. */
 export const emptyArchive: Archive = {
   answer: () => null,
   input: () => null,

@@ -38,10 +38,10 @@ type SessionTurnFields = (typeof sessionTurnFields)[number];
 
 type SessionRow = Omit<Session, "threads" | "asks" | "tasks" | "head" | SessionTurnFields>;
 
-/** Is the row that a thread's turns change; main's also holds such fields of the session. */
+/** Holds what a thread's turns change; main's row also holds such fields of the session. */
 export type TurnRow = Pick<Thread, TurnFields> & { readonly session?: Pick<Session, SessionTurnFields> };
 
-/** Is a thread without what has rows of its own; main's also holds the session's own fields. */
+/** Holds a thread without what has rows of its own; main's row also holds the session's own fields. */
 export type StoredRow = Omit<Thread, "chat" | "inbox" | "history" | "firstInput" | TurnFields> & {
   readonly inboxIds: readonly string[];
   /** Names its place among the messages. */

@@ -2,7 +2,7 @@ import { ProblemError } from "../../src/session/problems.ts";
 import type { LogLine } from "../../src/tools/log-line.ts";
 import { logFailure } from "../log.ts";
 
-/** Is the part of an object's storage that commits use. */
+/** Selects the part of an object's storage that commits use. */
 export type CommitStorage = Pick<DurableObjectStorage, "sql" | "transactionSync">;
 
 const storageProblem = {

@@ -32,7 +32,7 @@ const omitOutcomes = ({ run }: Thread): Thread["run"] => {
   return { ...run, phase: { at: "acting", calls } };
 };
 
-/** Is a row with further fields, none of which appear in its JSON. */
+/** Adds fields to a row, none of which appear in its JSON. */
 type WithOmitted<T> = T & Readonly<Record<string, unknown>>;
 
 /** Sets fields with their own rows to `undefined`, which leaves them out of a JSON without the cost of a copy. */

@@ -17,7 +17,7 @@ export interface RouterEnv {
   readonly [name: string]: unknown;
 }
 
-/** Is a session's object as the router calls it: by RPC and WebSocket. */
+/** Represents a session's object as the router calls it: by RPC and WebSocket. */
 export interface SessionStub extends SessionRpc {
   fetch(request: Request): Promise<Response>;
 }
@@ -36,7 +36,7 @@ interface HealthStub {
 interface Namespace<Stub> {
   getByName(name: string): Stub;
 }
-/** Is the Worker's `ctx`, whose `exports` hold its classes. */
+/** Represents the Worker's `ctx`, whose `exports` hold its classes. */
 export interface RouterContext {
   readonly exports: {
     readonly SessionObject: Namespace<SessionStub>;
@@ -90,7 +90,7 @@ export interface AuthorizedContext extends RequestContext {
   readonly principal: Principal;
 }
 
-/** Is a request on a session's route with a checked id. */
+/** Holds a request on a session's route, whose id is checked. */
 export interface SessionRequestContext extends AuthorizedContext {
   readonly session: string;
 }

@@ -2,7 +2,7 @@ import { allScopes } from "../session/rpc.ts";
 import type { Principal } from "../session/rpc.ts";
 import type { RequestContext } from "./context.ts";
 
-/** This file admits requests without a key on a development machine, as no loopback address reaches a deployed Worker. */
+/** This file admits requests without a key on a development machine; a deployed Worker has no loopback address. */
 
 const isLoopbackHost = (host: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(host);
 

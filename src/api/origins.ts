@@ -1,7 +1,7 @@
 import { refuse } from "../session/problems.ts";
 import type { RequestContext } from "./context.ts";
 
-/** This file checks who calls from where. A browser's Origin is ours or configured; only the latter gets CORS headers. */
+/** This file checks who calls from where. A browser's Origin is ours or configured; the latter gets CORS headers. */
 
 const exposedHeaders =
   "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Policy, Request-Id, Retry-After";

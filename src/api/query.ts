@@ -3,7 +3,7 @@ import type { RequestFields } from "./body.ts";
 
 /** This file turns query values into the JSON that the operation's schema expects. */
 
-/** Names each parameter's form: `list` is `a,b` or repeated, `pairs` `name[key]=value`, `time` milliseconds or RFC 3339. */
+/** Names parameter forms: `list` is `a,b` or repeated, `pairs` `name[key]=value`, `time` milliseconds or RFC 3339. */
 export type QueryKinds = Readonly<Record<string, "integer" | "time" | "boolean" | "list" | "pairs">>;
 
 /** Refuses a parameter of a request by its name. */

@@ -1,4 +1,4 @@
-/** Is the page of `/console`: it opens a session, shows its stream and answers its asks. Texts become text nodes. */
+/** Defines the page of `/console`, which shows a session's stream and answers its asks. Texts become text nodes. */
 export const page = `<!doctype html>
 <html lang="en">
   <head>

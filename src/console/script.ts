@@ -2,5 +2,5 @@ import { asksScript } from "./asks.ts";
 import { connectionScript } from "./connection.ts";
 import { viewScript } from "./view.ts";
 
-/** Is the page's program: its connection and what it shows. */
+/** Defines the page's program: its connection and what it shows. */
 export const script = `"use strict";\n${connectionScript}\n${asksScript}\n${viewScript}`;

@@ -1,4 +1,4 @@
-/** Is the style sheet of the page. */
+/** Defines the style sheet of the page. */
 export const style = `:root {
   color-scheme: light dark;
   font: 15px/1.5 system-ui, sans-serif;

@@ -11,7 +11,7 @@ export interface WorkContext {
   readonly stop: LazyAbort;
   /** Is aborted when nobody waits for the outcome any more. */
   readonly gone: LazyAbort;
-  /** Is the signal of `stop`. */
+  /** Holds the signal of `stop`. */
   readonly signal: AbortSignal;
   readonly places: Tickets;
   /** Stores an outcome and everything that follows from it in one commit. */

@@ -66,7 +66,7 @@ export const operationScopes = {
 
 export type Operation = keyof typeof operationScopes;
 
-/** Is one call; `params` merges unchecked body, query and path values, which only the handler's schema validates. */
+/** Describes a call; `params` merges unchecked body, query and path values, which the handler's schema validates. */
 export interface SessionCall {
   readonly principal: Principal;
   readonly session: string;

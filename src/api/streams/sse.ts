@@ -71,7 +71,7 @@ async function copyFrames(
   for await (const frames of source.batches) await write(frames);
 }
 
-/** Sets the milliseconds between writes to a silent reader: behind a proxy it takes two failures to notice its leaving. */
+/** Sets the milliseconds between writes to a silent reader: behind a proxy only a second failure shows that it left. */
 const probeMs = 3_750;
 
 /** Writes comments to a silent reader, to notice its leaving within 10 s; each fourth time it writes a heartbeat. */

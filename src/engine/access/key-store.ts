@@ -11,7 +11,7 @@ import { scopeSchema } from "./scopes.ts";
 
 /** This file stores API keys. A key belongs to one tenant; only the operator sees and makes those of others. */
 
-/** Is the `by` of LIMPET_ADMIN_KEY, whose tenant is `operatorTenant`. */
+/** Names LIMPET_ADMIN_KEY as `by`; its tenant is `operatorTenant`. */
 export const operator = "operator";
 export const operatorTenant = "default";
 

@@ -28,7 +28,7 @@ export const teamOperationScopes = {
 } as const satisfies Record<string, Scope>;
 export type TeamOperation = keyof typeof teamOperationScopes;
 
-/** Is one call; `params` merges unchecked body, query and path values, which the operation's schema validates. */
+/** Describes a call; `params` merges unchecked body, query and path values, which the operation's schema validates. */
 export interface TeamCall {
   readonly principal: Principal;
   readonly op: TeamOperation;

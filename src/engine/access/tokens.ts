@@ -19,7 +19,7 @@ const claimsSchema = z.strictObject({
 });
 export type Claims = z.output<typeof claimsSchema>;
 
-/** Is a key of the deployment that signs tokens; `secret` is base64url of 32 bytes. */
+/** Describes a deployment's key that signs tokens; `secret` is base64url of 32 bytes. */
 export interface SigningKey {
   readonly kid: string;
   readonly secret: string;

@@ -208,7 +208,7 @@ interface Planned {
   readonly plan: CallPlan;
 }
 
-/** Creates the judge, which gives a call's plan: its class, and its verdict or a refusal. Repeats at once are cached. */
+/** Creates the judge, which gives a call's plan: its class, and its verdict or a refusal. A repeat is cached. */
 export const createJudge = (parts: JudgeParts): RunningAgent["judge"] => {
   const known = new WeakMap<Judged, Planned>();
   return (call, grants, depth) => {
