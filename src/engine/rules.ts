@@ -20,7 +20,7 @@ interface RuleParts {
   readonly toolNames: readonly string[];
 }
 
-/** Reports a secret that a session of this agent needs and that is not set. */
+/** Returns the problem of a secret that a session of this agent needs and that is not set. */
 const agentProblem = (team: Team, env: Bindings, agent: AgentConfig): Problem | null => {
   const target = firstProviderModel(team, agent, null);
   const unset = target === null ? null : findUnsetSecret(team, env, target);

@@ -14,7 +14,7 @@ const dayMs = 86_400_000;
 const leaseMs = 3_600_000;
 /** Sets how long a past day is kept. */
 const dayKeepMs = 30 * dayMs;
-/** A lease grants, beyond what a call needs, the remainder of the day divided by this. */
+/** A lease grants what a call needs and the rest of the day divided by this. */
 const sharePortion = 64;
 
 const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({

@@ -104,7 +104,7 @@ export const firstProviderModel = (
   return provider === undefined ? null : { provider, model: agent.model ?? provider.model };
 };
 
-/** Refuses media of a new input that the model cannot take; returns null if it takes all of it. */
+/** Returns the problem with media of a new input that the model cannot take; null if it takes all of it. */
 export const mediaProblem = (
   team: Team,
   agent: AgentConfig,

@@ -44,7 +44,7 @@ export const delegationOf = (
   };
 };
 
-/** Gives an agent its caller's model: the provider of the task, or a model if the agent has none of its own. */
+/** Gives an agent the provider of its task, or else its caller's model if it has none of its own. */
 export const applyCallersModel = (
   team: Team,
   { agent, standing }: PlacedAgent,

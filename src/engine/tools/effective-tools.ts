@@ -46,7 +46,7 @@ export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] =>
   ...(builtInToolboxes["agents"] ?? []),
 ];
 
-/** Refuses a ceiling with an entry that leaves no tool of this deployment or of the caller; null if each leaves one. */
+/** Says why a ceiling is refused: an entry leaves no tool of this deployment or of the caller; null if each does. */
 export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
   const index = ceiling.findIndex(
     (entry) => !entry.includes("__") && !known.some((name) => isWithinCeiling(name, [entry])),
