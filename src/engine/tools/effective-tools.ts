@@ -46,7 +46,7 @@ export const toolNamesOf = (toolboxes: readonly Toolbox[]): readonly string[] =>
   ...(builtInToolboxes["agents"] ?? []),
 ];
 
-/** Says why a ceiling is refused: an entry leaves no tool of this deployment or of the caller; null if each does. */
+/** Says why a ceiling is refused: one entry leaves no tool of this deployment or the caller; null if all are good. */
 export const ceilingProblem = (ceiling: readonly string[], known: readonly string[]): Problem | null => {
   const index = ceiling.findIndex(
     (entry) => !entry.includes("__") && !known.some((name) => isWithinCeiling(name, [entry])),
