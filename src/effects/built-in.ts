@@ -3,13 +3,13 @@ import type { Json } from "../chat/message.ts";
 import { defineEffect } from "../agent/definition/effect.ts";
 import type { Effect, EffectDefinition } from "../agent/definition/effect.ts";
 
-/** A built-in effect: it has kept its kind and its parameters as types, from which those of the configuration follow. */
+/** A built-in effect that keeps its kind and parameters as types, so that the configuration types follow from it. */
 export type BuiltIn<Kind extends string, Params extends z.ZodObject> = Effect & {
   readonly kind: Kind;
   readonly params: Params;
 };
 
-/** Makes a built-in effect; it counts from the list in `index.ts`. */
+/** Makes a built-in effect; it takes part once it is in the list of `index.ts`. */
 export const defineBuiltIn = <
   const Kind extends string,
   Params extends z.ZodObject,

@@ -10,7 +10,7 @@ import type { Pace } from "./compaction/pace.ts";
 import { editsOf } from "./compaction/shadow.ts";
 import { thresholdSchema } from "./threshold.ts";
 
-/** Compaction: over its threshold, or when it is forced, the chat is made shorter rung by rung. */
+/** Compaction shortens the chat stage by stage, over its threshold or when it is forced. */
 
 const compactParams = z.strictObject({
   threshold: thresholdSchema(0.8),
@@ -21,7 +21,7 @@ const compactParams = z.strictObject({
 });
 type CompactParams = z.output<typeof compactParams>;
 
-/** Overflows of one turn that the ladder meets from its first rung; the next is met with the last. */
+/** Overflows of one turn that are met from the first stage on; the next is met with the last stage. */
 const mostOverflows = 3;
 const leastTarget = 0.1;
 const targetBelow = 0.2;
@@ -79,7 +79,7 @@ const resultOf = (
   };
 };
 
-/** Also what an overflow or the API forces, with default parameters where an agent has none. */
+/** It also handles what an overflow or the API forces, with default parameters where an agent has none. */
 export const compact = defineBuiltIn({
   kind: "compact",
   description: "Summarises the chat, rung by rung, when the window fills.",

@@ -4,12 +4,12 @@ import { parseJson } from "../chat/json.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { withReferences } from "./texts.ts";
 
-/** One line that stands for a result: what was called, and how much came of it (`style: digest`). */
+/** A digest is one line that stands for a result: what was called, and how much it returned (`style: digest`). */
 
 const subjectLength = 80;
 const lastLineLength = 120;
 
-/** Arguments that say what a call is about, the first that is there. */
+/** Arguments that say what a call is about; the first one present is used. */
 const subjects = [
   "path",
   "file",
@@ -28,7 +28,7 @@ const argumentsOf = (args: string): Readonly<Record<string, unknown>> => {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 };
 
-/** What a call is about, as one short line; empty if its arguments do not say. */
+/** Says in one short line what a call is about; empty if its arguments do not say. */
 const subjectOf = (call: ToolCallPart | undefined): string => {
   const args = argumentsOf(call?.args ?? "");
   const { command, args: words } = args;
@@ -62,7 +62,7 @@ const sizeOf = (tool: string, text: string): string => {
   return countText(characters(text), "character");
 };
 
-/** The digest of a result; `call` is what it answers, if that is known. */
+/** The digest of a result; `call` is the call that it answers, if known. */
 export const digestText = (
   message: Pick<Message, "id">,
   { name, content }: ToolResultPart,

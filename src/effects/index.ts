@@ -11,7 +11,7 @@ import { tokenBudget } from "./token-budget.ts";
 import { toolScope } from "./tool-scope.ts";
 import { trimToolResults } from "./trim-tool-results.ts";
 
-/** The built-in effects in the order of the documentation; those that shrink run in this order, before all others. */
+/** The built-in effects in the order of the documentation; those that shrink the view run in this order, and first. */
 export const effects = [
   observationMask,
   slidingWindow,

@@ -6,19 +6,19 @@ import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 
-/** What is repeated: a call, or a cycle of two or three. */
+/** The length of the repeated pattern: a single call, or a cycle of two or three. */
 type Period = 1 | 2 | 3;
 const periods: readonly Period[] = [1, 2, 3];
 
-/** How the calls of a run repeat, as far as its replies were looked at. */
+/** How the calls of a run repeat, up to the newest reply that was counted. */
 type Repeats = {
   /** `pos` of the newest reply that was counted. */
   readonly last: number;
   /** The newest calls, at most three: tool and digest of the arguments. */
   readonly calls: readonly (readonly [tool: string, args: string])[];
-  /** For each period, how many calls at the tail equal the one that many before them. */
+  /** For each period, how many calls at the tail equal the call that many positions before them. */
   readonly equal: readonly [number, number, number];
-  /** Count of the newest note. */
+  /** The repeat count that the newest note reported. */
   readonly told: number;
 };
 
@@ -30,11 +30,11 @@ const isEqual = (a: RepeatedCall, b: RepeatedCall | undefined): boolean => a[0] 
 
 interface FoundLoop {
   readonly period: Period;
-  /** Equal calls, or full repeats of the cycle. */
+  /** The number of equal calls, or of full repeats of the cycle. */
   readonly count: number;
 }
 
-/** The most frequent repeat that can reach the threshold within the window; a streak is counted on past it. */
+/** The most frequent repeat that can reach the threshold within the window; a streak may grow beyond the window. */
 const findLoop = ({ equal, calls }: Repeats, threshold: number, window: number): FoundLoop => {
   const found = periods
     .filter((period) => threshold * period <= window && calls.length >= period)
@@ -48,7 +48,7 @@ const followCall = (repeats: Repeats, call: RepeatedCall): Repeats => {
   return { ...repeats, calls: [...repeats.calls.slice(-2), call], equal: [streak(1), streak(2), streak(3)] };
 };
 
-/** Counts the calls of the run's replies that came since the last time, parts of a reply in order. */
+/** Counts the calls in the run's new replies, in the order of their parts. */
 const continueRepeats = (
   repeats: Repeats,
   view: readonly Message[],
@@ -78,7 +78,7 @@ const loopNote = ({ period, count: times }: FoundLoop, { calls }: Repeats, isLat
     : `${what} Doing it once more will not change the outcome: try a different approach, or another tool.`;
 };
 
-/** Notes that the same calls are made again and again; it never ends a run. */
+/** Notes that the same calls are repeated; it never ends a run. */
 export const loopDetect = defineBuiltIn({
   kind: "loop_detect",
   description: "Notes that the same call is made again and again.",

@@ -24,7 +24,7 @@ type MaskParams = z.output<typeof maskParams>;
 const callsById = (view: readonly Message[]): ReadonlyMap<string, ToolCallPart> =>
   new Map(view.flatMap((message) => callsOf(message).map((call) => [call.id, call])));
 
-/** Index from which on results stay whole: the recent ones, and those that no model call has seen yet. */
+/** The index from which results stay whole: recent ones, and those that no model call has seen yet. */
 const recentFrom = (
   { view, unread }: EffectContext,
   { recent_turns: turns, recent_window: size }: MaskParams,
@@ -34,7 +34,7 @@ const recentFrom = (
     turns === undefined ? findNewestFrom(view, size) : findNewestFrom(view, turns, "assistant"),
   );
 
-/** Older results show one line each; what the model said and called stays. */
+/** Shows older results as one line each; what the model said and called stays. */
 export const observationMask = defineBuiltIn({
   kind: "observation_mask",
   description: "Shows older tool results as one line.",

@@ -5,12 +5,12 @@ import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { toolResultOf } from "./texts.ts";
 
-/** How many replies in a row failed, as far as the messages were looked at. */
+/** How many replies in a row have failed, up to the newest message that was counted. */
 type FailureStreak = {
   /** `pos` of the newest message that was counted. */
   readonly last: number;
   readonly failures: number;
-  /** Count of the newest note. */
+  /** The streak length that the newest note reported. */
   readonly told: number;
 };
 
@@ -26,7 +26,7 @@ const reflectionNote = (failures: number): string =>
 
 const breakStreak = (streak: FailureStreak): FailureStreak => ({ ...streak, failures: 0, told: 0 });
 
-/** The results of one reply: failed if one is an error and none is ok; others neither count nor break. */
+/** Counts a reply as failed if one result is an error and none is ok; others neither count nor break a streak. */
 const countReply = (streak: FailureStreak, results: readonly Message[]): FailureStreak => {
   const statuses = results.map((message) => toolResultOf(message)?.status);
   if (statuses.includes("ok")) return breakStreak(streak);
@@ -38,7 +38,7 @@ const resultsFrom = (view: readonly Message[], at: number): readonly Message[] =
   return view.slice(at, end < 0 ? view.length : end);
 };
 
-/** Counts the run's messages that came since the last time; a message of a person breaks the streak, notes do not. */
+/** Counts the run's new messages; a person's message breaks the streak, notes do not. */
 const continueStreak = (streak: FailureStreak, view: readonly Message[], run: string): FailureStreak => {
   let next = streak;
   for (const [at, message] of view.entries()) {

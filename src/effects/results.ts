@@ -7,15 +7,15 @@ import { longestForm } from "./compaction/shadow.ts";
 import type { ShownText } from "./compaction/shadow.ts";
 import { toolResultOf } from "./texts.ts";
 
-/** Tool results of a view, for the effects that show something shorter. */
+/** This file finds tool results in a view, for the effects that show something shorter. */
 
 export interface OkResult {
   readonly message: Message;
-  /** As it is stored. */
+  /** The result as it is stored. */
   readonly result: ToolResultPart;
 }
 
-/** The `ok` results before an index, oldest first, of messages that `may` be meant; pinned ones stay as they are. */
+/** The `ok` results before an index that `may` accepts, oldest first; pinned ones are left out. */
 export const findOkResults = (
   view: readonly Message[],
   end: number,
@@ -26,7 +26,7 @@ export const findOkResults = (
     return result?.status === "ok" && !isBlockPinned(view, index) ? [{ message, result }] : [];
   });
 
-/** Index of the `count`-th newest message of a role, from which on everything is recent; 0 if there are fewer. */
+/** The index of the `count`-th newest message of a role, from which everything is recent; 0 if there are fewer. */
 export const findNewestFrom = (
   view: readonly Message[],
   count: number,
@@ -40,13 +40,13 @@ export const findNewestFrom = (
   return at;
 };
 
-/** Text of a result as the model is shown it now. */
+/** The text of a result as the model is shown it now. */
 export const shownResultText = (message: Message): string => {
   const [part] = shownParts(message);
   return part?.type === "tool_result" ? textOf(part.content) : "";
 };
 
-/** A text in the place of what is shown of a result, if it is shorter and takes no more tokens. */
+/** Shows a text instead of a result's present one, if it is shorter and takes no more tokens. */
 export const showInstead = (
   { tokens }: Pick<EffectContext, "tokens">,
   { id: message }: Message,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Effect } from "../agent/definition/effect.ts";
 import { effects } from "./index.ts";
 
-/** How an agent's `effects` are written: this follows from the definitions. */
+/** The schema of an agent's `effects`, derived from their definitions. */
 
 type ListedEffect = (typeof effects)[number];
 
@@ -26,7 +26,7 @@ interface CustomConfig {
 /** One entry of an agent's `effects`. */
 export type EffectConfig = BuiltInConfig | CustomConfig;
 
-/** Kinds in the order of the documentation. */
+/** The kinds in the order of the documentation. */
 export const effectKinds: readonly EffectKind[] = effects.map(({ kind }) => kind);
 
 /** Whether an entry is of a built-in kind; its parameters are then known. */
@@ -43,7 +43,7 @@ const entrySchemaOf = ({ kind, description, params }: Pick<Effect, "kind" | "des
     })
     .describe(description ?? "");
 
-/** The schema of one entry where these effects are known beside the built-in ones. */
+/** The schema of one entry that accepts these custom effects beside the built-in ones. */
 export const effectSchemaOf = (custom: readonly Effect[]): z.ZodType<EffectConfig> => {
   const [first, ...more] = [...effects, ...custom].map(entrySchemaOf);
   if (first === undefined) throw new Error("there are no effects");

@@ -17,7 +17,7 @@ import type { SummaryJob, SummaryOutcome } from "./compaction/summarise.ts";
 import { truncateEnd, toolResultOf } from "./texts.ts";
 import { isOver, thresholdSchema } from "./threshold.ts";
 
-/** Recent messages stay whole, results of those before are cut, and one running summary stands for the rest. */
+/** Recent messages stay whole, earlier results are cut, and one running summary stands for the rest. */
 
 const windowParams = z.strictObject({
   threshold: thresholdSchema(0.7),
@@ -27,7 +27,7 @@ const windowParams = z.strictObject({
 });
 type WindowParams = z.output<typeof windowParams>;
 
-/** Where the middle and the recent zone begin: both edges moved to older messages, so that no block is split. */
+/** Where the middle and the recent zone begin; both edges are moved to older messages so that no block is split. */
 interface Zones {
   readonly medium: number;
   readonly recent: number;
@@ -58,7 +58,7 @@ const truncateResults = (shadow: Shadow, zone: readonly Message[], max: number):
   return shortenMessages(shadow, zone, shorter, true);
 };
 
-/** What is to be done, once it is known whether there is a summary. */
+/** What is to be done once it is known whether there is a summary. */
 interface SlidePlan {
   readonly given: WindowParams;
   readonly start: Shadow;

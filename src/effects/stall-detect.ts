@@ -3,13 +3,13 @@ import type { CallRecord } from "../agent/state/records.ts";
 import { count, fraction } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 
-/** What the calls of a run came to, as far as its records were looked at. */
+/** What the calls of a run have achieved, up to the newest record that was counted. */
 type Stall = {
   /** Number of the newest record that was counted. */
   readonly last: number;
-  /** Fingerprints of the newest calls, at most as many as the window. */
+  /** Fingerprints of the newest calls, at most as many as the window holds. */
   readonly prints: readonly string[];
-  /** Calls since the model was nudged; null if it was not. */
+  /** Calls since the model was nudged; null if it has not been. */
   readonly since: number | null;
 };
 
@@ -26,7 +26,7 @@ interface StallMeasure {
 const isStalled = ({ prints }: Stall, { window, similarity_threshold: share }: StallMeasure): boolean =>
   prints.length === window && 1 - (new Set(prints).size - 1) / window >= share;
 
-/** A successful change of the workspace or a store is progress, and so is a window of calls that differ. */
+/** A successful change of the workspace or a store counts as progress, and so does a window of calls that differ. */
 const followRecord = (stall: Stall, record: CallRecord, measure: StallMeasure): Stall => {
   const last = record.n;
   if (record.changed && record.status === "ok") return { ...noStall, last };
@@ -35,7 +35,7 @@ const followRecord = (stall: Stall, record: CallRecord, measure: StallMeasure): 
   return isStalled(next, measure) ? next : { ...next, since: null };
 };
 
-/** Counts the run's records that came since the last time; if some are gone, it begins anew behind them. */
+/** Counts the run's new records; if some are missing, it starts again after them. */
 const continueStall = (
   stall: Stall,
   calls: readonly CallRecord[],

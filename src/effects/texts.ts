@@ -3,7 +3,7 @@ import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
 import { firstCharacters, preview, textOf } from "../chat/text.ts";
 import { characters } from "../schema.ts";
 
-/** What the model is shown instead of a longer text. Lengths are characters (code points). */
+/** This file makes the short texts that replace longer ones. Lengths are characters (code points). */
 
 const previewLength = 80;
 
@@ -15,14 +15,14 @@ const lastCharacters = (text: string, count: number): string =>
         .slice(-count)
         .join("");
 
-/** Ends a text that was cut. */
+/** The mark at the end of a text that was cut. */
 export const trimMark = "… [trimmed]";
 
-/** The beginning of a text that is longer than `max`, marked as cut; a shorter one as it is. */
+/** Cuts a text that is longer than `max` to its marked beginning; a shorter one stays as it is. */
 export const truncateEnd = (text: string, max: number, mark = trimMark): string =>
   isLonger(text, max) ? `${firstCharacters(text, max)}${mark}` : text;
 
-/** Beginning and end of a text that is longer than `max`, with what lies between them counted; a shorter one as it is. */
+/** Cuts a text that is longer than `max` to beginning and end, and counts what is left out; a shorter one stays. */
 export const truncateMiddle = (text: string, max: number): string => {
   if (!isLonger(text, max)) return text;
   const head = firstCharacters(text, Math.ceil(max * 0.6));
@@ -31,7 +31,7 @@ export const truncateMiddle = (text: string, max: number): string => {
   return `${head}\n[… ${left} characters left out …]\n${tail}`;
 };
 
-/** What stands for an image or document that is not shown. */
+/** The reference that stands for an image or document that is not shown. */
 export const mediaReference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
   part.type === "text" ? "" : `[${part.type} ${id}]`;
 
@@ -45,11 +45,11 @@ export const withReferences = (
   return [...(text === "" ? [] : [text]), ...references].join("\n");
 };
 
-/** One line that stands for a result: the tool, and how the result begins. */
+/** The line that stands for a result: the tool, and how the result begins. */
 export const maskText = (message: Pick<Message, "id">, { name, content }: ToolResultPart): string =>
   withReferences(message, content, `[tool result for ${name}: ${preview(textOf(content), previewLength)}]`);
 
-/** The result of a tool message; null for every other message. */
+/** The result in a tool message; null for every other message. */
 export const toolResultOf = ({ role, parts }: Pick<Message, "role" | "parts">): ToolResultPart | null => {
   const part = role === "tool" ? parts[0] : undefined;
   return part?.type === "tool_result" ? part : null;

@@ -1,13 +1,13 @@
 import { fraction } from "../schema.ts";
 import type { EffectContext } from "../agent/definition/effect.ts";
 
-/** The parameter of effects that act from a share of the context window on. */
+/** The parameter of effects that act from a given share of the context window. */
 export const thresholdSchema = (value: number) =>
   fraction({ zero: true })
     .default(value)
     .describe("Share of the context window from which it acts; 0 = never.");
 
-/** Whether the coming request has reached a share of the window; a window of 0 is unknown, a share of 0 never. */
+/** Whether the coming request has reached a share of the window; never if the window is unknown (0) or the share is 0. */
 export const isOver = ({ size, window }: Pick<EffectContext, "size" | "window">, share: number): boolean =>
   window > 0 && share > 0 && size >= Math.floor(window * share);
 

@@ -3,7 +3,7 @@ import { duration } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { warnThresholdSchema } from "./threshold.ts";
 
-/** A run's limit of model time as an effect: it becomes one of the run's own limits and does nothing in the loop. */
+/** Limits a run's model time: the effect becomes one of the run's own limits and does nothing in the loop. */
 export const timeBudget = defineBuiltIn({
   kind: "time_budget",
   description: "Ends a run that has used this much model time.",

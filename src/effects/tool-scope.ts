@@ -5,7 +5,7 @@ import { defineBuiltIn } from "./built-in.ts";
 const matchesAny = (globs: readonly string[], name: string): boolean =>
   globs.some((glob) => matchesGlob(glob, name, { segments: false }));
 
-/** Takes tools out of every turn: they are neither declared nor run. */
+/** Removes tools from every turn: they are neither declared nor run. */
 export const toolScope = defineBuiltIn({
   kind: "tool_scope",
   description: "Hides tools.",

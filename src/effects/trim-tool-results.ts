@@ -11,7 +11,7 @@ import { truncateEnd, trimMark } from "./texts.ts";
 
 const trimKind = "trim_tool_results";
 
-/** Whether a message may show more than `max` characters of a result: told from stored figures, since this runs every turn. */
+/** Whether a message may show more than `max` characters of a result, judged by stored figures for speed. */
 const mayBeLong = (message: Message, max: number): boolean =>
   message.role === "tool" && shownTokens(message) * 4 > max && !isTrimmed(message, max);
 
@@ -28,7 +28,7 @@ const trimResult = (
   return showInstead(context, message, shown, truncateEnd(textOf(result.content), max));
 };
 
-/** Older results show only their beginning. */
+/** Cuts older results to their beginning. */
 export const trimToolResults = defineBuiltIn({
   kind: trimKind,
   description: "Shortens older tool results after every turn.",

@@ -2,7 +2,7 @@ import type { EffectContext } from "../../agent/definition/effect.ts";
 import { truncateMiddle } from "../texts.ts";
 import type { TranscriptPiece } from "./transcript.ts";
 
-/** How a long transcript is divided into calls. Sizes are tokens. */
+/** This file divides a long transcript into calls. Sizes are tokens. */
 
 const callOverhead = 4_096;
 const safetyMargin = 1.2;
@@ -10,26 +10,26 @@ const baseRatio = 0.4;
 const leastRatio = 0.15;
 const leastChunk = 500;
 
-/** The window that is reckoned with where none is known. */
+/** The window that is assumed where none is known. */
 export const unknownWindow = 128_000;
 
-/** The window that a summary is made for: the run's or, if that is smaller, the one of the model that writes it. */
+/** The window that a summary is made for: the run's or, if smaller, that of the model that writes the summary. */
 export const summaryWindow = (window: number, { callWindow }: Pick<EffectContext, "callWindow">): number =>
   Math.min(window, callWindow === 0 ? unknownWindow : callWindow);
 
-/** Tokens of transcript that one call may be given. */
+/** Tokens of transcript that one call may carry. */
 export const transcriptBudget = (window: number): number => Math.floor(window / safetyMargin) - callOverhead;
 
 /** Below this budget no model is asked for a summary. */
 export const leastBudget = 500;
 
-/** Share of the budget that a chunk takes: less, the larger the messages are. */
+/** The share of the budget that a chunk takes: the larger the messages are, the smaller it is. */
 export const chunkRatio = (average: number | null, window: number): number =>
   average === null
     ? baseRatio
     : Math.min(baseRatio, Math.max(leastRatio, baseRatio - (0.5 * average) / window));
 
-/** Tokens of one chunk. */
+/** The tokens that one chunk may have. */
 export const chunkSize = (pieces: readonly TranscriptPiece[], window: number): number => {
   const messages = pieces.reduce((sum, { block }) => sum + block.end - block.start, 0);
   const total = pieces.reduce((sum, { tokens }) => sum + tokens, 0);
@@ -37,7 +37,7 @@ export const chunkSize = (pieces: readonly TranscriptPiece[], window: number): n
   return Math.max(leastChunk, Math.floor(transcriptBudget(window) * chunkRatio(average, window)));
 };
 
-/** A text cut in its middle until it has at most `max` tokens. */
+/** Cuts a text in its middle until it has at most `max` tokens. */
 export const truncateToTokens = (text: string, max: number, tokens: (text: string) => number): string => {
   let cut = text;
   for (let length = text.length; tokens(cut) > max && length > 0;)
@@ -45,7 +45,7 @@ export const truncateToTokens = (text: string, max: number, tokens: (text: strin
   return cut;
 };
 
-/** Pieces in order, in chunks of at most `size`; one that is larger is a chunk of its own, with details cut. No block is split. */
+/** Groups pieces into chunks of at most `size`, in order; a larger piece is a chunk of its own, with details cut. */
 export const splitIntoChunks = (
   pieces: readonly TranscriptPiece[],
   size: number,

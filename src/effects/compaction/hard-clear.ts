@@ -9,12 +9,12 @@ import type { MessageRange } from "./range.ts";
 import { summaryTokens, tokensOf, withRetired, withTexts } from "./shadow.ts";
 import type { Shadow, ShownText, TextsByMessage } from "./shadow.ts";
 
-/** Rung 6: what is left when nothing else fits. */
+/** The last stage clears the view when nothing else makes the request fit. */
 
 const maxTextLength = 65_536;
 const minTextLength = 80;
 
-/** The range without the newest human input, which stays. */
+/** Splits the range around the newest human input, which stays. */
 const splitRange = ({ gone }: MessageRange): readonly (readonly Message[])[] => {
   const at = gone.findLastIndex(({ origin, role }) => origin === "human" && role === "user");
   return at < 0 ? [gone] : [gone.slice(0, at), gone.slice(at + 1)];
@@ -22,7 +22,7 @@ const splitRange = ({ gone }: MessageRange): readonly (readonly Message[])[] => 
 
 type ClearContext = Pick<EffectContext, "view" | "unread" | "task" | "records" | "run" | "tokens" | "tools">;
 
-/** The view without its range, best first: with the summary that a model wrote of it, and with a note. */
+/** The view without its range, best first: with the summary that a model wrote, then with a note. */
 const clearRange = (
   context: ClearContext,
   shadow: Shadow,
@@ -49,7 +49,7 @@ const contentOf = (part: Part): readonly ContentPart[] => {
   return part.type === "text" || part.type === "image" || part.type === "document" ? [part] : [];
 };
 
-/** Texts of at most `max` characters for the parts of messages; media of people go only with the shortest. */
+/** Texts of at most `max` characters for message parts; media of people go only with the shortest texts. */
 const truncateTexts = (messages: readonly Message[], max: number, canRecall: boolean): TextsByMessage =>
   new Map(
     messages.map((message) => {
@@ -69,7 +69,7 @@ const truncateTexts = (messages: readonly Message[], max: number, canRecall: boo
     }),
   );
 
-/** The shadow with kept messages cut until it has `goal` tokens; with the shortest texts if it never has. */
+/** Cuts kept messages until the shadow has `goal` tokens; if it never has, the shortest texts are used. */
 const fitTexts = (context: ClearContext, clear: Shadow, goal: number): Shadow => {
   const { view } = context;
   const gone = new Set(clear.retired?.runs.flat());
@@ -82,8 +82,8 @@ const fitTexts = (context: ClearContext, clear: Shadow, goal: number): Shadow =>
 };
 
 /**
- * The view is cleared but for pinned messages, the newest human input and what no call has seen; these are cut until the
- * request has at most `goal` tokens, or else as short as they can be. `told` is what a model wrote of the range.
+ * Clears the view but for pinned messages, the newest human input and what no call has seen; these are cut until
+ * the request has at most `goal` tokens, or as short as they can be. `told` is what a model wrote of the range.
  */
 export const hardClear = (
   context: ClearContext,

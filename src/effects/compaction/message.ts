@@ -5,7 +5,7 @@ import { truncateMiddle, withReferences } from "../texts.ts";
 import type { SummaryForm } from "./prompts.ts";
 import type { MessageRange } from "./range.ts";
 
-/** The message that stands for a range: what the model wrote, framed by what code knows. */
+/** This file builds the message that stands for a range: what the model wrote, framed by facts of the runtime. */
 
 const taskLength = 4_000;
 const mostEntries = 50;
@@ -20,7 +20,7 @@ const turnLabelOf = ({ run, turn }: Message): string | null =>
 
 const titlePattern = /^\[(?:Conversation compacted|Context summary): turns (\S+?)–/;
 
-/** First and last turn of a range as `RUN/TURN`; a former summary tells where its own began. */
+/** First and last turn of a range as `RUN/TURN`; a former summary says where its own range began. */
 const periodOf = ({ gone, former }: MessageRange): string => {
   const told = former
     .map(({ parts }) => titlePattern.exec(textOf(parts))?.[1])
@@ -31,7 +31,7 @@ const periodOf = ({ gone, former }: MessageRange): string => {
   return first === undefined || last === undefined ? "" : `: turns ${first}–${last}`;
 };
 
-/** First line of a summary. */
+/** The first line of a summary. */
 export const summaryHeading = (form: SummaryForm, range: MessageRange): string =>
   `[${titles[form]}${periodOf(range)}]`;
 
@@ -41,7 +41,7 @@ const quoteEnd = "\n</request>";
 const quoteTask = (text: string): string =>
   `${quoteStart}${text.replaceAll("</request", "<\\/request")}${quoteEnd}`;
 
-/** The quote in a former summary: the task itself has left the view. */
+/** The task as quoted in a former summary, for when the task itself has left the view. */
 const findCarriedQuote = ({ former }: MessageRange): readonly string[] =>
   former
     .flatMap(({ parts }) => {
@@ -51,7 +51,7 @@ const findCarriedQuote = ({ former }: MessageRange): readonly string[] =>
     })
     .slice(-1);
 
-/** What code knows of the run. */
+/** What the runtime knows of the run. */
 export type RunFacts = Pick<EffectContext, "task" | "records" | "run">;
 
 const isTaskOf =
@@ -62,7 +62,7 @@ const isTaskOf =
     message.origin !== "effect" &&
     message.summary === undefined;
 
-/** The input or task that began the run, unless it stays in the view. */
+/** Quotes the input or task that began the run, unless it stays in the view. */
 export const taskQuote = ({ task: given, run }: RunFacts, range: MessageRange): readonly string[] => {
   const { view, gone } = range;
   const task = given?.summary === undefined ? given : (view.find(isTaskOf(run)) ?? null);
@@ -74,7 +74,7 @@ export const taskQuote = ({ task: given, run }: RunFacts, range: MessageRange): 
   return [quoteTask(withReferences(task, media, truncateMiddle(textOf(task.parts), taskLength)))];
 };
 
-/** The newest entries under a heading; nothing without entries. */
+/** Lists the newest entries under a heading; without entries it gives nothing. */
 export const listSection = (
   name: string,
   entries: readonly string[],
@@ -86,7 +86,7 @@ export const listSection = (
   return [[`## ${name}`, ...(more > 0 ? [`- (and ${more} before these)`] : []), ...lines].join("\n")];
 };
 
-/** What the runtime recorded: files touched, running children, open tasks. */
+/** Lists what the runtime recorded: files touched, running children, open tasks. */
 export const runFactsText = ({ records }: Pick<EffectContext, "records">): readonly string[] => {
   const { files, children, tasks } = records;
   return [
@@ -106,7 +106,7 @@ const endings: Readonly<Record<SummaryForm, string>> = {
   window: "The newest messages follow.",
 };
 
-/** The whole text of a summary message; `missing` names what no model could tell of. */
+/** The whole text of a summary message; `missing` names what no model could summarise. */
 export const summaryMessage = (
   context: RunFacts,
   form: SummaryForm,

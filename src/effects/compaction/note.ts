@@ -6,7 +6,7 @@ import { summaryHeading, listSection, runFactsText, taskQuote } from "./message.
 import type { RunFacts } from "./message.ts";
 import type { MessageRange } from "./range.ts";
 
-/** What stands for a range that no model could tell of. */
+/** This file writes the note that stands for a range which no model could summarise. */
 
 const inputLength = 500;
 const mostInputs = 20;
@@ -48,7 +48,7 @@ const earlierSummary = (former: readonly Message[], told: string | null): readon
   return text === "" ? [] : [`## Earlier Summary\n${truncateMiddle(text, formerLength)}`];
 };
 
-/** The note: what was there by count, what people asked, what the runtime recorded, and what a model told before (`told`). */
+/** The note: counts of what was there, what people asked, what the runtime recorded, an earlier summary (`told`). */
 export const noteMessage = (context: RunFacts, range: MessageRange, told: string | null = null): string => {
   const left = range.gone.filter(({ summary }) => summary === undefined);
   return [

@@ -10,7 +10,7 @@ const retirementOf = ({ retired }: Shadow): CompactionData["retired"] => {
   return from === undefined || to === undefined ? null : { from, to, count: gone.length };
 };
 
-/** What the stream is told of a step of compaction, or of one that failed. */
+/** The notice that the stream gets of a compaction stage, or of one that failed. */
 export const createNotice = (
   stage: CompactionStage,
   before: Shadow,

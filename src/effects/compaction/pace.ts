@@ -1,37 +1,37 @@
 import type { EffectContext, EffectResult } from "../../agent/definition/effect.ts";
 import { isOver } from "../threshold.ts";
 
-/** When a shrinking effect acts, and when it tries again. */
+/** The pace decides when a shrinking effect acts, and when it tries again. */
 
 export type Pace = {
-  /** Evaluations until the next try; 0 = none is awaited. */
+  /** Evaluations until the next try; 0 if none is pending. */
   readonly wait: number;
-  /** Size from which it acts again, since it was still over its threshold; null = its threshold. */
+  /** Size from which it acts again after it stayed over its threshold; null = its threshold. */
   readonly floor: number | null;
 };
 
-/** Nothing was tried yet, or the last try did all. */
+/** The pace before the first try, and after one that reached its target. */
 export const steadyPace: Pace = { wait: 0, floor: null };
 
 const turnsAfterFailure = 3;
 const growthShare = 0.05;
-/** Tokens that stay free at least: 1 024 for the reply, and a margin. */
+/** Tokens that always stay free: 1 024 for the reply, and a margin. */
 const leastFree = 1_280;
 
-/** Tokens up to which a request is sent at all. */
+/** The largest request, in tokens, that is sent at all. */
 export const sendLimit = (window: number): number => window - leastFree;
 
 /**
- * Tokens up to which a request fits: beside it there is the whole max output. One that would take more than half of
- * the window counts as that half: it is lowered for the reply, and else nothing would ever fit.
+ * The largest request, in tokens, that fits beside the whole max output. An output above half of the window counts as
+ * half of it: it is lowered for the reply, since otherwise nothing would ever fit.
  */
 export const requestLimit = (window: number, maxOutput: number): number =>
   Math.min(sendLimit(window), window - Math.min(maxOutput, Math.floor(window / 2)));
 
-/** The same where an overflow has told no more of the window than that it ends below a size. */
+/** The same limit where an overflow has only shown that the window ends below a size. */
 export const presumedLimit = (window: number): number => Math.floor(window * 0.9);
 
-/** What the effect answers if it does not act now; null = it acts. */
+/** The effect's answer if it does not act now; null if it acts. */
 export const waitForPace = (
   { size, window, maxOutput }: Pick<EffectContext, "size" | "window" | "maxOutput">,
   threshold: number,
@@ -45,7 +45,7 @@ export const waitForPace = (
   return pace.floor !== null && size < pace.floor ? {} : null;
 };
 
-/** What is remembered of a try: that it failed, or the size it left if that is still over the threshold. */
+/** The pace after a try: that it failed, or the size it left if that is still over the threshold. */
 export const paceAfter = (window: number, threshold: number, size: number, failed: boolean): Pace => {
   if (failed) return { wait: turnsAfterFailure, floor: null };
   return isOver({ size, window }, threshold)

@@ -1,8 +1,8 @@
 import type { EffectCall } from "../../agent/definition/effect.ts";
 
-/** What the summarising model is asked. */
+/** The prompts for the model that summarises. */
 
-/** `window`: the running summary of a sliding window, whose newest messages stay in the view. */
+/** `window` is the running summary of a sliding window, whose newest messages stay in the view. */
 export type SummaryForm = "compact" | "window";
 
 const sections: readonly (readonly [string, string])[] = [
@@ -37,7 +37,7 @@ const mergeRule =
 const wrapInTag = (tag: string, text: string): string =>
   `<${tag}>\n${text.replaceAll(`</${tag}`, `<\\/${tag}`)}\n</${tag}>`;
 
-/** What a call is made of; `round` counts the tries that a person asked for, so that each is a call of its own. */
+/** What a call is made of; `round` counts the retries that a person asked for, so that each is a call of its own. */
 export interface SummaryRequest {
   readonly form: SummaryForm;
   readonly instructions: string | null;
@@ -55,7 +55,7 @@ const closingLine = ({ instructions, round }: SummaryRequest, words: number): st
 const leastWords = 120;
 const mostWords = 1_500;
 
-/** Words that a summary of so many tokens may have. */
+/** How many words a summary of so many tokens may have. */
 const wordsFor = (tokens: number, maxTokens: number): number =>
   Math.floor(Math.min(mostWords, maxTokens / 2, Math.max(leastWords, tokens / 4)));
 

@@ -2,20 +2,20 @@ import { blockStart, blocksOf, isBlockPinned } from "../../chat/blocks.ts";
 import type { Block } from "../../chat/blocks.ts";
 import type { Message } from "../../chat/message.ts";
 
-/** What a summary may stand for. */
+/** This file finds the range of messages that a summary may stand for. */
 
-/** Whole blocks from the beginning of a view; pinned ones are no part of it. */
+/** Whole blocks from the beginning of a view, without pinned ones. */
 export interface MessageRange {
   readonly view: readonly Message[];
-  /** Blocks to tell of, in order; former summaries are none. */
+  /** Blocks to summarise, in order, without former summaries. */
   readonly blocks: readonly Block[];
-  /** Summaries that the new one takes up, so that there is never a second. */
+  /** Summaries that the new one absorbs, so that there is never a second. */
   readonly former: readonly Message[];
   /** Messages that leave the view, former summaries included, in order. */
   readonly gone: readonly Message[];
 }
 
-/** The blocks before an index that is an edge of blocks; a former summary always belongs to it. */
+/** The range before an index at which a block begins; it always includes a former summary. */
 export const rangeBefore = (view: readonly Message[], edge: number): MessageRange => {
   const free = blocksOf(view).filter(({ start }) => !isBlockPinned(view, start));
   const inside = free.filter(({ start }) => start < edge);
@@ -31,7 +31,7 @@ export const rangeBefore = (view: readonly Message[], edge: number): MessageRang
   };
 };
 
-/** Index from which the newest turns begin, with the messages that they answer. */
+/** The index from which the newest turns begin, with the messages that they answer. */
 const findNewestTurns = (view: readonly Message[], turns: number): number => {
   let at = view.length;
   for (let left = turns; left > 0 && at >= 0;) {
@@ -42,7 +42,7 @@ const findNewestTurns = (view: readonly Message[], turns: number): number => {
   return Math.max(0, at);
 };
 
-/** Index of the first message that must stay whole: of the newest turns, or what no model call has seen. */
+/** The index of the first message that must stay whole: it is of the newest turns, or no model call has seen it. */
 export const tailStart = (view: readonly Message[], unread: number, keepTurns = 0): number => {
   const tail = unread < view.length ? blockStart(view, unread) : view.length;
   return keepTurns === 0 ? tail : Math.min(tail, findNewestTurns(view, keepTurns));

@@ -5,18 +5,18 @@ import { shownParts } from "../../chat/render.ts";
 import { textOf } from "../../chat/text.ts";
 import type { ChatEdit, EffectContext, OverlayEdit } from "../../agent/definition/effect.ts";
 
-/** A view as edits that are not yet made would leave it, with its size. */
+/** A shadow is a view as pending edits would leave it, with its size. */
 
 export type ShownText = OverlayEdit["overlay"]["text"];
 
 interface ShortenedMessage {
   readonly texts: Readonly<Record<number, ShownText>>;
-  /** Images and documents of a result stay. */
+  /** True if images and documents of a result stay. */
   readonly media: boolean;
   readonly tokens: number;
 }
 
-/** What leaves the view: runs of messages (pinned ones between them stay), and the text in the place of the first. */
+/** What leaves the view: runs of messages (pinned ones between them stay), and the text that replaces the first run. */
 export interface Retirement {
   readonly runs: readonly (readonly Message[])[];
   readonly summary: string | null;
@@ -24,7 +24,7 @@ export interface Retirement {
 
 export interface Shadow {
   readonly context: Pick<EffectContext, "view" | "tokens">;
-  /** Tokens of the coming request beside the view. */
+  /** Tokens of the coming request apart from the view. */
   readonly base: number;
   readonly shortened: ReadonlyMap<string, ShortenedMessage>;
   readonly retired: Retirement | null;
@@ -32,14 +32,14 @@ export interface Shadow {
   readonly size: number;
 }
 
-/** Tokens that every message costs beside its parts. */
+/** Tokens that every message costs in addition to its parts. */
 const messageTokens = 4;
 
-/** Tokens of a summary as a message. */
+/** The tokens of a summary as a message. */
 export const summaryTokens = (tokens: (text: string) => number, text: string): number =>
   messageTokens + tokens(text);
 
-/** The view as it is. */
+/** The shadow of the unchanged view. */
 export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: number): Shadow => ({
   context,
   base: size - context.view.reduce((sum, message) => sum + shownTokens(message), 0),
@@ -48,11 +48,11 @@ export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: 
   size,
 });
 
-/** Tokens of a message as the shadow shows it, whether it is retired or not. */
+/** The tokens of a message as the shadow shows it, whether it is retired or not. */
 const tokensIn = ({ shortened }: Shadow, message: Message): number =>
   shortened.get(message.id)?.tokens ?? shownTokens(message);
 
-/** The same of several. */
+/** The tokens of several messages as the shadow shows them. */
 export const tokensOf = (shadow: Shadow, messages: readonly Message[]): number =>
   messages.reduce((sum, message) => sum + tokensIn(shadow, message), 0);
 
@@ -69,7 +69,7 @@ const textTokens = (parts: readonly Part[], tokens: (text: string) => number): n
 
 const isMediaPart = ({ type }: Part): boolean => type === "image" || type === "document";
 
-/** Tokens of one part of a person's or model's message as it is shown now; its media share theirs evenly. */
+/** The tokens of one part of a person's or model's message as it is shown now; its media share theirs evenly. */
 const partTokens = (message: Message, at: number, tokens: (text: string) => number): number => {
   const parts = shownParts(message);
   const part = parts[at];
@@ -78,10 +78,10 @@ const partTokens = (message: Message, at: number, tokens: (text: string) => numb
   return rest / Math.max(1, parts.filter(isMediaPart).length);
 };
 
-/** A text as long as it will be shown, whatever id it gets. */
+/** The text at its longest, whatever id it gets. */
 export const longestForm = (text: ShownText): string => (typeof text === "string" ? text : text("b0000"));
 
-/** Tokens of a tool message that shows `text`: what its media cost is what its own text does not. */
+/** The tokens of a tool message that shows `text`; its media cost whatever its own text does not. */
 const resultTokens = (
   message: Message,
   text: string,
@@ -114,7 +114,7 @@ const shortenMessage = (
 export type TextsByMessage = ReadonlyMap<Message, Readonly<Record<number, ShownText>>>;
 
 /**
- * The shadow with shorter texts; those that are not shorter, and those of pinned blocks, are left out. `media`:
+ * The shadow with shorter texts; texts that are not shorter, and those for pinned blocks, are left out. With `media`,
  * images and documents of results stay.
  */
 export const withTexts = (shadow: Shadow, texts: TextsByMessage, media = false): Shadow => {
@@ -129,7 +129,7 @@ export const withTexts = (shadow: Shadow, texts: TextsByMessage, media = false):
   return measureShadow({ ...shadow, shortened });
 };
 
-/** The shadow without some messages, and with a text in their place; what was retired before is so no more. */
+/** The shadow with some messages replaced by a text; this undoes an earlier retirement. */
 export const withRetired = (shadow: Shadow, retired: Retirement): Shadow =>
   measureShadow({ ...shadow, retired });
 
@@ -142,7 +142,7 @@ const retirementEdits = ({ runs, summary }: Retirement): readonly ChatEdit[] =>
       return [{ retire: { from, to, ...(index === 0 && summary !== null ? { summary } : {}) } }];
     });
 
-/** The edits that make the view what the shadow is; messages that leave are not shortened first. */
+/** The edits that turn the view into the shadow; messages that leave are not shortened first. */
 export const editsOf = ({ context, shortened, retired }: Shadow): readonly ChatEdit[] => {
   const gone = new Set(retired?.runs.flat().map(({ id }) => id));
   const overlays = context.view

@@ -13,32 +13,32 @@ import { maskResults, trimResults } from "./shorten.ts";
 import type { RepliesByPrompt, SummaryJob, SummaryOutcome } from "./summarise.ts";
 import { isWorthwhile, summariseFull, summarisePartial } from "./summarise.ts";
 
-/** The rungs in their order, from the gentlest to the last. */
+/** The strategy runs the compaction stages from the gentlest to the last. */
 
-/** What the ladder is to reach, and how far it may go. */
+/** What the strategy has to reach, and how far it may go. */
 export interface CompactionGoal {
   readonly context: EffectContext;
   readonly window: number;
-  /** Size of the request as it stands. */
+  /** Size of the request before compaction. */
   readonly size: number;
-  /** Size up to which a request fits. */
+  /** The largest size at which a request fits. */
   readonly limit: number;
-  /** Size at which it ends. */
+  /** The size at which compaction ends. */
   readonly target: number;
   readonly keepTurns: number;
   readonly onFailure: "ladder" | "keep" | "ask";
   readonly instructions: string | null;
-  /** `summary`: rung 3 alone; `clear`: rung 6 alone. */
+  /** `summary` runs only the full summary, `clear` only the last stage. */
   readonly only: "summary" | "clear" | null;
 }
 
-/** How far it came. */
+/** How far the strategy came. */
 export interface CompactionResult {
   readonly shadow: Shadow;
   readonly notices: readonly EffectNotice[];
-  /** No model could summarise. */
+  /** True if no model could summarise. */
   readonly failed: boolean;
-  /** Not even the last rung made it fit. */
+  /** True if not even the last stage made the request fit. */
   readonly hopeless: boolean;
 }
 
@@ -46,7 +46,7 @@ const maxRounds = 3;
 
 const answerTime = 600_000;
 
-/** A rung was taken; one that changed nothing is not told. */
+/** Records a stage; one that changed nothing is not reported. */
 const applyStage = (
   climb: CompactionResult,
   stage: CompactionStage,
@@ -83,7 +83,7 @@ const clearView = (
 ): CompactionResult => {
   const { context, target, keepTurns, limit, window } = aim;
   const clearedTo = (goal: number): Shadow => hardClear(context, climb.shadow, goal, told, keepTurns);
-  // What fits an unknown window only the provider can tell.
+  // Only the provider can say what fits an unknown window.
   if (context.force !== null) return applyStage(climb, "hard_clear", clearedTo(Math.min(limit, target)));
   const shadow = clearedTo(limit);
   if (shadow.size <= limit) return applyStage(climb, "hard_clear", shadow);
@@ -106,11 +106,11 @@ const runLastStages = (aim: CompactionGoal, climb: CompactionResult): Compaction
   return fitsLimit(aim, note) ? note : clearView(aim, note);
 };
 
-/** Whether a failed summary is the end: the last two rungs are out of the question. */
+/** Whether compaction ends with a failed summary, without the last two stages. */
 const keepsOnFailure = ({ onFailure, only }: CompactionGoal): boolean =>
   onFailure === "keep" || only === "summary";
 
-/** What follows where no summary can be made: nothing while the request fits, else the last rungs. */
+/** Decides what follows where no summary can be made: nothing while the request fits, else the last stages. */
 const giveUp = (aim: CompactionGoal, climb: CompactionResult): CompactionResult => {
   if (fitsLimit(aim, climb) || keepsOnFailure(aim)) return climb;
   return runLastStages(aim, climb);
@@ -141,7 +141,7 @@ const askForRetry = async ({ context }: CompactionGoal, round: number): Promise<
   return answer === "retry";
 };
 
-/** Rungs 3 and 4, and what follows if they fail. */
+/** Runs the full summary, then the partial one, and what follows if they fail. */
 const runSummaryStages = async (
   aim: CompactionGoal,
   job: SummaryJob,
@@ -156,7 +156,7 @@ const runSummaryStages = async (
     const rest = await summarisePartial({ ...job, round }, replies);
     climb = applySummary(climb, "partial", job.range, rest);
     if (rest.ok) return climb;
-    // Nobody is asked while nothing has to be given up.
+    // Nobody is asked while nothing has to be dropped.
     if (aim.onFailure !== "ask" || fitsLimit(aim, climb) || !(await askForRetry(aim, round))) return climb;
   }
   return climb;
@@ -174,7 +174,7 @@ const runModelStages = async (
   return fitsLimit(aim, done) || aim.only === "summary" ? done : clearView(aim, done, retired.summary);
 };
 
-/** Climbs until the request has its target, or fits and nothing gentler is left. A promise only where a model is asked. */
+/** Runs stages until the size meets its target, or fits and nothing gentler is left; async only if a model is asked. */
 export const runStages = (aim: CompactionGoal): CompactionResult | Promise<CompactionResult> => {
   const { context, size, target, only, instructions } = aim;
   let climb: CompactionResult = {

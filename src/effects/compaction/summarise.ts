@@ -12,20 +12,20 @@ import { summaryTokens } from "./shadow.ts";
 import { pieceOf } from "./transcript.ts";
 import type { TranscriptPiece } from "./transcript.ts";
 
-/** A range told by a model: in one call, or chunk by chunk and merged. */
+/** This file has a range summarised by a model: in one call, or chunk by chunk and merged. */
 
 type SummaryContext = Pick<EffectContext, "complete" | "signal" | "tokens" | "task" | "records" | "run">;
 
-/** What is to be summarised; the same job always makes the same calls, so that after a crash they answer from storage. */
+/** What is to be summarised; the same job makes the same calls, so that a crash lets storage answer them. */
 export interface SummaryJob {
   readonly context: SummaryContext;
   readonly form: SummaryForm;
   readonly range: MessageRange;
-  /** Tokens of the range as the model is shown it: the summary must be smaller. */
+  /** Tokens of the range as the model is shown it; the summary must be smaller. */
   readonly shown: number;
   readonly window: number;
   readonly instructions: string | null;
-  /** 1, 2 …: the tries that a person asked for. */
+  /** Counts the tries that a person asked for, from 1. */
   readonly round: number;
 }
 
@@ -33,13 +33,13 @@ export type SummaryOutcome =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };
 
-/** Replies of this run of the ladder by their prompt: what was told once is not asked again. */
+/** Replies within one run of the strategy by their prompt: no prompt is sent twice. */
 export type RepliesByPrompt = Map<string, EffectReply>;
 
 const mostOutput = 4_096;
 const leastOutput = 512;
 
-/** Makes a call, unless the run was cancelled meanwhile. */
+/** Makes a call, unless the run was cancelled in the meantime. */
 const runCall = ({ context }: SummaryJob, call: EffectCall): Promise<EffectReply> => {
   context.signal.throwIfAborted();
   return context.complete(call);
@@ -50,7 +50,7 @@ const findUnusable = (text: string, finish: FinishReason): string | null => {
   return /\S/.test(text) ? null : "the summary is empty";
 };
 
-/** The summary as a message; null if it is not smaller than what it stands for. */
+/** Frames a summary as a message; null if it is not smaller than what it stands for. */
 const frameSummary = (
   { context, form, range, shown }: SummaryJob,
   body: string,
@@ -110,7 +110,7 @@ const summariseWhole = async (
   return reply;
 };
 
-/** Tokens that each of several summaries may have, so that all fit into the call that merges them. */
+/** The tokens that each of several summaries may have, so that all fit into the call that merges them. */
 const chunkOutput = ({ context, window }: SummaryJob, former: string | null, chunks: number): number => {
   const room = transcriptBudget(window) - (former === null ? 0 : context.tokens(former));
   return Math.min(mostOutput, Math.max(leastOutput, Math.floor(room / chunks)));
@@ -138,7 +138,7 @@ const summariseChunk = async (
 const joinParts = (parts: readonly string[]): string =>
   parts.map((part, index) => `# Part ${index + 1} of ${parts.length}\n\n${part.trim()}`).join("\n\n");
 
-/** One summary of several: merged by the model, or else joined under headings. */
+/** Makes one summary of several: the model merges them, otherwise they are joined under headings. */
 const mergeParts = async (
   job: SummaryJob,
   parts: readonly string[],
@@ -161,7 +161,7 @@ const mergeParts = async (
   );
 };
 
-/** Rung 3: the whole range is told, in one call if it fits. */
+/** Summarises the whole range, in one call if it fits. */
 export const summariseFull = async (job: SummaryJob, replies: RepliesByPrompt): Promise<SummaryOutcome> => {
   const former = formerOf(job);
   const pieces = transcriptPieces(job);
@@ -192,10 +192,10 @@ const describeMissing = ({ view }: MessageRange, pieces: readonly TranscriptPiec
   return `${ids} (${messages.length} messages, about ${totalTokens(pieces)} tokens${used}): ${why}`;
 };
 
-/** Without any success so many failed chunks end the rung: the model is not there. */
+/** After so many failed chunks without any success the stage ends: the model is unavailable. */
 const maxFailedChunks = 2;
 
-/** Rung 4: what can be told is told; blocks above half the window and chunks that failed are listed. */
+/** Summarises what it can; blocks above half the window and chunks that failed are listed. */
 export const summarisePartial = async (
   job: SummaryJob,
   replies: RepliesByPrompt,

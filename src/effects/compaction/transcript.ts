@@ -3,7 +3,7 @@ import type { Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateEnd, mediaReference, withReferences } from "../texts.ts";
 
-/** The messages of a range as text for the model that summarises them, told from their originals. */
+/** This file writes the messages of a range, from their originals, as text for the model that summarises them. */
 
 const argsLength = 200;
 const resultLength = 500;
