@@ -7,7 +7,7 @@ export const thresholdSchema = (value: number) =>
     .default(value)
     .describe("Share of the context window from which it acts; 0 = never.");
 
-/** Whether the coming request has reached a share of the window; never if the window is unknown (0) or the share is 0. */
+/** Whether the coming request has reached a share of the window; never if the window is unknown (0) or the share 0. */
 export const isOver = ({ size, window }: Pick<EffectContext, "size" | "window">, share: number): boolean =>
   window > 0 && share > 0 && size >= Math.floor(window * share);
 

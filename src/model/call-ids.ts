@@ -4,15 +4,15 @@ import type { ModelRequest } from "./completer.ts";
 export interface CallIds {
   /** True if the thread already has a call of this id. */
   readonly isKnown: (id: string) => boolean;
-  /** Calls of the thread may be missing here, so that nobody can tell whether another id is new. */
+  /** True if calls of the thread may be missing here, so that another id cannot be known to be new. */
   readonly partial: boolean;
-  /** The id of the reply's n-th call; the same for every attempt of the same request. */
+  /** The id of the reply's n-th call; every attempt of the same request gives the same id. */
   readonly mint: (index: number) => string;
 }
 
 const usableId = /^[A-Za-z0-9_-]{1,40}$/;
 
-/** 52 bits of a string as 11 base-36 digits; no cryptography, only spread. */
+/** Digests a string to 52 bits as 11 base-36 digits, for spread only: it is not cryptographic. */
 const spreadDigest = (text: string): string => {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;
@@ -26,9 +26,9 @@ const spreadDigest = (text: string): string => {
   return ((high >>> 0) * 0x100000 + (low >>> 12)).toString(36).padStart(11, "0");
 };
 
-/** The call ids of a request's history, looked up without a list of their own, and minted ids derived from its context. */
+/** Looks up the call ids of a request's history without a list of its own, and derives new ids from its context. */
 export const createCallIds = ({ messages, context }: Pick<ModelRequest, "messages" | "context">): CallIds => {
-  /** Looks through the whole history for each call of a reply: a plain loop, several times as fast as callbacks. */
+  /** Searches the whole history for each call of a reply: a plain loop is several times as fast as callbacks. */
   const known = (id: string): boolean => {
     for (const { role, parts } of messages) {
       if (role !== "assistant") continue;
@@ -42,7 +42,7 @@ export const createCallIds = ({ messages, context }: Pick<ModelRequest, "message
   return { isKnown: known, partial, mint };
 };
 
-/** The provider's id if it is usable and surely new in thread and reply, else a minted one. */
+/** Keeps the provider's id if it is usable and surely new in thread and reply, otherwise mints one. */
 export const chooseId = (given: string, index: number, ids: CallIds, taken: ReadonlySet<string>): string => {
   const free = (id: string) => !taken.has(id) && !ids.isKnown(id);
   if (!ids.partial && usableId.test(given) && free(given)) return given;

@@ -4,20 +4,20 @@ import type { ModelRow } from "./model-rows.ts";
 import { priceRows } from "./price-rows.ts";
 import type { Capabilities, ModelOverride, Price } from "./schema.ts";
 
-/** What is known of a model. Tokens. */
+/** What is known of a model. Sizes are tokens. */
 export interface ModelEntry {
   /** Null if unknown. */
   readonly window: number | null;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Efforts it takes, lowest first; null = the provider's. */
+  /** Efforts that the model takes, lowest first; null = the provider's. */
   readonly efforts: readonly Effort[] | null;
 }
 
-/** Output bound of models whose true one is unknown. */
+/** The output bound of models whose real bound is unknown. */
 const unboundedOutput = 1_000_000;
 
-/** A model id as the rows have it: lower case, without `vendor/`. */
+/** A model id in the form that the rows use: lower case, without `vendor/`. */
 const familyName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).toLowerCase();
 
 const findLongestPrefix = <Row extends { readonly kind: string; readonly prefix: string }>(
@@ -34,7 +34,7 @@ const findLongestPrefix = <Row extends { readonly kind: string; readonly prefix:
   return best;
 };
 
-/** A family by its name wherever it is served: its sizes, but nothing that the server may refuse. */
+/** Finds a family by its name wherever it is served: its sizes apply, but nothing that the server may refuse. */
 const entryByFamily = (model: string): ModelEntry => {
   const row = findLongestPrefix(modelRows, null, model);
   const sampling = row?.capabilities.sampling ?? true;
@@ -53,7 +53,7 @@ const scriptedEntry: ModelEntry = {
   efforts: null,
 };
 
-/** An unknown model of a known vendor is like its newest generation, but its window is not known. */
+/** An unknown model of a known vendor is treated like its newest generation, but with an unknown window. */
 const unknownEntryOf = (newest: ModelRow): ModelEntry => ({
   window: null,
   max_output: newest.max_output,
@@ -69,7 +69,7 @@ const entryOf = (kind: string, model: string): ModelEntry => {
   return row === undefined ? unknownEntryOf(newest) : { ...row, efforts: row.efforts ?? null };
 };
 
-/** What is known of a model of a provider kind: its family's row, else its vendor's newest, under the team's overrides. */
+/** Describes a model of a provider kind: its family's row, else its vendor's newest, with the team's overrides. */
 export const describeModel = (kind: string, model: string, override: ModelOverride = {}): ModelEntry => {
   const { window, max_output, capabilities, efforts } = entryOf(kind, model);
   const given = Object.entries(override.capabilities ?? {}).filter(([, value]) => value !== undefined);
@@ -81,6 +81,6 @@ export const describeModel = (kind: string, model: string, override: ModelOverri
   };
 };
 
-/** Price of a model by the id that answered: the team's, else its family's within the kind; null if unknown. */
+/** The price of a model by the id that answered: the team's, else its family's within the kind; null if unknown. */
 export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
   override.price ?? findLongestPrefix(priceRows, kind, model) ?? null;

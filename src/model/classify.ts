@@ -11,14 +11,14 @@ import type { HeaderSource } from "./rate-headers.ts";
 export interface ErrorAnswer {
   readonly status?: number | undefined;
   readonly headers: HeaderSource;
-  /** The body or the event's data, as text or parsed; cut to some kilobytes by the caller. */
+  /** The body or the event's data, as text or parsed; the caller cuts it to some kilobytes. */
   readonly body: Json;
 }
 
 interface ErrorDetails {
-  /** Error types and codes as the vendors name them, in lower case. */
+  /** Error types and codes in the vendors' words, in lower case. */
   readonly types: ReadonlySet<string>;
-  /** The vendor's sentence, and the body's other details as text: for recognition only, never shown. */
+  /** The vendor's sentence and other details of the body as text, used for recognition only and never shown. */
   readonly message: string;
   readonly details: string;
 }
@@ -87,7 +87,7 @@ const outOfMoneyPattern =
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)/i;
 
-/** Google says "check your plan and billing" for limits per minute too; only its daily ones name the day. */
+/** Google says "check your plan and billing" for limits per minute too; only its daily limits name the day. */
 const isQuota = (
   { types, message, details }: ErrorDetails,
   codes: readonly ModelErrorCode[],
@@ -110,7 +110,7 @@ const codeOf = (told: ErrorDetails, status: number | undefined): ModelErrorCode 
 
 const isRedirect = (status = 0): boolean => status >= 300 && status < 400;
 
-/** The status decides; the body's type only where a status is ambiguous: other 4xx, and an overload told as 500. */
+/** The status decides; the body's type only where a status is ambiguous: other 4xx, and an overload sent as 500. */
 const codeOfStatus = (status: number, typed: ModelErrorCode | undefined): ModelErrorCode => {
   const known = codesByStatus[status];
   if (known !== undefined) return known;
@@ -134,7 +134,7 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   cancelled: "The call was cancelled",
 };
 
-/** A request's fault is named by its status, the vendor's error type and the parameter, never by the vendor's sentence. */
+/** A request's fault is described by its status, the error type and the parameter, never by the vendor's sentence. */
 const messageOf = (code: ModelErrorCode, { types }: ErrorDetails, status: number | undefined): string => {
   const type = [...types].find((name) => codesByType[name] !== undefined);
   const details = [status === undefined ? undefined : `HTTP ${status}`, type].filter((detail) => detail);
@@ -149,8 +149,8 @@ const waitOf = (headers: HeaderSource, { details }: ErrorDetails, now: number): 
 };
 
 /**
- * The failure behind an error answer: by type, by phrase for quota and context overflow, else by status.
- * Nothing of the body gets into the message but known error types. `now` in milliseconds since the epoch.
+ * Classifies an error answer: by type, by phrase for quota and context overflow, else by status.
+ * Of the body only known error types get into the message. `now` is in milliseconds since the epoch.
  */
 export const classify = (answer: ErrorAnswer, origin: AttemptOrigin, now: number): ModelFailure => {
   const { headers } = answer;

@@ -11,21 +11,21 @@ import type { OpenReply } from "./reply.ts";
 import { readUsage } from "./usage.ts";
 import type { UsageReport } from "./usage.ts";
 
-/** What the collector needs to know about an attempt. */
+/** What the collector has to know about an attempt. */
 export interface CollectOptions {
   readonly request: ModelRequest;
   readonly provider: string;
-  /** Output tokens that the request allows as it was sent, if not its `maxTokens`. */
+  /** Output tokens that the request as sent allows, if that is not its `maxTokens`. */
   readonly maxOutput?: number;
   /** Price of the model that answered, by the id it gave. */
   readonly price: (answered: string) => Price | null;
-  /** When the request left, and the clock: milliseconds. */
+  /** When the request was sent, and the clock: milliseconds. */
   readonly startedAt: number;
   readonly now: () => number;
-  /** Of this attempt alone; ends the collection at once. Its reason should be a `ModelError` (deadlines.ts sees to that), else it is `cancelled`. */
+  /** The attempt's own signal, which ends the collection at once; a reason that is no `ModelError` means `cancelled`. */
   readonly signal?: AbortSignal;
   readonly onDelta?: CompleteOptions["onDelta"];
-  /** `holdUntil(headers, now)` of rate-headers.ts. */
+  /** The result of `readHoldUntil(headers, now)` in rate-headers.ts. */
   readonly holdUntil?: number | undefined;
 }
 
@@ -38,7 +38,7 @@ interface CollectAttempt {
 }
 
 /**
- * Makes a completion of what a wire says: one batch of events per network read, one `onDelta` call per batch.
+ * Builds a completion from a wire's events: one batch of events per network read, one `onDelta` call per batch.
  * A reply without `finish` is `truncated_stream`, an impossible one `protocol_error`; whatever the iterable throws
  * rejects as a `ModelError`, marked `billed` with estimated usage once the first batch was read, empty or not.
  */
@@ -61,7 +61,7 @@ export const collect = async (
   return completionOf(attempt);
 };
 
-/** Settles with the work or, first, with the abort: a read that ignores the signal holds nobody up. */
+/** Settles with the work or, if that comes first, with the abort: a read that ignores the signal blocks nobody. */
 const raceAbort = (work: Promise<void>, origin: AttemptOrigin, signal?: AbortSignal): Promise<void> => {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
@@ -100,7 +100,7 @@ const pump = async (
   }
 };
 
-/** One read. Only its own errors are the provider's; an error of `onDelta` passes unchanged. */
+/** Reads once. Only its own errors are the provider's; an error of `onDelta` passes unchanged. */
 const readNext = async (
   batches: AsyncIterator<readonly ModelEvent[]>,
   { origin, options }: CollectAttempt,
@@ -112,11 +112,11 @@ const readNext = async (
   }
 };
 
-/** Tokens of what the reply holds so far. */
+/** The tokens of what the reply holds so far. */
 const countWritten = ({ parts }: OpenReply): number =>
   parts.reduce((sum, { name, text, fresh }) => sum + estimateText(name + text + fresh), 0);
 
-/** What was reported, with estimates for what is missing; they are made only then. */
+/** The reported usage, with estimates for what is missing; they are made only when needed. */
 const usageOf = ({ reply, options }: CollectAttempt): UsageReport => {
   const report = readUsage(reply.rawUsage, { input: 0, output: 0 });
   if (!report.estimated) return report;
@@ -149,7 +149,7 @@ const completionOf = (attempt: CollectAttempt): Completion => {
 };
 
 /**
- * A failure after the first byte, with what the attempt is booked at: what was reported, at least what was written, and
+ * A failure after the first byte, with the usage that is booked: what was reported, at least what was written, and
  * no more output than the request allows.
  */
 const bookUsage = ({ failure }: ModelError, attempt: CollectAttempt): ModelError => {

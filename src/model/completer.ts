@@ -1,6 +1,6 @@
 import type { Json, Message, Part } from "../chat/message.ts";
 
-/** Tokens of one call. `input` never includes cache; `output` includes reasoning; `total` ≥ the sum of the four. */
+/** Tokens of one call. `input` excludes cache; `output` includes reasoning; `total` is at least the sum of the four. */
 export interface Usage {
   readonly input: number;
   readonly output: number;
@@ -9,7 +9,7 @@ export interface Usage {
   readonly total: number;
 }
 
-/** A tool as a model is told about it; `schema` is JSON Schema 2020-12. */
+/** A tool as it is declared to a model; `schema` is JSON Schema 2020-12. */
 export interface ToolSpec {
   readonly name: string;
   readonly description: string;
@@ -28,18 +28,18 @@ export interface ResponseFormat {
   readonly schema?: Json;
 }
 
-/** Where a request comes from: for scripts, events and ledgers. Never on the wire. */
+/** Where a request comes from, for scripts, events and ledgers; it is never sent to a provider. */
 export interface RequestOrigin {
   readonly session: string;
   readonly agent: string;
   readonly thread: string;
   readonly run: string;
   readonly turn: number;
-  /** Completed model calls of this thread before this one (0, 1, …). */
+  /** The number of completed model calls of this thread before this one. */
   readonly call: number;
   readonly attempt: number;
   readonly purpose: Purpose;
-  /** Messages of the thread are in no request any more; absent: `messages` has every call that it ever had. */
+  /** True if some of the thread's messages are in no request any more; absent if `messages` has every call so far. */
   readonly partial?: boolean;
 }
 
@@ -60,9 +60,9 @@ export interface ModelRequest {
   };
   readonly responseFormat?: ResponseFormat;
   readonly cache: { readonly mode: "auto" | "off"; readonly ttl: "5m" | "1h" };
-  /** Id of the message that was newest in the thread's previous call: the second cache breakpoint. */
+  /** Id of the newest message of the thread's previous call: it gets the second cache breakpoint. */
   readonly previousNewest?: string;
-  /** Base64 of a stored blob. */
+  /** The base64 of a stored blob. */
   readonly media: (blob: string) => string;
   readonly context: RequestOrigin;
 }
@@ -78,7 +78,7 @@ export const finishReasons = [
 ] as const;
 export type FinishReason = (typeof finishReasons)[number];
 
-/** What a wire says, piece by piece. `item` numbers the open pieces of one reply in their order. */
+/** What a wire reports, piece by piece. `item` numbers the open pieces of one reply in their order. */
 export type ModelEvent =
   | { readonly type: "start"; readonly model: string; readonly requestId?: string }
   | { readonly type: "text" | "reasoning" | "refusal"; readonly item: number; readonly text: string }
@@ -91,7 +91,7 @@ export type ModelEvent =
       readonly type: "finish";
       readonly reason: FinishReason;
       readonly raw: string;
-      /** What a refusal was about, in the provider's word. */
+      /** What a refusal was about, in the provider's words. */
       readonly category?: string;
     }
   | { readonly type: "ping" };
@@ -111,7 +111,7 @@ export interface ItemDelta {
 export interface Completion {
   readonly parts: readonly Part[];
   readonly finish: FinishReason;
-  /** What a refusal was about, in the provider's word. */
+  /** What a refusal was about, in the provider's words. */
   readonly category?: string;
   readonly empty: boolean;
   readonly usage: Usage;
@@ -122,7 +122,7 @@ export interface Completion {
   readonly requestId?: string;
   /** Until when the provider's rate headers ask later calls to wait, milliseconds since the epoch. */
   readonly holdUntil?: number;
-  /** Parameters that were left out since the model does not take them. */
+  /** Parameters that were left out because the model does not take them. */
   readonly dropped?: readonly string[];
   /** SHA-256 of the body that was sent, hex. */
   readonly requestHash?: string;
@@ -132,15 +132,15 @@ export interface Completion {
 
 export interface CompleteOptions {
   readonly signal: AbortSignal;
-  /** Called once per provider read with all deltas of that read; never after the promise settled. */
+  /** Called once per provider read with all deltas of that read, and never after the promise has settled. */
   readonly onDelta?: (deltas: readonly ItemDelta[]) => void;
 }
 
-/** Speaks to one model. `complete` makes exactly one attempt, never sleeps, rejects with a `ModelError`. */
+/** Calls one model. `complete` makes exactly one attempt, never sleeps and rejects with a `ModelError`. */
 export interface Completer {
   readonly provider: string;
   readonly model: string;
   complete(request: ModelRequest, options: CompleteOptions): Promise<Completion>;
-  /** The body that `complete` would send: the same request gives the same bytes. Absent: it cannot be told. */
+  /** The body that `complete` would send, the same bytes for the same request. Absent if it cannot be known. */
   readonly body?: (request: ModelRequest) => string;
 }

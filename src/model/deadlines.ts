@@ -13,11 +13,11 @@ export interface Timers {
 /** Watches one attempt; `signal` aborts with a `ModelError` (`timeout` naming the deadline, or `cancelled`). */
 export interface Deadlines {
   readonly signal: AbortSignal;
-  /** Response headers arrived: `connect` no longer counts, silence does. */
+  /** Called when the response headers have arrived: `connect` no longer counts, silence does. */
   readonly headers: () => void;
-  /** Bytes arrived; `content` is false if they held nothing but pings. */
+  /** Called when bytes have arrived; `content` is false if they held nothing but pings. */
   readonly read: (content: boolean) => void;
-  /** The attempt is over: no timer and no listener stays behind. */
+  /** Ends the watch: no timer and no listener stays behind. */
   readonly stop: () => void;
 }
 
@@ -45,11 +45,11 @@ const createTimeout = (kind: DeadlineKind, timeouts: Timeouts, origin: AttemptOr
 
 interface DueDeadline {
   readonly kind: DeadlineKind;
-  /** Milliseconds since the epoch. */
+  /** When the deadline falls due, in milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** The deadline that is due first; `silent` since when nothing came, null before the response's headers. */
+/** Finds the deadline that is due first; `silent` is since when nothing came, null before the response's headers. */
 const findFirstDue = (
   timeouts: Timeouts,
   startedAt: number,

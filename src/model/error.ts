@@ -1,6 +1,6 @@
 import type { Usage } from "./completer.ts";
 
-/** What can go wrong with one model attempt. */
+/** The ways in which one model attempt can fail. */
 export type ModelErrorCode =
   | "rate_limited"
   | "overloaded"
@@ -30,12 +30,12 @@ export interface ModelFailure {
   readonly message: string;
   /** True once the first byte of a reply was read: the attempt may have been billed. */
   readonly billed?: boolean;
-  /** With `billed`: what the attempt is booked at, always an estimate; `cost` in 10⁻⁹ USD, null if unpriced. */
+  /** With `billed`: the usage that is booked, always an estimate; `cost` in 10⁻⁹ USD, null without a price. */
   readonly usage?: Usage;
   readonly cost?: number | null;
 }
 
-/** The rejection of `Completer.complete`. */
+/** The error that `Completer.complete` rejects with. */
 export class ModelError extends Error {
   readonly failure: ModelFailure;
   constructor(failure: ModelFailure) {

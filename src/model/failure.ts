@@ -1,16 +1,16 @@
 import { ModelError } from "./error.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 
-/** What a failure leads to: retried, retried at most twice, left for the next lane, or final. */
+/** What a failure leads to: a retry, at most two retries, the next model target, or the end. */
 export type Remedy = "retry" | "retry_twice" | "next_lane" | "fail";
 
 interface CodeRule {
   readonly remedy: Remedy;
-  /** When the lane cools: at once, only when its retries are used up, or for a fixed time in milliseconds. */
+  /** When the target cools down: at once, only when its retries are used up, or for a fixed time in milliseconds. */
   readonly cooldown: "at_once" | "exhausted" | "never" | number;
 }
 
-/** What each failure of a model call means. */
+/** What follows each failure of a model call. */
 export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
   rate_limited: { remedy: "retry", cooldown: "exhausted" },
   overloaded: { remedy: "retry", cooldown: "at_once" },
@@ -39,7 +39,7 @@ const messageLimit = 300;
 const shorten = (message: string): string =>
   message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1).toWellFormed()}…`;
 
-/** A `ModelError` whose `retryable` follows that table unless `more` overrides it. `message` must hold no payload. */
+/** Makes a `ModelError`, `retryable` as the table says unless `more` overrides it; `message` must hold no payload. */
 export const modelError = (
   code: ModelErrorCode,
   origin: AttemptOrigin,
@@ -58,7 +58,7 @@ export const modelError = (
 };
 
 /**
- * Turns whatever a transport threw into a `ModelError`: the reason of an aborted signal if that is one, `cancelled`
+ * Turns whatever a transport threw into a `ModelError`: the reason of an aborted signal if it is one, `cancelled`
  * for any other abort, otherwise `network`. The text of unknown errors is dropped: it may quote payload.
  */
 export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: AbortSignal): ModelError => {

@@ -1,4 +1,4 @@
-/** What a call takes out of a minute. */
+/** What a call uses of the limits per minute. */
 export interface Load {
   readonly requests: number;
   readonly input: number;
@@ -15,11 +15,11 @@ export const windowMs = 60_000;
 
 const kinds = ["requests", "input", "output"] as const;
 
-/** True if the limits (most per 60 s; 0 = none) leave no room for the need; a need beyond a limit fits into an empty window. */
+/** True if the limits (per 60 s; 0 = none) are too low for the need; a need beyond a limit fits an empty window. */
 const isFull = (load: Load, need: Load, limits: Load): boolean =>
   kinds.some((kind) => limits[kind] > 0 && load[kind] + Math.min(need[kind], limits[kind]) > limits[kind]);
 
-/** How the load of the last 60 s changes: by how much at which time, from `from` on. */
+/** The changes of the last 60 s' load from `from` on: at which time, and by how much. */
 const loadChangesFrom = (booked: readonly BookedLoad[], from: number): [number, Load][] => {
   const changes = new Map<number, Load>([[from, { requests: 0, input: 0, output: 0 }]]);
   const change = (at: number, sign: 1 | -1, load: Load): void => {

@@ -5,7 +5,7 @@ import type { BookedLoad } from "./gate-schedule.ts";
 import { claimTrial, recordFailure, coolingUntil } from "./health.ts";
 import type { Health, HealthRow } from "./health.ts";
 
-/** A provider's `rate_limit`: per 60 s, 0 = no limit. */
+/** A provider's `rate_limit` per 60 s; 0 means no limit. */
 export interface GateLimits {
   readonly input_tpm: number;
   readonly output_tpm: number;
@@ -15,9 +15,9 @@ export interface GateLimits {
   readonly cacheReadsCount: boolean;
 }
 
-/** A call that wants a place. Times in milliseconds. */
+/** A call that asks for a booking. Times are milliseconds. */
 export interface ReserveRequest {
-  /** Names the attempt: repeating it gives the same place. */
+  /** Identifies the attempt: repeating it gives the same booking or ticket. */
   readonly id: string;
   /** Estimated input tokens, and the request's `maxTokens`. */
   readonly input: number;
@@ -25,13 +25,13 @@ export interface ReserveRequest {
   readonly limits: GateLimits;
   /** The longest wait (`retry.max_wait`). */
   readonly maxWait: number;
-  /** How long the call may take (`timeouts.total`): a minute later its lease ends by itself. */
+  /** How long the call may take (`timeouts.total`); its lease expires a minute later. */
   readonly total: number;
 }
 
 /**
  * `booked`: call at `startAt` without asking again. `queued`: all `max_concurrent` slots are taken, ask again with the
- * same id at `startAt`; the place in the queue is kept. `rate_limited`: nothing is booked, `startAt` is too far off.
+ * same id at `startAt`; the ticket stays valid. `rate_limited`: nothing is booked, `startAt` is too far off.
  */
 export interface ReserveAnswer {
   readonly status: "booked" | "queued" | "rate_limited";
@@ -42,17 +42,17 @@ export interface ReserveAnswer {
 export interface GateSettlement {
   readonly model: string;
   readonly code: ModelErrorCode | "ok";
-  /** The lane's retries are used up. */
+  /** True if the target's retries are used up. */
   readonly exhausted: boolean;
-  /** Null if nothing is known: the booking stands as it is. */
+  /** Null if nothing is known: the booking stays as it is. */
   readonly usage: Usage | null;
-  /** From the rate headers, milliseconds since the epoch. */
+  /** The end of a hold that the rate headers asked for, in milliseconds since the epoch. */
   readonly holdUntil?: number | undefined;
 }
 
 interface Booking extends BookedLoad {
   readonly id: string;
-  /** When the lease ends by itself; 0 once settled. */
+  /** When the lease expires; 0 once settled. */
   readonly leaseUntil: number;
   readonly cacheReadsCount: boolean;
 }
@@ -60,11 +60,11 @@ interface Booking extends BookedLoad {
 interface QueuedCall {
   readonly id: string;
   readonly since: number;
-  /** Without asking again until then the place is lost: its session died. */
+  /** The ticket expires unless its session asks again by then. */
   readonly until: number;
 }
 
-/** All that a gate keeps, one row: plain JSON. */
+/** The whole state of a gate: one row of plain JSON. */
 export interface GateState {
   readonly bookings: readonly Booking[];
   readonly queue: readonly QueuedCall[];
@@ -84,7 +84,7 @@ export const emptyGate: GateState = {
   health: {},
 };
 
-/** True if any limit is set: only then does an attempt book. */
+/** True if any limit is set; only then do attempts book. */
 export const isLimited = (limits: Omit<GateLimits, "cacheReadsCount">): boolean =>
   limits.input_tpm + limits.output_tpm + limits.rpm + limits.max_concurrent > 0;
 
@@ -95,24 +95,24 @@ const rememberedCalls = 20;
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Output to book: the cap, but no more than experience says. */
+/** The output to book: the cap, but no more than recent calls suggest. */
 const guessOutput = (outputs: readonly number[], maxOutput: number): number =>
   Math.min(maxOutput, outputs.length === 0 ? 4096 : Math.max(1024, Math.ceil(1.5 * mean(outputs))));
 
-/** Without bookings that have left every window and hold no lease, and without lost places in the queue. */
+/** Drops bookings that have left every window and hold no lease, and expired tickets. */
 const pruneState = (state: GateState, now: number): GateState => ({
   ...state,
   bookings: state.bookings.filter(({ startAt, leaseUntil }) => startAt + windowMs > now || leaseUntil > now),
   queue: state.queue.filter(({ until }) => until > now),
 });
 
-/** When to ask again for a slot: once a call of usual length will have ended. */
+/** When to ask again for a slot: once a call of usual length has ended. */
 const nextAskAt = (state: GateState, rank: number, slots: number, now: number): number => {
   const usual = state.durations.length === 0 ? 2000 : mean(state.durations);
   return now + Math.ceil(Math.min(15_000, Math.max(500, (usual * (rank + 1)) / slots)));
 };
 
-/** The answer while no slot is free, null if there is one: earlier waiters go first, each slot to one of them. */
+/** The answer while no slot is free, null if there is one: earlier tickets go first, each slot to one of them. */
 const waitForSlot = (
   state: GateState,
   { id, limits, maxWait }: ReserveRequest,
@@ -135,8 +135,8 @@ const waitForSlot = (
 };
 
 /**
- * Books the earliest time at which a call fits the last 60 s and all earlier bookings, first come first served.
- * `now` in milliseconds since the epoch.
+ * Books the earliest time at which a call fits beside the last 60 s and all earlier bookings, first come first served.
+ * `now` is in milliseconds since the epoch.
  */
 export const reserve = (
   before: GateState,
@@ -175,7 +175,7 @@ const withOutcome = (state: GateState, model: string, health: Health | undefined
   return { ...state, health: health === undefined ? others : { ...others, [model]: health } };
 };
 
-/** What a call without booking tells of a model's health; the same state if it changes nothing. */
+/** Applies the outcome of a call without booking to a model's health; the same state if nothing changes. */
 export const reportOutcome = (
   state: GateState,
   model: string,
@@ -189,7 +189,7 @@ export const reportOutcome = (
     code === "ok" ? undefined : recordFailure(state.health[model], code, exhausted, now),
   );
 
-/** The booking with the truth in it: load as used, lease over. */
+/** The booking with its actual load, and its lease over. */
 const settleBooking = (booking: Booking, usage: Usage | null): Booking => {
   const ended = { ...booking, leaseUntil: 0 };
   if (usage === null) return ended;
@@ -198,8 +198,8 @@ const settleBooking = (booking: Booking, usage: Usage | null): Booking => {
 };
 
 /**
- * Puts in what a call really took, frees its slot, and notes headers and health. Repeats change nothing; a call that went
- * ahead without a booking only leaves headers and health.
+ * Records what a call really used, frees its slot, and notes headers and health. Repeats change nothing; a call
+ * without a booking only updates headers and health.
  */
 export const settle = (before: GateState, id: string, settlement: GateSettlement, now: number): GateState => {
   const { model, code, exhausted, usage, holdUntil = 0 } = settlement;
@@ -218,7 +218,7 @@ export const settle = (before: GateState, id: string, settlement: GateSettlement
   };
 };
 
-/** Gives a place back that was not used; the others stay where they are. */
+/** Returns an unused booking or ticket; the others keep theirs. */
 export const release = (state: GateState, id: string): GateState => {
   const bookings = state.bookings.filter((booking) => booking.id !== id || booking.leaseUntil === 0);
   const queue = state.queue.filter((waiting) => waiting.id !== id);
@@ -227,8 +227,8 @@ export const release = (state: GateState, id: string): GateState => {
 };
 
 /**
- * Health of the models that failed lately. `claim` names the model that the caller is about to call: after its cooldown
- * the first to claim it sees it available, the others go on seeing it cool until that trial ends.
+ * The health of models that failed lately. `claim` names the model that the caller is about to call: after its cooldown
+ * the first to claim it sees it available, while the others see it cooling until that trial ends.
  */
 export const readHealth = (
   state: GateState,

@@ -1,12 +1,12 @@
 import type { ModelErrorCode } from "./error.ts";
 import { codeRules } from "./failure.ts";
 
-/** A model that failed: it cools until `until`; `step` counts its cooldowns in a row. Milliseconds since the epoch. */
+/** A failed model cools until `until`; `step` counts its cooldowns in a row. Times: milliseconds since the epoch. */
 export interface Health {
   readonly step: number;
   readonly until: number;
   readonly reason: ModelErrorCode;
-  /** A caller is trying the model again; until then others still see it cooling. */
+  /** Until then one caller tries the model again, and others still see it cooling. */
   readonly trialUntil?: number;
 }
 
@@ -24,8 +24,8 @@ const steps = [1, 5, 25, 60].map((minutes) => minutes * minute);
 const trialMs = 2 * minute;
 
 /**
- * A failure's effect on a model's health; `exhausted` says that the lane's retries are used up. Failures while it cools
- * already do not lengthen its cooldown, so that one turn's retries count once.
+ * Applies a failure to a model's health; `exhausted` says that the target's retries are used up. Failures during a
+ * cooldown do not lengthen it, so that one turn's retries count once.
  */
 export const recordFailure = (
   health: Health | undefined,
@@ -43,12 +43,12 @@ export const recordFailure = (
   return { step, until: fixed || now + (steps[step - 1] ?? 0), reason: code };
 };
 
-/** Until when a model is to be avoided, 0 if it may be called. */
+/** Until when a model should be avoided; 0 if it may be called. */
 export const coolingUntil = (health: Health | undefined, now: number): number => {
   const until = Math.max(health?.until ?? 0, health?.trialUntil ?? 0);
   return until > now ? until : 0;
 };
 
-/** Hands out the trial after a cooldown: the caller may call, others see the model cooling for two more minutes. */
+/** Claims the trial after a cooldown: the caller may call, others see the model cooling for two more minutes. */
 export const claimTrial = (health: Health, now: number): Health =>
   coolingUntil(health, now) > 0 ? health : { ...health, trialUntil: now + trialMs };

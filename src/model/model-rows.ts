@@ -1,15 +1,15 @@
 import type { Effort } from "./completer.ts";
 import type { Capabilities } from "./schema.ts";
 
-/** One model family of a provider kind. Tokens. */
+/** One model family of a provider kind. Sizes are tokens. */
 export interface ModelRow {
   readonly kind: string;
-  /** Beginning of the model's id, in lower case and without a vendor. */
+  /** The beginning of the model's id, in lower case and without a vendor. */
   readonly prefix: string;
   readonly window: number;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Efforts it takes, lowest first; absent = the provider's. */
+  /** Efforts that the family takes, lowest first; absent = the provider's. */
   readonly efforts?: readonly Effort[];
 }
 
@@ -94,7 +94,7 @@ const openai = modelRowsOf("openai", {
   "o4-mini": { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
 });
 
-/** The vendor names no output limit. */
+/** An assumption, since the vendor names no output limit. */
 const grokOutput = 128_000;
 const grokPlain: Capabilities = { ...able, documents: false };
 const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
@@ -128,10 +128,10 @@ const gemini = modelRowsOf("gemini", {
   "gemini-2.5": { ...mebi, capabilities: { ...geminiEffort, reasoning_off: true }, efforts: upToHigh },
 });
 
-/** All known families; the first of a kind is its newest generation and stands for its unknown models. */
+/** All known families; the first of a kind is its newest generation and describes its unknown models. */
 export const modelRows: readonly ModelRow[] = [...anthropic, ...openai, ...grok, ...gemini];
 
-/** A server of which nothing is known: text and tools. */
+/** What a server of which nothing is known is assumed to take: text and tools. */
 export const plainCapabilities: Capabilities = {
   ...able,
   images: false,

@@ -1,4 +1,4 @@
-/** How vendors say that a request is longer than the context window. Checked against live answers and issue trackers. */
+/** The vendors' phrases for a request beyond the context window, checked against live answers and issue trackers. */
 const phrases: readonly RegExp[] = [
   // OpenAI, vLLM, DeepSeek, OpenRouter, Mistral
   /maximum context length/i,
@@ -35,7 +35,7 @@ const phrases: readonly RegExp[] = [
   /prompt exceeds max length/i,
 ];
 
-/** Statuses under which an overflow is told; elsewhere the same words mean a rate limit or a missing right. */
+/** Statuses with which vendors report an overflow; with others the same words mean a rate limit or a missing right. */
 const isPossibleStatus = (status: number | undefined): boolean =>
   status === undefined || status === 400 || status === 413 || status === 422 || status >= 500;
 

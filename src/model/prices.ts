@@ -1,7 +1,7 @@
 import type { Usage } from "./completer.ts";
 import type { Price } from "./schema.ts";
 
-/** Cost of one call in 10⁻⁹ USD, an integer; null without a price. `cacheWrite1h` is the part of `cacheWrite` kept an hour. */
+/** Cost of a call in 10⁻⁹ USD, an integer; null without a price. `cacheWrite1h` is the part of `cacheWrite` kept 1 h. */
 export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null): number | null => {
   if (price === null) return null;
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
@@ -22,5 +22,5 @@ export const costOf = (usage: Usage, cacheWrite1h: number, price: Price | null):
   return Math.round(millionths / 1000);
 };
 
-/** USD per million tokens as whole 10⁻¹² USD per token, so that products and sums stay exact integers. */
+/** Converts USD per million tokens to whole 10⁻¹² USD per token, so that products and sums stay exact integers. */
 const toRate = (usdPerMillion: number): number => Math.round(usdPerMillion * 1e6);

@@ -1,11 +1,11 @@
 import { parseDuration } from "../schema.ts";
 
-/** Response headers as far as they are needed here. */
+/** The access to response headers that is needed here. */
 export interface HeaderSource {
   get(name: string): string | null;
 }
 
-/** A figure of a header, undefined if it is missing, negative or unreadable. */
+/** Reads a number from a header; undefined if it is missing, negative or unreadable. */
 const readFigure = (text: string | null): number | undefined => {
   if (text === null || text.trim() === "") return undefined;
   const value = Number(text);
@@ -13,15 +13,15 @@ const readFigure = (text: string | null): number | undefined => {
 };
 
 const day = 86_400_000;
-/** Longer waits are told by servers that lie: no calendar need hold them. */
+/** Longer waits come from faulty servers; the cap keeps them within the calendar. */
 const longestWait = 366 * day;
-/** No vendor counts over longer; a reset beyond would close the provider to all sessions on a wrong figure. */
+/** No vendor counts over longer windows; a later reset would close the provider to all sessions on a wrong figure. */
 const longestWindow = day;
 
-/** A wait of so many milliseconds as it is believed. */
+/** Caps a wait at what is plausible. */
 export const capWait = (ms: number): number => Math.min(Math.ceil(ms), longestWait);
 
-/** Milliseconds to wait by `retry-after-ms` or `retry-after` (seconds or date); undefined if absent or unreadable. */
+/** The wait in milliseconds by `retry-after-ms` or `retry-after` (seconds or date); undefined if not readable. */
 export const readRetryAfter = (headers: HeaderSource, now: number): number | undefined => {
   const exact = readFigure(headers.get("retry-after-ms"));
   if (exact !== undefined) return capWait(exact);
@@ -39,7 +39,7 @@ export const readShouldRetry = (headers: HeaderSource): boolean | undefined => {
   return text === "true" ? true : text === "false" ? false : undefined;
 };
 
-/** A reset as milliseconds since the epoch: a date, a duration such as `6m0.5s`, seconds from now, or an epoch. */
+/** Reads a reset as milliseconds since the epoch: a date, a duration like `6m0.5s`, seconds from now, or an epoch. */
 const readReset = (text: string, now: number): number | undefined => {
   const value = readFigure(text);
   if (value !== undefined) {
@@ -64,8 +64,8 @@ const windows = [
 ];
 
 /**
- * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and its
- * reset lies ahead, within a day. A missing `remaining` is not exhaustion.
+ * Until when later calls should be held back, in milliseconds since the epoch: some window has at most one left and
+ * resets within a day. A missing `remaining` is not exhaustion.
  */
 export const readHoldUntil = (headers: HeaderSource, now: number): number | undefined => {
   let until: number | undefined;

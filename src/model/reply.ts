@@ -7,32 +7,32 @@ import { modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
 import { mergeUsage } from "./usage.ts";
 
-/** Bounds of one reply: UTF-8 bytes of text and of one call's arguments, calls that may run, characters of the model's name. */
+/** Bounds of one reply: UTF-8 bytes of text and of a call's arguments, calls that may run, length of the model name. */
 const replyLimits = { text: 4 * 1024 * 1024, args: 1024 * 1024, calls: 64, model: 200 } as const;
 
 interface ReplyItem {
   readonly kind: "text" | "reasoning" | "call";
-  /** Place among the parts; given with the first content, so that an empty item leaves no gap. */
+  /** Index among the parts; set with the first content, so that an empty item leaves no gap. */
   readonly index: number;
   readonly id: string;
   readonly givenId: string;
   readonly name: string;
-  /** What earlier batches brought, and what this one did. Apart, so that the whole is flattened only once. */
+  /** Text of earlier batches and of this one, kept apart so that the whole is flattened only once. */
   text: string;
   fresh: string;
   touched: boolean;
-  /** A delta has told of it. */
+  /** True once a delta has announced the item. */
   told: boolean;
   bytes: number;
   data: Json | undefined;
   ended: boolean;
 }
 
-/** The state of a reply that is being collected: mutable, owned by one attempt. */
+/** The state of a reply that is being collected: mutable and owned by one attempt. */
 export interface OpenReply {
   readonly origin: AttemptOrigin;
   readonly ids: CallIds;
-  /** Whether anybody wants deltas. */
+  /** True if somebody wants deltas. */
   readonly live: boolean;
   readonly items: Map<number, ReplyItem>;
   readonly parts: ReplyItem[];
@@ -104,7 +104,7 @@ const addItem = (
   return item;
 };
 
-/** The open item of this number, created if it is text or reasoning and new. */
+/** The open item of this number; a new one is created for text or reasoning. */
 const openItem = (reply: OpenReply, key: number, kind: ReplyItem["kind"]): ReplyItem => {
   const item = reply.items.get(key) ?? (kind === "call" ? undefined : addItem(reply, key, kind));
   if (item === undefined) return failOutOfOrder(reply, "arguments of a call that was never opened");
@@ -154,7 +154,7 @@ const openCall = (reply: OpenReply, { item, name, id }: Extract<ModelEvent, { ty
   touch(reply, addItem(reply, item, "call", name, id));
 };
 
-/** Opaque data of an item without content is redacted reasoning. The last data of an item stands. */
+/** Opaque data of an item without content is redacted reasoning. The last data of an item is kept. */
 const attachOpaque = (reply: OpenReply, { item, data }: Extract<ModelEvent, { type: "opaque" }>): void => {
   (reply.items.get(item) ?? addItem(reply, item, "reasoning")).data = data;
 };
@@ -177,13 +177,13 @@ export const takeEvent = (reply: OpenReply, event: ModelEvent): void => {
   else if (event.type !== "ping") takeContent(reply, event);
 };
 
-/** Wires also end items that never had content: those are unknown here. */
+/** Ends an item. Wires also end items that never had content: those are unknown here. */
 const endItem = (reply: OpenReply, key: number): void => {
   const item = reply.items.get(key);
   if (item !== undefined) item.ended = true;
 };
 
-/** Closes a batch: what it brought, as at most one delta per item. */
+/** Closes a batch and gives its content as at most one delta per item. */
 export const takeDeltas = (reply: OpenReply): readonly ItemDelta[] => {
   const deltas: ItemDelta[] = [];
   for (const item of reply.dirty) {
@@ -203,7 +203,7 @@ export const takeDeltas = (reply: OpenReply): readonly ItemDelta[] => {
   return deltas;
 };
 
-/** Finishes under which no call of the reply may run. */
+/** Finish reasons after which no call of the reply may run. */
 const truncatingFinishes: ReadonlySet<FinishReason> = new Set([
   "length",
   "context_full",
@@ -212,14 +212,14 @@ const truncatingFinishes: ReadonlySet<FinishReason> = new Set([
   "paused",
 ]);
 
-/** The provider's reason, corrected by what the reply holds: calls mean `tool_calls`, refusal text means `refusal`. */
+/** The provider's reason, corrected by the content: calls mean `tool_calls`, refusal text means `refusal`. */
 export const finishOf = (reply: OpenReply, reason: FinishReason): FinishReason => {
   if (reason !== "stop" && reason !== "tool_calls") return reason;
   if (reply.refused) return "refusal";
   return reply.parts.some(({ kind }) => kind === "call") ? "tool_calls" : "stop";
 };
 
-/** The reply as parts of a message, in the model's order. */
+/** The parts of the message that the reply becomes, in the model's order. */
 export const partsOf = (reply: OpenReply, finish: FinishReason): Part[] => {
   let calls = 0;
   return reply.parts.map((item): Part => {

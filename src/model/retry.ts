@@ -1,37 +1,37 @@
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { codeRules } from "./failure.ts";
 
-/** How a lane is retried; milliseconds. */
+/** How attempts at a model target are retried. Times are milliseconds. */
 export interface RetryPolicy {
   readonly maxRetries: number;
   readonly baseDelay: number;
   readonly maxWait: number;
 }
 
-/** A provider and model that a turn may use, and what it met there in this turn. */
+/** A model target (provider and model) that a turn may use, and what happened there in this turn. */
 export interface TargetAttempts {
   readonly provider: string;
   readonly model: string;
-  /** Failed attempts of this turn in this lane, and how many of them were cut or malformed replies. */
+  /** Failed attempts of this turn at this target, and how many of them were cut or malformed replies. */
   readonly failures: number;
   readonly malformed: number;
-  /** Seen cooling until then (milliseconds since the epoch); 0 or past = healthy. */
+  /** Known to cool until then (milliseconds since the epoch); 0 or past = healthy. */
   readonly coolingUntil: number;
-  /** Why it cools or failed last. */
+  /** Why it cools down or failed last. */
   readonly code?: ModelErrorCode;
-  /** When a wait that was too long would have ended. */
+  /** When a wait that exceeded `maxWait` would have ended. */
   readonly retryAt?: number;
 }
 
-/** The lanes of one turn: plain data that the session stores. */
+/** The fallback chain of one turn: its targets as plain data that the session stores. */
 export interface FallbackChain {
   readonly current: number;
   readonly list: readonly TargetAttempts[];
-  /** Content of the turn was committed: the lane may no longer change. */
+  /** True once content of the turn is committed: the target may no longer change. */
   readonly committed: boolean;
 }
 
-/** What follows a failed attempt. `lanes` is the new state; `exhausted` says that the lane was given up. */
+/** What follows a failed attempt. `lanes` is the new state; `exhausted` says that the target was given up. */
 export type FailureDecision =
   | { readonly kind: "retry"; readonly at: number; readonly lanes: FallbackChain; readonly exhausted: false }
   | {
@@ -42,9 +42,9 @@ export type FailureDecision =
     }
   | {
       readonly kind: "fail";
-      /** The first lane's code. */
+      /** The first target's code. */
       readonly code: ModelErrorCode;
-      /** When a retry would be possible, if a wait was too long for `maxWait`. */
+      /** When a retry would be possible, if a wait exceeded `maxWait`. */
       readonly retryAt?: number;
       readonly lanes: FallbackChain;
       readonly exhausted: boolean;
@@ -53,7 +53,7 @@ export type FailureDecision =
 const longestBackoff = 30_000;
 const mostMalformed = 2;
 
-/** Lanes as a turn starts with them: at the first that is not cooling; if all are, at the first. */
+/** Starts a turn's chain at the first target that is not cooling; if all are, at the first. */
 export const startFallbackChain = (
   list: readonly {
     readonly provider: string;
@@ -79,8 +79,8 @@ const mayRetry = (failure: ModelFailure, lane: TargetAttempts, policy: RetryPoli
   (!isMalformed(failure.code) || lane.malformed <= mostMalformed);
 
 /**
- * Decides what follows a failed attempt: a retry at a time never earlier than Retry-After, the next
- * lane, or the end. `policy` is the current lane's, `random` gives [0, 1), times are milliseconds.
+ * Decides what follows a failed attempt: a retry at a time never earlier than Retry-After, the next target,
+ * or the end. `policy` is the current target's, `random` gives [0, 1), times are milliseconds.
  */
 export const decideAfterFailure = (
   failure: ModelFailure,
@@ -115,14 +115,14 @@ const replaceCurrent = (lanes: FallbackChain, lane: TargetAttempts): FallbackCha
   list: lanes.list.with(lanes.current, lane),
 });
 
-/** Gives the lane up: for the next one that is not cooling, or for good. */
+/** Gives the target up: for the next one that is not cooling, or for good. */
 const giveUpTarget = (failure: ModelFailure, lanes: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
   const exhausted = failure.retryable || remedy !== "fail";
   const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);
   const first = lanes.list[0]?.code ?? failure.code;
   if (remedy === "fail" && !failure.retryable) {
-    // A request that is too long has an end of its own; before the last lane not all have failed.
+    // A request that is too long keeps its own code; the others count as failed only at the last target.
     const own = next >= 0 || failure.code === "context_overflow";
     return { kind: "fail", code: own ? failure.code : first, lanes, exhausted: false };
   }

@@ -25,7 +25,7 @@ export const cacheSchema = z.strictObject({
   ttl: z.enum(["5m", "1h"]).default("5m").describe("How long the provider keeps a cached prefix."),
 });
 
-/** Deadlines of one attempt in milliseconds. */
+/** Deadlines of one attempt, in milliseconds. */
 export const timeoutsSchema = z.strictObject({
   connect: duration({ min: "1ms", max: "13m" }).prefault("60s").describe("Until the response headers."),
   idle: duration({ min: "1ms", max: "13m" }).prefault("90s").describe("Without any byte."),
@@ -34,12 +34,12 @@ export const timeoutsSchema = z.strictObject({
 });
 export type Timeouts = DeepReadonly<z.output<typeof timeoutsSchema>>;
 
-/** Bounds of retrying, in milliseconds. */
+/** Bounds of retries, in milliseconds. */
 export const retrySchema = z.strictObject({
   max_wait: duration().prefault("10m").describe("The longest wait; a longer one fails the lane."),
 });
 
-/** Tokens and requests per minute; 0 = no limit of that kind. */
+/** Tokens and requests per minute; 0 means no limit of that kind. */
 export const rateLimitSchema = z.strictObject({
   input_tpm: count().default(0).describe("Input tokens per minute; 0 = no limit."),
   output_tpm: count().default(0).describe("Output tokens per minute; 0 = no limit."),
@@ -101,7 +101,7 @@ const capabilitiesSchema = z.strictObject({
 });
 export type Capabilities = DeepReadonly<z.output<typeof capabilitiesSchema>>;
 
-/** One entry of `models`: what overrides the catalogue. */
+/** One entry of `models`, which overrides the catalogue. */
 const modelSchema = z.strictObject({
   alias: text(64, 1).optional().describe("Another name under which a session may choose this model."),
   context_window: z
@@ -117,7 +117,7 @@ export type ModelOverride = DeepReadonly<z.output<typeof modelSchema>>;
 
 export const modelsSchema = mapOf(modelSchema);
 
-/** Sampling and output keys that an agent may set over its provider's. */
+/** Sampling and output keys with which an agent may override its provider's. */
 export const samplingKeys = {
   reasoning: reasoningSchema.optional().describe("How much the model thinks."),
   temperature: z.number().min(0).max(2).optional().describe("Sampling temperature, 0 to 2."),

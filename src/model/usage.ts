@@ -2,7 +2,7 @@ import { isJsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import type { Usage } from "./completer.ts";
 
-/** Names that providers give to counts of tokens: the first name present wins, a dot is nesting. */
+/** Names that providers give to token counts: the first name present wins, a dot means nesting. */
 const usageNames = {
   input:
     "input_tokens inputTokens prompt_tokens promptTokens promptTokenCount input prompt_n timings.prompt_n",
@@ -23,24 +23,24 @@ const usagePaths = Object.fromEntries(
   Object.entries(usageNames).map(([field, list]) => [field, list.split(" ").map((name) => name.split("."))]),
 ) as Record<UsageField, string[][]>;
 
-/** Figures beyond these are not believed. */
+/** Higher figures are not believed. */
 const mostInput = 20_000_000;
 const mostOutput = 10_000_000;
 
-/** What a provider reported, in the five fields of usage, and what stands beside them. */
+/** What a provider reported, in the five fields of usage, with further details. */
 export interface UsageReport {
   readonly usage: Usage;
   /** True if any figure had to be estimated. */
   readonly estimated: boolean;
-  /** Part of `usage.output`, 0 if not reported. */
+  /** The reasoning part of `usage.output`, 0 if not reported. */
   readonly reasoning: number;
-  /** Part of `usage.cacheWrite` that is kept an hour. */
+  /** The part of `usage.cacheWrite` that is kept an hour. */
   readonly cacheWrite1h: number;
 }
 
 interface FoundFigure {
   readonly name: string;
-  /** Null if the figure is no number or absurd. */
+  /** Null if the figure is absurd or not a number. */
   readonly value: number | null;
 }
 
@@ -63,7 +63,7 @@ const findFigure = (raw: Json, field: UsageField, most: number): FoundFigure | u
   return undefined;
 };
 
-/** Merges a later, cumulative report into an earlier one: its non-null fields replace. */
+/** Merges a later, cumulative report into an earlier one: its non-null fields replace the earlier ones. */
 export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
   if (!isJsonObject(earlier)) return later;
   if (!isJsonObject(later)) return earlier;
@@ -76,7 +76,7 @@ export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
 interface UsageFigures {
   readonly inputName: string;
   readonly outputName: string;
-  /** As reported, null where the estimate must stand in. */
+  /** The reported figure, null where the estimate must replace it. */
   readonly prompt: number | null;
   readonly output: number | null;
   readonly cacheRead: number;
@@ -107,12 +107,12 @@ const readFigures = (report: Json): UsageFigures => {
   };
 };
 
-/** True if the prompt figure contains the cached tokens. */
+/** True if the prompt figure includes the cached tokens. */
 const isInclusive = (report: Json, { inputName }: UsageFigures): boolean =>
   inputName.startsWith("prompt") ||
   (inputName === "input_tokens" && figureAt(report, ["input_tokens_details"]) !== undefined);
 
-/** Output with reasoning: Google reports it apart, others (Grok) only show it in the total. */
+/** Output with reasoning: Google reports it separately, others (Grok) only include it in the total. */
 const outputOf = (figures: UsageFigures, inclusive: boolean): number | null => {
   const { prompt, thoughts, total } = figures;
   if (figures.output === null) return null;
@@ -122,7 +122,7 @@ const outputOf = (figures: UsageFigures, inclusive: boolean): number | null => {
   return rest > output && rest <= mostOutput ? rest : output;
 };
 
-/** Reads a provider's report; what is missing or absurd becomes the estimate. All figures are tokens. */
+/** Reads a provider's report; missing or absurd figures become the estimate. All figures are tokens. */
 export const readUsage = (
   raw: Json | undefined,
   estimate: { readonly input: number; readonly output: number },

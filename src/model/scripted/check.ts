@@ -2,11 +2,11 @@ import type { Json } from "../../chat/message.ts";
 import type { Script } from "./schema.ts";
 import { findUnknownPlaceholders } from "./template.ts";
 
-/** A fault of a script that its schema cannot see (`script_invalid`), with the way to it in the document. */
+/** A fault of a script that its schema cannot see (`script_invalid`), with its path in the document. */
 interface ScriptProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** Of a name that is not known. */
+  /** Set for a name that is not known. */
   readonly unknown?: {
     readonly kind: "agent" | "scene" | "tool";
     readonly name: string;
@@ -20,7 +20,7 @@ type CheckedReply = Script["replies"][number];
 
 type ScriptPath = readonly (string | number)[];
 
-/** Names that a script may use. */
+/** The names that a script may use. */
 export interface ScriptNames {
   readonly agents: ReadonlySet<string>;
   readonly tools: ReadonlySet<string>;
@@ -87,7 +87,7 @@ const findRepeatedNames = ({ scenes }: Script): ScriptProblem[] =>
       : [{ path: ["scenes", index, "name"], message: `the scene ${name} stands in the script twice` }],
   );
 
-/** Checks what a script names: scenes, agents, tools and placeholders. */
+/** Checks the names in a script: scenes, agents, tools and placeholders. */
 export const checkScript = (script: Script, names: ScriptNames): ScriptProblem[] => {
   const scenes = new Set(script.scenes.map(({ name }) => name));
   const forms = [script.replies.length, scenes.size].filter((count) => count > 0).length;

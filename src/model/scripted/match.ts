@@ -11,7 +11,7 @@ export type ScriptReply = Script["replies"][number];
 
 type TextMatch = NonNullable<When["input"]>;
 
-/** What a scripted reply leaves in its opaque data: where the thread stands in the script. */
+/** The thread's position in the script, which a scripted reply stores in its opaque data. */
 interface ScriptPosition {
   readonly scene: string;
   /** How often each scene was played in this thread. */
@@ -28,8 +28,8 @@ const isPositionIn = ({ scenes }: Script, data: Json): boolean =>
   isJsonObject(data) && "played" in data && scenes.some(({ name }) => name === data["scene"]);
 
 /**
- * The position after the thread's previous reply: read from it, so that a shortened history changes nothing. Whichever
- * provider plays the script gave it: a turn may begin with one, and the next with its fallback.
+ * The position after the thread's previous reply, read from that reply, so that a shortened history changes nothing.
+ * Any provider that plays the script may have written it: one turn may use a provider, the next its fallback.
  */
 const positionOf = (script: Script, { request }: ScriptFacts): ScriptPosition | undefined => {
   for (let index = request.messages.length - 1; index >= 0; index--) {
@@ -46,7 +46,7 @@ const escapeWord = (word: string): string => word.replace(/[\\^$.*+?()[\]{}|]/g,
 const hasWord = (text: string, word: string): boolean =>
   new RegExp(`(?<![\\p{L}\\p{N}_])${escapeWord(word)}(?![\\p{L}\\p{N}_])`, "iu").test(text);
 
-/** Literal comparison, any case. */
+/** Compares literally, ignoring case. */
 const matchesText = (match: TextMatch | undefined, text: string): boolean => {
   if (match === undefined) return true;
   const said = text.toLowerCase();
@@ -87,7 +87,7 @@ const matchesScene = (
   );
 };
 
-/** Finds the reply to a request: the n-th of form A, else the first scene that matches, else `start`; undefined if none. */
+/** Chooses the reply: the n-th of `replies`, else the first scene that matches, else `start`; undefined if none. */
 export const chooseReply = (script: Script, facts: ScriptFacts): ScriptChoice | undefined => {
   if (script.scenes.length === 0) {
     const reply = script.replies[facts.request.context.call];
@@ -102,7 +102,7 @@ export const chooseReply = (script: Script, facts: ScriptFacts): ScriptChoice | 
   return { reply: scene, position: { scene: scene.name, played } };
 };
 
-/** What a request lacks of a reply's `expect`, as a sentence; null if nothing. */
+/** Says in a sentence what a request lacks of a reply's `expect`; null if nothing. */
 export const findMismatch = ({ expect = {} }: ScriptReply, { request, last }: ScriptFacts): string | null => {
   const declared = new Set(request.tools.map(({ name }) => name));
   const count = expect.messages ?? request.messages.length;

@@ -3,7 +3,7 @@ import type { DeepReadonly } from "../../schema.ts";
 import { count, mapOf, name, text } from "../../schema.ts";
 import { finishReasons, purposes } from "../completer.ts";
 
-/** Scripts of the scripted provider: what a model without a network answers. */
+/** The schema of scripts, from which the scripted provider answers without a network. */
 
 const literalMatch = z.strictObject({
   equals: z.string().optional().describe("The whole text, any case."),
@@ -104,7 +104,7 @@ const sceneSchema = z.strictObject({
   ...replyKeys,
 });
 
-/** A whole script: `replies` by number of the call, or `scenes` by what the request says. */
+/** A whole script: `replies` by number of the call, or `scenes` by the content of the request. */
 export const scriptSchema = z.strictObject({
   script: z.literal(1).describe("Version of this format."),
   pace: z

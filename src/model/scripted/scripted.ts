@@ -17,10 +17,10 @@ import { scriptFactsOf, fillJson, fillTemplate } from "./template.ts";
 export interface ScriptedOptions {
   readonly provider: string;
   readonly model: string;
-  /** Absent: a scripted call costs nothing. */
+  /** Absent if scripted calls cost nothing. */
   readonly price?: (answered: string) => Price | null;
   readonly now?: () => number;
-  /** Waits; rejects or returns early once the signal is aborted. Absent: a timer. */
+  /** Waits; rejects or returns early once the signal is aborted. A timer by default. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -47,7 +47,7 @@ const waitOrAbort = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener("abort", done);
   });
 
-/** The failure of this attempt: the list names them in order, each `times` long. Attempts count from 1. */
+/** The failure of this attempt: the list names failures in order, each `times` long. Attempts count from 1. */
 const failOf = (fails: readonly Fail[], attempt: number): Fail | undefined => {
   let left = attempt;
   for (const fail of fails) {
@@ -57,7 +57,7 @@ const failOf = (fails: readonly Fail[], attempt: number): Fail | undefined => {
   return undefined;
 };
 
-/** Throws what the wire would: a status as an HTTP answer, the rest as the transport tells it. */
+/** Throws what a wire would throw: a status as an HTTP answer, the rest as an error of the transport. */
 const throwFailure = (fail: Fail, origin: AttemptOrigin): never => {
   if ("error" in fail) throw modelError(fail.error, origin, `The script says ${fail.error}.`);
   const { status, retry_after: seconds } = fail;
@@ -67,7 +67,7 @@ const throwFailure = (fail: Fail, origin: AttemptOrigin): never => {
   throw new ModelError(classify({ status, headers, body: "" }, origin, 0));
 };
 
-/** Cuts a text into chunks of so many code points. */
+/** Cuts a text into chunks of `size` code points. */
 function* chunksOf(text: string, size: number): Generator<string> {
   let from = 0;
   let count = 0;
@@ -84,7 +84,7 @@ function* chunksOf(text: string, size: number): Generator<string> {
 
 const repeatBlockLength = 65_536;
 
-/** The chunks of a text, or of a repeated one, of which only a block exists at a time. */
+/** The chunks of a text, or of a repeated one, of which only one block exists at a time. */
 function* chunksOfSource(
   source: string | { repeat: string; times: number },
   facts: ScriptFacts,
@@ -98,7 +98,7 @@ function* chunksOfSource(
   }
 }
 
-/** The events of one piece, a chunk each. */
+/** The events of one piece, one for each chunk. */
 function* eventsOf(piece: ScriptPiece, item: number, { facts, chunk }: Play): Generator<ModelEvent> {
   if ("reasoning" in piece) {
     for (const text of chunksOfSource(piece.reasoning, facts, chunk)) yield { type: "reasoning", item, text };
@@ -116,7 +116,7 @@ function* eventsOf(piece: ScriptPiece, item: number, { facts, chunk }: Play): Ge
 const writtenText = (event: ModelEvent): string =>
   "text" in event ? event.text : "json" in event ? event.json : "name" in event ? event.name : "";
 
-/** Default usage: the estimate, with everything that an earlier call already sent read from the cache. */
+/** The default usage: the estimate, with everything that an earlier call sent counted as read from the cache. */
 const estimateUsage = (request: ModelRequest, output: number): Json => {
   const whole = estimateRequest(request);
   const previous = request.messages.findLastIndex(({ role }) => role === "assistant");
@@ -134,7 +134,7 @@ const createClosing = ({ reply, facts }: Play, bytes: number): ModelEvent[] => {
   return [{ type: "usage", raw: usage as Json }, finish];
 };
 
-/** The reply as single events. Its position in the script rides on the first content as opaque data. */
+/** Yields the reply as single events. The first content carries its position in the script as opaque data. */
 function* playEvents(play: Play): Generator<readonly ModelEvent[]> {
   const { reply, position, fail, origin } = play;
   if (fail !== undefined && failsAtOnce(fail)) throwFailure(fail, origin);
@@ -159,13 +159,13 @@ function* playEvents(play: Play): Generator<readonly ModelEvent[]> {
 
 const afterChars = (fail: Fail): number => ("after_chars" in fail ? (fail.after_chars ?? 0) : 0);
 
-/** True if the attempt fails before its first byte. A cut or malformed reply needs one, as does `after_chars`. */
+/** True if the attempt fails before its first byte; cut and malformed replies and `after_chars` need one. */
 const failsAtOnce = (fail: Fail): boolean => {
   if ("after_chars" in fail && fail.after_chars !== undefined) return false;
   return "status" in fail || fail.error === "network" || fail.error === "timeout";
 };
 
-/** A cut stream ends cleanly: it is the collector that must notice. */
+/** Ends a cut stream cleanly, since the collector has to notice the cut. */
 const endEarly = (fail: Fail, origin: AttemptOrigin): void => {
   if (!("error" in fail) || fail.error !== "truncated_stream") throwFailure(fail, origin);
 };
@@ -194,13 +194,13 @@ const prepare = (script: Script, request: ModelRequest, provider: string): Play 
   return { ...choice, facts, origin, chunk: script.pace.chunk, fail };
 };
 
-/** What a wire would be sent: everything of the request but where it comes from. */
+/** The body that a wire would get: everything of the request but its origin. */
 const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRequest): string =>
   JSON.stringify({ ...rest, messages: messages.map(({ role, parts }) => ({ role, parts })) });
 
 /**
- * The scripted provider: no clock, no randomness, no network. The reply is a pure function of the script and the
- * request, sent through the collector of the wires.
+ * The scripted provider has no clock, no randomness and no network. The reply is a pure function of script and
+ * request, sent through the same collector as a wire's.
  */
 export const createScriptedCompleter = (script: Script, options: ScriptedOptions): Completer => {
   const { provider, model, price = () => ({ input: 0, output: 0 }) } = options;
