@@ -22,7 +22,7 @@ export interface CollectOptions {
   /** When the request was sent, and the clock: milliseconds. */
   readonly startedAt: number;
   readonly now: () => number;
-  /** The attempt's own signal, which ends the collection at once; a reason that is no `ModelError` means `cancelled`. */
+  /** The attempt's own signal, which ends the collection at once; a reason that is no `ModelError` is `cancelled`. */
   readonly signal?: AbortSignal;
   readonly onDelta?: CompleteOptions["onDelta"];
   /** The result of `readHoldUntil(headers, now)` in rate-headers.ts. */

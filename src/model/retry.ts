@@ -122,7 +122,7 @@ const giveUpTarget = (failure: ModelFailure, lanes: FallbackChain, now: number):
   const next = lanes.list.findIndex((lane, index) => index > lanes.current && lane.coolingUntil <= now);
   const first = lanes.list[0]?.code ?? failure.code;
   if (remedy === "fail" && !failure.retryable) {
-    // A request that is too long keeps its own code; the others count as failed only at the last target.
+    // A failure before the last target, and a request that is too long, keep their own code.
     const own = next >= 0 || failure.code === "context_overflow";
     return { kind: "fail", code: own ? failure.code : first, lanes, exhausted: false };
   }

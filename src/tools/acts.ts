@@ -2,12 +2,12 @@ import { fieldsOf } from "../chat/json.ts";
 import type { FileAct } from "../sandbox/contract.ts";
 import type { WorkspaceUse } from "./define-tool.ts";
 
-/** What calls do outside their session, whatever tool does it: permission rules may name the act. */
+/** Acts are what calls do outside their session, whatever tool does it: permission rules may name them. */
 
 export const actNames = ["read", "write", "delete", "exec", "egress", "delegate"] as const;
 export type Act = (typeof actNames)[number];
 
-/** One act of a call: on a path of the workspace, an argv joined by spaces, an address, or the agent called. */
+/** One act of a call on a path of the workspace, an argv joined by spaces, an address, or the agent called. */
 export interface CallAct {
   readonly act: Act;
   readonly subject: string;
@@ -15,7 +15,7 @@ export interface CallAct {
   readonly argv?: readonly string[];
 }
 
-/** Whether a value that a tool gives back is an act. */
+/** Whether a value that a tool returned is an act. */
 export const isCallAct = (value: unknown): value is CallAct => {
   const { act, subject, argv = [] } = fieldsOf(value);
   const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === "string");
@@ -25,7 +25,7 @@ export const isCallAct = (value: unknown): value is CallAct => {
 /** Whether the subjects of an act are paths. */
 export const isFileAct = (act: Act): act is FileAct => act === "read" || act === "write" || act === "delete";
 
-/** What a tool declares about its acts without being called. */
+/** What a tool declares about its acts in advance. */
 interface Declaration {
   readonly acts?: unknown;
   readonly does?: readonly Act[];
@@ -33,10 +33,10 @@ interface Declaration {
   readonly hosts?: readonly string[];
 }
 
-/** The acts that a tool may do, first the one it is for; of a tool that names none, what follows from its declaration. */
+/** The acts that a tool may do, its main one first; a tool that names none gets those its declaration implies. */
 export const actsOf = ({ does, workspace = "none", hosts = [] }: Declaration): readonly Act[] =>
   does ?? [...(workspace === "none" ? [] : [workspace]), ...(hosts.length === 0 ? [] : ["egress" as const])];
 
-/** The acts by which rules bind a tool: none if it does not say what its calls do. */
+/** The acts through which rules bind a tool: none if it does not say what its calls do. */
 export const boundActsOf = (tool: Declaration): readonly Act[] =>
   (tool.acts ?? null) === null ? [] : actsOf(tool);

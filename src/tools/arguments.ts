@@ -3,7 +3,7 @@ import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toToolError, toolError } from "./errors.ts";
 import { schemaMisfits } from "./schema/json-schema.ts";
 
-/** Strict reading of a call's arguments: never guessed, never repaired. */
+/** This file reads a call's arguments strictly: it never guesses and never repairs. */
 
 const maxJsonLength = 1_048_576;
 const maxJsonDepth = 32;
@@ -17,7 +17,7 @@ const refuseArguments = (sentence: string): ParsedArguments => ({
   error: toolError("invalid_arguments", sentence),
 });
 
-/** What is wrong with a JSON text before it is parsed: nested too deeply, or a key twice in one object. */
+/** Says what is wrong with a JSON text before it is parsed: it nests too deeply, or an object has a key twice. */
 const structureProblem = (json: string): string | null => {
   const keys: (Set<string> | null)[] = [];
   for (const [text, isKey] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[[\]{}]/gs)) {
@@ -33,7 +33,7 @@ const structureProblem = (json: string): string | null => {
   return null;
 };
 
-/** Renames the other spellings that a tool accepts; both spellings at once stay, and are refused as unknown. */
+/** Renames the aliases that a tool accepts; if both spellings are given they stay, and are refused as unknown. */
 const renameAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
   if (aliases === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return value;
@@ -52,7 +52,7 @@ const parse = (json: string): { readonly value: unknown } | { readonly reason: s
   }
 };
 
-/** The JSON of a call's arguments, or an `invalid_arguments` result. Empty text counts as {}. */
+/** Parses the JSON of a call's arguments, or gives an `invalid_arguments` result. Empty text counts as {}. */
 const readArguments = (name: string, raw: string): { readonly value: unknown } | ParsedArguments => {
   const json = raw.trim() === "" ? "{}" : raw;
   if (json.length > maxJsonLength)
@@ -69,7 +69,7 @@ const readArguments = (name: string, raw: string): { readonly value: unknown } |
 const refuseMisfits = (name: string, problems: readonly string[]): ParsedArguments =>
   refuseArguments(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
 
-/** What the tool's schema says of a value; what its own checks throw is an error result. */
+/** Checks a value against the tool's schema; what the tool's own checks throw becomes an error result. */
 const checkArguments = ({ params }: Pick<Tool, "params">, value: unknown) => {
   try {
     return params.safeParse(value);
@@ -92,10 +92,10 @@ const parseAnew = (tool: ToolParams, raw: string): ParsedArguments => {
   return refuseMisfits(tool.name, problems);
 };
 
-/** The newest arguments of each tool that nobody runs yet: a call is read when its grants are looked up, when it is judged and when it runs. */
+/** The newest parsed arguments of each tool, since a call is read when it is granted, judged and run. */
 const newestParsed = new WeakMap<ToolParams, { readonly raw: string; readonly parsed: ParsedArguments }>();
 
-/** Arguments that fit the tool's schema, or an `invalid_arguments` result naming path and rule. */
+/** Parses arguments by the tool's schema, or gives an `invalid_arguments` result that names path and rule. */
 export const parseArguments = (tool: ToolParams, raw: string): ParsedArguments => {
   const known = newestParsed.get(tool);
   if (known?.raw === raw) return known.parsed;
@@ -104,14 +104,14 @@ export const parseArguments = (tool: ToolParams, raw: string): ParsedArguments =
   return parsed;
 };
 
-/** The same for the run of a call: what it does to its arguments is seen by no other. */
+/** Takes the arguments for the run of a call, so that nobody else sees how the tool changes them. */
 export const takeArguments = (tool: ToolParams, raw: string): ParsedArguments => {
   const parsed = parseArguments(tool, raw);
   newestParsed.delete(tool);
   return parsed;
 };
 
-/** The same for a tool that is known by its JSON Schema only. */
+/** Parses arguments for a tool of which only the JSON Schema is known. */
 export const parseForeignArguments = (name: string, schema: Json, raw: string): ParsedArguments => {
   const read = readArguments(name, raw);
   if ("ok" in read) return read;

@@ -1,6 +1,6 @@
 const pieceLength = 32_768;
 
-/** Base64 of bytes, of any length. */
+/** Encodes bytes of any length as base64. */
 export const toBase64 = (bytes: Uint8Array): string => {
   let binary = "";
   for (let at = 0; at < bytes.length; at += pieceLength)
@@ -8,11 +8,11 @@ export const toBase64 = (bytes: Uint8Array): string => {
   return btoa(binary);
 };
 
-/** Base64url without padding (RFC 4648 §5). */
+/** Encodes bytes as base64url without padding (RFC 4648 §5). */
 export const toBase64Url = (bytes: Uint8Array): string =>
   toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
-/** The bytes of unpadded base64url, null unless `text` is exactly what `toBase64Url` would write. */
+/** Decodes unpadded base64url; null unless `text` is exactly what `toBase64Url` would write. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
@@ -20,11 +20,11 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   return toBase64Url(bytes) === text ? bytes : null;
 }
 
-/** A value as JSON in base64url. */
+/** Writes a value as JSON in base64url. */
 export const jsonToBase64Url = (value: unknown): string =>
   toBase64Url(new TextEncoder().encode(JSON.stringify(value)));
 
-/** What `jsonToBase64Url` wrote; null if it is no JSON in UTF-8. */
+/** Reads what `jsonToBase64Url` wrote; null if it is not JSON in UTF-8. */
 export function jsonFromBase64Url(text: string): unknown {
   const bytes = fromBase64Url(text);
   if (bytes === null) return null;

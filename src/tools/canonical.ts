@@ -1,4 +1,4 @@
-/** JSON with sorted keys: equal values give equal text, whatever order they were written in. Undefined counts as null. */
+/** Writes JSON with sorted keys: equal values give equal text, whatever their key order. Undefined counts as null. */
 export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);

@@ -7,7 +7,7 @@ import type { DeclaredReach, ToolReach } from "./reach.ts";
 import type { StoreChange, Stores } from "./stores.ts";
 import type { SessionRequest, StartChildren } from "./session-request.ts";
 
-/** What may happen to a call that a crash interrupted. */
+/** How a call may be repeated after a crash interrupted it. */
 export type Safety = "read" | "idempotent" | "reattach" | "unsafe";
 export type WorkspaceUse = "none" | "read" | "write";
 
@@ -17,18 +17,18 @@ export interface ToolOutput {
   readonly isError?: boolean;
   readonly details?: Json;
   readonly changes?: readonly FileChange[];
-  /** Absent: `error` if `isError`, else `ok`; `unknown` for an outcome that was lost. */
+  /** By default `error` if `isError`, else `ok`; `unknown` means that the outcome was lost. */
   readonly status?: ResultStatus;
-  /** Emitted as `status_update`. */
+  /** Text that is emitted as `status_update`. */
   readonly statusText?: string;
   /**
-   * Changes of the shared stores, stored with the outcome, all or none; a refused one makes the call an error.
-   * With empty `content` the result says what they came to, as JSON. An error changes nothing.
+   * Changes of the shared stores, stored with the outcome, all or none; a refused change makes the call an error.
+   * With empty `content` the result is the changed state as JSON. An error changes nothing.
    */
   readonly stores?: readonly StoreChange[];
-  /** A command of the sandbox that goes on behind the call, until `until` (milliseconds since the epoch) at the latest; it ends with its run, if that is cancelled. */
+  /** A sandbox command that outlives the call, at most until `until` (epoch ms); it ends if its run is cancelled. */
   readonly background?: { readonly exec: string; readonly until: number };
-  /** A command in the background that is over, by its id. */
+  /** The id of a background command that has ended. */
   readonly ended?: string;
 }
 
@@ -48,7 +48,7 @@ export type Park =
   /** Starts other agents and waits for them: what they come to is the result. */
   | ({ readonly on: "thread" } & StartChildren)
   | { readonly on: "time" | "exec"; readonly until: number }
-  /** Runs again at `until`, or when the task changes; `memo` becomes the call's memory. */
+  /** Runs again at `until`, or when the task changes; `memo` becomes the call's memo. */
   | { readonly on: "task"; readonly task: string; readonly until: number; readonly memo: Json };
 
 export interface Parked {
@@ -56,85 +56,85 @@ export interface Parked {
 }
 export const parkCallOn = (park: Park): Parked => ({ parked: park });
 
-/** Seconds a command may take, and the most that a call may ask for. */
+/** The default timeout of a command in seconds, and the highest that a call may ask for. */
 export interface CommandTimeout {
   readonly default: number;
   readonly max: number;
 }
 
-/** All that a tool sees of the world. `key` is the same for every attempt of a call. */
+/** The context that a tool's run gets. `key` is the same for every attempt of a call. */
 export interface ToolContext extends ToolReach {
   readonly callId: string;
   readonly key: string;
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** Milliseconds since the epoch; a pause moves it. */
+  /** When the call times out, in milliseconds since the epoch; a pause moves it. */
   readonly deadline: number;
   readonly now: () => number;
-  /** Waits for what is not ready yet, without that being time of the call: 2 minutes in all. It ends with the call. */
+  /** Waits for what is not ready yet, outside the call's timeout: 2 minutes in all. It ends with the call. */
   readonly pause: (ms: number) => Promise<void>;
   readonly agent: string;
   readonly thread: string;
   readonly session: string;
   readonly sandbox: Sandbox;
-  /** Globs that bound every write; absent = unbounded. */
+  /** Globs that limit every write; absent = no limit. */
   readonly writablePaths?: readonly string[];
   readonly commandTimeout: CommandTimeout;
-  /** Folder of the workspace that commands start in. */
+  /** The workspace folder in which commands start. */
   readonly workingDir: string;
-  /** What the threads of the session share; changed by an output's `stores`. */
+  /** What the threads of the session share; an output's `stores` change it. */
   readonly stores: Stores;
-  /** Stored text of this session, null if the id is unknown. */
+  /** The stored text of this id in this session, null if the id is unknown. */
   readonly recall: (id: string) => string | null;
   /**
-   * Small JSON that survives a crash with the call: what a reattaching tool needs to know of its first start. The `exec` of
-   * an object names the call's command in the sandbox, which ends if the run is cancelled, whatever became of the tool.
+   * Small JSON that survives a crash with the call: what a reattaching tool has to know of its first start. An object's
+   * `exec` names the call's command in the sandbox, which ends if the run is cancelled, whatever the tool does.
    */
   readonly memo: { readonly get: () => Json; readonly set: (value: Json) => void };
-  /** What the model of the calling agent takes beside text. */
+  /** What the model of the calling agent accepts besides text. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };
   /**
-   * Keeps bytes for an image or document part of the result, whose `blob` is the id that it gives; they are stored with
-   * the result. At most 5 MiB, 20 MiB a call.
+   * Stores bytes with the result for an image or document part, whose `blob` is the id that it returns.
+   * The limit is 5 MiB each, 20 MiB a call.
    */
   readonly keep: (bytes: Uint8Array) => string;
-  /** Streams a piece of output to watchers; never stored. */
+  /** Streams a piece of output to watchers; it is never stored. */
   readonly show: (text: string) => void;
 }
 
-/** A tool as written: `run` gets arguments that passed `params`. */
+/** A tool as its author writes it: `run` gets arguments that passed `params`. */
 export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends DeclaredReach {
   readonly name: string;
   readonly description: string;
   readonly params: P;
-  /** Other spellings of parameters that models use: spelling → parameter. Accepted, not declared. */
+  /** Other spellings of parameters that models use: spelling → parameter. They are accepted but not declared. */
   readonly aliases?: Readonly<Record<string, string>>;
   readonly safety?: Safety | ((args: z.output<P>) => Safety);
   readonly workspace?: WorkspaceUse;
   readonly cache?: boolean;
   readonly terminal?: boolean;
   readonly pinned?: boolean;
-  /** Calling it again and again is its use: loops of it are judged by their outcomes. */
+  /** True if repeated calls are normal: loops are then judged by their outcomes. */
   readonly poll?: boolean;
-  /** Fields of its JSON output that change by themselves, like durations: detectors of loops leave them out. */
+  /** Fields of its JSON output that change by themselves, like durations: loop detectors ignore them. */
   readonly volatile?: readonly string[];
-  /** It is another name of this tool: accepted at dispatch, not told to models; the rules of both hold. */
+  /** The tool that this is another name of: accepted at dispatch, not declared to models; the rules of both apply. */
   readonly aliasOf?: string;
-  /** In extensions: it takes the place of the built-in tool of its name. */
+  /** In extensions: it replaces the built-in tool of its name. */
   readonly replaces?: boolean;
-  /** Milliseconds; absent = 60 000. */
+  /** The timeout in milliseconds; absent = 60 000. */
   readonly timeout?: number | ((args: z.output<P>, command: CommandTimeout) => number);
-  /** Characters of output; absent = 32 000. */
+  /** Characters of output that are kept; absent = 32 000. */
   readonly limit?: number;
   /** What a permission pattern is matched against; absent = the subjects of its acts, else the tool's name. */
   readonly subject?: (args: z.output<P>) => readonly string[];
-  /** What the call does, each path, argv, address or agent of it: rules on an act bind it by this. */
+  /** What the call does to each path, argv, address or agent: rules on an act bind the call by this. */
   readonly acts?: (args: z.output<P>) => readonly CallAct[];
-  /** The acts that `acts` may name, first the one that the tool is for. Absent: what `workspace` and `hosts` say. */
+  /** The acts that `acts` may name, the tool's main one first; absent: what `workspace` and `hosts` imply. */
   readonly does?: readonly Act[];
-  /** Whether its subjects are paths that it acts on with all that lies below them: `deny` and `ask` hold for that, too. */
+  /** True if it acts on everything below its subject paths: `deny` and `ask` hold for all of that, too. */
   readonly subtree?: boolean | ((args: z.output<P>) => boolean);
-  /** Instead of `run`: what the call asks of its session. */
+  /** What the call asks of its session; used instead of `run`. */
   readonly request?: (args: z.output<P>) => SessionRequest;
   readonly run?: (
     args: z.output<P>,
@@ -142,7 +142,7 @@ export interface ToolDefinition<P extends z.ZodObject = z.ZodObject> extends Dec
   ) => Promise<ToolOutput | Parked> | ToolOutput | Parked;
 }
 
-/** A tool with its argument type forgotten, as toolboxes and dispatch hold it. */
+/** A tool without its argument type, as toolboxes and dispatch hold it. */
 export interface Tool extends Omit<
   ToolDefinition,
   "safety" | "timeout" | "subject" | "acts" | "subtree" | "request" | "run"
@@ -151,10 +151,10 @@ export interface Tool extends Omit<
   readonly safety: (args: unknown) => Safety;
   readonly timeout: (args: unknown, command: CommandTimeout) => number;
   readonly subject: (args: unknown) => readonly string[];
-  /** Null: the tool does not say what it does. */
+  /** Null if the tool does not say what it does. */
   readonly acts: ((args: unknown) => readonly CallAct[]) | null;
   readonly subtree: (args: unknown) => boolean;
-  /** Null: the tool is run. */
+  /** Null if the tool has a `run`. */
   readonly request: ((args: unknown) => SessionRequest) | null;
   readonly run: (args: unknown, context: ToolContext) => Promise<ToolOutput | Parked>;
 }
@@ -168,7 +168,7 @@ export interface Toolbox {
 const defaultTimeout = 60_000;
 const defaultLimit = 32_000;
 
-/** The JSON Schema 2020-12 of a tool's parameters, as models are told it. */
+/** The JSON Schema 2020-12 of a tool's parameters, as it is declared to models. */
 function schemaOf(params: z.ZodObject): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(params, { target: "draft-2020-12", io: "input" });
   return schema as Json;
@@ -185,12 +185,12 @@ function checkDescriptions(name: string, { shape }: z.ZodObject): void {
 const subjectsOf = (acts: readonly CallAct[] = [], name: string): readonly string[] =>
   acts.length === 0 ? [name] : [...new Set(acts.map(({ subject }) => subject))];
 
-/** In the place of `run` where the session does what a call asks. */
+/** Stands for `run` where the session does what a call asks. */
 const refuseToRun = (): never => {
   throw new Error("the session does what this tool asks; it is not run");
 };
 
-/** Makes a tool. Arguments reach its functions only after `params` accepted them; defaults and names are checked here. */
+/** Defines a tool. Its functions only get arguments that `params` accepted; defaults and names are checked here. */
 export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>): Tool {
   const {
     name,
@@ -222,7 +222,7 @@ export function defineTool<P extends z.ZodObject>(definition: ToolDefinition<P>)
     description,
     params,
     limit: definition.limit ?? defaultLimit,
-    // Made for who asks: those of all tools took a tenth of a Worker's start.
+    // Computed on demand: computing those of all tools took a tenth of a Worker's start.
     get schema() {
       return (schema ??= schemaOf(params));
     },

@@ -1,6 +1,6 @@
 import type { ToolOutput } from "./define-tool.ts";
 
-/** Codes of error results; from `unknown_agent` on those of calls to agents. */
+/** Codes of error results; from `unknown_agent` on they belong to calls of agents. */
 export type ToolErrorCode =
   | "unknown_tool"
   | "invalid_arguments"
@@ -37,15 +37,15 @@ export type ToolErrorCode =
 /** The text of an error result. */
 export const errorText = (code: ToolErrorCode, sentence: string): string => `${code}: ${sentence}`;
 
-/** An error result: the code, then a sentence with the way out. Never a stack, a host path or a secret. */
+/** An error result: the code, then a sentence that says what to do. It never holds a stack, a host path or a secret. */
 export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => ({
   content: errorText(code, sentence),
   isError: true,
 });
 
-/** What was thrown, as people and models may read it: one line, no stack. */
+/** The message of what was thrown, for people and models: one line, no stack. */
 export const errorMessageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
-/** What a tool threw, as its error result. */
+/** The error result for what a tool threw. */
 export const toToolError = (error: unknown): ToolOutput => toolError("failed", errorMessageOf(error));

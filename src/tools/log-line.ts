@@ -1,23 +1,23 @@
 import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import type { Redactor } from "./redaction.ts";
 
-/** Lines of the log: one JSON object each, without known secrets and without what stands under masked names. */
+/** Log lines are JSON objects without known secrets and without the values of masked names. */
 
 const levels = ["debug", "info", "warn", "error"] as const;
-/** `error`: someone must act; `warn`: it will pass. */
+/** `error` means that someone must act, `warn` that it will pass. */
 export type LogLevel = (typeof levels)[number];
 
-/** Whether a line of a level is written where `least` is the least one (`observability.log_level`). */
+/** Whether a line of this level is written where `least` is the lowest level (`observability.log_level`). */
 export const isLogged = (level: LogLevel, least: LogLevel): boolean =>
   levels.indexOf(level) >= levels.indexOf(least);
 
-/** A tenant as logs name it. */
+/** The hash by which logs name a tenant. */
 export const tenantHash = (tenant: string): string => hexOf(sha256(`tenant ${tenant}`).subarray(0, 8));
 
-/** The line of some fields. */
+/** Writes fields as one line. */
 export type LogLine = (fields: Readonly<Record<string, unknown>>) => string;
 
-/** Where a fault was thrown and what its code is; its message may quote what somebody wrote. */
+/** Where a fault was thrown and its code, without its message, which may quote what somebody wrote. */
 export const describeFault = (fault: unknown): Readonly<Record<string, unknown>> => {
   if (!(fault instanceof Error)) return { fault: typeof fault };
   const frames = (fault.stack ?? "")
@@ -35,11 +35,11 @@ export const describeFault = (fault: unknown): Readonly<Record<string, unknown>>
 
 const mask = "[masked]";
 
-/** A name as a pattern: case, and whether its words are joined by `-` or `_`, do not matter. */
+/** A pattern for a name, in any case and with words joined by `-` or `_`. */
 const namePattern = (name: string): string =>
   name.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`).replace(/[-_]/g, "[-_]?");
 
-/** Masks keys that end with a name, and in texts what follows a name as its value. */
+/** Masks keys that end with a name, and the values that follow a name in texts. */
 const createMask = (names: readonly string[]): ((fields: unknown) => unknown) => {
   if (names.length === 0) return (fields) => fields;
   const one = `(?:${names.map(namePattern).join("|")})`;
@@ -59,7 +59,7 @@ const createMask = (names: readonly string[]): ((fields: unknown) => unknown) =>
   return masked;
 };
 
-/** `names` are the keys and headers that `redaction.names` masks. */
+/** Creates the writer of log lines; `names` are the keys and headers that `redaction.names` masks. */
 export const createLogLine = (redactor: Redactor, names: readonly string[]): LogLine => {
   const masked = createMask(names);
   return (fields) => JSON.stringify(redactor.value(masked(fields)));

@@ -1,13 +1,13 @@
-/** Output limits of tool results. Lengths are code points; no cut splits one. */
+/** This file limits the output of tools. Lengths are code points; no cut splits one. */
 
 const storedLimit = 4 * 1_048_576;
 
 export interface LimitedOutput {
-  /** Head, marker and tail, all within the limit; the text itself if it fits. */
+  /** Head, marker and tail within the limit, or the text itself if it fits. */
   readonly text: string;
-  /** Characters left out; 0 if nothing was. */
+  /** Characters that were left out; 0 if none. */
   readonly omitted: number;
-  /** What is kept for `recall`: the whole, beyond 4 MiB its first and last 2 MiB. */
+  /** The text stored for `recall`: the whole text, beyond 4 MiB its first and last 2 MiB. */
   readonly full: string;
 }
 
@@ -25,7 +25,7 @@ export const limitOutput = (text: string, limit: number, id: string): LimitedOut
   if (text.length <= limit) return { text, omitted: 0, full: text };
   const points = [...text];
   if (points.length <= limit) return { text, omitted: 0, full: text };
-  // As wide as ids get: what is shown of equal texts does not depend on the id of theirs.
+  // The longest id is assumed, so that equal texts are cut alike whatever their id.
   const room = Math.max(0, limit - omissionMarker(points.length, id.padEnd(6)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Park } from "./define-tool.ts";
 
-/** Whether a wait that a tool gave back can be understood: a team's own tools are not type-checked. */
+/** This file checks a wait that a tool returned, since a team's own tools are not type-checked. */
 
 const timestampSchema = z.number().nonnegative();
 const task = z.object({
@@ -37,7 +37,7 @@ const parkSchema = z.discriminatedUnion("on", [
   z.object({ on: z.literal("task"), task: z.string(), until: timestampSchema, memo: z.json() }),
 ]);
 
-/** The wait, if it is one, without what nobody knows. */
+/** Reads a wait without its unknown fields; null if it is none. */
 export const readPark = (value: unknown): Park | null => {
   const read = parkSchema.safeParse(value);
   return read.success ? (read.data as Park) : null;

@@ -7,24 +7,24 @@ import type { Act, CallAct } from "./acts.ts";
 import type { Safety } from "./define-tool.ts";
 import { commandPattern } from "./remember-command.ts";
 
-/** What a run may do: a pure function of the call, the rules of team and agent, and the live grants. */
+/** Decides what a run may do: a pure function of the call, the rules of team and agent, and the live grants. */
 
 export type Preset = "sandboxed" | "ask" | "open" | "locked";
 type Action = "allow" | "ask" | "deny";
 
-/** It names either tools or an act, which binds every tool that does it. */
+/** A rule names either tools or an act, which binds every tool that does it. */
 export interface PermissionRule {
-  /** Name or glob of tools. */
+  /** A name or glob of tools. */
   readonly tool?: string | undefined;
   readonly act?: Act | undefined;
   readonly match?: string | undefined;
   readonly action: Action;
-  /** Date after which it no longer holds. */
+  /** The date after which the rule no longer holds. */
   readonly expires?: string | undefined;
   readonly reason?: string | undefined;
 }
 
-/** A remembered approval: covers `ask`, never `deny`. */
+/** A remembered approval, which covers `ask` but never `deny`. */
 interface PermissionGrant {
   readonly id: string;
   readonly tool: string;
@@ -42,14 +42,14 @@ export interface PermissionCall {
   readonly toolbox: string;
   /** What patterns are matched against: paths, a command line, a URL; all must be allowed. */
   readonly subjects: readonly string[];
-  /** What it does, each with its subject; absent for tools that do not say it. */
+  /** What the call does, each act with its subject; absent for tools that do not say it. */
   readonly acts?: readonly CallAct[];
-  /** The subjects are paths that it acts on with all that lies below. */
+  /** True if the call acts on everything below its subject paths. */
   readonly subtree?: boolean;
   readonly safety: Safety;
   /** Set for calls that reach a host: whether `egress.allow` lists it. */
   readonly host?: "listed" | "other";
-  /** Milliseconds since the epoch. */
+  /** The present time in milliseconds since the epoch. */
   readonly now: number;
 }
 
@@ -73,13 +73,13 @@ const storeToolboxes = ["ask", "core", "agents", "state", "tasks", "notes"];
 const workspaceToolboxes = ["filesystem", "search", "exec", "git"];
 const hostToolboxes = ["http", "browser"];
 
-/** What a verdict is taken on: a subject, and what the call does to it, if its tool says so. */
+/** What a verdict is about: a subject, and what the call does to it, if its tool says so. */
 interface Target {
   readonly subject: string;
   readonly act?: Act;
 }
 
-/** Every act of a call, and what else its patterns are matched against. */
+/** Every act of a call, and the further subjects that its patterns are matched against. */
 function targetsOf({ tool, subjects, acts = [] }: PermissionCall): readonly [Target, ...Target[]] {
   const others = subjects.filter((subject) => !acts.some(({ subject: named }) => named === subject));
   const [first = { subject: tool }, ...rest] = [...acts, ...others.map((subject) => ({ subject }))];
@@ -104,7 +104,7 @@ function covers(call: PermissionCall, pattern: string, { subject, act }: Target)
   );
 }
 
-/** Whether a pattern is about what lies below a folder: `infra/**` and `a/infra/x` below `infra` and `a`. */
+/** Whether a pattern can match below a folder: `infra/**` and `a/infra/x` match below `infra` and `a`. */
 function reachesBelow(pattern: string, folder: string): boolean {
   if (pattern.endsWith("/**") && matchesGlob(pattern.slice(0, -3), folder)) return true;
   const segments = pattern.split("/");
@@ -113,21 +113,21 @@ function reachesBelow(pattern: string, folder: string): boolean {
   return folder === "." || base.join("/").startsWith(`${folder}/`);
 }
 
-/** Whether a rule names a tool, or an act that it does. */
+/** Whether a rule names a tool, or an act that the tool does. */
 export const namesTool = ({ tool, act }: PermissionRule, name: string, does: readonly Act[]): boolean =>
   tool === undefined
     ? act !== undefined && does.some((done) => includesAct(act, done))
     : matchesGlob(tool, name, { segments: false });
 
-/** Whether a rule is of this tool or act, and holds now. */
+/** Whether a rule is about this tool or act, and has not expired. */
 const isInForce = (rule: PermissionRule, { tool, now }: PermissionCall, { act }: Target): boolean =>
   namesTool(rule, tool, act === undefined ? [] : [act]) &&
   (rule.expires === undefined || Date.parse(rule.expires) > now);
 
 /**
- * Whether a rule in force holds for a target. Shell text cannot be matched safely: a pattern other than `*` restricts
- * every shell call and allows none. Who acts on a folder acts on all of it: a pattern on a part of it restricts that,
- * and only one that covers the whole allows it.
+ * Whether a rule in force applies to a target. Shell text cannot be matched safely: a pattern other than `*` restricts
+ * every shell call and allows none. A call on a folder acts on all of it: a pattern for a part of it restricts it,
+ * and only a pattern that covers the whole folder allows it.
  */
 function applies(call: PermissionCall, rule: PermissionRule, target: Target): boolean {
   if (!isInForce(rule, call, target)) return false;
@@ -140,13 +140,13 @@ function applies(call: PermissionCall, rule: PermissionRule, target: Target): bo
     : reachesBelow(match, target.subject) || covers(call, match, target);
 }
 
-/** What the sandbox is told of a rule: the act that it closes, where it names one. */
+/** The paths that a rule closes in the sandbox, with the act that it names, if any. */
 const closedBy = ({ act, match = "*" }: PermissionRule): ClosedPath =>
   act !== undefined && isFileAct(act) ? { act, match } : match;
 
 /**
- * Globs of what a call may not touch although it may act on its subjects; null if no rule or grant looks at its paths.
- * Only the sandbox knows what lies in a folder and where a link leads.
+ * Globs that a call may not touch although it may act on its subjects; null if no rule or grant concerns its paths.
+ * Only the sandbox knows the content of a folder and the target of a link.
  */
 export function closedPaths(policy: Policy, call: PermissionCall): readonly ClosedPath[] | null {
   if (call.toolbox === "exec" || storeToolboxes.includes(call.toolbox)) return null;
@@ -161,7 +161,7 @@ export function closedPaths(policy: Policy, call: PermissionCall): readonly Clos
   return closing.map(closedBy);
 }
 
-/** A rule as verdicts name it. */
+/** The description of a rule in verdicts. */
 export const described = (rule: PermissionRule): string =>
   `rule ${rule.action} ${rule.tool ?? `act ${rule.act}`}${rule.match === undefined ? "" : ` ${rule.match}`}`;
 
@@ -171,7 +171,7 @@ const byRule = (rule: PermissionRule): Verdict => ({
   ...(rule.reason === undefined ? {} : { reason: rule.reason }),
 });
 
-/** Whether a grant covers a target; one of commands holds for the calls alone of which it would be remembered today. */
+/** Whether a grant covers a target; a grant of commands only holds for calls that would be remembered by it today. */
 function isCovered(call: PermissionCall, pattern: string, target: Target): boolean {
   if (call.toolbox === "exec") return rememberedPattern(call) === pattern;
   return pattern === "*" || covers(call, pattern, target);
@@ -181,7 +181,7 @@ function grantFor(policy: Policy, call: PermissionCall, target: Target): Permiss
   return policy.grants.find(({ tool, pattern }) => tool === call.tool && isCovered(call, pattern, target));
 }
 
-/** Where no rule looks: the preset. A call that says what it does is judged by that, not by what else it is matched by. */
+/** The preset's verdict where no rule applies. A call that declares acts is judged by them, not by other subjects. */
 function presetOn({ preset }: Policy, call: PermissionCall, target: Target): Verdict {
   const isJudgedByActs = target.act === undefined && (call.acts ?? []).length > 0;
   const found = isJudgedByActs ? "allow" : presets[preset][columnOf(call, target)];
@@ -203,13 +203,13 @@ function verdictOn(policy: Policy, call: PermissionCall, target: Target): Verdic
 
 const severity: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
 
-/** The verdict that forbids most; of equal ones the first. */
+/** The strictest verdict; of equal ones the first. */
 export const strictest = (verdicts: readonly Verdict[]): Verdict =>
   verdicts.reduce((worst, next) => (severity[next.verdict] > severity[worst.verdict] ? next : worst));
 
 /**
  * The verdict on a call: per act or subject any `deny`, else `ask` unless granted, else `allow`, else the preset; the
- * strictest counts.
+ * strictest of them counts.
  */
 export const verdict = (policy: Policy, call: PermissionCall): Verdict =>
   strictest(targetsOf(call).map((target) => verdictOn(policy, call, target)));

@@ -1,48 +1,48 @@
 import type { Egress } from "./egress/egress.ts";
 
-/** What a tool reaches outside its session: secrets by reference, and the hosts that it declares. */
+/** A tool reaches outside its session only through references to secrets and the hosts that it declares. */
 
-/** A reference to a secret: it prints `[secret:NAME]`, and only the egress opens it. */
+/** A reference to a secret: it prints as `[secret:NAME]`, and only the egress resolves it. */
 export interface Secret {
   readonly secret: string;
   readonly toString: () => string;
   readonly toJSON: () => string;
 }
 
-/** A text with references in it, like `["Bearer ", context.secret("API_KEY")]`. */
+/** A text that contains references, like `["Bearer ", context.secret("API_KEY")]`. */
 export type SealedText = string | Secret | readonly (string | Secret)[];
 
 export interface ReachRequest {
-  /** Absent: GET. */
+  /** The HTTP method, GET by default. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, SealedText>>;
   readonly body?: SealedText | Uint8Array<ArrayBuffer>;
   /** `follow` (default): at most five, each to a declared host; secrets stay at the first origin. */
   readonly redirects?: "follow" | "refuse";
-  /** Greatest body after inflation; absent: 1 MiB. */
+  /** The largest body after inflation, 1 MiB by default. */
   readonly maxBytes?: number;
 }
 
 export interface ToolReach {
   /** A secret that the tool declares in `secrets`; throws for any other. */
   readonly secret: (name: string) => Secret;
-  /** A request to one of the tool's `hosts`, through the deployment's one egress; rejects with `EgressError` else. */
+  /** Sends a request to one of the tool's `hosts` through the deployment's egress; else rejects (`EgressError`). */
   readonly egress: (address: SealedText | URL, request?: ReachRequest) => Promise<Response>;
 }
 
-/** What a tool declares of it. */
+/** The secrets and hosts that a tool declares. */
 export interface DeclaredReach {
   readonly secrets?: readonly string[];
   readonly hosts?: readonly string[];
 }
 
-/** Any host that the egress lets through. */
+/** Stands for any host that the egress allows. */
 const anyHost = "*";
 const secretName = /^(?!LIMPET_)[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 const isOrigin = (text: string): boolean => /^https?:/.test(text) && URL.parse(text)?.origin === text;
 
-/** What is wrong with a tool's `secrets` and `hosts`, as a sentence; null if nothing is. */
+/** Says in a sentence what is wrong with a tool's `secrets` and `hosts`; null if nothing is. */
 export const reachProblem = ({ secrets = [], hosts = [] }: DeclaredReach): string | null => {
   const name = secrets.find((each) => !secretName.test(each));
   if (name !== undefined) return `"${name}" is no name of a secret`;
@@ -62,7 +62,7 @@ const refuseUndeclared = (name: string): never => {
   throw new Error(`this tool does not declare the secret ${name}; add it to its secrets`);
 };
 
-/** A tool that declares nothing reaches nothing. */
+/** The reach of a tool that declares nothing. */
 export const noReach: ToolReach = {
   secret: refuseUndeclared,
   egress: () =>
@@ -74,7 +74,7 @@ const standardBytes = 1_048_576;
 const isList = (text: SealedText | URL | Uint8Array): text is readonly (string | Secret)[] =>
   Array.isArray(text);
 
-/** The reach of one start of a tool. `values` are its secrets by name; `signal` ends its requests. */
+/** Creates the reach of one run of a tool. `values` are its secrets by name; `signal` ends its requests. */
 export const createReach = (
   { hosts = [] }: DeclaredReach,
   values: ReadonlyMap<string, string>,
@@ -105,7 +105,7 @@ export const createReach = (
         secrets: [...values.values()],
         ...(hosts.includes(anyHost) ? {} : { origins: hosts }),
       });
-      // A response names its address, which may hold a secret; a new one does not.
+      // A fetched response holds its address, which may contain a secret; a new one does not.
       return new Response(answer.body, answer);
     },
   };

@@ -1,8 +1,8 @@
-/** Takes known secrets out of texts: events, deltas, results, errors, logs. Other text stays byte for byte. */
+/** Redaction removes known secrets from events, deltas, results, errors and logs. Other text stays byte for byte. */
 
-/** Finds the secrets that it was told of, in each form they may come back in; the same value if there is none. */
+/** Replaces the secrets that it knows in every form they may return in; a value without secrets stays the same. */
 export interface Redactor {
-  /** Tells of a secret; one shorter than 8 characters cannot be told from other text and stays unknown. */
+  /** Adds a secret; one shorter than 8 characters cannot be distinguished from other text and is ignored. */
   readonly learn: (name: string, value: string) => void;
   /** Whether a text holds a known secret. */
   readonly holds: (text: string) => boolean;
@@ -10,7 +10,7 @@ export interface Redactor {
   readonly text: (text: string) => string;
   /** Every text in a plain JSON value, keys included. */
   readonly value: <T>(value: T) => T;
-  /** Filters a text that comes in pieces: what it gives back in all is a prefix of the whole text, filtered. */
+  /** Filters a text that comes in pieces: the joined output is always a prefix of the whole text, filtered. */
   readonly stream: () => (piece: string) => string;
 }
 
@@ -18,7 +18,7 @@ const shortest = 8;
 
 const encoder = new TextEncoder();
 
-/** The base64 characters that a value has behind 0 to 2 other bytes, without those that its neighbours decide too. */
+/** The base64 characters of a value after 0 to 2 other bytes, without those that its neighbours influence. */
 const base64FormsOf = (value: string): readonly string[] => {
   const bytes = encoder.encode(value);
   return [0, 1, 2].map((shift) => {
@@ -37,7 +37,7 @@ const urlForms = (value: string): readonly string[] => {
   return [percent, form, lower(percent), lower(form)];
 };
 
-/** How a secret may look: plain, URL-encoded, as JSON, as JSON in JSON, and as base64 of either alphabet. */
+/** The forms that a secret may take: plain, URL-encoded, as JSON, as JSON in JSON, and as base64 of either alphabet. */
 const formsOf = (given: string): readonly string[] => {
   const value = given.toWellFormed();
   const json = jsonFormOf(value);
@@ -49,13 +49,13 @@ const formsOf = (given: string): readonly string[] => {
 
 const escapePattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
 
-/** All forms as one pattern, the longest first, so that of two that begin alike the longer is found. */
+/** One pattern of all forms, the longest first, so that of two with the same beginning the longer is found. */
 const patternOf = (forms: Iterable<string>): RegExp => {
   const longest = [...forms].sort((a, b) => b.length - a.length);
   return new RegExp(longest.map(escapePattern).join("|"), "g");
 };
 
-/** Where the end of a text begins that may be the beginning of a form; its length if nothing is. */
+/** Where the possible beginning of a form starts at the end of a text; its length if there is none. */
 const findHeldStart = (
   text: string,
   byFirst: ReadonlyMap<string, readonly string[]>,
@@ -86,7 +86,7 @@ const createKnownForms = (names: ReadonlyMap<string, string>): KnownForms => {
 
 const markSecret = (names: KnownForms["names"], form: string): string => `[secret:${names.get(form) ?? ""}]`;
 
-/** What of a streamed text can be told already, and the rest, which may be the beginning of a secret. */
+/** Splits a streamed text into what can be shown already and the rest, which may be the beginning of a secret. */
 const splitSettled = (
   text: string,
   { names, pattern, byFirst, longest }: KnownForms,
@@ -116,7 +116,7 @@ const mapTexts = (value: unknown, text: (text: string) => string): unknown => {
   return same ? value : Object.fromEntries(after);
 };
 
-/** A redactor that knows the given secrets by their names. */
+/** Creates a redactor that knows the given secrets by their names. */
 export const createRedactor = (secrets: Iterable<readonly [string, string]> = []): Redactor => {
   const names = new Map<string, string>();
   let known: KnownForms | null = null;

@@ -1,6 +1,6 @@
 /** What an approval of a command may remember. */
 
-/** Programs that run what their arguments say: a first argument tells nothing of what they do. */
+/** Programs that run what their arguments say: their first argument does not show what they do. */
 const runners: ReadonlySet<string> = new Set(
   [
     "sh ash bash dash fish ksh rbash zsh csh tcsh busybox cmd powershell pwsh",
@@ -13,14 +13,14 @@ const runners: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/** A program's name without its folder, its version and `.exe`. */
+/** A program's name without its folder, version and `.exe`. */
 const nameOf = (program: string): string =>
   (program.split("/").at(-1) ?? "")
     .toLowerCase()
     .replace(/\.exe$/, "")
     .replace(/(?<=.)[-\d.]+$/, "");
 
-/** A person does not read more than this to the end. */
+/** Nobody reads a longer line to its end. */
 const longestLine = 4_096;
 
 /** A word as a shell would read it back, so that no two commands share a line. */

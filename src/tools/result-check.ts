@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ToolOutput } from "./define-tool.ts";
 
-/** Whether an output can be stored and shown: a team's own tools are not type-checked. */
+/** This file checks whether an output can be stored and shown, since a team's own tools are not type-checked. */
 
 const textSchema = z.object({ type: z.literal("text"), text: z.string() });
 const shownKeys = { media_type: z.string(), name: z.string().optional() };
@@ -24,13 +24,13 @@ const outputSchema = z.object({
   status: z.enum(["ok", "error", "denied", "skipped", "cancelled", "unknown"]).optional(),
   statusText: z.string().optional(),
   changes: z.array(changeSchema).optional(),
-  // Each is checked where it is applied.
+  // Each change is checked where it is applied.
   stores: z.array(z.unknown()).optional(),
   background: z.object({ exec: z.string(), until: z.number() }).optional(),
   ended: z.string().optional(),
 });
 
-/** What is wrong with an output, by its field; null if nothing is. */
+/** Says what is wrong with an output, by its field; null if nothing is. */
 export const outputProblem = (output: ToolOutput): string | null => {
   const issue = outputSchema.safeParse(output).error?.issues[0];
   return issue === undefined ? null : `${issue.path.join(".") || "result"}: ${issue.message}`;

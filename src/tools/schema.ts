@@ -2,7 +2,7 @@ import * as z from "zod";
 import { actNames } from "./acts.ts";
 import { count, duration, mapOf, text } from "../schema.ts";
 
-/** One permission rule: deny beats ask beats allow, order means nothing. */
+/** One permission rule. Deny beats ask beats allow; the order has no meaning. */
 const ruleSchema = z
   .strictObject({
     tool: text(200, 1)
@@ -44,7 +44,7 @@ const ruleSchema = z
 
 const presets = ["sandboxed", "ask", "open", "locked"] as const;
 
-/** What tools may do. */
+/** The permissions of tools. */
 export const permissionsSchema = z.strictObject({
   preset: z.enum(presets).default("sandboxed").describe("Verdict where no rule matches."),
   rules: z.array(ruleSchema).max(200).default([]).describe("Rules over the preset."),
@@ -54,7 +54,7 @@ export const permissionsSchema = z.strictObject({
     .describe("Whether unsafe calls ask once a run has read foreign content."),
 });
 
-/** The same block on an agent; what it omits is the team's. */
+/** The same block on an agent; omitted fields are the team's. */
 export const agentPermissionsSchema = z.strictObject({
   preset: z.enum(presets).optional().describe("Verdict where no rule matches; omitted: the team's."),
   rules: z.array(ruleSchema).max(200).default([]).describe("Rules beside the team's."),
@@ -66,7 +66,7 @@ const host = () =>
     error: "invalid_value: write a host name like api.example.com or *.example.com, without scheme or path",
   });
 
-/** What may be reached from here. */
+/** The hosts that may be reached. */
 export const egressSchema = z.strictObject({
   allow: z.array(host()).max(200).default([]).describe("Hosts that tools may reach without a question."),
   deny: z.array(host()).max(200).default([]).describe("Hosts that nothing may reach."),
@@ -79,7 +79,7 @@ export const egressSchema = z.strictObject({
   allow_http: z.boolean().default(false).describe("Allow http besides https."),
 });
 
-/** Secrets bound to an origin. */
+/** Secrets that are bound to an origin. */
 export const httpSchema = z.strictObject({
   headers: mapOf(mapOf(z.string()))
     .prefault({})
@@ -122,7 +122,7 @@ export const toolboxEntrySchema = z.union([
   }),
 ]);
 
-/** One MCP server: exactly one of `url` and `command`. */
+/** One MCP server, with exactly one of `url` and `command`. */
 export const mcpServerSchema = z
   .strictObject({
     name: z

@@ -1,8 +1,8 @@
-/** What a tool may ask of the session itself: no outside is needed, so the core does it in the commit that starts the call. */
+/** What a tool may ask of its session: it needs nothing outside, so the commit that starts the call does it. */
 
 /** One task for a called agent. */
 export interface ChildTask {
-  /** As written; "auto" = the best match for the task; null = a nameless agent. */
+  /** The agent as written; "auto" = the best match for the task; null = a nameless agent. */
   readonly agent: string | null;
   readonly task: string;
   readonly context: string;
@@ -13,9 +13,9 @@ export interface ChildTask {
   readonly provider?: string | undefined;
   readonly timeout_seconds?: number | undefined;
   readonly writable_paths?: readonly string[] | undefined;
-  /** What is wrong with it as it was written: it is not started, and its item says so. */
+  /** What is wrong with the task as written: it is not started, and its item says so. */
   readonly invalid?: string | undefined;
-  /** Of a nameless agent. */
+  /** The system prompt of a nameless agent. */
   readonly system_prompt?: string | undefined;
   readonly max_turns?: number | undefined;
 }
@@ -29,12 +29,12 @@ export interface WorkReport {
   readonly caveats?: readonly string[] | undefined;
 }
 
-/** Children to start, and what the call gives back when they have ended. */
+/** Children to start, and what the call returns when they have ended. */
 export interface StartChildren {
   readonly tasks: readonly ChildTask[];
   /** Whether one task that fails or cannot start ends the others. */
   readonly on_error: "cancel" | "collect";
-  /** The one child's result text, or a JSON array of items. */
+  /** The only child's result text, or a JSON array of items. */
   readonly answer: "text" | "items";
 }
 

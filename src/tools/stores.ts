@@ -3,26 +3,26 @@ import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { text } from "../schema.ts";
 
-/** What the threads of a session share: values, a task board, notes, and what is remembered. */
+/** The stores that the threads of a session share: values, a task board, notes, and memories. */
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
 export type TaskStatus = (typeof statuses)[number];
 
-/** A task as it is shown. Times are milliseconds since the epoch. */
+/** A task as tools see it. Times are milliseconds since the epoch. */
 export interface Task {
   /** `task_1`, `task_2`, … */
   readonly id: string;
   readonly title: string;
   readonly description: string;
   readonly status: TaskStatus;
-  /** Thread that works on it, or last did. */
+  /** The thread that works on it, or last did. */
   readonly assignee: string | null;
   readonly blocked_by: readonly string[];
-  /** It is not over, and something it depends on is not completed. */
+  /** True if it is not over and something it depends on is not completed. */
   readonly blocked: boolean;
   readonly blocked_reason: "dependency_failed" | null;
   readonly metadata: Readonly<Record<string, Json>>;
-  /** Agent. */
+  /** The agent that created it. */
   readonly created_by: string;
   readonly created_at: number;
   readonly updated_at: number;
@@ -31,13 +31,13 @@ export interface Task {
 /** A note without its content. */
 export interface NoteHead {
   readonly name: string;
-  /** First line that is not blank, at most 80 characters. */
+  /** The first line that is not blank, at most 80 characters. */
   readonly first_line: string;
 }
 
 /** A remembered text, and how well it fits a query: 0 to 1. */
 export interface MemoryHit {
-  /** Milliseconds since the epoch. */
+  /** When it was remembered, in milliseconds since the epoch. */
   readonly at: number;
   readonly agent: string;
   readonly text: string;
@@ -45,25 +45,25 @@ export interface MemoryHit {
   readonly score: number;
 }
 
-/** What a tool may read of the stores; each answer is the newest stored state, as a copy. */
+/** What a tool may read of the stores; each answer is a copy of the newest stored state. */
 export interface Stores {
   readonly state: {
     readonly get: (key: string) => { readonly value: Json; readonly revision: number } | null;
-    /** Sorted. */
+    /** The keys, sorted. */
     readonly keys: () => readonly string[];
   };
   readonly tasks: {
     readonly get: (id: string) => Task | null;
-    /** In the order of their creation. */
+    /** The tasks in the order of their creation. */
     readonly list: () => readonly Task[];
   };
   readonly notes: {
     readonly read: (name: string) => Promise<string | null>;
-    /** By name. */
+    /** The notes by name. */
     readonly list: () => Promise<readonly NoteHead[]>;
   };
   readonly memory: {
-    /** What fits a query, best first; null: the agent has no memory. Rejects if it cannot be read now. */
+    /** The texts that fit a query, best first; null if the agent has no memory. Rejects if it cannot be read now. */
     readonly search: (
       query: string,
       options: { readonly limit: number; readonly threshold: number },
@@ -72,7 +72,7 @@ export interface Stores {
 }
 
 export const storeLimits = {
-  /** Bytes of a value's JSON, of all values, and their number. */
+  /** Bytes of a value's JSON, bytes of all values, and their number. */
   value: 262_144,
   values: 8_388_608,
   keys: 1_000,
@@ -85,7 +85,7 @@ export const storeLimits = {
 
 const jsonBytes = (value: unknown): number => utf8Length(JSON.stringify(value));
 
-/** Any JSON; told to models as any value, since not all of them take schemas that refer to themselves. */
+/** Any JSON; its schema for models allows any value, since some models reject recursive schemas. */
 const anyJson = z
   .unknown()
   .refine((value) => value !== undefined, "a value is required")
@@ -128,8 +128,8 @@ const state = z.literal("state");
 const tasks = z.literal("tasks");
 
 /**
- * Changes that a tool gives back. They are judged against the newest state in the commit that stores the outcome: all
- * are applied, or the call ends with the error of the first that is refused.
+ * Changes that a tool returns. They are checked against the newest state in the commit that stores the outcome: all are
+ * applied, or the call ends with the error of the first that is refused.
  */
 export const storeChange = z.union([
   z.strictObject({
@@ -137,7 +137,7 @@ export const storeChange = z.union([
     op: z.literal("set"),
     key: stateKey,
     value: stateValue,
-    /** The revision it must still have; 0: it must be absent. */
+    /** The revision that the value must have; 0: it must be absent. */
     if_revision: revision.optional(),
   }),
   z.strictObject({ store: state, op: z.literal("delete"), key: stateKey }),
@@ -171,7 +171,7 @@ export const storeChange = z.union([
     title: taskTitle.optional(),
     description: taskDescription.optional(),
     blocked_by: taskDependencies.optional(),
-    /** Merged; null removes. */
+    /** Merged into the present metadata; null removes. */
     metadata: taskMetadata.optional(),
   }),
 ]);

@@ -1,6 +1,6 @@
-/** Nearest names, for "did you mean". */
+/** This file finds the nearest name, for "did you mean". */
 
-/** Insertions, deletions, replacements and swaps of neighbours between two texts. */
+/** Counts insertions, deletions, replacements and swaps of neighbours between two texts. */
 const editDistance = (a: string, b: string): number => {
   const swapped = (i: number, j: number): boolean =>
     i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
@@ -20,7 +20,7 @@ const editDistance = (a: string, b: string): number => {
   return get(previous, b.length);
 };
 
-/** The known name nearest to `name`, if at most two edits or a third of its length away. */
+/** The known name nearest to `name`, at most two edits or a third of its length away. */
 export const findNearestName = (name: string, known: readonly string[]): string | null => {
   if (name.length > 100) return null;
   const limit = Math.max(2, Math.floor(name.length / 3));

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** A graph of tasks as the model writes it. */
+/** The schema of a task graph as the model writes it. */
 
 export const graphIdPattern = /^[\w-]{1,64}$/;
 export const mostGraphTasks = 64;

@@ -7,7 +7,7 @@ export interface ToolboxEntry {
   readonly tools?: readonly string[] | undefined;
 }
 
-/** A tool and the toolbox it came from. */
+/** A tool with the toolbox that it comes from. */
 interface SelectedTool {
   readonly tool: Tool;
   readonly toolbox: string;
@@ -15,7 +15,7 @@ interface SelectedTool {
 
 interface SelectionProblem {
   readonly code: "unknown_toolbox" | "unknown_tool" | "duplicate_name" | "name_conflict";
-  /** Path below `toolboxes`. */
+  /** The path below `toolboxes`. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
@@ -52,8 +52,8 @@ function chooseTools(
 }
 
 /**
- * The tools of an agent: those of its entries in their order, then those of the `implicit` toolboxes that it does
- * not list. Unknown names, a toolbox twice and two tools of one name are problems, unless one `replaces` the
+ * Selects the tools of an agent: those of its entries in order, then those of the `implicit` toolboxes that it does
+ * not list. Unknown names, a repeated toolbox and two tools of one name are problems, unless one `replaces` the
  * other.
  */
 export function selectTools(
@@ -98,6 +98,6 @@ export function selectTools(
   return { tools, problems };
 }
 
-/** The error text for a call of a tool that does not exist, with the nearest name. */
+/** The error text for a call of an unknown tool, with the nearest name. */
 export const unknownToolText = (name: string, known: readonly string[]): string =>
   `there is no tool "${name.slice(0, 100)}"${suggestName(name, known) || "; use one of the declared tools"}`;

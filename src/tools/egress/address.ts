@@ -1,4 +1,4 @@
-/** The 128 bits of an IPv6 address as a parsed URL spells it (hex groups, at most one `::`), null if it is none. */
+/** Parses an IPv6 address in a URL's form (hex groups, at most one `::`) to its 128 bits; null if it is none. */
 const parseIpv6 = (text: string): bigint | null => {
   const [head = "", tail, ...more] = text.split("::");
   if (more.length > 0) return null;
@@ -12,7 +12,7 @@ const parseIpv6 = (text: string): bigint | null => {
   return BigInt(`0x${all.map((group) => group.padStart(4, "0")).join("")}`);
 };
 
-/** The 32 bits of a dotted IPv4 address, null if the text is none. A parsed URL has no other spelling. */
+/** Parses a dotted IPv4 address to its 32 bits, null if the text is none. A parsed URL has no other spelling. */
 const parseIpv4 = (text: string): bigint | null => {
   const parts = text.split(".");
   if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255))
@@ -22,7 +22,7 @@ const parseIpv4 = (text: string): bigint | null => {
 
 interface AddressBlock {
   readonly bits: bigint;
-  /** Bits behind the prefix. */
+  /** Number of bits after the prefix. */
   readonly rest: bigint;
 }
 
@@ -47,12 +47,12 @@ const closedBlocks4 = (
   .split(" ")
   .map(parseBlock4);
 
-/** Global unicast, and the protocol and documentation blocks inside it. */
+/** The global unicast block, and the protocol and documentation blocks inside it. */
 const globalBlock6 = parseBlock6("2000::/3");
 
 const closedBlocks6 = ["2001::/23", "2001:db8::/32", "3fff::/20"].map(parseBlock6);
 
-/** Forms of IPv6 that carry an IPv4 address, and how many bits stand behind it. */
+/** IPv6 forms that carry an IPv4 address, with the number of bits after it. */
 const carriers = [
   { name: "compatible", block: parseBlock6("::/96"), behind: 0n },
   { name: "mapped", block: parseBlock6("::ffff:0:0/96"), behind: 0n },
@@ -61,7 +61,7 @@ const carriers = [
   { name: "6to4", block: parseBlock6("2002::/16"), behind: 80n },
 ] as const;
 
-/** ISATAP: interface id 0000:5efe or 0200:5efe before the IPv4 address, under any prefix. */
+/** Recognises ISATAP: interface id 0000:5efe or 0200:5efe before the IPv4 address, under any prefix. */
 const isIsatap = (address: bigint): boolean => ((address >> 32n) & 0xfdffffffn) === 0x5efen;
 
 const isPublic4 = (address: bigint): boolean => !closedBlocks4.some((block) => isInBlock(address, block));
@@ -73,7 +73,7 @@ const isPublic6 = (address: bigint): boolean => {
   return isInBlock(address, globalBlock6) && !closedBlocks6.some((block) => isInBlock(address, block));
 };
 
-/** Whether a URL's host is an IP address, and if so a public one. IPv6 stands in brackets. */
+/** Whether a URL's host is a name, a public IP address or a closed one. IPv6 is written in brackets. */
 export const addressKind = (host: string): "name" | "public" | "closed" => {
   if (host.startsWith("[")) {
     const address = parseIpv6(host.slice(1, -1));

@@ -4,7 +4,7 @@ import { checkUrl } from "./url.ts";
 
 export type EgressCode = "egress_denied" | "too_many_redirects" | "too_large" | "timeout";
 
-/** Why a request did not leave, or its answer was not read. The message holds no query, header or body. */
+/** A request was not sent, or its answer was not read. The message holds no query, header or body. */
 export class EgressError extends Error {
   readonly code: EgressCode;
   constructor(code: EgressCode, message: string) {
@@ -16,25 +16,25 @@ export class EgressError extends Error {
 
 interface EgressInit {
   readonly method?: string;
-  /** A `Headers` object is taken over, not copied. */
+  /** Headers of the request; a `Headers` object may be changed. */
   readonly headers?: HeadersInit;
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal;
-  /** `follow`: at most five, each checked; `refuse`: the 3xx answer is given back as it is. */
+  /** `follow` takes at most five redirects and checks each; `refuse` returns the 3xx answer as it is. */
   readonly redirects: "follow" | "refuse";
-  /** Greatest body after inflation; null for a caller that counts itself. */
+  /** The largest body after inflation; null for a caller that counts itself. */
   readonly maxBytes: number | null;
   /** Milliseconds from connect to the end of the body; absent for a caller with deadlines of its own. */
   readonly timeout?: number;
-  /** Values of configured secrets in this request: they stay at the first origin. */
+  /** Values of configured secrets in this request: they are sent to the first origin only. */
   readonly secrets?: readonly string[];
-  /** True: only hosts of `egress.allow`. */
+  /** True if only hosts of `egress.allow` may be called. */
   readonly allowList?: boolean;
-  /** Only these origins, at every hop; absent: any that the rules let through. */
+  /** The only origins allowed, at every hop; absent: any that the rules allow. */
   readonly origins?: readonly string[];
 }
 
-/** The one door for outgoing requests. Rejects with `EgressError`, an abort's reason or the network's error. */
+/** The only way to send a request. Rejects with `EgressError`, an abort's reason or the network's error. */
 export type Egress = (address: string | URL, init: EgressInit) => Promise<Response>;
 
 export interface EgressOptions extends EgressRules {
@@ -59,7 +59,7 @@ const createDenial = (reason: string): EgressError => new EgressError("egress_de
 const holdsSecret = (value: unknown, secrets: readonly string[]): boolean =>
   typeof value === "string" && secrets.some((secret) => secret !== "" && value.includes(secret));
 
-/** What may be carried to another origin: no credentials, and no configured secret in any header. */
+/** Drops what must not reach another origin: credentials, and any header with a configured secret. */
 const stripSecrets = (headers: Headers, secrets: readonly string[]): Headers => {
   const kept = new Headers(headers);
   for (const name of droppedHeaders) kept.delete(name);
@@ -102,7 +102,7 @@ const signalOf = (init: EgressInit): AbortSignal | undefined => {
   return init.signal === undefined ? deadline : AbortSignal.any([init.signal, deadline]);
 };
 
-/** The answer with its body capped, when it has one and a cap was asked for. */
+/** The answer with its body capped, if it has one and a cap was asked for. */
 const capResponse = (response: Response, maxBytes: number | null): Response => {
   if (maxBytes === null || response.body === null) return response;
   const { status, statusText, headers } = response;
@@ -110,7 +110,7 @@ const capResponse = (response: Response, maxBytes: number | null): Response => {
   return new Response(capBody(response.body, maxBytes, tooLarge), { status, statusText, headers });
 };
 
-/** Builds the door: `rules` from the team's config and the operator's variables, `fetch` the platform's. */
+/** Creates the egress: `rules` come from the team's config and the operator's variables, `fetch` from the platform. */
 export const createEgress = (options: EgressOptions): Egress => {
   const send = options.fetch ?? ((input: RequestInfo | URL, init?: RequestInit) => fetch(input, init));
   const request = async (hop: Hop, signal: AbortSignal | undefined): Promise<Response> => {

@@ -1,6 +1,6 @@
 import { addressKind } from "./address.ts";
 
-/** What may be reached. Hosts in `allow` and `deny` are exact, or `*.example.org` for every subdomain. */
+/** The hosts that may be reached. `allow` and `deny` list exact hosts, or `*.example.org` for every subdomain. */
 export interface EgressRules {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
@@ -8,7 +8,7 @@ export interface EgressRules {
   readonly allow_http: boolean;
   /** Exact `host:port` of the operator's variable LIMPET_PRIVATE_EGRESS; exempt from scheme, port and address rules. */
   readonly privateAllow: readonly string[];
-  /** Hosts of this deployment: never called. */
+  /** Hosts of this deployment, which are never called. */
   readonly ownHosts?: { readonly has: (host: string) => boolean };
 }
 
@@ -43,7 +43,7 @@ const checkHost = (host: string): string | null => {
 
 const defaultPort = (protocol: string): string => (protocol === "https:" ? "443" : "80");
 
-/** What is wrong with the form of a URL, whoever may be called. */
+/** Says what is wrong with the form of a URL, whatever the rules are. */
 const checkForm = (url: URL): string | null => {
   if (url.protocol !== "https:" && url.protocol !== "http:")
     return `the scheme ${url.protocol.slice(0, 20)} is not https`;
@@ -62,9 +62,9 @@ const checkPublic = (url: URL, host: string, port: string, rules: EgressRules): 
 };
 
 interface CheckOptions {
-  /** Only hosts of `egress.allow`. */
+  /** True if only hosts of `egress.allow` may be called. */
   readonly allowList?: boolean;
-  /** Leaves the operator's private targets out. */
+  /** True if the operator's private targets are excluded. */
   readonly noPrivate?: boolean;
 }
 
@@ -75,7 +75,7 @@ const checkLists = (host: string, rules: EgressRules, options: CheckOptions): st
 };
 
 /**
- * Checks one address before a request leaves and gives the URL to call: host lower-cased, IDNA, without
+ * Checks an address before a request is sent and gives the URL to call: host lower-cased, IDNA, without
  * trailing dot. `reason` names what is wrong and never quotes the query or userinfo.
  */
 export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {

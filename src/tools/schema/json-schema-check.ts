@@ -3,7 +3,7 @@ import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { isList, resolveReference } from "./json-schema.ts";
 
-/** Whether a JSON Schema can be used: small, of known shape, and nothing in it that would be passed over in silence. */
+/** This file checks whether a JSON Schema can be used: small, of known shape, and without unsupported keywords. */
 
 const maxSchemaBytes = 65_536;
 
@@ -15,13 +15,13 @@ const isCount = (value: Json): boolean => Number.isSafeInteger(value) && Number(
 
 const areNames = (value: Json): boolean => isList(value) && value.every((each) => typeof each === "string");
 
-/** Whether a value has more than `most` levels; looks no deeper than that, since callers may send any depth. */
+/** Whether a value has more than `most` levels; it looks no deeper than that, since callers may send any depth. */
 const nestsDeeper = (value: Json, most: number): boolean =>
   typeof value === "object" &&
   value !== null &&
   (most === 0 || Object.values(value).some((each: Json) => nestsDeeper(each, most - 1)));
 
-/** What is wrong with a keyword's value, in the schema `root`; null if nothing is. */
+/** Says what is wrong with a keyword's value in the schema `root`; null if nothing is. */
 type KeywordCheck = (value: Json, root: Json) => string | null;
 
 const referenceProblem: KeywordCheck = (value, root) => {
@@ -108,7 +108,7 @@ function findProblem(schema: Json, root: Json): string | null {
   return null;
 }
 
-/** Why a schema cannot be used, as a sentence; null if it can. At most 64 KiB, 16 levels, references inside only. */
+/** Says in a sentence why a schema cannot be used; null if it can. At most 64 KiB, 16 levels, only local references. */
 export const schemaProblem = (schema: Json): string | null => {
   if (!isJsonObject(schema)) return "a JSON Schema is an object";
   if (nestsDeeper(schema, maxSchemaDepth)) return `the schema is nested deeper than ${maxSchemaDepth} levels`;

@@ -4,13 +4,13 @@ import type { Json } from "../../chat/message.ts";
 import { canonicalJson } from "../canonical.ts";
 
 /**
- * Checks values against JSON Schemas that come from callers: the assertions of 2020-12 that
- * `schemaProblem` lets through. Time is bounded, `$ref` may recurse; `pattern` and `format` are never run.
+ * Checks values against JSON Schemas that come from callers, with the 2020-12 assertions that
+ * `schemaProblem` accepts. Time is bounded, `$ref` may recurse; `pattern` and `format` are never run.
  */
 
 interface CheckWork {
   readonly root: Json;
-  /** Effort that may still be spent: about one a schema applied to a small value. */
+  /** Effort that may still be spent: about one unit for each schema applied to a small value. */
   left: number;
 }
 
@@ -20,7 +20,7 @@ interface CheckPlace {
   readonly depth: number;
 }
 
-/** What does not fit: where, and the rule, as a sentence. */
+/** What does not fit: its path, and the rule as a sentence. */
 interface Misfit {
   readonly path: readonly (string | number)[];
   readonly rule: string;
@@ -58,7 +58,7 @@ const decodeStep = (step: string): string => {
   return /^(?:[^%]|%[0-7][0-9a-f])*$/i.test(plain) ? decodeURIComponent(plain) : plain;
 };
 
-/** The schema that a reference within `root` names; undefined if there is none. */
+/** Resolves a reference within `root`; undefined if there is no such schema. */
 export const resolveReference = (root: Json, reference: string): Json | undefined => {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return undefined;
@@ -73,7 +73,7 @@ export const resolveReference = (root: Json, reference: string): Json | undefine
 
 type Keyword = (rule: Json, value: Json, place: CheckPlace, schema: JsonObject) => readonly Misfit[];
 
-/** A keyword that says something about values of one kind only. */
+/** Makes the check of a keyword that applies to values of one kind only. */
 const forObjects =
   (
     check: (rule: Json, value: JsonObject, place: CheckPlace, schema: JsonObject) => readonly Misfit[],
@@ -117,7 +117,7 @@ const isMultiple = (value: number, step: number): boolean => {
   return Math.abs(ratio - Math.round(ratio)) < 1e-9 * Math.max(1, Math.abs(ratio));
 };
 
-/** Equality that costs no more than the smaller side. */
+/** Compares for equality at no more cost than the smaller side. */
 const isSame = (a: Json, b: Json): boolean => {
   if (isList(a) && isList(b))
     return a.length === b.length && a.every((each, at) => isSame(each, b[at] ?? null));
@@ -149,7 +149,7 @@ const checkType: Keyword = (rule, value, place) => {
 };
 
 const checkAdditional = forObjects((rule, value, place, schema) => {
-  // Keys that only a pattern would tell apart are let through: patterns are not run.
+  // Keys that only a pattern could match are accepted, since patterns are not run.
   if (schema["patternProperties"] !== undefined) return [];
   const known = fieldsOf(schema["properties"]);
   return Object.entries(value)
@@ -291,7 +291,7 @@ function applySchema(schema: Json, value: Json, at: CheckPlace): readonly Misfit
   );
 }
 
-/** What of a value does not fit a schema, at most five sentences like `a.0.b: must be at least 2`; empty = it fits. `whole` names the value. */
+/** Lists what does not fit, at most five sentences like `a.0.b: must be at least 2`. `whole` names the value. */
 export const schemaMisfits = (schema: Json, value: Json, whole: string): readonly string[] => {
   const work = { root: schema, left: maxEffort };
   const found = applySchema(schema, value, { work, path: [], depth: 0 });
