@@ -13,7 +13,7 @@ import { SessionShell } from "../durable-objects/session.ts";
 import { TeamObject } from "../durable-objects/team.ts";
 import type { Toolbox } from "./tools/define-tool.ts";
 
-/** What a team adds in `config/<team>/extensions.ts`. */
+/** What a team exports from `config/<team>/extensions.ts`. */
 export interface Extensions {
   readonly toolboxes?: readonly Toolbox[];
   readonly providers?: readonly Profile[];
@@ -22,7 +22,7 @@ export interface Extensions {
   readonly checks?: readonly OutputCheck[];
 }
 
-/** The Worker of a compiled team: its router, and the classes that it must export. */
+/** Creates the Worker of a compiled team: its router, and the classes that it must export. */
 export const createLimpet = (team: Team, extensions: Extensions = {}) => {
   let engines: Engines | null = null;
   const enginesOf = (env: unknown): Engines =>

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /**
- * Value types of the YAML that the section schemas of every room share.
+ * Value types of the YAML that all section schemas share.
  * A message may begin with a diagnostic code and a colon ("invalid_duration: …"): the loader takes the code from there.
  */
 
@@ -9,7 +9,7 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 const durationText = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/;
 const durationHelp = 'write a duration with its unit, like "30s", "10m" or "1h30m"';
 
-/** Milliseconds of a duration text, null if it is none. */
+/** Parses a duration text to milliseconds; null if it is none. */
 export const parseDuration = (text: string): number | null => {
   if (text.length > 64 || !durationText.test(text)) return null;
   const pieces = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g);
@@ -20,7 +20,7 @@ export const parseDuration = (text: string): number | null => {
   return Number.isSafeInteger(Math.round(total)) ? Math.round(total) : null;
 };
 
-/** A duration text that becomes milliseconds, within `min` and `max` (texts as well). */
+/** A duration text that becomes milliseconds, between `min` and `max` (also texts). */
 export const duration = (bounds: { readonly min?: string; readonly max?: string } = {}) =>
   z
     .string({ error: `invalid_duration: ${durationHelp}` })
@@ -57,10 +57,10 @@ export const size = () =>
       }),
   ]);
 
-/** Code points of a text. */
+/** Counts the code points of a text. */
 export const characters = (text: string): number => [...text].length;
 
-/** A text of at most `max` code points, and at least `min`. */
+/** A text of `min` to `max` code points. */
 export const text = (max: number, min = 0) =>
   z
     .string()
@@ -73,7 +73,7 @@ export const text = (max: number, min = 0) =>
     })
     .meta({ maxLength: max, ...(min > 0 ? { minLength: min } : {}) });
 
-/** A name of a team file: of a provider, an agent, a tool, a skill and the like. */
+/** The pattern of names in a team file: of providers, agents, tools, skills and the like. */
 export const namePattern = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 /** The name of a provider, agent or MCP server. */
@@ -85,7 +85,7 @@ export const name = () =>
       "invalid_value: a name starts with a letter and has up to 64 letters, digits, - and _",
     );
 
-/** A share of 1: 0 is allowed only with `zero`. */
+/** A share of 1; 0 is allowed only with `zero`. */
 export const fraction = (options: { readonly zero?: boolean } = {}) =>
   options.zero === true ? z.number().min(0).max(1) : z.number().gt(0).max(1);
 
@@ -103,7 +103,7 @@ const withoutPrototype = <T>(map: Record<string, T>): Record<string, T> =>
 export const mapOf = <T extends z.ZodType>(value: T) =>
   z.record(z.string(), value).transform((map) => withoutPrototype<z.output<T>>(map));
 
-/** Everything below is read-only, as the compiled team is. */
+/** The same type with everything in it read-only, as in a compiled team. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]
   : T extends object
@@ -112,7 +112,7 @@ export type DeepReadonly<T> = T extends readonly (infer Item)[]
 
 const braces = /[{}]/;
 
-/** Why an entry of `writable_paths` is no glob of this kind (plain, or with one `**` as a whole segment); null if it is one. */
+/** Why an entry of `writable_paths` is no valid glob (plain, or with one `**` as a whole segment); null if it is. */
 export const globProblem = (glob: string): string | null => {
   if (glob.trim() === "") return "an empty entry allows nothing; remove it";
   if (glob.startsWith("/") || glob.startsWith("~")) return "write a path relative to the workspace";
@@ -133,6 +133,6 @@ const rejectsType = (branch: readonly ZodIssue[]): boolean =>
 const unknownCount = (branch: readonly ZodIssue[]): number =>
   branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
 
-/** The issues of the branch that a value was meant for; undefined if it has the type of none. */
+/** The issues of the union's branch that the value was meant for; undefined if its type fits none. */
 export const meantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly ZodIssue[] | undefined =>
   errors.filter((branch) => !rejectsType(branch)).toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];

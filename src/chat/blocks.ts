@@ -1,25 +1,25 @@
 import type { Message } from "./message.ts";
 
-/** A block is a message with everything that may not be parted from it: an assistant message with its results. */
+/** A block is a message with everything that may not be separated from it: an assistant message and its results. */
 
-/** Index of the first message of the block that holds `at`. */
+/** The index of the first message of the block that contains `at`. */
 export const blockStart = (chat: readonly Message[], at: number): number => {
   let start = at;
   while (start > 0 && chat[start]?.role === "tool") start -= 1;
   return start;
 };
 
-/** Index after the last message of the block that holds `at`. */
+/** The index after the last message of the block that contains `at`. */
 export const blockEnd = (chat: readonly Message[], at: number): number => {
   let end = at + 1;
   while (chat[end]?.role === "tool") end += 1;
   return end;
 };
 
-/** Whether a message, and with it its block, must stay in the view as it is. */
+/** Whether a message, and with it its block, must stay in the view unchanged. */
 const isPinned = ({ marks }: Message): boolean => marks?.includes("pinned") === true;
 
-/** Whether the block that holds `at` is pinned. */
+/** Whether the block that contains `at` is pinned. */
 export const isBlockPinned = (chat: readonly Message[], at: number): boolean => {
   const end = blockEnd(chat, at);
   for (let index = blockStart(chat, at); index < end; index++) {
@@ -29,13 +29,13 @@ export const isBlockPinned = (chat: readonly Message[], at: number): boolean => 
   return false;
 };
 
-/** Where a block stands: index of its first message, and the index after its last. */
+/** The bounds of a block: index of its first message, and the index after its last. */
 export interface Block {
   readonly start: number;
   readonly end: number;
 }
 
-/** The blocks of a chat between two edges of blocks, in order. */
+/** Lists the blocks of a chat between two block boundaries, in order. */
 export const blocksOf = (chat: readonly Message[], from = 0, to = chat.length): readonly Block[] => {
   const blocks: Block[] = [];
   for (let start = from; start < to; start = blocks.at(-1)?.end ?? to)

@@ -1,4 +1,4 @@
-/** Width and height in pixels, read from an image's header. */
+/** The width and height of an image in pixels, read from its header. */
 export interface ImageSize {
   readonly width: number;
   readonly height: number;
@@ -49,7 +49,7 @@ const readGifSize = (bytes: Base64Bytes): ImageSize | null =>
     ? { width: readLittleEndian(bytes, 6, 2), height: readLittleEndian(bytes, 8, 2) }
     : null;
 
-/** The three WebP forms keep the size in 14 bits, 14 packed bits, or 24 bits less one. */
+/** Reads WebP, whose three forms keep the size in 14 bits, 14 packed bits, or 24 bits less one. */
 const readWebpSize = (bytes: Base64Bytes): ImageSize | null => {
   if (!hasTextAt(bytes, 0, "RIFF") || !hasTextAt(bytes, 8, "WEBP")) return null;
   if (hasTextAt(bytes, 12, "VP8 ")) {
@@ -83,7 +83,7 @@ const readJpegSize = (bytes: Base64Bytes): ImageSize | null => {
   return null;
 };
 
-/** The size of a PNG, JPEG, GIF or WebP image given as base64; null if its header cannot be read. */
+/** Reads the size of a PNG, JPEG, GIF or WebP image given as base64; null if its header cannot be read. */
 export const imageSize = (base64: string): ImageSize | null => {
   const bytes = openBase64(base64);
   if (bytes.length < 10) return null;

@@ -1,7 +1,7 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Deepest nesting of a JSON text, found without building anything. */
+/** Finds the deepest nesting of a JSON text without parsing it into values. */
 export const depthOf = (text: string): number => {
   let depth = 0;
   let deepest = 0;
@@ -16,5 +16,5 @@ export const depthOf = (text: string): number => {
   return deepest;
 };
 
-/** The greatest depth of what comes in from outside. */
+/** The deepest nesting that is accepted in input. */
 export const deepestInput = 64;

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON. The platform's parser says it in some cases only, and in words. */
+/** This file finds where a text stops being JSON: the platform's parser says it only sometimes, and in words. */
 
 export interface TextPosition {
   /** Both count from 1. */
@@ -13,14 +13,14 @@ export const positionIn = (text: string, at: number): TextPosition => {
 
 const spaces = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-/** A piece of a string between its quotes; bounded, so that a long one is not matched in one go. */
+/** Matches a piece of a string between its quotes; it is bounded so that a long string is not matched in one go. */
 const piece = /(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,1000}/y;
 
 interface JsonReader {
   at: number;
-  /** Goes on behind a match here, if there is one. */
+  /** Moves past a match at the present index, if there is one. */
   readonly take: (pattern: RegExp) => boolean;
-  /** The same for one character between spaces. */
+  /** Does the same for one character between spaces. */
   readonly mark: (character: string) => boolean;
 }
 
@@ -69,8 +69,8 @@ const readValue = (reader: JsonReader, deepest: number): boolean => {
 };
 
 /**
- * The index at which a text stops being JSON that nests at most `deepest` levels: of the first character that cannot
- * stand there, or its length if it ends too early. Null if it is such JSON.
+ * The index at which a text stops being JSON that nests at most `deepest` levels: that of the first impossible
+ * character, or the text's length if it ends too early. Null if the text is such JSON.
  */
 export const findJsonFault = (text: string, deepest: number): number | null => {
   const reader = createJsonReader(text);

@@ -1,17 +1,17 @@
 import { deepestInput, depthOf } from "./json-depth.ts";
 import type { Json } from "./message.ts";
 
-/** The entry of a name that others choose; names that every object has, like `constructor`, are none. */
+/** Reads an entry by a name from outside; inherited names, like `constructor`, are no entries. */
 export const ownEntry = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 
-/** An object of JSON: neither null nor a list. */
+/** A JSON object: neither null nor a list. */
 export type JsonObject = { readonly [key: string]: Json };
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The fields of a value; what is no object has none. */
+/** The fields of a value; anything but an object has none. */
 export const fieldsOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 
 /** Whether a JSON text nests deeper than so many levels; each level takes two characters. */
@@ -24,7 +24,7 @@ export const isShallow = (value: Json, levels = deepestInput): boolean =>
   value === null ||
   (levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1)));
 
-/** The value of a JSON text, or undefined if it is none or nests deeper than `levels`: what walks a value has a stack. */
+/** Parses a JSON text; undefined if it is invalid or nests deeper than `levels`, which protects recursive readers. */
 export const parseJson = (text: string, levels = deepestInput): Json | undefined => {
   if (isDeeper(text, levels)) return undefined;
   try {

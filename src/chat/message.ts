@@ -1,11 +1,11 @@
-/** The conversation as plain values. Field names are the wire's, so a stored message is sent as it is. */
+/** The conversation as plain values. Field names are those of the API, so a stored message is sent unchanged. */
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 export type Role = "system" | "user" | "assistant" | "tool";
 export type Origin = "human" | "agent" | "effect" | "system";
 
-/** Data that only the model which sent it understands (signatures, encrypted reasoning); returned byte-exact to it alone. */
+/** Data that only the model which sent it understands (signatures, encrypted reasoning); it gets it back byte-exact. */
 export interface Opaque {
   readonly provider: string;
   readonly model: string;
@@ -18,7 +18,7 @@ export interface TextPart {
   readonly opaque?: Opaque;
 }
 
-/** A model's reasoning: no part of an answer, returned only to the model (`provider/model`) that wrote it. */
+/** A model's reasoning: it is not part of an answer and returns only to the model (`provider/model`) that wrote it. */
 export interface ReasoningPart {
   readonly type: "reasoning";
   readonly text: string;
@@ -47,7 +47,7 @@ export interface ToolCallPart {
   readonly name: string;
   readonly args: string;
   readonly opaque?: Opaque;
-  /** Set when the call must never run: it stood in a reply that was cut off, or behind the 64th call. */
+  /** Set when the call must never run: it was in a reply that was cut off, or came after the 64th call. */
   readonly invalid?: "truncated" | "too_many";
 }
 
@@ -67,44 +67,44 @@ export interface ToolResultPart {
 
 export type Part = TextPart | ReasoningPart | ImagePart | DocumentPart | ToolCallPart | ToolResultPart;
 
-/** `note`: runtime advice, rendered in a tag; `steering`: an input that joined a run; `partial`: kept from a cancelled reply; `pinned`: never shortened. */
+/** `note`: runtime advice; `steering`: joined a run; `partial`: of a cancelled reply; `pinned`: never shortened. */
 export type Mark = "note" | "steering" | "partial" | "pinned" | "truncated";
 
-/** Who took messages out of the view, and why. */
+/** Says who took messages out of the view, and why. */
 export interface Cause {
   readonly run: string | null;
   readonly turn: number | null;
-  /** Kind of the effect; null: none did it. */
+  /** The kind of the effect; null if no effect did it. */
   readonly effect: string | null;
   readonly reason: string;
 }
 
-/** What a model sees of a message instead of some of its parts, made by an effect from the original. */
+/** What a model sees of a message instead of some of its parts; an effect made it from the original. */
 export interface MessageOverlay {
-  /** Number of the edit that made it. */
+  /** The number of the edit that made it. */
   readonly edit: number;
-  /** Kind of the effect. */
+  /** The kind of the effect. */
   readonly by: string;
-  /** Run and turn in which it was made. */
+  /** The run and turn in which it was made. */
   readonly run?: string;
   readonly turn?: number;
   readonly reason?: string;
-  /** Text that stands for a part's text, by the part's index; of a result it stands for the whole content. */
+  /** Texts that replace the text of a part, by its index; for a result the text replaces the whole content. */
   readonly texts: Readonly<Record<string, string>>;
-  /** Images and documents of an overlaid result stay. */
+  /** True if images and documents of an overlaid result stay. */
   readonly media: boolean;
-  /** Estimate of the message as it is shown. */
+  /** The estimate of the message as it is shown. */
   readonly tokens: number;
 }
 
 /** A range of messages that one summary stands for. */
 export interface Summary {
-  /** Number of the edit that made it. */
+  /** The number of the edit that made it. */
   readonly edit: number;
-  /** Kind of the effect. */
+  /** The kind of the effect. */
   readonly by: string;
   readonly reason?: string;
-  /** First and last `pos` of the range. */
+  /** The first and last `pos` of the range. */
   readonly from: number;
   readonly to: number;
 }
@@ -122,23 +122,23 @@ export interface Message {
   readonly at: number;
   readonly tokens: number;
   readonly sender?: string;
-  /** Why an effect wrote the note. */
+  /** The reason why an effect wrote the note. */
   readonly reason?: string;
   readonly marks?: readonly Mark[];
-  /** Numbers of the remembered texts that it tells. */
+  /** The numbers of the memories that it contains. */
   readonly memories?: readonly number[];
-  /** Run and turn that wrote it. */
+  /** The run and turn that wrote it. */
   readonly run?: string;
   readonly turn?: number;
   /** Set while the model sees something shorter; the original stays in `parts`. */
   readonly overlay?: MessageOverlay;
-  /** Set on a summary, with its place in the order of the view; absent: `pos` is the place. */
+  /** Set on a summary, whose `place` is its position in the view; without a `place`, `pos` is the position. */
   readonly summary?: Summary;
   readonly place?: number;
 }
 
-/** Tokens of a message as a model sees it. */
+/** The tokens of a message as a model sees it. */
 export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;
 
-/** Where a message stands in the order of the view. */
+/** The position of a message in the order of the view. */
 export const viewPlaceOf = ({ place, pos }: Message): number => place ?? pos;

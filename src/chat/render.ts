@@ -1,13 +1,13 @@
 import { shownTokens } from "./message.ts";
 import type { ContentPart, Message, Part } from "./message.ts";
 
-/** Tags that only the runtime may write: inside human, tool and MCP text they are escaped when rendered. */
+/** Tags that only the runtime may write: in text of people, tools and MCP servers they are escaped on rendering. */
 const ownTags =
   /<(?=\/?(?:note|identity|instructions|notes_protocol|project_context|skills|available_skills|available_agents|completion_protocol|delegation_context|handoff_context|prior_reflections|memory)\b)/gi;
 
 const renderCache = new WeakMap<Message, Message>();
 
-/** A text with our own tags made harmless; the stored text stays as given. */
+/** Escapes the runtime's tags in a text; the stored text stays as given. */
 export const escapeTags = (text: string): string =>
   text.includes("<") ? text.replace(ownTags, "&lt;") : text;
 
@@ -42,7 +42,7 @@ const overlayPart = (part: Part, text: string, media: boolean): Part => {
   return { ...part, content: [{ type: "text", text }, ...kept] };
 };
 
-/** The parts of a message as a model sees them: what an effect overlaid is replaced. */
+/** The parts of a message as a model sees them, with overlays applied. */
 export const shownParts = ({ parts, overlay }: Pick<Message, "parts" | "overlay">): readonly Part[] =>
   overlay === undefined
     ? parts
@@ -56,12 +56,12 @@ const renderParts = (message: Message): readonly Part[] => {
   if (message.role === "assistant" || message.role === "system") return shown;
   if (message.role === "tool") return shown.map(escapePart);
   if (message.marks?.includes("note")) return wrapNote(message);
-  // Agents write the task messages of their children in our tags on purpose.
+  // Agents write the task messages of their children in the runtime's tags on purpose.
   const parts = message.origin === "agent" ? shown : shown.map(escapePart);
   return message.marks?.includes("steering") ? prefixSteering(parts) : parts;
 };
 
-/** A message as a model sees it. The same message always gives the same object, so that its wire form can be kept. */
+/** Renders a message for a model. The same message always gives the same object, so that it can be cached. */
 export const renderMessage = (message: Message): Message => {
   const known = renderCache.get(message);
   if (known !== undefined) return known;

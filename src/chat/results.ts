@@ -1,6 +1,6 @@
 import type { ResultStatus, ToolCallPart, ToolResultPart } from "./message.ts";
 
-/** What the model is told of a call that has no outcome of its own. */
+/** The results that the model gets for calls without an outcome of their own. */
 export const syntheticResults = {
   skipped: "skipped: Not started: a new message arrived first.",
   cancelled: "cancelled: It did not run.",
@@ -9,7 +9,7 @@ export const syntheticResults = {
     "unknown: The runtime was interrupted while this ran. Its outcome is unknown: check before repeating it.",
 } as const;
 
-/** A result part of plain text; an empty text says so, since no message may be empty. */
+/** Makes a result part of plain text; an empty text is replaced by a sentence, since no message may be empty. */
 export const textResult = (
   call: Pick<ToolCallPart, "id" | "name">,
   status: ResultStatus,

@@ -2,7 +2,7 @@ import { isDeeper } from "./json.ts";
 import { deepestInput } from "./json-depth.ts";
 import type { Message, Part } from "./message.ts";
 
-/** What no wire can carry, whoever wrote it, and what is shown instead: half characters, arguments without end. */
+/** This file mends what no provider accepts, whoever wrote it: lone surrogates and unfinished arguments. */
 
 export type Defect = "text_mended" | "arguments_too_deep";
 
@@ -11,14 +11,14 @@ export interface Sendable {
   readonly defects: readonly Defect[];
 }
 
-/** Escapes of a JSON text, both halves of a pair as one. */
+/** Matches the escapes of a JSON text, both halves of a pair as one. */
 const escapes =
   /\\(?:u[dD][89abAB][\da-fA-F]{2}(?:\\u[dD][c-fC-F][\da-fA-F]{2})?|u[dD][c-fC-F][\da-fA-F]{2}|[^])/g;
 
-/** Length of the escape of a single surrogate. */
+/** The length of the escape of a single surrogate. */
 const oneSurrogate = 6;
 
-/** A JSON text whose escapes of lone surrogates, which are legal there and refused by strict servers, stand for U+FFFD. */
+/** Replaces escapes of lone surrogates, which JSON allows and strict servers refuse, by U+FFFD. */
 export const withWholeEscapes = (json: string): string =>
   /\\u[dD][89a-fA-F]/.test(json)
     ? json.replace(escapes, (escape) => (escape.length === oneSurrogate ? "\\ufffd" : escape))
@@ -26,11 +26,11 @@ export const withWholeEscapes = (json: string): string =>
 
 const longestInvalid = 2_000;
 
-/** Arguments that cannot be parsed, as an object that tells them. */
+/** Wraps arguments that cannot be parsed in an object that contains them. */
 export const wrapUnparsable = (args: string): string =>
   JSON.stringify({ _invalid: args.slice(0, longestInvalid).toWellFormed() });
 
-/** A text without half characters. */
+/** Mends a text with lone surrogates. */
 const mendText = (text: string, defects: Set<Defect>): string => {
   if (text.isWellFormed()) return text;
   defects.add("text_mended");
@@ -47,7 +47,7 @@ const mendArguments = (args: string, defects: Set<Defect>): string => {
   return text;
 };
 
-/** A part as wires can carry it; what it found wrong is added to `defects`. */
+/** Mends a part for sending; the defects found are added to `defects`. */
 const mendPart = <P extends Part>(part: P, defects: Set<Defect>): P => {
   switch (part.type) {
     case "text":
@@ -71,7 +71,7 @@ const mendPart = <P extends Part>(part: P, defects: Set<Defect>): P => {
 
 const sendableCache = new WeakMap<Message, Sendable>();
 
-/** A message as every wire can carry it: the same object if it is that already. */
+/** Makes a message that every provider accepts: the same object if nothing is wrong with it. */
 export const makeSendable = (message: Message): Sendable => {
   const before = sendableCache.get(message);
   if (before !== undefined) return before;

@@ -1,9 +1,9 @@
 import type { ContentPart, Message, Part } from "./message.ts";
 
-/** Text as it may be stored: lone surrogates become U+FFFD, NUL is dropped. */
+/** Cleans a text for storage: lone surrogates become U+FFFD, NUL is dropped. */
 export const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "");
 
-/** The text of some parts, joined without separator; reasoning is no part of it. */
+/** The text of some parts, joined without separator and without reasoning. */
 export const textOf = (parts: readonly Part[] | readonly ContentPart[]): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
@@ -14,7 +14,7 @@ export const firstCharacters = (text: string, count: number): string => {
   return [...slice].slice(0, count).join("");
 };
 
-/** A text in pieces of at most `length` UTF-16 units, at least one; no surrogate pair is split. */
+/** Splits a text into pieces of at most `length` UTF-16 units, at least one; no surrogate pair is split. */
 export const splitText = (text: string, length: number): readonly string[] => {
   const pieces: string[] = [];
   let at = 0;
@@ -27,7 +27,7 @@ export const splitText = (text: string, length: number): readonly string[] => {
   return pieces;
 };
 
-/** One line of at most `count` characters: what events show of a longer text. */
+/** One line of at most `count` characters, which events show of a longer text. */
 export const preview = (text: string, count = 120): string =>
   firstCharacters(
     text
@@ -37,6 +37,6 @@ export const preview = (text: string, count = 120): string =>
     count,
   );
 
-/** Whether a message says anything a model can see: text that is not blank, a call, a result or media. */
+/** Whether a message has content that a model can see: text that is not blank, a call, a result or media. */
 export const hasContent = (message: Pick<Message, "parts">): boolean =>
   message.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || /\S/.test(part.text)));

@@ -1,16 +1,16 @@
 import { imageSize } from "./image-size.ts";
 import type { DocumentPart, ImagePart, Json, Part, ToolResultPart } from "./message.ts";
 
-/** Who counts images how: the wire family of the provider. */
+/** The wire family of a provider, which decides how it counts images. */
 export type TokenFamily = "anthropic" | "openai-chat" | "gemini";
 
-/** How a message is estimated: the family for media, and the base64 of stored bytes. */
+/** How a message is estimated: the family for media, and access to the base64 of stored bytes. */
 export interface EstimateOptions {
   readonly family: TokenFamily;
   readonly media: (blob: string) => string;
 }
 
-/** UTF-8 bytes of a text; a lone surrogate counts as the three bytes of U+FFFD. */
+/** Counts the UTF-8 bytes of a text; a lone surrogate counts as the three bytes of U+FFFD. */
 export const utf8Length = (text: string): number => {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -25,10 +25,10 @@ export const utf8Length = (text: string): number => {
   return bytes;
 };
 
-/** True for the second half of a pair: with the first half's three bytes the pair is four, its own unit included. */
+/** True for the second half of a pair: with the first half's three bytes and its own unit the pair counts four. */
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
-/** Tokens of a text: a quarter of its UTF-8 bytes, rounded up. */
+/** Estimates the tokens of a text: a quarter of its UTF-8 bytes, rounded up. */
 export const estimateText = (text: string): number => Math.ceil(utf8Length(text) / 4);
 
 const unreadableImageTokens = 3000;
@@ -73,19 +73,19 @@ const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): 
 };
 
 /**
- * Tokens of one message, computed once and stored as `Message.tokens`. Reasoning counts only if it can be sent
- * back, that is with opaque data.
+ * Estimates the tokens of one message, once: the result is stored as `Message.tokens`. Reasoning counts only if it can
+ * be sent back, that is with opaque data.
  */
 export const estimateTokens = (parts: readonly Part[], options: EstimateOptions): number =>
   parts.reduce((sum, part) => sum + estimatePart(part, options), 4);
 
-/** A tool's part of a request: a quarter of its JSON, and ten. */
+/** Estimates a tool's part of a request: a quarter of its JSON, plus ten. */
 const estimateTool = (tool: { name: string; description: string; schema: Json }): number =>
   Math.ceil((utf8Length(tool.name) + utf8Length(tool.description) + schemaBytes(tool.schema)) / 4) + 10;
 
 const schemaByteCache = new WeakMap<object, number>();
 
-/** UTF-8 bytes of a schema's JSON, measured once per schema value. */
+/** The UTF-8 bytes of a schema's JSON, measured once per schema value. */
 const schemaBytes = (schema: Json): number => {
   if (typeof schema !== "object" || schema === null) return utf8Length(JSON.stringify(schema));
   const known = schemaByteCache.get(schema);
@@ -95,7 +95,7 @@ const schemaBytes = (schema: Json): number => {
   return bytes;
 };
 
-/** Input tokens of a request: stored figures of its messages, the system prompt once, the tools it declares. */
+/** Estimates the input tokens of a request: stored estimates of its messages, the system prompt, the declared tools. */
 export const estimateRequest = (request: {
   readonly system: string;
   readonly messages: readonly { readonly tokens: number }[];

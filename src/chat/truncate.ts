@@ -1,16 +1,16 @@
-/** Head and tail of a text; lengths are code points, and no cut splits one. */
+/** This file cuts texts to head and tail. Lengths are code points, and no cut splits one. */
 
 const truncationMarker = (shown: number, total: number, recall: string | null): string =>
   ` … [${shown} of ${total} characters shown${recall === null ? "" : `; recall("${recall}") has the full text`}] … `;
 
-/** An id as wide as room is kept for: what is shown of equal texts does not depend on how long theirs are. */
+/** Pads an id to the longest width, so that equal texts are cut alike whatever the length of their ids. */
 export const widestId = (recall: string | null): string | null => recall?.padEnd(6) ?? null;
 
 /** Whether a text has more than `most` characters. */
 export const isLonger = (text: string, most: number): boolean =>
   text.length > most && (text.length > 2 * most || [...text].length > most);
 
-/** At most `most` characters, the marker included; `recall` names the stored whole, `total` its length if `text` was cut before. */
+/** Cuts to `most` characters, the marker included; `recall` names the stored whole, `total` is its original length. */
 export const truncateText = (
   text: string,
   most: number,

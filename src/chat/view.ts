@@ -5,7 +5,7 @@ import { makeSendable } from "./sendable.ts";
 import type { Defect } from "./sendable.ts";
 import { hasContent } from "./text.ts";
 
-/** The one rule of what a provider may be sent, and the repairs that make any stored chat obey it. */
+/** This file defines what a provider may be sent, and the repairs that make any stored chat valid. */
 
 export type RepairKind =
   | "result_missing"
@@ -27,7 +27,7 @@ export interface Repair {
 export interface ChatView {
   /** Rendered messages, valid for every protocol. */
   readonly messages: readonly Message[];
-  /** What had to be mended: of a chat that only our transitions wrote, at most what no wire can carry. */
+  /** What had to be repaired; chats of the runtime's own transitions at most hold what no provider accepts. */
   readonly repairs: readonly Repair[];
 }
 
@@ -54,7 +54,7 @@ const fitsRole = ({ role }: Message, part: Part): boolean => partsOfRole[role].i
 
 const wellFormedCache = new WeakSet<Message>();
 
-/** Whether a message alone may be sent: visible content, only parts of its role, one result in a tool message. */
+/** Whether a message by itself may be sent: visible content, only parts of its role, one result in a tool message. */
 const isWellFormedMessage = (message: Message): boolean => {
   if (wellFormedCache.has(message)) return true;
   const { role, parts } = message;
@@ -66,7 +66,7 @@ const isWellFormedMessage = (message: Message): boolean => {
   return made;
 };
 
-/** Index after a complete block that starts at `at`, or -1 if a result is missing or stands elsewhere. */
+/** The index after a complete block that starts at `at`, or -1 if a result is missing or misplaced. */
 const endOfBlock = (chat: readonly Message[], at: number, calls: readonly ToolCallPart[]): number => {
   for (let index = 0; index < calls.length; index++) {
     if (resultOf(chat[at + 1 + index])?.call !== calls[index]?.id) return -1;
@@ -74,7 +74,7 @@ const endOfBlock = (chat: readonly Message[], at: number, calls: readonly ToolCa
   return at + 1 + calls.length;
 };
 
-/** Whether a chat is in order from an index on at which no block is open; `ids` are those of the calls before it. */
+/** Whether a chat is in order from an index at which no block is open; `ids` are the ids of the calls before it. */
 const isOrdered = (chat: readonly Message[], from: number, ids: Set<string>): boolean => {
   let at = from;
   while (at < chat.length) {
@@ -95,13 +95,13 @@ const isOrdered = (chat: readonly Message[], from: number, ids: Set<string>): bo
 const hasValidEnds = (chat: readonly Message[]): boolean =>
   chat[0]?.role === "user" && chat.at(-1)?.role !== "assistant";
 
-/** Whether a chat may be sent as it stands. */
+/** Whether a chat may be sent unchanged. */
 export const isValid = (chat: readonly Message[]): boolean =>
   hasValidEnds(chat) && isOrdered(chat, 0, new Set());
 
 const createRepair = (kind: RepairKind, { id, pos }: Message): Repair => ({ kind, message: id, pos });
 
-/** A message as a model sees it, and what no wire could carry of it. */
+/** Renders a message for a model and records what no provider would have accepted. */
 const renderSendable = (message: Message, repairs: Repair[]): Message => {
   const { message: shown, defects } = makeSendable(renderMessage(message));
   for (const defect of defects) repairs.push(createRepair(defect, message));
@@ -113,11 +113,11 @@ interface ValidChat {
   readonly chat: readonly Message[];
   readonly shown: readonly Message[];
   readonly repairs: readonly Repair[];
-  /** Of its calls. */
+  /** The ids of its calls. */
   readonly ids: Set<string>;
 }
 
-/** The newest valid chat by its first message: of the next one, only what was appended is looked at. */
+/** The newest valid chat by its first message, so that in the next one only new messages are checked. */
 const newestValid = new WeakMap<Message, ValidChat>();
 
 const isPrefix = (before: readonly Message[], chat: readonly Message[]): boolean => {
@@ -126,7 +126,7 @@ const isPrefix = (before: readonly Message[], chat: readonly Message[]): boolean
   return true;
 };
 
-/** The view of a chat whose messages may be sent in the order in which they stand; null if it needs another. */
+/** The view of a chat whose messages may be sent in stored order; null if it needs repairs. */
 const viewAsIs = (chat: readonly Message[]): ChatView | null => {
   const first = chat[0];
   if (first === undefined || !hasValidEnds(chat)) return null;
@@ -157,7 +157,7 @@ const createSynthetic = (
   ...fields,
 });
 
-/** Result of a call that lost its own. */
+/** Makes the result of a call whose own result was lost. */
 const createUnknownResult = (near: Message, call: ToolCallPart): Message =>
   createSynthetic(near, call.id, {
     role: "tool",
@@ -172,7 +172,7 @@ const createContinueNote = (near: Message): Message =>
     parts: [{ type: "text", text: "Continue." }],
   });
 
-/** Without parts that its role cannot have, and with call ids that no earlier message has: a second use is renamed. */
+/** Drops parts that the role cannot have, and renames call ids that an earlier message uses. */
 const mendMessage = (message: Message, ids: Set<string>): Message => {
   let renamed = false;
   const parts = message.parts
@@ -188,7 +188,7 @@ const mendMessage = (message: Message, ids: Set<string>): Message => {
   return renamed || parts.length < message.parts.length ? { ...message, parts } : message;
 };
 
-/** First result of each call in stored order; later ones and those without a call are repairs. */
+/** Collects the first result of each call in stored order; later ones and those without a call are repairs. */
 const collectResults = (chat: readonly Message[], repairs: Repair[]): Map<string, Message> => {
   const known = new Set(chat.flatMap((message) => callsOf(message).map((call) => call.id)));
   const results = new Map<string, Message>();
@@ -227,7 +227,7 @@ const arrange = (stored: readonly Message[], repairs: Repair[]): Message[] => {
   return shown;
 };
 
-/** A user message first, and no answer last. */
+/** Makes the view begin with a user message and not end with an answer. */
 const mendEnds = (shown: Message[], head: Message, first: Message | null, repairs: Repair[]): void => {
   if (shown[0]?.role !== "user") {
     repairs.push(createRepair("start_added", head));
@@ -240,8 +240,8 @@ const mendEnds = (shown: Message[], head: Message, first: Message | null, repair
 };
 
 /**
- * What a provider is sent of a chat (visible messages in order): the chat itself if it is valid, else a repaired
- * arrangement of it. `first` is the thread's first human input, shown when the view would start otherwise.
+ * Builds what a provider is sent of a chat (visible messages in order): the chat itself if valid, else a repaired
+ * arrangement. `first` is the thread's first human input, used when the view would not start with a user message.
  */
 export const buildView = (chat: readonly Message[], first: Message | null = null): ChatView => {
   const asIs = viewAsIs(chat);

@@ -3,18 +3,18 @@ import type { Located } from "./document/document.ts";
 import { nodeAt, itemsOf, plainValueOf, scalarTextOf } from "./document/located.ts";
 
 /**
- * Parts of the team file that this release checks but cannot run yet. Each use that an author wrote is one
- * `not_available` diagnostic; what only a default implies is none. Whoever builds a part deletes its lines here.
+ * Parts of the team file that this release checks but cannot run. Each use that an author wrote is one `not_available`
+ * diagnostic; a use that only a default implies is not reported. Implementing a part means deleting its lines here.
  */
 
 interface UnavailablePart {
-  /** Where it is written: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
+  /** The path where it is written: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
   readonly path: string;
-  /** Whether a value found there uses the part; omitted: any value does. */
+  /** Whether a value found there uses the part; by default any value does. */
   readonly used?: (value: unknown) => boolean;
-  /** Ends the sentence "this release cannot …". */
+  /** The end of the sentence "this release cannot …". */
   readonly cannot: string;
-  /** The way out; omitted: "remove <path>". */
+  /** What to do instead; by default "remove <path>". */
   readonly instead?: string;
 }
 
@@ -95,7 +95,7 @@ const unavailableForTeam: readonly UnavailablePart[] = [
   { path: "debug.raw", used: isOtherThan("off"), cannot: "show providers' raw frames" },
 ];
 
-/** The whole list. */
+/** All unavailable parts. */
 export const unavailableParts: readonly UnavailablePart[] = [
   ...unavailableForTeam,
   ...unavailableForAgents,
@@ -109,7 +109,7 @@ export const unavailableNames: ReadonlySet<string> = new Set([
   ...unbuiltProviders,
 ]);
 
-/** Export lists of `extensions.ts` that this release takes. */
+/** The export lists of `extensions.ts` that this release accepts. */
 export const availableExtensions: readonly string[] = [
   "toolboxes",
   "providers",
@@ -135,13 +135,13 @@ const expandPath = (root: Located, pattern: readonly string[], path: Path = []):
   return itemsOf(node).flatMap((_, index) => expandPath(root, rest, [...path, index]));
 };
 
-/** The places in a team file that the path of an unavailable part stands for. */
+/** The paths in a team file that the path of an unavailable part stands for. */
 export const teamPathsOf = (path: string): readonly string[] =>
   path.startsWith("agent.")
     ? [path.replace("agent.", "agents.*."), path.replace("agent.", "defaults.")]
     : [path];
 
-/** Every use of an unavailable part in a team's own text, defaults not yet filled in. */
+/** Finds every use of an unavailable part in a team's own text, before defaults are filled in. */
 export const findUnavailable = (root: Located): UnavailableUse[] =>
   unavailableParts.flatMap(({ path: pattern, used, cannot, instead }) =>
     teamPathsOf(pattern)

@@ -6,7 +6,7 @@ import type { Located } from "./document/document.ts";
 import type { TeamSchemas } from "./schema.ts";
 import type { Skill } from "./team.ts";
 
-/** A team file after its shape was checked, as the checks across sections see it. */
+/** A draft is a team file whose shape was checked, as the checks across sections see it. */
 
 type TeamShape = z.output<TeamSchemas["team"]>;
 export type ProviderShape = TeamShape["providers"][number];
@@ -14,14 +14,14 @@ export type AgentShape = TeamShape["agents"][number];
 type McpServerShape = TeamShape["mcp_servers"][number];
 type Sections = z.output<TeamSchemas["sections"]>;
 
-/** An entry with its place in the list that it stands in; entries that could not be used are absent. */
+/** An entry with its index in the list as written; unusable entries are absent. */
 export interface ListEntry<T> {
   readonly index: number;
   readonly value: T;
 }
 
 interface ReportOptions {
-  /** Which text to point at: the value (default), its key, or the place where something is missing. */
+  /** Which text to point at: the value (default), its key, or the position where something is missing. */
   readonly which?: "key" | "value" | "missing";
   readonly hint?: string | undefined;
 }
@@ -30,47 +30,47 @@ interface ReportOptions {
 export type Report = (code: DiagnosticCode, path: Path, message: string, options?: ReportOptions) => void;
 
 export interface TeamDraft {
-  /** What the author wrote, `defaults` merged into the agents. */
+  /** What the author wrote, with `defaults` merged into the agents. */
   readonly root: Located;
-  /** The same without that merge. */
+  /** What the author wrote, without that merge. */
   readonly written: Located;
-  /** At a path of the values below, whose lists lack the entries of wrong shape. */
+  /** Reports at a path of the values below, whose lists lack the entries of wrong shape. */
   readonly report: Report;
-  /** At a path of `root` or `written`. */
+  /** Reports at a path of `root` or `written`. */
   readonly reportWritten: Report;
-  /** The path in `root` of a path of the values below. */
+  /** Converts a path of the values below to the path in `root`. */
   readonly writtenPath: (path: Path) => Path;
-  /** Path of the team's keys in the file: `["config"]` inside the wrapper `config:`. */
+  /** The path of the team's keys in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
-  /** Line and column of an offset of the team file. */
+  /** Gives the line and column of an offset of the team file. */
   readonly place: (offset: number) => SourcePlace;
   readonly sections: Sections;
   readonly providers: readonly ListEntry<ProviderShape>[];
   readonly agents: readonly ListEntry<AgentShape>[];
   readonly servers: readonly ListEntry<McpServerShape>[];
   readonly skills: readonly Skill[];
-  /** Toolbox → its tools: built-in ones and those of extensions. MCP servers are not in it. */
+  /** Maps toolboxes to their tools: built-in ones and those of extensions, but no MCP servers. */
   readonly toolboxes: ReadonlyMap<string, readonly string[]>;
-  /** Every tool that a script or option may name. */
+  /** All tools that a script or option may name. */
   readonly tools: ReadonlySet<string>;
-  /** Tools whose definition is known here, by name: an extension's before a built-in one. */
+  /** Tools with a known definition, by name: an extension's before a built-in one. */
   readonly definitions: ReadonlyMap<string, Tool>;
   readonly providerKinds: readonly string[];
-  /** Effects of the extensions. */
+  /** The effects of the extensions. */
   readonly effects: readonly Effect[];
-  /** Names of the extensions' checks of answers. */
+  /** Names of the extensions' answer checks. */
   readonly checks: readonly string[];
-  /** Schemas of the file, which know the kinds of the extensions. */
+  /** The file's schemas, which include the kinds of the extensions. */
   readonly schemas: TeamSchemas;
 }
 
-/** `models.<id>` of the file. */
+/** The entry `models.<id>` of the file. */
 export const modelOverrideOf = (
   { sections: { models } }: TeamDraft,
   model: string,
 ): Sections["models"][string] | undefined => (Object.hasOwn(models, model) ? models[model] : undefined);
 
-/** A provider and a model that an agent may call. */
+/** A model target (provider and model) that an agent may call. */
 export interface TargetShape {
   readonly provider: ListEntry<ProviderShape>;
   readonly model: string;
@@ -81,7 +81,7 @@ const findProvider = (draft: TeamDraft, name: string | undefined): ListEntry<Pro
     ? draft.providers.find(({ index }) => index === 0)
     : draft.providers.find(({ value }) => value.name === name);
 
-/** The lanes of an agent, in the order in which they are tried. */
+/** The model targets of an agent, in the order in which they are tried. */
 export const targetShapesOf = (draft: TeamDraft, agent: AgentShape): TargetShape[] => {
   const first = findProvider(draft, agent.provider);
   if (first === undefined) return [];

@@ -1,14 +1,14 @@
 import type { MapEntry, Located } from "./document/document.ts";
 import { withEntries } from "./document/located.ts";
 
-/** Agents of a team's extensions: they join those of the team file and are checked like them. */
+/** Agents from a team's extensions join those of the team file and are checked like them. */
 
-/** Offset of everything that stands in `extensions.ts`: no place of the team file. */
+/** The offset of everything in `extensions.ts`, which has no position in the team file. */
 export const extensionOffset = -1;
 
 const everyOffset = extensionOffset;
 
-/** A value as if it had been written in a team file; null if a team file cannot hold it. */
+/** Turns a value into a located value as if a team file held it; null if a team file cannot hold it. */
 const locateValue = (value: unknown): Located | null => {
   if (value === null || ["string", "number", "boolean"].includes(typeof value))
     return { kind: "scalar", value: value as string | number | boolean | null, at: everyOffset };
@@ -27,7 +27,7 @@ const locateValue = (value: unknown): Located | null => {
   return { kind: "map", entries, at: everyOffset };
 };
 
-/** The agents of an export; what is none goes to `problem`. */
+/** Reads the agents of an export; invalid ones are reported to `problem`. */
 export const readAgents = (
   value: readonly unknown[],
   problem: (path: string, message: string) => void,
@@ -39,7 +39,7 @@ export const readAgents = (
     return [];
   });
 
-/** A team's body with the agents of its extensions behind its own. */
+/** Appends the agents of the extensions to those of a team's body. */
 export const withAgents = (body: Located, agents: readonly Located[]): Located => {
   if (agents.length === 0 || body.kind !== "map") return body;
   const own = body.entries.get("agents");

@@ -15,9 +15,9 @@ import { guardKeys } from "./sections/agents.ts";
 import { availableExtensions } from "./availability.ts";
 import { builtInToolboxes, builtInTools } from "./known.ts";
 
-/** What a team's `extensions.ts` exports, loaded by whoever builds. */
+/** This file reads what a team's `extensions.ts` exports; the build loads it. */
 
-/** The loaded module, or why it could not be loaded. */
+/** The loaded module, or the reason why it could not be loaded. */
 export type ExtensionModule =
   | { readonly exports: Readonly<Record<string, unknown>> }
   | { readonly error: string };
@@ -60,7 +60,7 @@ const exportField = (value: unknown, key: string): unknown => fieldsOf(value)[ke
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Why a value is not what `defineTool` makes: without its schema nothing would be declared, without its params nothing be checked. */
+/** Says why a value was not made by `defineTool`: it would lack what declares a tool and checks its arguments. */
 const toolProblem = (tool: unknown): string | null => {
   const isTool =
     exportField(tool, "params") instanceof z.ZodObject && typeof exportField(tool, "run") === "function";
@@ -98,7 +98,7 @@ const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): 
   });
 };
 
-/** The tools behind the names that were read. */
+/** The tools that the names refer to. */
 const toolsIn = (value: readonly unknown[], names: ReadonlyMap<string, readonly string[]>): Tool[] =>
   value.flatMap((toolbox) => {
     const own = names.get(textOf(exportField(toolbox, "name"))) ?? [];
@@ -158,7 +158,7 @@ const readProviders = (value: readonly unknown[], problem: ReportProblem): strin
   });
 };
 
-/** Why a value is no strict object schema that editors can be told of; null if it is one. */
+/** Says why a value is no strict object schema that editors can use; null if it is one. */
 const paramsProblem = (params: unknown): string | null => {
   const strict = "params must be a z.strictObject";
   if (!(params instanceof z.ZodObject) || !(params.def.catchall instanceof z.ZodNever)) return strict;
@@ -175,7 +175,7 @@ const isEffect = (value: unknown): boolean =>
   ["shrink", "inject"].includes(String(exportField(value, "order"))) &&
   typeof exportField(value, "run") === "function";
 
-/** A list of definitions that are known by their kind, with parameters of their own. */
+/** A list of definitions that are identified by their kind and have their own parameters. */
 interface KindList {
   readonly list: string;
   readonly what: string;
@@ -228,7 +228,7 @@ const readKinds = <Kind extends Effect | Guard>(
   });
 };
 
-/** Names of the checks that guardrails may use. */
+/** Reads the names of the checks that guardrails may use. */
 const readChecks = (value: readonly unknown[], problem: ReportProblem): string[] => {
   const names = value.flatMap((each, index) => {
     const name = textOf(exportField(each, "name"));
@@ -252,7 +252,7 @@ const readExportList = (
   return [];
 };
 
-/** Names that the extensions add; what is wrong with them goes to `problem`. */
+/** Reads the names that the extensions add; mistakes are reported to `problem`. */
 export const readExtensions = (
   module: ExtensionModule | undefined,
   problem: ReportProblem,

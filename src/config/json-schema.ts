@@ -5,7 +5,7 @@ import type { Path } from "./document/diagnostics.ts";
 import { plainTeamSchemas } from "./schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 
-/** JSON Schema of `team.yaml` for editors, made from the zod schema and nothing else. */
+/** This file makes the JSON Schema of `team.yaml` for editors from the zod schema alone. */
 
 export interface JsonSchema {
   readonly type?: string;
@@ -26,13 +26,13 @@ export interface JsonSchema {
 /** Known names by subject (`agents`, `tools`, …); each subject present becomes an enum. */
 export type KnownNames = Readonly<Record<string, readonly string[]>>;
 
-/** Bounds and restrictions that say nothing to an editor. */
+/** Recognises bounds and restrictions that do not help an editor. */
 const isNoise = (key: string, value: unknown): boolean =>
   (key === "maximum" && value === Number.MAX_SAFE_INTEGER) ||
   (key === "minimum" && value === Number.MIN_SAFE_INTEGER) ||
   key === "propertyNames";
 
-/** Rewrites every `x-names` marker to an enum of the names, and drops the markers. */
+/** Turns every `x-names` marker into an enum of the names and drops the markers. */
 const withNames = (value: unknown, names: KnownNames): unknown => {
   if (Array.isArray(value)) return value.map((item) => withNames(item, names));
   if (typeof value !== "object" || value === null) return value;
@@ -54,7 +54,7 @@ const baseSchemaOf = (schemas: TeamSchemas): JsonSchema => {
   return known;
 };
 
-/** The schema of a team file; a team's own schema knows its effects, and offers its names as enums. */
+/** The schema of a team file; a team's own schema includes its effects and offers its names as enums. */
 export const teamJsonSchema = (
   names: KnownNames = {},
   schemas: TeamSchemas = plainTeamSchemas,
@@ -85,7 +85,7 @@ const schemasBelow = (schema: JsonSchema, part: string | number): readonly JsonS
   return typeof schema.additionalProperties === "object" ? [schema.additionalProperties] : [];
 };
 
-/** Keys that may stand in the map at `path`. */
+/** The keys that the map at `path` may have. */
 export const keysAt = (root: Located, path: Path, schemas: TeamSchemas = plainTeamSchemas): string[] => {
   let found = branchesOf(baseSchemaOf(schemas));
   path.forEach((part, index) => {

@@ -5,15 +5,15 @@ import type { Tool } from "../tools/define-tool.ts";
 
 export type { Toolbox } from "../tools/define-tool.ts";
 
-/** Names that a team file may use: built-in toolboxes and their tools. */
+/** This file holds the names that a team file may use: built-in toolboxes and their tools. */
 
-/** The toolboxes of this release as they are defined. */
+/** The definitions of this release's toolboxes. */
 export const builtInToolboxDefinitions = toolboxes;
 
 const nameOf = (): string => "";
 const agentsToolbox = createAgentsToolbox({ calls: true, adHoc: true, manages: true, nameOf });
 
-/** Built-in tools by name, as they are defined. */
+/** The definitions of built-in tools by name. */
 export const builtInDefinitions: ReadonlyMap<string, Tool> = new Map(
   [...[...toolboxes, agentsToolbox].flatMap(({ tools }) => tools), judgeByAgents(handoff, nameOf)].map(
     (tool) => [tool.name, tool],
@@ -24,7 +24,7 @@ const builtInToolNames = Object.fromEntries(
   toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]),
 );
 
-/** Toolbox → its tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
+/** Maps toolboxes to their tools. `core` and `agents` are implicit; `agents` may be listed to narrow it. */
 export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
   ...builtInToolNames,
   git: ["git_status", "git_diff", "git_log", "git_commit"],
@@ -51,7 +51,7 @@ export const builtInToolboxes: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Tools that every agent has without a toolbox being listed. */
+/** Tools that every agent has without listing a toolbox. */
 export const coreTools: readonly string[] = [
   ...createCoreToolbox({ skills: [], inWorkspace: false, remembers: true }).tools.map(({ name }) => name),
   "load_skill",

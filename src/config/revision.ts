@@ -3,7 +3,7 @@ import { hexOf, sha256 } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Provider, Team } from "./team.ts";
 
-/** What a session pins, and its name. */
+/** A revision is the part of a team that a session pins, and its name. */
 
 const connectionKeys = ["base_url", "api_key", "headers", "rate_limit", "retry", "timeouts"] as const;
 
@@ -12,7 +12,7 @@ const without = (value: object, keys: readonly string[]): object =>
 
 type Definable = Omit<Team, "revision" | "name" | "secrets">;
 
-/** What is said of models beside their prices; an id alone only says what may be chosen, as `sessions` does. */
+/** The models' definitions without prices; an entry without more only allows its id, as `sessions` does. */
 const definedModels = (models: Team["models"]): object =>
   Object.fromEntries(
     Object.entries(models)
@@ -20,7 +20,7 @@ const definedModels = (models: Team["models"]): object =>
       .filter(([, rest]) => Object.values(rest).some((value) => value !== undefined)),
   );
 
-/** The models of a pin with the deployed ids and prices. */
+/** The pinned models with the deployed ids and prices. */
 const pricedModels = (pinned: Team["models"], deployed: Team["models"]): Team["models"] => {
   const current = Object.entries(deployed).map(([id, { price }]) => {
     const model = Object.hasOwn(pinned, id) ? pinned[id] : {};
@@ -57,7 +57,7 @@ export const definitionOf = (team: Definable): Json => {
   return JSON.parse(canonicalJson(definition)) as Json;
 };
 
-/** `r_` and 20 hex digits of SHA-256 over the canonical definition. */
+/** The revision's name: `r_` and 20 hex digits of SHA-256 over the canonical definition. */
 export const revisionOf = (definition: Json): string =>
   `r_${hexOf(sha256(canonicalJson(definition)).subarray(0, 10))}`;
 
@@ -66,7 +66,7 @@ const withDropped = <T extends { readonly name: string }>(
   pinned: readonly T[],
 ): T[] => [...deployed, ...pinned.filter(({ name }) => !deployed.some((each) => each.name === name))];
 
-/** What bounds sessions of an older revision: the deployed team, and the agents that it dropped as they were pinned. */
+/** The limits of sessions with a pinned revision: the deployed team, plus the pinned agents that it dropped. */
 export const ceilingOver = (deployed: Team, pinned: Team): Team => ({
   ...deployed,
   agents: withDropped(deployed.agents, pinned.agents),
@@ -75,22 +75,22 @@ export const ceilingOver = (deployed: Team, pinned: Team): Team => ({
 
 export type Pinned =
   | { readonly ok: true; readonly team: Team }
-  /** What the deployment lacks for this revision, like `provider backup`; `waiting` = what its runs wait by meanwhile, if that can be read. */
+  /** What the deployment lacks for this revision, like `provider backup`; `waiting` = what rules its runs meanwhile. */
   | {
       readonly ok: false;
       readonly missing: readonly string[];
       readonly waiting?: Pick<Team, "agents" | "permissions">;
     };
 
-/** Of a definition that is not what a build made. */
+/** The result for a definition that no build has made. */
 export const unreadable = (revision: string): Pinned => ({
   ok: false,
   missing: [`a readable revision ${revision}`],
 });
 
 /**
- * A pinned definition with the connections of the deployed team. Its digest says that it is, to the
- * letter, what a build of this format made and checked.
+ * A pinned definition with the connections of the deployed team. The digest proves that a build of this format made and
+ * checked exactly this definition.
  */
 export const withDefinition = (deployed: Team, revision: string, definition: Json): Pinned => {
   const pinned = definition as unknown as Definable;

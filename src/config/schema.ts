@@ -32,7 +32,7 @@ import {
   webhookSchema,
 } from "./sections/operator.ts";
 
-/** Keys of `team.yaml` beside the three lists, each with its defaults. */
+/** The keys of `team.yaml` beside the three lists, each with its defaults. */
 const sectionKeys = (kinds: AgentKinds) => ({
   entry_agent: name()
     .meta({ description: "Agent of a session that names none; omitted: the first.", "x-names": "agents" })
@@ -69,7 +69,7 @@ export interface OwnKinds {
   readonly guards: readonly Guard[];
 }
 
-/** The schemas of `team.yaml`: of an agent, of the keys beside the three lists, and of the whole. */
+/** Creates the schemas of `team.yaml`: of an agent, of the keys beside the three lists, and of the whole file. */
 export const createTeamSchemas = ({ effects, guards }: OwnKinds) => {
   const kinds = { effect: effectSchemaOf(effects), guards };
   const agent = agentSchemaOf(kinds);

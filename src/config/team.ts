@@ -6,11 +6,11 @@ import type { DeepReadonly } from "../schema.ts";
 import type { TeamSchemas } from "./schema.ts";
 
 /**
- * A compiled team: what the generated worker imports. Every default is filled in, durations are milliseconds, sizes
+ * A compiled team, which the generated worker imports. Every default is filled in, durations are milliseconds, sizes
  * are bytes, `off` is null; `${NAME}` references stay texts and are resolved at use.
  */
 
-/** A skill. Without `description` its body stands in the system prompt; with one it is loaded on demand. */
+/** A skill. Without `description` its body is part of the system prompt; with one it is loaded on demand. */
 export interface Skill {
   readonly name: string;
   readonly description: string | null;
@@ -23,13 +23,13 @@ type CompiledTeamShape = z.output<TeamSchemas["team"]>;
 type CompiledAgentShape = CompiledTeamShape["agents"][number];
 type OptionsShape = CompiledAgentShape["options"];
 
-/** An agent whose provider, skills and effects are named outright. */
+/** An agent whose provider, skills and effects are all explicit. */
 export type TeamAgent = DeepReadonly<
   Omit<CompiledAgentShape, "provider" | "skills" | "effects" | "options"> & {
     provider: string;
-    /** Names of the skills it knows. */
+    /** The names of its skills. */
     skills: string[];
-    /** Written ones, or those generated from `options`. */
+    /** The effects as written, or those generated from `options`. */
     effects: EffectConfig[];
     options: Omit<OptionsShape, "response_schema"> & { response_schema?: Json };
   }
@@ -46,15 +46,15 @@ type TeamSections = Omit<
 export interface Team extends DeepReadonly<TeamSections> {
   /** Format of this object; a stored revision of an older format is upgraded when it is read. */
   readonly format: 1;
-  /** Name of the team folder. */
+  /** The name of the team folder. */
   readonly name: string;
-  /** `r_` and 20 hex digits over the definition. */
+  /** The revision's name: `r_` and 20 hex digits over the definition. */
   readonly revision: string;
   readonly entry_agent: string;
-  /** The first provider is the default of agents that name none. */
+  /** The providers; the first is the default of agents that name none. */
   readonly providers: readonly Provider[];
   readonly agents: readonly TeamAgent[];
-  /** The author wrote a cost limit in `budgets`; the ones by default pass over models without a price. */
+  /** True if `budgets` has a cost limit; default limits ignore models without a price. */
   readonly cost_limited: boolean;
   readonly mcp_servers: readonly McpServer[];
   readonly skills: readonly Skill[];
@@ -62,6 +62,6 @@ export interface Team extends DeepReadonly<TeamSections> {
   readonly context_text: string;
   /** `context/HEARTBEAT.md`, for light inputs. */
   readonly heartbeat_text: string;
-  /** Reference names that an agent can reach, sorted. */
+  /** Names of references that an agent can reach, sorted. */
   readonly secrets: readonly string[];
 }

@@ -1,8 +1,8 @@
 import { describeModel } from "../model/catalogue.ts";
 
-/** Which context window holds for a provider and model. */
+/** This file decides the context window of a provider and model. */
 
-/** Built-in windows of the kinds whose vendors have one. */
+/** The built-in windows of provider kinds. */
 const kindWindows: Readonly<Record<string, number>> = {
   anthropic: 200_000,
   openai: 128_000,
@@ -26,7 +26,7 @@ export interface WindowQuestion {
 }
 
 export interface Window {
-  /** 0 = unknown: no compaction. */
+  /** The window in tokens; 0 means unknown, so that nothing is compacted. */
   readonly tokens: number;
   readonly origin: "provider" | "model" | "catalogue" | "team" | "kind" | "agent" | "last resort";
 }
@@ -53,7 +53,7 @@ const findKindWindow = (question: WindowQuestion): Window | null => {
   return { tokens, origin: team === undefined ? "kind" : "team" };
 };
 
-/** The first level that applies: per model, model default, agent default, 128 000. */
+/** Takes the first level that applies: per model, model default, agent default, 128 000. */
 export const resolveWindow = (question: WindowQuestion): Window => {
   const found = findExplicitWindow(question) ?? findKindWindow(question);
   if (found !== null) return found;
@@ -62,7 +62,7 @@ export const resolveWindow = (question: WindowQuestion): Window => {
     : { tokens: question.agentWindow, origin: "agent" };
 };
 
-/** What the window guard says of a window: 0 always passes. */
+/** The window guard's judgement of a window: 0 always passes. */
 export const judgeWindow = (
   tokens: number,
   guard: { readonly minimum: number; readonly warning: number },

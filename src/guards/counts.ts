@@ -3,8 +3,8 @@ import { callKeyOf } from "./detectors.ts";
 import type { CallKey, ComparedCall } from "./detectors.ts";
 
 /**
- * Streaks of calls that outlive the window, as one short text, since it is written with each commit: for each
- * call `;`, 8 characters that tell it from others, 4 of its newest outcome, its count; the longest untouched first.
+ * Streaks of calls that outlive the window, as one short text, since every commit writes it: for each call `;`,
+ * 8 characters of its digest, 4 of its newest outcome, its count; the longest untouched first.
  */
 
 /** A call with its outcome. */
@@ -18,21 +18,21 @@ const newestStreaks = maxStreaks / 2;
 
 const digestOf = (call: CallKey): string => shortDigest(callKeyOf(call)).slice(0, keyLength);
 
-/** The streak of a call as it is kept: outcome and count. */
+/** The stored streak of a call: outcome and count. */
 type KeptStreak = string;
 
-/** How long a kept streak is; 0 without one. */
+/** The length of a stored streak; 0 without one. */
 export const streakLength = (kept: KeptStreak | undefined): number =>
   kept === undefined ? 0 : Number(kept.slice(outcomeLength));
 
-/** The streak once the call came to an outcome again; `strict` counts whatever came of it. */
+/** Extends a streak by one more outcome; `strict` counts every outcome as equal. */
 export const extendStreak = (kept: KeptStreak | undefined, outcome: string, strict: boolean): KeptStreak => {
   const start = outcome.slice(0, outcomeLength);
   const goesOn = kept !== undefined && (strict || kept.startsWith(start));
   return `${start}${goesOn ? streakLength(kept) + 1 : 1}`;
 };
 
-/** The kept streak of a call. */
+/** Finds the stored streak of a call. */
 export const findStreak = (counts: string, call: CallKey): KeptStreak | undefined => {
   if (counts === "") return undefined;
   const at = counts.indexOf(`;${digestOf(call)}`);
@@ -42,8 +42,8 @@ export const findStreak = (counts: string, call: CallKey): KeptStreak | undefine
 };
 
 /**
- * Counts ended calls. Of more than 256 the newest half stays, and of the others those with the lowest keys: cycles that are
- * longer than what is kept come back to them, and are counted by them.
+ * Counts ended calls. Above 256 streaks the newest half stays, and of the others those with the lowest keys, so that
+ * cycles longer than the stored list return to those keys and are still counted.
  */
 export const countEndedCalls = (counts: string, ended: readonly EndedCall[], strict: boolean): string => {
   const all = new Map<string, KeptStreak>();

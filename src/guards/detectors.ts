@@ -1,6 +1,6 @@
-/** Loops in a sequence of calls: pure counting, nothing is remembered here. */
+/** The detectors find loops in a sequence of calls: they only count and keep no state. */
 
-/** A call as detectors compare it; `outcome` is null as long as it has none. */
+/** A call as detectors compare it; `outcome` is null until it has one. */
 export interface ComparedCall {
   readonly tool: string;
   readonly args: string;
@@ -12,9 +12,9 @@ export type Detector = "global_circuit_breaker" | "generic_repeat" | "known_poll
 export interface LoopFinding {
   readonly detector: Detector;
   readonly level: "warning" | "critical";
-  /** Calls that make the loop, the judged one included. */
+  /** The number of calls in the loop, the judged one included. */
   readonly count: number;
-  /** What repeats: a warning is said once for it. */
+  /** What repeats; each key is warned about once. */
   readonly key: string;
 }
 
@@ -41,8 +41,8 @@ export const countRepeats = (calls: readonly ComparedCall[], key: CallKey): numb
   calls.reduce((count, call) => (isSameCall(call, key) ? count + 1 : count), 0);
 
 /**
- * Newest equal outcomes of a key in a row, calls between ignored. Calls without an outcome continue a streak of two or more:
- * before that nothing says that their outcomes will be equal.
+ * The newest equal outcomes of a key in a row, ignoring calls between. Calls without an outcome continue a streak of
+ * two or more: with fewer, nothing suggests that their outcomes will be equal.
  */
 export const streakOf = (calls: readonly ComparedCall[], key: CallKey): number => {
   let outcome: string | null = null;
@@ -62,17 +62,17 @@ export const streakOf = (calls: readonly ComparedCall[], key: CallKey): number =
   return equal < 2 ? equal : equal + open;
 };
 
-/** Whether both sides of a tail gave one outcome each, at least twice. */
+/** Whether both keys of a tail had one outcome each, at least twice. */
 const isStable = (tail: readonly ComparedCall[]): boolean =>
   [0, 1].every((side) => {
     const known = tail.flatMap(({ outcome }, at) => (at % 2 === side && outcome !== null ? [outcome] : []));
     return known.length >= 2 && known.every((outcome) => outcome === known[0]);
   });
 
-/** Shorter tails are no back and forth. */
+/** Shorter tails do not count as an alternation. */
 const minAlternation = 4;
 
-/** The newest calls that alternate between two keys, the judged one included; null if there are too few. */
+/** Finds the newest calls that alternate between two keys, the judged one included; null if there are too few. */
 export const findAlternation = (
   calls: readonly ComparedCall[],
   judged: CallKey,
@@ -94,7 +94,7 @@ export const findAlternation = (
 
 type JudgedKey = CallKey & { readonly poll: boolean };
 
-/** How often the judged call was made before and since, and how long its row of equal outcomes is; it counts itself. */
+/** How often the judged call was made, before and since, and its streak of equal outcomes; both include the call. */
 interface RepeatCounts {
   readonly repeats: number;
   readonly streak: number;
@@ -140,8 +140,8 @@ const findPingPong = (
 };
 
 /**
- * What the detectors find when `judged` comes after `calls`, those of its reply before it included; in the order in which detectors are asked.
- * `carried` is the streak of its key as the counter outside the window knows it.
+ * Lists the findings if `judged` follows `calls`, which include the earlier calls of its reply, in detector order.
+ * `carried` is the streak of its key that was counted beyond the window.
  */
 export const detectLoops = (
   judged: JudgedKey,
@@ -164,6 +164,6 @@ export const detectLoops = (
   return alternating === null ? found : [...found, alternating];
 };
 
-/** The finding that counts: the highest level, of several the first. */
+/** The finding that counts: the highest level, and of several the first. */
 export const worstOf = (found: readonly LoopFinding[]): LoopFinding | undefined =>
   found.find(({ level }) => level === "critical") ?? found[0];

@@ -5,29 +5,29 @@ import { mostCallsPerReply } from "../agent/context/history.ts";
 import { shortDigest } from "../sandbox/sha256.ts";
 import { callKeyOf } from "./detectors.ts";
 
-/** Ends a run whose replies ask for the same calls and get the same outcomes. */
+/** This guard ends a run whose replies make the same calls and get the same outcomes. */
 
 type EqualRepliesState = {
-  /** Calls of the newest reply that has its outcomes, and those, in order: digests. */
+  /** Digests of the newest finished reply's calls, and of their outcomes, in order. */
   readonly calls: string;
   readonly outcomes: string;
-  /** Such replies in a row. */
+  /** The number of such replies in a row. */
   readonly count: number;
-  /** Number of its last record. */
+  /** The number of its last record. */
   readonly last: number;
-  /** The reply under way, and how many of its calls will have records. */
+  /** The unfinished reply, and how many of its calls will have records. */
   readonly open?: { readonly calls: string; readonly size: number };
 };
 
 const noEqualReplies: EqualRepliesState = { calls: "", outcomes: "", count: 0, last: 0 };
 
-/** The state before a reply; records that are no reply of this row, or are gone with a person's input, break it. */
+/** Keeps the state before a reply, unless other records or a person's input interrupt the row. */
 const keepUnbroken = (state: EqualRepliesState, history: readonly CallRecord[]): EqualRepliesState => {
   const last = history.at(-1)?.n ?? 0;
   return last === state.last ? state : { ...noEqualReplies, last };
 };
 
-/** The state once the reply under way has its outcomes; null as long as one is missing. */
+/** The state once the unfinished reply has all its outcomes; null while one is missing. */
 const closeReply = (state: EqualRepliesState, ended: readonly CallRecord[]): EqualRepliesState | null => {
   const { open } = state;
   if (open === undefined || ended.length < open.size) return null;
@@ -38,7 +38,7 @@ const closeReply = (state: EqualRepliesState, ended: readonly CallRecord[]): Equ
   return { calls: open.calls, outcomes, count: equal ? state.count + 1 : 1, last };
 };
 
-/** Behind `options.loop_detection_threshold`. */
+/** The guard that `options.loop_detection_threshold` configures. */
 export const equalReplies = defineGuard({
   kind: "equal_replies",
   description: "Ends a run after equal replies in a row.",

@@ -5,5 +5,5 @@ import { toolLoops } from "./tool-loops.ts";
 /** The built-in guards that judge calls; their kinds are keys of an agent's `guards`. */
 export const guards: readonly Guard[] = [toolLoops];
 
-/** Kinds that nobody else may have: those of options included. */
+/** Kinds that extensions may not use, including those that options configure. */
 export const guardKinds: readonly string[] = [...guards, equalReplies].map(({ kind }) => kind);

@@ -8,19 +8,19 @@ import type { LoopFinding, ComparedCall } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";
 import type { ToolLoops } from "./schema.ts";
 
-/** Ends tool loops: warns, then refuses a reply, then ends the run. */
+/** The tool-loop guard warns, then refuses a reply, then ends the run. */
 
-/** A poll's newest outcome, how often it came in a row without a pause of more than an hour, and when it came last. */
+/** A poll's newest outcome, how often it came in a row without a break of more than an hour, and when it came last. */
 type Poll = readonly [outcome: string, equal: number, at: number];
 
-/** A type, since an interface is no JSON. */
+/** This is a type because an interface does not count as JSON. */
 type ToolLoopState = {
-  /** Streaks beyond the window, of the records up to `upTo`; those behind it stand in the window whole. */
+  /** Streaks beyond the window, of records up to `upTo`; later records are all in the window. */
   readonly counts: string;
   readonly upTo: number;
-  /** By key, the longest untouched first. */
+  /** Polls by key, the longest untouched first. */
   readonly polls: Readonly<Record<string, Poll>>;
-  /** Warnings that were said: detector, floor(count / threshold), key. */
+  /** Warnings that were given: detector, floor(count / threshold), key. */
   readonly warned: readonly string[];
   readonly vetoes: number;
 };
@@ -29,7 +29,7 @@ const noToolLoops: ToolLoopState = { counts: "", upTo: 0, polls: {}, warned: [],
 
 const mostKept = 64;
 
-/** Calls that were skipped or cancelled say nothing of a loop. */
+/** Calls that were skipped or cancelled do not count towards a loop. */
 const didRun = ({ status }: CallRecord): boolean => status !== "skipped" && status !== "cancelled";
 
 const openCall = ({ tool, args }: Pick<JudgedCall, "tool" | "args">): ComparedCall => ({
@@ -38,7 +38,7 @@ const openCall = ({ tool, args }: Pick<JudgedCall, "tool" | "args">): ComparedCa
   outcome: null,
 });
 
-/** The streak of a call before it, counted beyond the window. */
+/** The earlier streak of a call, counted beyond the window. */
 const carriedStreak = (
   call: JudgedCall,
   records: readonly CallRecord[],
@@ -55,7 +55,7 @@ const carriedStreak = (
 
 const timesText = (count: number): string => `${count} times`;
 
-/** What is wrong, as the model and the stream read it. */
+/** Describes the loop for the model and the stream. */
 const loopSentence = (
   { tool }: JudgedCall,
   { detector, level, count }: LoopFinding,
@@ -82,7 +82,7 @@ const loopOf = (call: JudgedCall, finding: LoopFinding, strict: boolean): Detect
 const afterCompaction = "post_compaction";
 const minIdentical = 3;
 
-/** A compaction after which one call comes in a row with one outcome has helped nobody; polls have their own detector. */
+/** Finds a call that repeats with one outcome even after a compaction; polls have their own detector. */
 const stuckAfterCompaction = (
   call: JudgedCall,
   records: readonly CallRecord[],
@@ -107,7 +107,7 @@ const stopVerdictOf = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<T
   state,
 });
 
-/** The first finding of critical level refuses the reply, the second ends the run, and the breaker does so at once. */
+/** The first critical finding refuses the reply, the second ends the run, and the breaker ends it at once. */
 const refuseOrStop = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<ToolLoopState> => {
   if (loop.detector === "global_circuit_breaker" || state.vetoes > 0) return stopVerdictOf(loop, state);
   const reason = `${loop.message}. No call of this reply was run. Do something else, or end with what you know: the next such call ends the run.`;
@@ -117,7 +117,7 @@ const refuseOrStop = (loop: DetectedLoop, state: ToolLoopState): GuardVerdict<To
 const bucketOf = ({ detector, count, key }: LoopFinding, threshold: number): string =>
   `${detector} ${Math.floor(count / threshold)} ${key}`;
 
-/** A warning is told to the model once for its detector, key and floor(count / threshold); `strict` tells the stream every time. */
+/** Warns the model once per detector, key and floor(count / threshold); `strict` notifies the stream every time. */
 const warnOnce = (
   call: JudgedCall,
   found: readonly LoopFinding[],
@@ -134,7 +134,7 @@ const warnOnce = (
   return { do: "warn", note, loop, state: { ...state, warned: buckets } };
 };
 
-/** Most calls are the first of their kind: nothing can be a loop then. */
+/** Most calls are the first of their kind, so that no loop is possible. */
 const isFirst = (
   call: JudgedCall,
   history: readonly CallRecord[],
@@ -160,13 +160,13 @@ const holdPoll = (
   return until === null || until <= now ? {} : { until };
 };
 
-/** Records are counted some at a time, all of them before they leave the window. */
+/** Records are counted in batches, always before they leave the window. */
 const maxCountBatch = 16;
 
 const countBatch = ({ history_size }: ToolLoops): number =>
   Math.min(maxCountBatch, Math.ceil(history_size / 2));
 
-/** The state with what leaves the window soon counted, and with a record that ended behind such ones. */
+/** Counts the records that are about to leave the window, and a record that ended after later ones were counted. */
 const withCounts = (
   state: ToolLoopState,
   record: CallRecord,
@@ -192,7 +192,7 @@ const withPoll = (state: ToolLoopState, { tool, args, outcome }: CallRecord, now
   return { ...state, polls: { ...Object.fromEntries(kept), [key]: poll } };
 };
 
-/** What a poll's result says of the next one. */
+/** The note in a poll's result about the next poll. */
 const pollNote = (
   { polls }: ToolLoopState,
   record: CallRecord,
@@ -206,7 +206,7 @@ const pollNote = (
   return `[poll: nothing new ${timesText(equal)} in a row; the next useful poll is in ${(next - now) / 1_000} s, at ${new Date(next).toISOString()}${held}]`;
 };
 
-/** The tool-loop guard. */
+/** The guard against tool loops. */
 export const toolLoops = defineGuard({
   kind: "tool_loops",
   description: "Warns of calls made again and again, then refuses them, then ends the run.",

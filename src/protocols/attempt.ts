@@ -13,19 +13,19 @@ import { createBodyGatherer } from "./body-gatherer.ts";
 import { createSseParser } from "./sse.ts";
 import type { SseFrame } from "./sse.ts";
 
-/** Bytes of an error answer that are read, to recognise it. */
+/** Bytes of an error answer that are read to classify it. */
 const maxErrorBody = 64 * 1024;
 
-/** Milliseconds for which usage is awaited behind the end of a reply. */
+/** Milliseconds to wait for usage after the end of a reply. */
 const usualWait = 5_000;
 
-/** Makes the errors of one attempt's stream. */
+/** Creates the errors of one attempt's stream. */
 export const createFaults = (origin: AttemptOrigin, headers: Headers, now: () => number): Faults => ({
   inBand: (body, status) => new ModelError(classify({ status, headers, body }, origin, now())),
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 
-/** The failure behind whatever sending threw: a refusal of the egress, else the network's. */
+/** The failure behind an error thrown on sending: a refusal of the egress, else one of the network. */
 export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: AbortSignal): ModelError => {
   if (signal.aborted) return asModelError(signal.reason, origin, signal);
   if (error instanceof EgressError) return modelError("invalid_request", origin, error.message);
@@ -35,7 +35,7 @@ export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: Abo
 const readErrorText = async ({ body }: Response): Promise<string> =>
   new TextDecoder().decode((await readUpTo(body, maxErrorBody)).bytes);
 
-/** The failure that an error answer tells of. */
+/** Reads an error answer and gives its failure. */
 export const readAnswerFailure = async (
   response: Response,
   origin: AttemptOrigin,
@@ -51,10 +51,10 @@ const hasError = (body: string): boolean => {
   return isJsonObject(first) && (first["error"] ?? null) !== null;
 };
 
-/** Types that a failure may name; others could quote what a header says. */
+/** Content types that a failure may name; others could quote a header. */
 const namedTypes = new Set(["text/html", "text/plain", "application/json", "text/event-stream"]);
 
-/** Refuses an answer of status 200 that is no event stream: an error in JSON by what it says, the rest as not understood. */
+/** Refuses an answer of status 200 that is no event stream: JSON errors by their content, others as not understood. */
 export const checkStream = async (
   response: Response,
   faults: Faults,
@@ -88,8 +88,8 @@ const isWhole = ({ data }: SseFrame): boolean => data === "[DONE]" || parseJson(
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
 /**
- * The events of a reply in batches: bytes counted, frames parsed, deadlines told. The SDKs send the
- * request, but their iteration of the stream is not used: it takes a cut stream for a whole one, logs broken frames, and
+ * Reads a reply as batches of events: it counts bytes, parses frames and reports reads to the deadlines. The SDKs build
+ * the request, but their iteration of the stream is not used: it accepts a cut stream as whole, logs broken frames, and
  * costs more for each delta (measured 2.5 µs) than parsing and collecting in batches (2.1 µs).
  */
 export async function* readReply(
@@ -113,7 +113,7 @@ export async function* readReply(
     for (const chunk of chunks) yield parse(chunk);
   };
   let until: number | undefined;
-  /** The next bytes; once the end was told, none are missed: neither late ones nor those of a broken connection. */
+  /** The next bytes; after the reply's end late bytes and a broken connection are ignored. */
   const read = async (): Promise<readonly Uint8Array[] | null> => {
     if (decoder.state() === "open") return gatherer.next();
     until ??= Date.now() + usageWait;
@@ -123,13 +123,13 @@ export async function* readReply(
   try {
     while (decoder.state() !== "done") {
       const chunks = await read();
-      // A last frame without its blank line counts; one that was cut off is left to the missing end.
+      // A last frame without its blank line counts; a frame that was cut off shows as a missing end.
       const batch = decodeFrames(
         decoder,
         chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks),
       );
       if (chunks !== null) deadlines.read(batch.events.some(isContent));
-      // A batch tells that the reply had begun, which must be paid for even if nothing of it could be read.
+      // A batch shows that the reply began, which must be paid for even if nothing of it could be read.
       if (batch.events.length > 0 || isTooLong) yield batch.events;
       if (batch.error !== undefined) throw batch.error;
       if (chunks === null) return;

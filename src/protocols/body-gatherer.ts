@@ -1,8 +1,8 @@
-/** Reads a body ahead and hands out at once whatever has come in the meantime; who shows it sets the pace. */
+/** Reads a body ahead and returns at once whatever has come in the meantime; the caller sets the pace. */
 export interface BodyGatherer {
-  /** The chunks since the last call, once there are some; null at the end, and after `within` milliseconds without any. */
+  /** The chunks since the last call, once there are some; null at the end, and after `within` milliseconds without. */
   readonly next: (within?: number) => Promise<readonly Uint8Array[] | null>;
-  /** Ends the reading. A whole body gets a moment to end by itself, which keeps its connection usable. */
+  /** Ends the reading. A whole body is briefly given time to end by itself, which keeps its connection usable. */
   readonly stop: (whole: boolean) => Promise<void>;
 }
 
@@ -15,14 +15,14 @@ const lingerMs = 1_000;
 
 const doNothing = (): void => undefined;
 
-/** What was read and not yet handed out; mutable, owned by one reply. */
+/** What was read but not yet returned; mutable and owned by one reply. */
 interface ReadBuffer {
   chunks: Uint8Array[];
   bytes: number;
   ended: boolean;
   error: unknown;
   stopped: boolean;
-  /** Called when something came, and when there is room again. */
+  /** Called when something came, and when the buffer has space again. */
   arrived: () => void;
   drained: () => void;
 }

@@ -3,8 +3,8 @@ import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
 /**
- * How much JSON Schema a server takes: `full` all of it, `closed` all but `additionalProperties`, `minimal`
- * the common subset without references, `structured` what Anthropic's output format takes.
+ * How much JSON Schema a server accepts: `full` all of it, `closed` all but `additionalProperties`, `minimal`
+ * the common subset without references, `structured` the subset of Anthropic's output format.
  */
 export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
 
@@ -28,7 +28,7 @@ const lookUp = (ref: string, root: Json): Json | null => {
   return value ?? null;
 };
 
-/** Keywords of newer drafts in the older words that the common subset knows. */
+/** Rewrites keywords of newer drafts in older ones that the common subset knows. */
 const rephrase = (schema: JsonObject): JsonObject => {
   const out: Record<string, Json> = { ...schema };
   if ("const" in schema) out["enum"] = [schema["const"] ?? null];
@@ -88,7 +88,7 @@ const toClosed = (schema: Json): Json => {
   return mapInner(kept, toClosed);
 };
 
-/** A schema as a server of this dialect takes it. What it loses is still enforced by our own check. */
+/** Adapts a schema to a server's dialect. What it loses is still enforced by the runtime's own check. */
 export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
   switch (dialect) {
     case "full":

@@ -2,21 +2,21 @@ import { isJsonObject, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { wrapUnparsable, withWholeEscapes } from "../chat/sendable.ts";
 
-/** A string as JSON; lone surrogates, which strict servers refuse, become U+FFFD. */
+/** Writes a string as JSON; lone surrogates, which strict servers refuse, become U+FFFD. */
 export const quoteJson = (text: string): string =>
   JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
 
-/** A value as JSON that strict servers take. */
+/** Writes a value as JSON that strict servers accept. */
 export const serialise = (value: object): string => withWholeEscapes(JSON.stringify(value));
 
-/** Elements of a list, joined by a comma if there are some on both sides. */
+/** Joins the elements of two lists by a comma, unless one is empty. */
 export const joinElements = (one: string, other: string): string =>
   one === "" || other === "" ? one + other : `${one},${other}`;
 
-/** True for text that shows: neither empty nor only white space. */
+/** True for visible text: neither empty nor only white space. */
 export const isVisible = (text: string): boolean => /\S/.test(text);
 
-/** Only figures like these may be beyond what a server can count. */
+/** Only such figures can exceed what a server can represent. */
 const largeNumber = /\d{300}|[eE]\+?\d{3}/;
 
 const hasFiniteNumbers = (value: Json): boolean =>
@@ -25,8 +25,8 @@ const hasFiniteNumbers = (value: Json): boolean =>
     : typeof value !== "number" || Number.isFinite(value);
 
 /**
- * A call's arguments as a JSON object for the replay: as the model wrote them; `{}` for empty text;
- * whatever is no object that servers can read, by its depth or its numbers, as `{"_invalid": "<first 2 000 characters>"}`.
+ * A call's arguments as a JSON object for the replay: unchanged as the model wrote them; `{}` for empty text; if
+ * servers cannot read them (depth, numbers, no object), `{"_invalid": "<first 2 000 characters>"}`.
  */
 export const replayArguments = (args: string): string => {
   const text = args.toWellFormed().trim();

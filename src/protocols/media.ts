@@ -3,14 +3,14 @@ import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
 import { isVisible } from "./json-text.ts";
 
-/** Images as both wires take them, and the greatest base64 text of one. */
+/** Images that both protocols accept, and the longest base64 text of one. */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const maxImage = 5 * 1024 * 1024;
 
-/** Characters of a name; the wires take a few more. */
+/** The longest name in characters; the protocols accept a few more. */
 const longestName = 255;
 
-/** A stored blob's base64, what stands in one that is a text, or an address. */
+/** A stored blob's base64, its text if it is one, or an address. */
 type MediaSource = { readonly base64: string } | { readonly text: string } | { readonly url: string };
 
 export type WireMedia =
@@ -20,12 +20,12 @@ export type WireMedia =
       readonly name: string;
       readonly source: MediaSource;
     }
-  /** What the model reads in place of the media. */
+  /** The text that the model reads instead of the media. */
   | { readonly kind: "omitted"; readonly text: string };
 
 const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
 
-/** The text of a base64; null if it is none. */
+/** The text behind a base64 text; null if it is not text. */
 const decodeBase64Text = (base64: string): string | null => {
   let binary: string;
   try {
@@ -47,7 +47,7 @@ const textSourceOf = (base64: string): MediaSource | MediaLack => {
   return isVisible(text) ? { text } : { why: "it is empty" };
 };
 
-/** Stored bytes may be gone, or their end: no server takes what is left. */
+/** The source of a stored blob. Its bytes may be gone or cut off, and no server accepts the rest. */
 const blobSourceOf = (
   { type, media_type: mediaType }: ImagePart | DocumentPart,
   base64: string,
@@ -61,7 +61,7 @@ const blobSourceOf = (
 const urlSourceOf = (url: string | undefined): MediaSource | MediaLack =>
   url?.startsWith("https://") === true && URL.canParse(url) ? { url } : { why: "its address is not https" };
 
-/** A media part as the model can take it; whatever it cannot take becomes a sentence, never nothing. */
+/** A media part as the model accepts it; what it does not accept becomes a sentence. */
 export const wireMediaOf = (
   part: ImagePart | DocumentPart,
   capabilities: Capabilities,

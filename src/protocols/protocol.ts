@@ -6,29 +6,29 @@ import type { Capabilities } from "../model/schema.ts";
 import type { SchemaDialect } from "./json-schema.ts";
 import type { SseFrame } from "./sse.ts";
 
-/** How a provider deviates from its protocol's plain form; a provider file fills it in. */
+/** How a provider deviates from its protocol's plain form; the provider's file fills it in. */
 export interface Traits {
   readonly tokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
   readonly streamUsage: boolean;
   readonly schema: SchemaDialect;
-  /** Field in which reasoning goes back to a chat server. */
+  /** The field in which reasoning returns to a chat server. */
   readonly reasoningReplay: "none" | "reasoning_content" | "reasoning_details";
-  /** A leading `<think>…</think>` is reasoning. */
+  /** True if a leading `<think>…</think>` is reasoning. */
   readonly thinkTags: boolean;
-  /** Efforts that the server takes, lowest first. */
+  /** Efforts that the server accepts, lowest first. */
   readonly efforts: readonly Effort[];
-  /** Sends `store: false` and a `prompt_cache_key` per thread. */
+  /** True to send `store: false` and a `prompt_cache_key` per thread. */
   readonly openaiFields: boolean;
-  /** Calls carry Google's thought signatures, which must go back. */
+  /** True if calls carry Google's thought signatures, which must be returned. */
   readonly thoughtSignatures: boolean;
 }
 
-/** The model that a request is for, as a protocol needs to know it. */
+/** The facts about a request's model that a protocol needs. */
 export interface WireTarget {
   readonly provider: string;
   readonly capabilities: Capabilities;
-  /** Output tokens that the model gives at most. */
+  /** The most output tokens that the model gives. */
   readonly maxOutput: number;
   readonly traits: Traits;
 }
@@ -36,29 +36,29 @@ export interface WireTarget {
 /** A request ready to be sent. */
 export interface WireRequest {
   readonly body: string;
-  /** Parameters of the request that the model does not take and that were left out. */
+  /** Parameters that were left out because the model does not accept them. */
   readonly dropped: readonly string[];
-  /** Output tokens that the body allows, reasoning with a budget of its own included. */
+  /** Output tokens that the body allows, including a separate reasoning budget. */
   readonly maxTokens: number;
 }
 
 /** Turns the frames of one reply into events. */
 export interface Decoder {
-  /** Appends the events of a frame. Throws what `Faults` makes. */
+  /** Appends the events of a frame. Throws the errors that `Faults` makes. */
   readonly frame: (frame: SseFrame, events: ModelEvent[]) => void;
-  /** `open`: the reply goes on; `finished`: its end was told, only usage may follow; `done`: nothing follows. */
+  /** `open`: the reply goes on; `finished`: it has ended, only usage may follow; `done`: nothing follows. */
   readonly state: () => "open" | "finished" | "done";
 }
 
-/** What a decoder may find wrong; both end the attempt. */
+/** The errors that a decoder may find; both end the attempt. */
 export interface Faults {
-  /** An error inside the stream: the frame's data, and the HTTP status it names. */
+  /** An error inside the stream: the frame's data, and its HTTP status. */
   readonly inBand: (body: Json, status?: number) => Error;
-  /** A frame that is not understood; the sentence holds nothing of it. */
+  /** A frame that is not understood; the sentence quotes nothing of it. */
   readonly broken: (sentence: string) => Error;
 }
 
-/** Sends one post of a protocol; the key is put in here. */
+/** Sends one post of a protocol and adds the key. */
 export type Post = (
   url: string,
   init: {
@@ -69,10 +69,10 @@ export type Post = (
   },
 ) => Promise<Response>;
 
-/** A wire format: pure in both directions. */
+/** A wire format, pure in both directions. */
 export interface Protocol {
   readonly path: string;
-  /** The same request gives the same bytes. */
+  /** Builds a request; the same request gives the same bytes. */
   readonly build: (request: ModelRequest, target: WireTarget) => WireRequest;
   readonly decoder: (
     request: ModelRequest,
@@ -80,11 +80,11 @@ export interface Protocol {
     faults: Faults,
     requestId?: string,
   ) => Decoder;
-  /** Posts a body to a URL, as the vendor's SDK would; error answers are answers. Loads the SDK at first use. */
+  /** Posts a body to a URL, as the vendor's SDK would; error statuses do not throw. Loads the SDK at first use. */
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
-/** The system prompt, and in words a format that the API cannot be given. */
+/** The system prompt, with the output format in words where the API cannot enforce it. */
 export const systemText = (
   { system, responseFormat }: ModelRequest,
   { capabilities }: WireTarget,
@@ -96,10 +96,10 @@ export const systemText = (
   return `${system}\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${JSON.stringify(schema)}`;
 };
 
-/** Levels of a frame; what it holds is written as JSON again. */
+/** The deepest nesting of a frame; its content is written as JSON again. */
 const deepestFrame = 1_000;
 
-/** A frame's data as a JSON object; Gemini's errors come as a list. */
+/** Parses a frame's data as a JSON object; Gemini sends errors as a list. */
 export const parseFrame = (data: string, faults: Faults): JsonObject => {
   const value = parseJson(data, deepestFrame);
   if (value === undefined) throw faults.broken("a frame is not JSON, or nests without end");

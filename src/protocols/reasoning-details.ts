@@ -2,18 +2,18 @@ import { isJsonObject } from "../chat/json.ts";
 import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 
-/** Gathers `reasoning_details`, which stream in pieces and go back whole and in order. */
+/** Gathers `reasoning_details`, which stream in pieces and are returned whole and in order. */
 export interface ReasoningDetails {
-  /** The readable text of the pieces. */
+  /** Takes pieces and gives their readable text. */
   readonly take: (pieces: unknown) => string;
-  /** The details so far; empty unless they are wanted back. */
+  /** The details so far; empty unless the server wants them back. */
   readonly all: () => readonly Json[];
 }
 
 const detailText = ({ text, summary }: JsonObject): string =>
   typeof text === "string" ? text : typeof summary === "string" ? summary : "";
 
-/** Texts grow by what each piece brings; other fields are told once. */
+/** Appends a piece's texts; other fields are sent only once. */
 const mergePiece = (known: JsonObject, piece: JsonObject): JsonObject => {
   const grown = ["text", "summary", "data"].flatMap((key) => {
     const more = piece[key];

@@ -1,7 +1,7 @@
 import { efforts } from "../model/completer.ts";
 import type { Effort, ModelRequest } from "../model/completer.ts";
 
-/** Tokens for thinking of each effort, for models that count it so. */
+/** Thinking tokens for each effort, for models with a token budget. */
 const budgetsByEffort: Readonly<Record<Exclude<Effort, "none">, number>> = {
   minimal: 4_096,
   low: 4_096,
@@ -13,7 +13,7 @@ const budgetsByEffort: Readonly<Record<Exclude<Effort, "none">, number>> = {
 
 const minBudget = 1_024;
 
-/** The effort that a request asks for, read from a budget where only that was given; undefined if it asks for none. */
+/** The effort that a request asks for, derived from a budget if only that is given; undefined if it asks for none. */
 export const effortOf = ({ reasoning }: ModelRequest): Effort | undefined => {
   if (reasoning?.effort !== undefined || reasoning?.budgetTokens === undefined) return reasoning?.effort;
   const tokens = reasoning.budgetTokens;
@@ -31,7 +31,7 @@ export const budgetOf = ({ reasoning }: Pick<ModelRequest, "reasoning">): number
   return effort === undefined || effort === "none" ? undefined : budgetsByEffort[effort];
 };
 
-/** The effort nearest to the wanted one that a server takes, the lower of two equally near; never `none`. */
+/** The accepted effort nearest to the requested one, the lower of two equally near; never `none`. */
 export const nearestEffort = (wanted: Effort, taken: readonly Effort[]): Effort => {
   const distance = (effort: Effort): number => Math.abs(efforts.indexOf(effort) - efforts.indexOf(wanted));
   const usable = taken.filter((effort) => effort !== "none");

@@ -1,6 +1,6 @@
 import type { Protocol } from "./protocol.ts";
 
-/** Longer than any deadline of ours. */
+/** The SDKs' timeout, longer than any deadline of the runtime. */
 export const sdkTimeout = 14 * 60_000;
 
 interface BuiltRequest {
@@ -8,7 +8,7 @@ interface BuiltRequest {
   readonly headers: Headers;
 }
 
-/** What either SDK's client says of a request. */
+/** The part of either SDK's client that builds a request. */
 interface SdkClient {
   buildRequest(options: {
     readonly method: "post";
@@ -17,16 +17,16 @@ interface SdkClient {
   }): Promise<{ readonly req: { readonly headers: Headers }; readonly url: string }>;
 }
 
-/** Headers in which the SDKs tell their vendors of machine and runtime: a third of a request's, for no use of ours. */
+/** Drops the SDKs' headers about machine and runtime: they are a third of a request's headers. */
 const stripTelemetry = (headers: Headers): Headers =>
   new Headers([...headers].filter(([name]) => !name.startsWith("x-stainless-")));
 
-/** Addresses whose requests are kept. */
+/** The number of addresses whose built requests are cached. */
 const maxKnownPosts = 64;
 
 /**
- * Posts as an SDK builds them: URL and headers, which are the same for every post to an address and so are built once. It
- * does not send them: an attempt has one deadline, one signal and one reading of errors, and they are ours.
+ * Posts as an SDK would: URL and headers are the same for every post to an address, so the SDK builds them once. The
+ * SDK does not send: an attempt has one deadline, one signal and one error handling, which belong to the runtime.
  */
 export const createPost = (load: () => Promise<SdkClient>): Protocol["post"] => {
   let client: SdkClient | null = null;

@@ -4,17 +4,17 @@ export interface SseFrame {
   readonly data: string;
 }
 
-/** A parser of one event stream: bytes in any cut, with LF, CRLF or CR, a byte order mark, split UTF-8. */
+/** Parses one event stream: bytes in any cut, LF, CRLF or CR, a byte order mark, split UTF-8. */
 export interface SseParser {
   /** The frames that this chunk completes. */
   readonly feed: (chunk: Uint8Array) => readonly SseFrame[];
-  /** The frame that the stream's end left without its blank line, if it holds data. */
+  /** The last frame if the stream ended without its blank line and it holds data. */
   readonly end: () => readonly SseFrame[];
 }
 
 export const createSseParser = (): SseParser => {
   const decoder = new TextDecoder();
-  /** Text since the last line end, in the pieces in which it came. */
+  /** Text since the last line end, in the pieces that arrived. */
   let open: string[] = [];
   let afterCarriageReturn = false;
   let event = "";

@@ -1,20 +1,20 @@
-/** A piece of a reply's text, told apart into reasoning and answer. */
+/** A piece of a reply's text, marked as reasoning or answer. */
 interface ThinkPiece {
   readonly type: "text" | "reasoning";
   readonly text: string;
 }
 
-/** Splits a leading `<think>…</think>` off a text that comes in any pieces. */
+/** Separates a leading `<think>…</think>` from a text that arrives in any pieces. */
 export interface ThinkTags {
   readonly feed: (text: string) => readonly ThinkPiece[];
-  /** What was held back because it could have been the start of a tag. */
+  /** Releases what was held back as the possible start of a tag. */
   readonly end: () => readonly ThinkPiece[];
 }
 
 const openTag = "<think>";
 const closeTag = "</think>";
 
-/** Length of the longest end of `text` that white space and then the beginning of `tag` could make. */
+/** The length of the longest end of `text` that consists of white space and then the beginning of `tag`. */
 const heldLength = (text: string, tag: string): number => {
   let held = Math.min(text.length, tag.length - 1);
   while (held > 0 && !tag.startsWith(text.slice(text.length - held))) held -= 1;

@@ -1,6 +1,6 @@
 import type { ToolSpec } from "../model/completer.ts";
 
-/** 32 bits of a string as 8 hex digits (FNV-1a); no cryptography, only spread. */
+/** Digests a string to 32 bits as 8 hex digits (FNV-1a), for spread only: it is not cryptographic. */
 export const hash8 = (text: string): string => {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -9,19 +9,19 @@ export const hash8 = (text: string): string => {
 
 const allowed = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** A tool's name as both wires take it: other characters become `_`; a changed or long name ends in `_` and its hash. */
+/** A tool's name for both protocols: other characters become `_`; a changed or long name ends in `_` and its hash. */
 export const wireName = (name: string): string =>
   allowed.test(name) ? name : `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 55)}_${hash8(name)}`;
 
 const allowedId = /^[A-Za-z0-9_-]{1,40}$/;
 
-/** A call's id as both wires take it; any other gets one of the same length of hash. */
+/** A call's id for both protocols; an id that they refuse is replaced by a hash. */
 export const wireId = (id: string): string =>
   allowedId.test(id) ? id : `call_${hash8(id)}${hash8(`${id}\n`)}`;
 
 const namesCache = new WeakMap<readonly ToolSpec[], ReadonlyMap<string, string>>();
 
-/** From wire names back to the names of declared tools, once per list; names that need no mapping are left out. */
+/** Maps wire names back to declared tools, once per list; names that need no mapping are left out. */
 export const toolNamesByWire = (tools: readonly ToolSpec[]): ReadonlyMap<string, string> => {
   const known = namesCache.get(tools);
   if (known !== undefined) return known;

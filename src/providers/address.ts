@@ -2,7 +2,7 @@ import type { Profile } from "./profile.ts";
 
 /**
  * The URL of a provider's endpoint: a `base_url` without path gets `/v1` on openai-chat, a trailing `/v1` is
- * dropped for anthropic, whose paths begin with it. The query of a gateway's address stays.
+ * dropped for anthropic, whose paths begin with it. The query of a gateway's address is kept.
  */
 export const endpointOf = (baseUrl: string, protocol: Profile["protocol"], path: string): string => {
   const url = new URL(baseUrl);

@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** Anthropic: the key as a bearer token, the SDK's way; `auth: x-api-key` sends it in that header. */
+/** Anthropic takes the key as a bearer token, like its SDK; `auth: x-api-key` sends it in that header. */
 export const anthropic: Profile = {
   kind: "anthropic",
   protocol: "anthropic-messages",

@@ -7,12 +7,12 @@ import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 import { readCredentials } from "./secrets.ts";
 
-/** Embeddings over the chat completions API's `/embeddings`. */
+/** This file gets embeddings from the `/embeddings` endpoint beside the chat completions API. */
 
 export interface EmbeddingsOptions {
   readonly profile: Profile;
   readonly config: ProviderConfig;
-  /** A config text with its references resolved; throws if one is unset. */
+  /** Resolves the references of a config text; throws if one is unset. */
   readonly secret: (text: string) => string;
   readonly egress: Egress;
 }
@@ -20,7 +20,7 @@ export interface EmbeddingsOptions {
 /** Whether a provider of this profile has embeddings. */
 export const hasEmbeddings = ({ protocol }: Pick<Profile, "protocol">): boolean => protocol === "openai-chat";
 
-/** Milliseconds that a request may take. */
+/** The timeout of a request in milliseconds. */
 export const embeddingTimeout = 10_000;
 const longestAnswer = 16 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ const answerSchema = z.object({
   data: z.array(z.object({ index: z.int().min(0), embedding: z.array(z.number()).min(1).max(16_384) })),
 });
 
-/** One vector for each text, in their order. Rejects if the answer is not one of each, and on any failure. */
+/** Fetches one vector for each text, in order. Rejects on any failure, also if a vector is missing. */
 export const fetchEmbeddings = async (
   { profile, config, secret, egress }: EmbeddingsOptions,
   texts: readonly string[],

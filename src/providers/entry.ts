@@ -3,7 +3,7 @@ import type { ModelEntry } from "../model/catalogue.ts";
 import type { ModelOverride } from "../model/schema.ts";
 import type { ProviderConfig } from "./schema.ts";
 
-/** What is known of a provider's model: catalogue, team and `compat` together. */
+/** Describes a provider's model from the catalogue, the team and `compat` together. */
 export const describeProviderModel = (
   { kind, compat }: Pick<ProviderConfig, "kind" | "compat">,
   model: string,

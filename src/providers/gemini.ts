@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** Google's chat endpoint: thought signatures go back with their calls, schemas keep to the common subset. */
+/** Google's chat endpoint needs thought signatures back with their calls, and schemas of the common subset. */
 export const gemini: Profile = {
   kind: "gemini",
   protocol: "openai-chat",

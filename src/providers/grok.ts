@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** xAI: no stop words or penalties, schemas without `additionalProperties`. */
+/** xAI takes no stop words or penalties, and schemas without `additionalProperties`. */
 export const grok: Profile = {
   kind: "grok",
   protocol: "openai-chat",

@@ -12,13 +12,13 @@ import type { ProviderConfig } from "./schema.ts";
 import type { SecretReader } from "./secrets.ts";
 import { createWireCompleter } from "./wire-completer.ts";
 
-/** Every provider that speaks a wire. `scripted` is none: it answers from its script. */
+/** All providers that use a network protocol; `scripted` is not one, since it answers from its script. */
 export const profiles: readonly Profile[] = [anthropic, openai, grok, gemini, openaiCompatible];
 
 export interface CompleterOptions {
   /** The compiled provider section. */
   readonly config: ProviderConfig;
-  /** Absent: the provider's own model. */
+  /** By default the provider's own model. */
   readonly model?: string;
   /** `models.<id>` of the team file for this model. */
   readonly override?: ModelOverride | undefined;
@@ -32,8 +32,8 @@ export interface CompleterOptions {
 }
 
 /**
- * The completer of one provider section and model. It is cheap and stateless but for the SDK client, so one can be kept
- * for each lane. Throws for a kind that nobody knows and for a scripted provider without script: the build checks both.
+ * Creates the completer of a provider section and model. It is cheap and, but for the SDK client, stateless: each model
+ * target can keep one. Throws for an unknown kind and a scripted provider without script; the build checks for both.
  */
 export const createCompleter = (options: CompleterOptions): Completer => {
   const { config, model = config.model, override, extensions = [] } = options;

@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** Any server of the chat completions API; `compat` says how it deviates. */
+/** Any server of the chat completions API; `compat` describes how it deviates. */
 export const openaiCompatible: Profile = {
   kind: "openai-compatible",
   protocol: "openai-chat",

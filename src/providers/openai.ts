@@ -1,7 +1,7 @@
 import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
-/** OpenAI: nothing stored, one cache key per thread. */
+/** OpenAI stores nothing and gets one cache key per thread. */
 export const openai: Profile = {
   kind: "openai",
   protocol: "openai-chat",

@@ -1,18 +1,18 @@
 import type { Traits } from "../protocols/protocol.ts";
 import type { ProviderConfig } from "./schema.ts";
 
-/** A provider as data: which protocol it speaks, where, and how it deviates. */
+/** A provider as data: its protocol, its address, and how it deviates. */
 export interface Profile {
   readonly kind: string;
   readonly protocol: "anthropic-messages" | "openai-chat";
-  /** Address of the API; null: `base_url` must be given. */
+  /** The API's address; null if `base_url` must be given. */
   readonly baseUrl: string | null;
-  /** Header that carries the key unless the config says otherwise. */
+  /** The header that carries the key unless the config says otherwise. */
   readonly auth: "bearer" | "x-api-key";
   readonly traits: (config: Pick<ProviderConfig, "compat">) => Traits;
 }
 
-/** A plain chat completions server: what the other profiles deviate from. */
+/** A plain chat completions server, from which the other profiles deviate. */
 export const plainTraits: Traits = {
   tokensField: "max_completion_tokens",
   systemRole: "system",

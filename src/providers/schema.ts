@@ -11,7 +11,7 @@ import {
 import { scriptSchema } from "../model/scripted/schema.ts";
 import { count, duration, mapOf, name, text } from "../schema.ts";
 
-/** Kinds that the product itself knows, in the order of the documentation. */
+/** The built-in provider kinds, in the order of the documentation. */
 export const providerKinds = [
   "anthropic",
   "openai",
@@ -39,7 +39,7 @@ const headersSchema = mapOf(z.string()).superRefine((headers, context) => {
   }
 });
 
-/** Deviations of a compatible server from the OpenAI wire. */
+/** How a compatible server deviates from the OpenAI protocol. */
 const compatSchema = z.strictObject({
   max_tokens_field: z
     .enum(["max_tokens", "max_completion_tokens"])
@@ -93,7 +93,7 @@ export const providerSchema = z.strictObject({
   batch: batchSchema.optional().describe("Accepted for older files; has no effect."),
 });
 
-/** A compiled provider: `script` is always the parsed script. */
+/** A compiled provider, whose `script` is always parsed. */
 export type ProviderConfig = DeepReadonly<
   Omit<z.output<typeof providerSchema>, "script"> & { script?: z.output<typeof scriptSchema> }
 >;

@@ -4,8 +4,8 @@ import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 
 /**
- * Gives a config text with its `${NAME}` references resolved; throws an error that names field, secret and the way out
- * if one is unset. Called at each use, so that a rotated secret counts at once.
+ * Resolves the `${NAME}` references of a config text; throws an error that names field, secret and remedy if one is
+ * unset. It is called at each use, so that a rotated secret takes effect at once.
  */
 export type SecretReader = (text: string, field: string) => string;
 
@@ -14,7 +14,7 @@ const unsetSentence = (field: string, text: string): string => {
   return `${field}: secret ${name} is not set (wrangler secret put ${name})`;
 };
 
-/** A text with its secrets, or an `auth` failure that says what is missing and never quotes a value. */
+/** Resolves a text's secrets, or throws an `auth` failure that names what is missing and never quotes a value. */
 export const reveal = (text: string, field: string, read: SecretReader, origin: AttemptOrigin): string => {
   if (!text.includes("${")) return text;
   let value: string;
@@ -27,7 +27,7 @@ export const reveal = (text: string, field: string, read: SecretReader, origin: 
   return value;
 };
 
-/** The same for what a header carries; its ends are trimmed there. */
+/** Resolves a header's text in the same way and trims it. */
 export const revealHeader = (
   text: string,
   field: string,
@@ -40,7 +40,7 @@ export const revealHeader = (
   throw modelError("auth", origin, `${field}: holds characters that no header can carry; ${wayOut}`);
 };
 
-/** The key and the configured headers of one request, by lower-case name; `read` is told the key of each text. */
+/** The key and the configured headers of one request, by lower-case name; `read` gets the field of each text. */
 export const readCredentials = (
   { profile, config }: { readonly profile: Profile; readonly config: ProviderConfig },
   read: SecretReader,

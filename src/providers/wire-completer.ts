@@ -34,11 +34,11 @@ export interface WireOptions {
   readonly secret: SecretReader;
   readonly egress: Egress;
   readonly now: () => number;
-  /** Path of the provider in the team file, for errors. */
+  /** The provider's path in the team file, for errors. */
   readonly field: string;
 }
 
-/** Greatest request of either API. */
+/** The largest request that both APIs accept. */
 const maxRequest = 32 * 1024 * 1024;
 
 const protocols: Readonly<Record<Profile["protocol"], Protocol>> = {
@@ -51,7 +51,7 @@ type CredentialMap = ReturnType<typeof readCredentials>;
 const areSameKeys = (some: CredentialMap, others: CredentialMap): boolean =>
   some.size === others.size && [...some].every(([name, value]) => others.get(name) === value);
 
-/** The headers that the SDK built with the keys put in: made anew when either is another. */
+/** Adds the keys to the headers that the SDK built; the result is cached until either changes. */
 const createHeaderCache = (): ((built: Headers, keys: CredentialMap) => Headers) => {
   let known: { readonly built: Headers; readonly keys: CredentialMap; readonly headers: Headers } | null =
     null;
@@ -65,7 +65,7 @@ const createHeaderCache = (): ((built: Headers, keys: CredentialMap) => Headers)
   };
 };
 
-/** Where requests go, worked out anew when the provider's address is another. */
+/** The address of requests, computed again when the provider's address changes. */
 const createAddressCache = ({ config, profile, secret, field }: WireOptions, path: string) => {
   const base = config.base_url ?? profile.baseUrl;
   let known = { base: "", url: "" };
@@ -95,7 +95,7 @@ interface WireAttempt {
 const utf8 = new TextEncoder();
 const hexOfByte = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
-/** SHA-256 of a body, hex; made while the answer is on its way. */
+/** The SHA-256 of a body in hex, computed while the answer is on its way. */
 const digestBody = async (body: string): Promise<string> => {
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(body)));
   let hex = "";
@@ -175,7 +175,7 @@ const runAttempt = async (attempt: WireAttempt, onDelta: CompleteOptions["onDelt
   return dropped.length === 0 ? { ...completion, requestHash } : { ...completion, requestHash, dropped };
 };
 
-/** The model as its protocol needs to know it. */
+/** Describes the model as its protocol needs it. */
 const targetOf = ({ profile, config, model, override }: WireOptions): WireTarget => {
   const { capabilities, max_output: maxOutput, efforts } = describeProviderModel(config, model, override);
   const traits = profile.traits(config);
@@ -187,7 +187,7 @@ const targetOf = ({ profile, config, model, override }: WireOptions): WireTarget
   };
 };
 
-/** A model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError`. */
+/** Creates a model behind HTTP: exactly one attempt, no sleep, every failure a `ModelError`. */
 export const createWireCompleter = (options: WireOptions): Completer => {
   const { config, model } = options;
   const provider = config.name;

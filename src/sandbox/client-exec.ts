@@ -2,10 +2,10 @@ import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type S
 import { EventParser, type ServerEvent } from "./sse.ts";
 import { unlessAborted, type Wire } from "./wire.ts";
 
-/** Milliseconds that a poll may take. */
+/** The timeout of a poll in milliseconds. */
 const pollTimeout = 10_000;
 const defaultTimeout = 120_000;
-/** Milliseconds before each attempt to connect; the last one repeats. */
+/** Milliseconds to wait before each attempt to connect; the last pause repeats. */
 const connectPauses = [0, 0, 50, 200, 1000, 2000];
 
 type ExecMethods = Pick<Sandbox, "exec" | "start" | "attach" | "poll" | "kill">;
@@ -24,7 +24,7 @@ interface ExitData {
   readonly truncated?: boolean;
 }
 
-/** An event of the wire as the contract has it; null for those that say nothing here. */
+/** Converts an event of the wire to the contract's form; null for events without meaning here. */
 function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEvent | null {
   switch (event) {
     case "start": {
@@ -55,7 +55,7 @@ function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEv
   }
 }
 
-/** The events of one connection, until it ends or is cut; reading stops with the signal. */
+/** The events of one connection until it ends or is cut; the signal stops the reading. */
 async function* eventsOf(response: Response, signal: AbortSignal): AsyncGenerator<ExecEvent> {
   const instance = response.headers.get("Sandbox-Instance") ?? "";
   const reader = response.body?.getReader();
@@ -100,7 +100,7 @@ interface FollowRequest {
   readonly execId: string;
   readonly after: number;
   readonly deadline: number;
-  /** Milliseconds for one last look after the deadline. */
+  /** Milliseconds for one last connection after the deadline. */
   readonly lastLook: number;
   readonly signal: AbortSignal;
 }
@@ -113,8 +113,8 @@ const isNews = (event: ExecEvent, attempt: number): boolean => event.type !== "s
 type StartConnection = (signal: AbortSignal) => Promise<Response>;
 
 /**
- * After a failed connection: attach, send again a command that never arrived, or (null) give up one that is gone. Without
- * capacity nothing was begun: the caller knows how long to wait for that.
+ * After a failed connection: attach, resend a command that never arrived, or give up one that is gone (null). Without
+ * capacity nothing was started: the caller decides how long to wait.
  */
 function nextConnection(
   error: unknown,
@@ -129,8 +129,8 @@ function nextConnection(
 }
 
 /**
- * Follows a command over any number of connections until `exit`; without one before the deadline, and a last look
- * behind it, it just ends. `start` sends the command; without it the command is one that was sent before.
+ * Follows a command over any number of connections until `exit`; without `exit` before the deadline and one last
+ * connection after it, the stream just ends. `start` sends the command; without it the command was sent before.
  */
 async function* followCommand(
   wire: Wire,
@@ -171,8 +171,8 @@ async function* followCommand(
 }
 
 /**
- * The command side of a sandbox's client: one stream per command, whatever happens to its connections.
- * `grace`: milliseconds that a command gets beyond its time-out before its outcome counts as unknown.
+ * The client's methods for commands: one stream per command, whatever happens to its connections.
+ * `grace`: milliseconds that a command gets beyond its timeout before its outcome counts as unknown.
  */
 export function createExec(wire: Wire, grace: number): ExecMethods {
   const post = (request: ExecRequest, signal: AbortSignal): Promise<Response> =>

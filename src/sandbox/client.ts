@@ -15,21 +15,21 @@ import { workspacePath } from "./paths.ts";
 import { createWire, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
 
 export interface SandboxOptions {
-  /** The thread that calls: changes by others after it last saw a file are conflicts for it. */
+  /** The calling thread: changes by others since it last saw a file are conflicts for it. */
   readonly actor?: string;
-  /** Paths that its file calls may not touch; with them, no link is followed. */
+  /** Paths that its file calls may not touch; if there are any, links are not followed. */
   readonly closed?: readonly ClosedPath[];
-  /** Milliseconds that a command gets beyond its own time-out; absent = 10 000. */
+  /** Milliseconds that a command gets beyond its own timeout; absent = 10 000. */
   readonly graceMs?: number;
-  /** Sent before the first request of this client; absent = the sandbox keeps what it has. */
+  /** Settings sent before this client's first request; absent = the sandbox keeps its own. */
   readonly settings?: SandboxSettings;
-  /** Placed behind the settings, if the sandbox has others; called once. */
+  /** Skills placed after the settings, if the sandbox has others; called once. */
   readonly skills?: () => SkillFiles | null;
 }
 
-/** What the views of one sandbox share. */
+/** The state that the views of one sandbox share. */
 interface SandboxMemory extends WireMemory {
-  /** The sending of the settings; null before it and after it failed. */
+  /** The pending or finished sending of the settings; null before it and after it failed. */
   configured: Promise<void> | null;
 }
 
@@ -66,11 +66,11 @@ async function writeWholeFile(
   );
 }
 
-/** The client of one sandbox. Its deadlines are its own: a sandbox that never answers is an error, not a wait. */
+/** Creates the client of one sandbox. Its deadlines are its own: a sandbox that never answers is an error. */
 export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOptions = {}): Sandbox =>
   createView(fetcher, id, options, { instance: null, configured: null });
 
-/** A sandbox without a place for them, or without room for them, does without: `load_skill` reads them, too. */
+/** Places the skills. A sandbox without folder or space for them works without: `load_skill` reads them, too. */
 async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
   try {
     const { digest } = await readJson<{ digest: string | null }>(
@@ -89,7 +89,7 @@ async function configure(wire: Wire, settings: SandboxSettings, skills: SkillFil
   if (skills !== null) await placeSkills(wire, skills);
 }
 
-/** The wire, behind the settings. */
+/** Wraps a wire so that the settings are sent first. */
 const createConfiguredWire = (
   wire: Wire,
   settings: SandboxSettings,

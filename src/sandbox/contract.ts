@@ -1,12 +1,12 @@
-/** What a session asks of its sandbox, and what it gets. The wire is the one of Cloudflare's sandbox bridge; `client.ts` speaks it. */
+/** The contract between session and sandbox. The wire is that of Cloudflare's sandbox bridge; `client.ts` speaks it. */
 
 export interface ExecRequest {
   readonly argv: readonly string[];
   readonly cwd?: string;
   readonly timeoutMs?: number;
-  /** Start-once id: a known id with the same body attaches to the command instead of starting another. */
+  /** The start-once id: a known id with the same body attaches to the command instead of starting another. */
   readonly execId: string;
-  /** UTF-8 text. */
+  /** Input as UTF-8 text. */
   readonly stdin?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   readonly writablePaths?: readonly string[] | undefined;
@@ -31,9 +31,9 @@ export interface FileStat {
   readonly type: "file" | "directory" | "symlink";
   readonly size: number;
   readonly mode: number;
-  /** Milliseconds since the epoch. */
+  /** The time of modification in milliseconds since the epoch. */
   readonly modTime: number;
-  /** Hex; files only. */
+  /** The hash in hex; files only. */
   readonly sha256?: string;
 }
 
@@ -41,7 +41,7 @@ export interface FileChange {
   readonly path: string;
   readonly op: "create" | "modify" | "delete" | "move";
   readonly from?: string;
-  /** Unified diff, ≤ 64 KiB. */
+  /** A unified diff of at most 64 KiB. */
   readonly diff?: string;
 }
 
@@ -56,13 +56,13 @@ export interface SandboxCapabilities {
   readonly limits: Readonly<Record<string, number>>;
 }
 
-/** Names that the environment of commands may have. */
+/** The names that environment variables of commands may have. */
 export const environmentName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The least that `limits.output` may be. */
+/** The lowest value of `limits.output`. */
 export const leastOutput = 1024;
 
-/** Limits of a sandbox: `wall` in milliseconds, sizes in bytes. */
+/** The limits of a sandbox: `wall` in milliseconds, sizes in bytes. */
 export interface SandboxLimits {
   readonly wall: number;
   readonly output: number;
@@ -78,8 +78,8 @@ export interface SandboxSettings {
 }
 
 /**
- * Codes of refusals with their status on the wire; the first of a status is what it means without a code.
- * `exists` is a `conflict` with a path that is there already.
+ * Error codes with their HTTP status; the first code of a status is used for answers without a code.
+ * `exists` is a `conflict` with a path that exists already.
  */
 export const errorStatus = {
   invalid_request: 400,
@@ -113,16 +113,16 @@ export class SandboxError extends Error {
   }
 }
 
-/** Options of a changing call. `key` makes it happen once: outcomes are kept 24 h. */
+/** Options of a changing call. `key` makes it happen at most once: outcomes are kept 24 h. */
 export interface WriteOptions {
   readonly key: string;
   readonly writablePaths?: readonly string[] | undefined;
   readonly signal?: AbortSignal;
-  /** SHA-256 the file must still have, else `conflict`. */
+  /** The SHA-256 that the file must still have, else `conflict`. */
   readonly ifMatch?: string;
 }
 
-/** Files that lie in `.skills/` for commands to read, by their paths there; `digest` names all of them. */
+/** Files placed in `.skills/` for commands to read, by their paths there; `digest` identifies all of them. */
 export interface SkillFiles {
   readonly digest: string;
   readonly files: Readonly<Record<string, string>>;
@@ -157,7 +157,7 @@ export interface FileQuery {
   readonly max_results?: number;
 }
 
-/** Arguments of `change`, by operation. Paths are the workspace's. */
+/** The arguments of `change`, by operation. Paths are relative to the workspace. */
 export interface ChangeArguments {
   readonly mkdir: { readonly path: string };
   readonly delete: { readonly path: string; readonly recursive?: boolean };
@@ -172,7 +172,7 @@ export interface ChangeArguments {
 }
 export type ChangeOperation = keyof ChangeArguments;
 
-/** What a change did; `message` is a sentence for the model where there is more to say than the list. */
+/** What a change did; `message` is a sentence for the model where the list does not say enough. */
 export interface ChangeOutcome {
   readonly changes: readonly FileChange[];
   readonly message?: string;
@@ -181,37 +181,37 @@ export interface ChangeOutcome {
 /** What a file call does to a path. */
 export type FileAct = "read" | "write" | "delete";
 
-/** Whether what is said of one act holds for another: to delete is to write. */
+/** Whether a statement about one act holds for another: deleting is also writing. */
 export const includesAct = <Act extends string>(said: Act, done: Act): boolean =>
   said === done || (said === "write" && done === "delete");
 
-/** A glob of paths that are closed to a caller: to one act (to `write` means to delete, too), or as a bare text to all. */
+/** A glob of paths that are closed to a caller: for one act (`write` includes deleting), or as plain text for all. */
 export type ClosedPath = string | { readonly act: FileAct; readonly match: string };
 
-/** One session's sandbox, as one thread sees it. Every method rejects with a `SandboxError`. */
+/** A session's sandbox from the view of one thread. Every method rejects with a `SandboxError`. */
 export interface Sandbox {
   readonly id: string;
-  /** The same sandbox as another thread sees it: changes by others after `actor` last saw a file are conflicts for it. */
+  /** The view of another thread: changes by others after `actor` last saw a file are conflicts for it. */
   as(actor: string): Sandbox;
   /**
-   * The same sandbox, whose file calls refuse to touch what is closed and to go through links; lists and searches
-   * leave it out.
+   * A view whose file calls refuse to touch closed paths and to follow links; lists and searches leave closed
+   * paths out.
    */
   closing(paths: readonly ClosedPath[]): Sandbox;
-  /** What is closed to this view. */
+  /** The paths that are closed to this view. */
   readonly closed: readonly ClosedPath[];
-  /** Names the sandbox's memory of commands: new whenever that is lost. */
+  /** The id of the sandbox's memory of commands; it changes whenever that is lost. */
   instance(): Promise<string>;
   capabilities(): Promise<SandboxCapabilities>;
-  /** Runs a command and streams it to its end, over cut connections; ends with `exit`, reason `lost` if its outcome cannot be known. */
+  /** Runs a command and streams it over any cuts to `exit`; its reason is `lost` if the outcome cannot be known. */
   exec(request: ExecRequest, signal: AbortSignal): AsyncIterable<ExecEvent>;
   /** Starts a command and returns once it runs. */
   start(request: ExecRequest, signal: AbortSignal): Promise<void>;
-  /** Replays events after `seq` `after`, then live until `deadline` (milliseconds since the epoch); `exec_unknown` if this sandbox never saw the id. */
+  /** Streams the events after `seq` `after` until `deadline` (epoch ms); `exec_unknown` for an id never seen here. */
   attach(execId: string, after: number, deadline: number, signal: AbortSignal): AsyncIterable<ExecEvent>;
-  /** Events that no earlier reader was given, without waiting; the same reader gets the same ones again, and what is new. */
+  /** Events not yet given to another reader, without waiting; the same reader gets its own again, and new ones. */
   poll(execId: string, reader: string): Promise<readonly ExecEvent[]>;
-  /** Ends a command; one that ended already, or was never seen, stays as it is. */
+  /** Ends a command; one that has ended, or was never seen, is left alone. */
   kill(execId: string): Promise<void>;
   read(path: string, range?: { readonly offset: number; readonly length: number }): Promise<Uint8Array>;
   write(path: string, content: Uint8Array | string, options: WriteOptions): Promise<ChangeOutcome>;
@@ -222,10 +222,10 @@ export interface Sandbox {
     args: ChangeArguments[O],
     options: WriteOptions,
   ): Promise<ChangeOutcome>;
-  /** Unified, three lines of context; "files are identical" where they are. */
+  /** A unified diff with three lines of context; "files are identical" if they are. */
   diff(a: string, b: string): Promise<string>;
   searchContent(query: ContentQuery): Promise<ContentHits>;
-  /** Paths, newest first. */
+  /** Finds paths, newest first. */
   searchFiles(query: FileQuery): Promise<readonly string[]>;
   destroy(): Promise<void>;
 }

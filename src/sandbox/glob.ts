@@ -1,4 +1,4 @@
-/** Globs without regular expressions: time is at most the product of both lengths, whatever the pattern. */
+/** Globs are matched without regular expressions, in time of at most the product of both lengths. */
 
 /** One unit of a pattern: a literal character, `?`, `*` (a run within a segment), `**` (any run) or a character set. */
 type GlobUnit =
@@ -11,7 +11,7 @@ type GlobUnit =
     };
 
 export interface GlobOptions {
-  /** False where `/` is an ordinary character: `*` and `?` then match it too. */
+  /** False if `/` is an ordinary character, which `*` and `?` then match too. */
   readonly segments?: boolean;
 }
 
@@ -30,7 +30,7 @@ function characterSet(characters: readonly string[], start: number): { unit: Glo
   return { unit: { kind: "set", negated, ranges }, next: end + 1 };
 }
 
-/** The unit at an index and where the next one begins. */
+/** Reads the unit at an index, and gives the index of the next one. */
 function unitAt(characters: readonly string[], index: number): { unit: GlobUnit; next: number } {
   const character = characters[index] ?? "";
   const after = characters[index + 1];
@@ -67,7 +67,7 @@ function matchesOne(unit: GlobUnit, character: string, segments: boolean): boole
 
 const isSlash = (unit: GlobUnit | undefined): boolean => unit?.kind === "literal" && unit.character === "/";
 
-/** Adds what is reachable without consuming: runs may be empty, and at the start of a segment a double star may vanish with its slash. */
+/** Adds what is reachable for free: runs may be empty; at a segment's start `**` may vanish with its slash. */
 function settleReachable(units: readonly GlobUnit[], reachable: Uint8Array, segmentStart: boolean): void {
   for (let index = 0; index < units.length; index++) {
     if (reachable[index] !== 1) continue;
@@ -100,7 +100,7 @@ function matchUnits(units: readonly GlobUnit[], text: string, segments: boolean)
   return reachable[units.length] === 1;
 }
 
-/** A glob made ready to match many texts. */
+/** Prepares a glob for matching many texts. */
 export function createGlobMatcher(pattern: string, options: GlobOptions = {}): (text: string) => boolean {
   const segments = options.segments ?? true;
   const units = parseGlob(pattern);
@@ -111,14 +111,14 @@ export function createGlobMatcher(pattern: string, options: GlobOptions = {}): (
   return (text) => matchUnits(units, text, segments);
 }
 
-/** Whether the whole text matches. `*` stays within a path segment, `**` crosses them; `a/**` does not match `a`. */
+/** Whether a glob matches the whole text. `*` stays in a path segment, `**` crosses them; `a/**` does not match `a`. */
 export const matchesGlob = (pattern: string, text: string, options: GlobOptions = {}): boolean =>
   createGlobMatcher(pattern, options)(text);
 
-/** Whether a pattern matches a path and all that may ever lie below it: only one that ends in `**` does. */
+/** Whether a pattern matches a path and everything that may ever exist below it: only patterns ending in `**` can. */
 export const globCoversBelow = (pattern: string, path: string): boolean =>
   parseGlob(pattern).at(-1)?.kind === "deep" && matchesGlob(pattern, path);
 
-/** A pattern that matches exactly this text. */
+/** Escapes a text to a pattern that matches exactly this text. */
 export const escapeGlob = (text: string): string =>
   text.replaceAll(/[\\*?[]/g, (character) => `\\${character}`);

@@ -1,6 +1,6 @@
 import { base32, sha256 } from "./sha256.ts";
 
-/** Base32 of SHA-256 over the length-prefixed fields: no two lists of fields share a name. */
+/** Base32 of SHA-256 over the length-prefixed fields, so that different lists of fields get different names. */
 export function hashName(...fields: readonly string[]): string {
   const encoder = new TextEncoder();
   const prefixed = fields.flatMap((field) => {
@@ -12,6 +12,6 @@ export function hashName(...fields: readonly string[]): string {
   return base32(sha256(Uint8Array.from(prefixed)));
 }
 
-/** The id of a session's sandbox, from the names of Worker, tenant and session. */
+/** The id of a session's sandbox, made of the names of Worker, tenant and session. */
 export const sandboxId = (worker: string, tenant: string, session: string): string =>
   hashName(worker, tenant, session);

@@ -1,20 +1,20 @@
 import { SandboxError } from "./contract.ts";
 
-/** The folder that a workspace is mounted on, in commands and on the wire. */
+/** The folder where commands and the wire see the workspace. */
 export const workspaceRoot = "/workspace";
 
 const refuseOutside = (path: string, why: string): never => {
   throw new SandboxError("path_outside", `${JSON.stringify(path)} ${why}; use a path inside the workspace`);
 };
 
-/** What follows the mount in an absolute path below it; null for any other path. */
+/** The part of an absolute path below the mount; null for any other path. */
 function belowMount(path: string): string | null {
   if (path === workspaceRoot) return "";
   return path.startsWith(`${workspaceRoot}/`) ? path.slice(workspaceRoot.length) : null;
 }
 
 /**
- * The path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is `.`.
+ * Normalises a path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is `.`.
  * `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths reject with `path_outside`.
  */
 export function workspacePath(raw: string): string {
@@ -31,7 +31,7 @@ export function workspacePath(raw: string): string {
   return kept.join("/") || ".";
 }
 
-/** The folder of a workspace path; of the root, the root. */
+/** The parent folder of a workspace path; the root is its own parent. */
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0)) || ".";
 
 /** The last segment of a workspace path. */

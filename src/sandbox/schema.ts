@@ -10,7 +10,7 @@ const environmentSchema = () =>
     }
   });
 
-/** What the sandbox of a session gets. Durations in milliseconds, sizes in bytes. */
+/** The section `sandbox` of a team. Durations are milliseconds, sizes are bytes. */
 export const sandboxSchema = z.strictObject({
   idle: duration({ min: "10s" }).prefault("5m").describe("Rest after which it may be put away."),
   limits: z

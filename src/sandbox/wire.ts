@@ -1,13 +1,13 @@
 import { SandboxError, errorStatus, type ClosedPath, type SandboxErrorCode } from "./contract.ts";
 
-/** Anything that answers requests: a service binding, a test. */
+/** Anything that answers requests, such as a service binding or a test. */
 export interface Fetcher {
   fetch(request: Request): Promise<Response>;
 }
 
 interface SandboxWireRequest {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
-  /** Path below `/v1/sandbox/:id`. */
+  /** The path below `/v1/sandbox/:id`. */
   readonly path: string;
   readonly body?: BodyInit;
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,12 +21,12 @@ export interface Wire {
   readonly instance: () => string | null;
 }
 
-/** Milliseconds until the answer's head. */
+/** Milliseconds to wait for the head of an answer. */
 const requestTimeout = 60_000;
 
 const codes = Object.keys(errorStatus) as SandboxErrorCode[];
 
-/** The error of an answer: its status decides, its code only refines. */
+/** Reads the error of an answer: the status decides, the code only refines it. */
 async function readRefusal(response: Response): Promise<SandboxError> {
   const text = await response.text();
   let body: { readonly error?: unknown; readonly code?: unknown } = {};
@@ -45,7 +45,7 @@ async function readRefusal(response: Response): Promise<SandboxError> {
 const createUnreachable = (reason: string): SandboxError =>
   new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
-/** Settles with the promise, or rejects when the signal is aborted: not every fetcher heeds a signal. */
+/** Settles with the promise, or rejects when the signal is aborted, since not every fetcher heeds a signal. */
 export async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
@@ -58,12 +58,12 @@ export async function unlessAborted<Result>(promise: Promise<Result>, signal: Ab
   }
 }
 
-/** What the views of one sandbox share. */
+/** The state that the views of one sandbox share. */
 export interface WireMemory {
   instance: string | null;
 }
 
-/** For whom every request is: the thread whose view of the files counts for conflicts, and what is closed to it. */
+/** The caller of every request: the thread whose view decides about conflicts, and the paths closed to it. */
 interface WireCaller {
   readonly actor?: string;
   readonly closed?: readonly ClosedPath[];

@@ -1,6 +1,6 @@
 import { matchesGlob } from "./glob.ts";
 
-/** Why an entry of `writable_paths` is not valid, or null: relative, with at most one `**` as a whole segment. */
+/** Says why an entry of `writable_paths` is not valid, or null: relative, at most one `**` as a whole segment. */
 export function writablePathProblem(entry: string): string | null {
   if (entry.trim() === "") return "is empty";
   if (entry.includes("\0")) return "contains a NUL character";
@@ -16,10 +16,10 @@ export function writablePathProblem(entry: string): string | null {
   return null;
 }
 
-/** An entry without `./` before it and `/` behind it. */
+/** An entry without leading `./` and trailing `/`. */
 const plainEntry = (entry: string): string => entry.replace(/^(\.\/)+/, "").replace(/\/$/, "");
 
-/** Whether a normalised workspace path may be written. Absent = unbounded; a list without a valid entry allows nothing. */
+/** Whether a normalised workspace path may be written. Absent = no limit; a list without valid entry allows nothing. */
 export function mayWrite(writablePaths: readonly string[] | undefined, path: string): boolean {
   if (writablePaths === undefined) return true;
   return writablePaths.some(
@@ -39,7 +39,7 @@ const coversPath = (wide: readonly string[], narrow: readonly string[]): boolean
   return next !== "**" && segmentCovers(first, next) && coversPath(rest, others);
 };
 
-/** The globs of `given` and `own` that allow nothing the other list forbids: what is left is narrower than either. */
+/** The globs of `given` and `own` that allow nothing the other list forbids: the result is narrower than either. */
 export const narrowPaths = (own: readonly string[], given: readonly string[]): readonly string[] => {
   const within = (one: string, list: readonly string[]): boolean =>
     list.some((each) => coversPath(plainEntry(each).split("/"), plainEntry(one).split("/")));
@@ -48,7 +48,7 @@ export const narrowPaths = (own: readonly string[], given: readonly string[]): r
   ];
 };
 
-/** The same where a list may be absent (null): that bounds nothing. */
+/** Narrows lists of which either may be null, which limits nothing. */
 export const narrowOptionalPaths = (
   own: readonly string[] | null,
   given: readonly string[] | null,
@@ -61,13 +61,13 @@ const literalStart = (pattern: string): readonly string[] => {
   return wild < 0 ? segments : segments.slice(0, wild);
 };
 
-/** The folder of all that an entry matches. */
+/** The folder that contains everything an entry matches. */
 const folderStart = (entry: string): readonly string[] => {
   const start = literalStart(entry);
   return start.length === plainEntry(entry).split("/").length ? start.slice(0, -1) : start;
 };
 
-/** Whether a list keeps writers, commands included, from all that a pattern matches. Commands are kept out by folders. */
+/** Whether a list keeps writers from everything that a pattern matches; commands are limited by folder. */
 export const leavesOut = (writablePaths: readonly string[] | undefined, pattern = "**"): boolean => {
   if (writablePaths === undefined) return false;
   const guarded = literalStart(pattern);
@@ -78,7 +78,7 @@ export const leavesOut = (writablePaths: readonly string[] | undefined, pattern 
     );
 };
 
-/** Whether a path is out of bounds for every file tool: git hooks and configuration, and the skills folder. */
+/** Whether a path is closed to every file tool: git hooks and configuration, and the skills folder. */
 export function isProtected(path: string): boolean {
   const segments = path.split("/");
   if (segments[0] === ".skills") return true;

@@ -40,7 +40,7 @@ import { sharedTasksReassign } from "./tasks/shared-tasks-reassign.ts";
 import { sharedTasksUpdate } from "./tasks/shared-tasks-update.ts";
 import { sharedTasksWatch } from "./tasks/shared-tasks-watch.ts";
 
-/** The built-in toolboxes that need nothing but a call's context. */
+/** The built-in toolboxes that need only a call's context. */
 export const toolboxes: readonly Toolbox[] = [
   { name: "ask", description: "Questions to the person.", tools: [askUser] },
   {
@@ -94,17 +94,17 @@ export const toolboxes: readonly Toolbox[] = [
   },
 ];
 
-/** What an agent brings along that decides about its implicit tools. */
+/** What decides about an agent's implicit tools. */
 interface CoreNeeds {
-  /** Skills to load. */
+  /** The skills that it can load. */
   readonly skills: readonly LoadableSkill[];
-  /** Files of skills lie in its workspace. */
+  /** True if skill files are in its workspace. */
   readonly inWorkspace: boolean;
-  /** It has a memory. */
+  /** True if it has a memory. */
   readonly remembers: boolean;
 }
 
-/** The implicit toolbox of an agent: `recall` and `report_status`, and what its skills and its memory need. */
+/** The implicit toolbox of an agent: `recall` and `report_status`, and the tools for its skills and memory. */
 export const createCoreToolbox = ({ skills, inWorkspace, remembers }: CoreNeeds): Toolbox => ({
   name: "core",
   description: "What every agent with tools has.",

@@ -16,7 +16,7 @@ import type { CallAct } from "../tools/acts.ts";
 import type { ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError, type ToolErrorCode } from "../tools/errors.ts";
 
-/** How tools speak to the sandbox: refusals become error results, changes carry the call's key. */
+/** This file is how tools call the sandbox: refusals become error results, changes carry the call's key. */
 
 const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   invalid_request: "invalid_arguments",
@@ -37,14 +37,14 @@ const codes: Readonly<Record<SandboxErrorCode, ToolErrorCode>> = {
   capacity_exceeded: "unavailable",
 };
 
-/** Milliseconds for which a sandbox without capacity is asked again, and the pauses between. */
+/** Milliseconds for which a sandbox without capacity is tried again, and the pauses between. */
 const capacityWaitMs = 120_000;
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 
 /**
- * Runs a call of the sandbox, as the calling thread sees it; what it refuses is an error result with its sentence.
- * Without capacity it did nothing, so the call is run again.
+ * Runs a sandbox call for the calling thread; a refusal becomes an error result with its sentence.
+ * A sandbox without capacity has done nothing, so the call is repeated.
  */
 export async function callSandbox(
   context: ToolContext,
@@ -64,7 +64,7 @@ export async function callSandbox(
   }
 }
 
-/** Repeats a keyed request whose answer got lost: the key makes it happen once. */
+/** Repeats a keyed request whose answer was lost; because of the key it happens only once. */
 async function repeatKeyed<Answer>(request: () => Promise<Answer>): Promise<Answer> {
   try {
     return await request();
@@ -74,7 +74,7 @@ async function repeatKeyed<Answer>(request: () => Promise<Answer>): Promise<Answ
   }
 }
 
-/** The result of a change: its sentence, and its events. */
+/** Describes the result of a change: its sentence, and its events. */
 export async function describeChange(
   context: ToolContext,
   request: (sandbox: Sandbox, options: WriteOptions) => Promise<ChangeOutcome>,
@@ -87,7 +87,7 @@ export async function describeChange(
   });
 }
 
-/** Performs one of the sandbox's changing operations for a call. */
+/** Runs one of the sandbox's changing operations for a call. */
 export const changeWorkspace = <O extends ChangeOperation>(
   context: ToolContext,
   op: O,
@@ -96,7 +96,7 @@ export const changeWorkspace = <O extends ChangeOperation>(
 ): Promise<ToolOutput> =>
   describeChange(context, (sandbox, options) => sandbox.change(op, args, options), sentence);
 
-/** A line on what rules keep out of a list or search of a folder; empty if they look elsewhere. */
+/** A line on what rules exclude from a list or search of a folder; empty if they concern other folders. */
 export function leftOut({ closed }: Sandbox, folder: string): string {
   const unread = closed
     .filter((path) => typeof path === "string" || includesAct(path.act, "read"))
@@ -107,11 +107,11 @@ export function leftOut({ closed }: Sandbox, folder: string): string {
     : `\n[Left out, since permission rules close it to this call: ${unread.join(", ")}]`;
 }
 
-/** An act on each of these paths, as permission rules see it. */
+/** Names an act on each of these paths for permission rules. */
 export const onPaths = (act: FileAct, ...paths: readonly string[]): CallAct[] =>
   paths.map((path) => ({ act, subject: subjectPath(path) }));
 
-/** A path as permission patterns see it; one that leads out stays as it was written, and the sandbox refuses it. */
+/** A path as permission patterns match it; a path that leads outside stays as written, and the sandbox refuses it. */
 function subjectPath(raw: string): string {
   try {
     return workspacePath(raw);

@@ -13,14 +13,14 @@ import { definitionOf, revisionOf } from "../revision.ts";
 import type { TeamAgent, Provider, Skill, Team } from "../team.ts";
 import type { ContextText } from "./context.ts";
 
-/** Turns a draft without errors into the compiled team. */
+/** This file turns a draft without errors into the compiled team. */
 
 const builtInSchema = effectSchemaOf([]);
 
 const generateEffect = (kind: EffectKind, params: object): EffectConfig =>
   builtInSchema.parse({ kind, params });
 
-/** The effects of an agent that lists none. */
+/** Generates the effects of an agent that lists none. */
 const generateEffects = (draft: TeamDraft, agent: AgentShape): readonly EffectConfig[] => {
   const lane = targetShapesOf(draft, agent)[0];
   if (lane === undefined || windowOfTarget(draft, agent, lane).tokens === 0) return [];
@@ -29,10 +29,10 @@ const generateEffects = (draft: TeamDraft, agent: AgentShape): readonly EffectCo
   return threshold === 0 ? [trim] : [trim, generateEffect("compact", { threshold })];
 };
 
-/** Turns that `context_compaction: auto` leaves whole. */
+/** Turns that `context_compaction: auto` keeps whole. */
 const recentTurns = 5;
 
-/** The effects of an agent: written or generated ones, and the mask that an option stands for. */
+/** The effects of an agent, written or generated, with the mask that an option adds. */
 const effectsOf = (draft: TeamDraft, agent: AgentShape): readonly EffectConfig[] => {
   const { context_compaction: mode, compaction_threshold: threshold } = agent.options;
   const effects = agent.effects ?? generateEffects(draft, agent);
@@ -77,7 +77,7 @@ const buildProvider = (
   return script === undefined ? provider : { ...provider, script };
 };
 
-/** Whether the text at `path` is needed by something that an agent can reach. */
+/** Whether something that an agent can reach needs the text at `path`. */
 const isReachable = (draft: TeamDraft, providers: ReadonlySet<string>, path: Path): boolean => {
   const [section, index] = path;
   if (section === "providers") {
@@ -91,7 +91,7 @@ const isReachable = (draft: TeamDraft, providers: ReadonlySet<string>, path: Pat
   return true;
 };
 
-/** Reference names that an agent can reach, with the fields that use them. */
+/** Names of references that an agent can reach, with the fields that use them. */
 export const reachableSecrets = (draft: TeamDraft): ReadonlyMap<string, readonly Path[]> => {
   const providers = reachableProviders(draft);
   const uses = [...referencesInDraft(draft)].map(
@@ -114,7 +114,7 @@ const deepFreeze = <T>(value: T): T => {
   return value;
 };
 
-/** The compiled, frozen team. */
+/** Builds the compiled, frozen team. */
 export const buildTeam = (draft: TeamDraft, parts: BuildParts): Team => {
   const providers = draft.providers.map((provider) => buildProvider(provider, parts.scripts));
   const first = providers[0]?.name ?? "";

@@ -23,10 +23,10 @@ import { readTeam } from "./read-team.ts";
 import { readScripts } from "./scripts.ts";
 import { readSkills } from "./skills.ts";
 
-/** The config loader: a pure function from the files of a team folder to a compiled team or diagnostics. */
+/** The config loader is a pure function from the files of a team folder to a compiled team or diagnostics. */
 
 export interface CompileOptions {
-  /** Name of the team. */
+  /** The team's name. */
   readonly name: string;
   /** The loaded `extensions.ts`, if there is one. */
   readonly extensions?: ExtensionModule | undefined;
@@ -35,11 +35,11 @@ export interface CompileOptions {
 export interface CompiledTeam {
   /** Null if there are errors. */
   readonly team: Team | null;
-  /** Sorted by place. */
+  /** The diagnostics, sorted by position. */
   readonly diagnostics: readonly Diagnostic[];
-  /** Reference names that an agent can reach, with the fields that use them. */
+  /** Names of references that an agent can reach, with the fields that use them. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
-  /** What the checks saw, for `limpet explain`; null if nothing could be read. */
+  /** The draft that was checked, for `limpet explain`; null if nothing could be read. */
   readonly draft: TeamDraft | null;
 }
 

@@ -3,11 +3,11 @@ import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
 
-/** Project context of a team folder. */
+/** The project context of a team folder. */
 export interface ContextText {
   /** `context/*.md` in name order, joined by blank lines. */
   readonly context_text: string;
-  /** `context/HEARTBEAT.md` alone. */
+  /** The text of `context/HEARTBEAT.md`. */
   readonly heartbeat_text: string;
 }
 
@@ -38,7 +38,7 @@ const usedFiles = [
   /^extensions\.ts$/,
 ];
 
-/** Warns about files that nothing reads. */
+/** Warns about files that nothing uses. */
 export const checkUnusedFiles = (report: FolderReport, files: TeamFiles): void => {
   for (const path of files.keys()) {
     const folder = /^skills\/[^/]+\//.exec(path)?.[0];

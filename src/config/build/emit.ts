@@ -5,9 +5,9 @@ import { teamJsonSchema } from "../json-schema.ts";
 import type { Team } from "../team.ts";
 import type { CompiledTeam } from "./compile.ts";
 
-/** The files that a build writes: pure texts, the same for the same input. */
+/** This file writes the files of a build: pure texts, the same for the same input. */
 
-/** JavaScript for plain data; maps without prototype stay without one. */
+/** Writes plain data as JavaScript; maps without prototype stay so. */
 const literalOf = (value: unknown, indent: string): string => {
   const inner = `${indent}  `;
   if (Array.isArray(value)) {
@@ -32,13 +32,13 @@ const freezeSource = `const freeze = (value) => {
 };
 `;
 
-/** `team.js`: the compiled team, frozen; references in it are unresolved. */
+/** Writes `team.js`, the compiled, frozen team with unresolved references. */
 const teamModule = (team: Team): string =>
   `// Made by "limpet build ${team.name}". Do not edit.\n${freezeSource}\nexport default freeze(${literalOf(team, "")});\n`;
 
 const importLine = (what: string, from: string): string => `import ${what} from ${JSON.stringify(from)};\n`;
 
-/** `worker.js`: hands the team to the factories, and exports their router and classes. */
+/** Writes `worker.js`, which passes the team to the factories and exports their router and classes. */
 const workerModule = (name: string, extended: boolean): string =>
   [
     `// Made by "limpet build ${name}". Do not edit.\n`,
@@ -50,7 +50,7 @@ const workerModule = (name: string, extended: boolean): string =>
     "export const { SessionObject, TeamObject, ProviderGate } = limpet;\n",
   ].join("");
 
-/** Names that the team's own JSON Schema offers. */
+/** The names that the team's own JSON Schema offers. */
 const namesOf = (draft: TeamDraft, team: Team): KnownNames => {
   const servers = team.mcp_servers.map(({ name }) => name);
   return {
@@ -65,10 +65,10 @@ const namesOf = (draft: TeamDraft, team: Team): KnownNames => {
 
 const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** `team.schema.json` of the product: its own provider kinds, but no team's names. */
+/** Writes the product's `team.schema.json`: it has the built-in provider kinds, but no team's names. */
 export const productSchema = (): string => jsonText(teamJsonSchema({ provider_kinds: providerKinds }));
 
-/** File name → content of `.limpet/<team>/`; null if the team has errors. */
+/** Maps the file names of `.limpet/<team>/` to their content; null if the team has errors. */
 export const buildFiles = (compiled: CompiledTeam, extended: boolean): ReadonlyMap<string, string> | null => {
   const { draft, team, secrets } = compiled;
   if (draft === null || team === null) return null;

@@ -6,10 +6,10 @@ import { decodeText } from "../document/safety.ts";
 /** The files of a team folder by their path in it, like `skills/review/SKILL.md`. */
 export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
 
-/** How a compiled team reports about its folder: collects its diagnostics. */
+/** Collects the diagnostics of a team folder. */
 export interface FolderReport {
   readonly found: Diagnostic[];
-  /** A file of the folder as diagnostics name it. */
+  /** The name of a file in diagnostics. */
   readonly label: (file: string) => string;
   readonly add: (
     code: DiagnosticCode,
@@ -18,11 +18,11 @@ export interface FolderReport {
     message: string,
     hint?: string,
   ) => void;
-  /** At the beginning of a file. */
+  /** Adds a diagnostic at the beginning of a file. */
   readonly addFile: (code: DiagnosticCode, file: string, message: string, hint?: string) => void;
 }
 
-/** `folder` is put before every file name, like `config/acme`. */
+/** Creates a report; `folder` is put before every file name, like `config/acme`. */
 export const createFolderReport = (folder: string): FolderReport => {
   const found: Diagnostic[] = [];
   const label = (file: string): string => `${folder}/${file}`;
@@ -39,7 +39,7 @@ export const createFolderReport = (folder: string): FolderReport => {
   };
 };
 
-/** The text of a file of at most `maximum` bytes; null, with a diagnostic, if it cannot be used. */
+/** Reads a text file of at most `maximum` bytes; null, with a diagnostic, if it cannot be used. */
 export const readTextFile = (
   report: FolderReport,
   path: string,

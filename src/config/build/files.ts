@@ -17,9 +17,9 @@ import type { Diagnostic } from "../document/diagnostics.ts";
 import type { ExtensionModule } from "../extensions.ts";
 import type { TeamFiles } from "./files-map.ts";
 
-/** Team folders on disk. Everything else in this room is pure. */
+/** This file reads and writes team folders on disk. Everything else in the loader is pure. */
 
-/** Why a folder of this name can be no team; null if it can. */
+/** Says why a folder of this name cannot be a team; null if it can. */
 export const teamNameProblem = (name: string): string | null =>
   /^[a-z][a-z0-9-]{0,30}$/.test(name)
     ? null
@@ -36,11 +36,11 @@ const foldersOf = (root: string): string[] => {
     .toSorted();
 };
 
-/** Names of the teams under `config/`, sorted. */
+/** Lists the names of the teams under `config/`, sorted. */
 export const listTeams = (root: string): string[] =>
   foldersOf(root).filter((name) => teamNameProblem(name) === null);
 
-/** What is said of folders under `config/` that cannot be teams by their names. */
+/** Diagnostics for folders under `config/` whose names teams cannot have. */
 export const findMisnamedTeams = (root: string): Diagnostic[] =>
   foldersOf(root).flatMap((name): Diagnostic[] => {
     const message = teamNameProblem(name);
@@ -50,7 +50,7 @@ export const findMisnamedTeams = (root: string): Diagnostic[] =>
     return [{ ...place, severity: "error", code: "invalid_value", path: "", message, hint }];
   });
 
-/** All files of a team folder by their path in it, sorted; empty if there is no such folder. */
+/** Reads all files of a team folder by their path in it, sorted; empty if there is no such folder. */
 export const readTeamFiles = (root: string, team: string): TeamFiles => {
   const folder = teamFolder(root, team);
   if (!existsSync(folder)) return new Map();
@@ -79,7 +79,7 @@ const isSame = (folder: string, files: ReadonlyMap<string, string>): boolean =>
     return existsSync(path) && readFileSync(path, "utf8") === content;
   });
 
-/** Whether another process of this id runs. */
+/** Whether another process with this id runs. */
 const isAlive = (id: number): boolean => {
   if (id === process.pid) return false;
   try {
@@ -89,7 +89,7 @@ const isAlive = (id: number): boolean => {
   }
 };
 
-/** Removes the folders of earlier builds of a team, also of killed ones, but not those of builds under way. */
+/** Removes the folders of a team's earlier builds, also of killed ones, but not of builds that still run. */
 const removeOldBuilds = (builds: string, team: string, current: string): void => {
   const pattern = new RegExp(String.raw`^\.${team}-(\d+)-\w{6}$`);
   for (const name of readdirSync(builds)) {
@@ -99,7 +99,7 @@ const removeOldBuilds = (builds: string, team: string, current: string): void =>
   }
 };
 
-/** Makes `link` point to a folder beside it: in one step, but on Windows, which replaces no link. */
+/** Points `link` to a folder beside it, in one step except on Windows, which cannot replace a link. */
 const replaceLink = (link: string, folder: string): void => {
   const next = join(folder, ".link");
   const windows = process.platform === "win32";
@@ -110,8 +110,8 @@ const replaceLink = (link: string, folder: string): void => {
 };
 
 /**
- * Writes a build. `.limpet/<team>` is a link to a folder that is written whole before one rename puts it in place: a
- * kill at any moment leaves the previous build or the new one. A build that changes nothing writes nothing.
+ * Writes a build. `.limpet/<team>` is a link to a folder that is written completely before one rename switches to it: a
+ * kill at any time leaves the previous build or the new one. A build that changes nothing writes nothing.
  */
 export const writeBuild = (root: string, team: string, files: ReadonlyMap<string, string>): void => {
   const builds = join(root, ".limpet");

@@ -20,14 +20,14 @@ import { createTeamSchemas, plainTeamSchemas } from "../schema.ts";
 import type { Skill } from "../team.ts";
 import type { FolderReport } from "./files-map.ts";
 
-/** From the text of `team.yaml` to a draft: its shape is checked here, its meaning in `checks/`. */
+/** This file reads the text of `team.yaml` into a draft: it checks the shape, while `checks/` checks the meaning. */
 
 interface DraftParts {
   readonly skills: readonly Skill[];
   readonly extensions: ExtensionNames;
 }
 
-/** The three lists; their entries are read one by one, so that one mistake hides no other. */
+/** The three lists; their entries are read one by one, so that one mistake does not hide another. */
 const listsSchema = z.strictObject({
   providers: z.array(z.unknown()).min(1).max(32),
   agents: z.array(z.unknown()).min(1).max(64),
@@ -36,13 +36,13 @@ const listsSchema = z.strictObject({
 
 const isList = (key: string): boolean => Object.hasOwn(listsSchema.shape, key);
 
-/** What stands around the body in a file of the original's templates. */
+/** What a template file holds around the body. */
 const wrapperSchema = z.strictObject({
   template: z.strictObject({ name: z.string().optional(), description: z.string().optional() }).optional(),
   embedded_skills: z.array(z.strictObject({ name: z.string() })).default([]),
 });
 
-/** Makes reports about paths of `node` point into the file; what is said of a value merged into many agents is said once. */
+/** Reports paths of `node` at their position in the file; a value merged into many agents is reported once. */
 const createReport = (
   folder: FolderReport,
   place: ReadDocument["place"],
@@ -140,7 +140,7 @@ export const readTeam = (
   };
   const sections = parseLeniently(schemas.sections, rest, [], onSection, { schemas, removed });
   if (sections === null) return null;
-  // Defaults with more mistakes than are shown are not gone through again in every agent.
+  // Defaults with more mistakes than are shown are not checked again in every agent.
   const merged = wrongDefaults > maximumShown ? written : applyDefaults(written);
   const report = createReport(folder, place, merged, prefix);
   const onMerged = reportShapeTo(report);

@@ -14,7 +14,7 @@ import { suggestFor } from "../document/suggest.ts";
 import type { TeamDraft, ListEntry, ProviderShape } from "../draft.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
-/** Scripts of scripted providers: files of the team folder or inline. */
+/** This file reads the scripts of scripted providers, from files of the team folder or inline. */
 
 type ReportScriptProblem = (
   path: Path,
@@ -23,7 +23,7 @@ type ReportScriptProblem = (
   which?: "key" | "value" | "missing",
 ) => void;
 
-/** In a script of which a part is `misshapen`, that part may be what seems to be missing. */
+/** Checks a script's meaning, except that a `misshapen` part may be what seems to be missing. */
 const checkMeaning = (
   script: Script,
   names: ScriptNames,
@@ -91,7 +91,7 @@ const scriptOf = (
   return null;
 };
 
-/** The scripts of all scripted providers, by the provider's place in its list. */
+/** Reads the scripts of all scripted providers, by the provider's index in its list. */
 export const readScripts = (
   draft: TeamDraft,
   report: FolderReport,

@@ -7,7 +7,7 @@ import type { Skill } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
 
-/** Skills of a team folder. */
+/** This file reads the skills of a team folder. */
 
 const maximumSkill = 65_536;
 
@@ -21,7 +21,7 @@ interface Frontmatter {
   readonly body: string;
 }
 
-/** Splits a text into its frontmatter and the rest; null without one, or with one that is not closed. */
+/** Splits a text into its frontmatter and the rest; null if the frontmatter is missing or not closed. */
 const splitFrontmatter = (
   text: string,
 ): { readonly head: string; readonly body: string } | "unclosed" | null => {
@@ -36,7 +36,7 @@ const splitFrontmatter = (
 
 const frontmatterKeys = new Set(["name", "description"]);
 
-/** Reports keys that mean nothing or hold no text; false if the skill cannot be used. */
+/** Reports keys that are unknown or hold no text; false if the skill cannot be used. */
 const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["place"]): boolean => {
   if (root.kind !== "map") {
     report.add(
@@ -133,7 +133,7 @@ interface FoundSkill extends Skill {
   readonly path: string;
 }
 
-/** In the place of a skill that is an error already, so that nobody who names it by its folder is told that it is not there. */
+/** Stands for a skill that was reported as an error, so that naming it by its folder is no second error. */
 const createUnusableSkill = (path: string): FoundSkill => ({
   name: path.split("/")[1] ?? "",
   description: null,
@@ -142,7 +142,7 @@ const createUnusableSkill = (path: string): FoundSkill => ({
   path,
 });
 
-/** All skills by name; what cannot be used is reported. */
+/** Reads all skills by name and reports what cannot be used. */
 export const readSkills = (report: FolderReport, files: TeamFiles): FoundSkill[] => {
   const folders = [...files.keys()].filter((path) => /^skills\/[^/]+\/SKILL\.md$/.test(path)).toSorted();
   const skills: FoundSkill[] = [];

@@ -3,9 +3,9 @@ import type { TeamDraft } from "../draft.ts";
 import { visitTexts } from "../document/located.ts";
 import { isReferenceField, isReserved, referencesIn, withoutReferences } from "../document/references.ts";
 
-/** Addresses and `${NAME}` references. */
+/** This file checks addresses and `${NAME}` references. */
 
-/** Why a text is no absolute http address, null if it is one or consists of a reference. */
+/** Says why a text is no absolute http address; null if it is one or consists of a reference. */
 const addressProblem = (text: string, schemes = /^https?:$/): string | null => {
   if (/^\$\{\w+\}/.test(text)) return null;
   const url = URL.parse(withoutReferences(text));
@@ -30,7 +30,7 @@ const checkAddresses = (draft: TeamDraft): void => {
   check(["browser", "endpoint"], draft.sections.browser.endpoint, /^(https?|wss?):$/);
 };
 
-/** Names of all references, by the paths of the fields that use them. */
+/** The names of all references, with the paths of the fields that use them. */
 export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
   const uses = new Map<string, Path[]>();
   visitTexts(draft.written, (path, text) => {
@@ -85,7 +85,7 @@ const checkSecrets = (draft: TeamDraft): void => {
   draft.sections.webhooks.forEach(({ secret }, index) => check(["webhooks", index, "secret"], secret));
 };
 
-/** Addresses, references, and secrets that stand in the file. */
+/** Checks addresses and references, and that no secret is written in the file. */
 export const checkReferencesAndAddresses = (draft: TeamDraft): void => {
   checkAddresses(draft);
   checkReferences(draft);

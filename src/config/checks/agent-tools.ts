@@ -1,7 +1,7 @@
 import { matchesGlob } from "../../sandbox/glob.ts";
 import type { AgentShape, TeamDraft } from "../draft.ts";
 
-/** The tools that an agent may come to have, as far as a file says it. */
+/** This file finds the tools that an agent may get, as far as the team file says so. */
 
 const calledBy = (draft: TeamDraft, { name, delegation }: AgentShape): readonly AgentShape[] =>
   draft.agents
@@ -12,7 +12,7 @@ const calledBy = (draft: TeamDraft, { name, delegation }: AgentShape): readonly 
         delegation.may_call.some((pattern) => matchesGlob(pattern, other.name, { segments: false })),
     );
 
-/** Tools by which it calls others. */
+/** The tools with which an agent calls others. */
 const callingTools = (draft: TeamDraft, agent: AgentShape): readonly string[] => {
   const { delegation, options, toolboxes } = agent;
   const calls = calledBy(draft, agent).length > 0;
@@ -35,7 +35,7 @@ const ownTools = (draft: TeamDraft, agent: AgentShape): ReadonlySet<string> => {
   return new Set([...listed, ...callingTools(draft, agent)]);
 };
 
-/** Agent → names of its tools, those included that callers lend it. */
+/** Maps each agent to the names of its tools, including those that callers lend it. */
 export const toolsOfAgents = (draft: TeamDraft): ReadonlyMap<string, ReadonlySet<string>> => {
   const agents = draft.agents.map(({ value }) => value);
   const found = new Map(agents.map((agent) => [agent.name, ownTools(draft, agent)]));

@@ -6,15 +6,15 @@ import type { AgentShape, TeamDraft, TargetShape, ListEntry } from "../draft.ts"
 import { targetShapesOf, modelOverrideOf } from "../draft.ts";
 import { schemaProblem } from "../../tools/schema/json-schema-check.ts";
 
-/** `response_schema`: a JSON Schema that compiles, within bounds. */
+/** This file checks `response_schema`: a JSON Schema that compiles, within bounds. */
 
-/** A schema given as a map or as JSON text; undefined if it is no JSON. How deep it may nest, its own check says. */
+/** A schema given as a map or as JSON text; undefined if it is not JSON. Its own check limits how deep it nests. */
 export const responseSchemaOf = (given: string | object): Json | undefined =>
   parseJson(typeof given === "string" ? given : JSON.stringify(given), Infinity);
 
 const strictKinds = new Set(["openai", "grok", "gemini", "openai-compatible"]);
 
-/** Whether a lane's model is given the schema itself, in a mode that has a strict form. */
+/** Whether a target's model gets the schema itself, in a mode that has a strict form. */
 const takesSchema = (draft: TeamDraft, { provider, model }: TargetShape): boolean => {
   const { capabilities } = describeProviderModel(provider.value, model, modelOverrideOf(draft, model));
   return strictKinds.has(provider.value.kind) && capabilities.strict_schema;
@@ -37,7 +37,7 @@ const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   });
 };
 
-/** The answer schema of every agent. */
+/** Checks the answer schema of every agent. */
 export const checkAnswers = (draft: TeamDraft): void => {
   for (const agent of draft.agents) checkAnswer(draft, agent);
 };

@@ -7,7 +7,7 @@ import { nodeAt } from "../document/located.ts";
 import type { Window } from "../window.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
 
-/** Windows, prices and budgets of the models that agents call. */
+/** This file checks windows, prices and budgets of the models that agents call. */
 
 export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, lane: TargetShape): Window =>
   resolveWindow({
@@ -48,11 +48,11 @@ const checkWindow = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   });
 };
 
-/** Price of a lane's model: the team's, else the catalogue's; null if unknown. */
+/** The price of a target's model: the team's, else the catalogue's; null if unknown. */
 export const priceOfTarget = (draft: TeamDraft, { provider, model }: TargetShape): Price | null =>
   priceOf(provider.value.kind, model, modelOverrideOf(draft, model));
 
-/** Cost limits of the team that the author wrote; the ones by default count tokens only where a price is unknown. */
+/** Whether the author limits the team's cost; default limits count only tokens where a price is unknown. */
 export const limitsTeamCost = (draft: TeamDraft): boolean =>
   ["run", "session", "tenant"].some(
     (section) => nodeAt(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
@@ -94,7 +94,7 @@ const checkBounds = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   );
 };
 
-/** What the models of every agent can hold and cost. */
+/** Checks the windows and costs of every agent's models. */
 export const checkModels = (draft: TeamDraft): void => {
   for (const agent of draft.agents) {
     checkWindow(draft, agent);

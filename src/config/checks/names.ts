@@ -7,12 +7,12 @@ import { profiles } from "../../providers/index.ts";
 import { createSuggester, suggestFor } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 
-/** Names are unique, and every name that is used is known. */
+/** This file checks that names are unique and that every name in use is known. */
 
 const nameLists = ["providers", "agents", "mcp_servers", "webhooks", "schedules"] as const;
 type NameList = (typeof nameLists)[number];
 
-/** Names as written, also of entries that are wrong otherwise. */
+/** The names as written, including those of entries with other errors. */
 export const namesOf = (draft: TeamDraft, list: NameList): string[] =>
   itemsOf(childOf(draft.root, list)).flatMap((item) => scalarTextOf(childOf(item, "name")) ?? []);
 
@@ -93,7 +93,7 @@ const checkProviderNames = (draft: TeamDraft): void => {
   }
 };
 
-/** A memory's provider has embeddings; of kinds of the extensions nothing is known here. */
+/** Checks that a memory's provider has embeddings; for kinds of extensions this is unknown. */
 const checkEmbeddings = (draft: TeamDraft): void => {
   for (const { index, value } of draft.agents) {
     const name = value.memory?.embedding;
@@ -166,7 +166,7 @@ const checkCycles = (draft: TeamDraft): void => {
   );
 };
 
-/** A fallback to the very lane that has failed. */
+/** Reports a fallback to the same target that has failed. */
 const checkRepeats = (draft: TeamDraft): void => {
   const models = new Map(draft.providers.map(({ value }) => [value.name, value.model]));
   const check = (
@@ -208,7 +208,7 @@ const checkGuardrails = (draft: TeamDraft): void => {
   }
 };
 
-/** Uniqueness of names, and names that lead nowhere. */
+/** Reports repeated and unknown names. */
 export const checkNames = (draft: TeamDraft): void => {
   for (const list of nameLists) checkUnique(draft, list);
   checkAliases(draft);

@@ -9,7 +9,7 @@ import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
 import { toolsOfAgents } from "./agent-tools.ts";
 
-/** Rules that another tool of an agent leads around: what they guard is not held. */
+/** This file finds permission rules that an agent can bypass with another tool. */
 
 type Rule = TeamDraft["sections"]["permissions"]["rules"][number];
 
@@ -19,7 +19,7 @@ interface Guard {
   readonly act: Act;
 }
 
-/** All that decides about the calls of an agent. */
+/** Everything that decides about the calls of an agent. */
 interface Bounds {
   readonly draft: TeamDraft;
   readonly agent: AgentShape;
@@ -28,7 +28,7 @@ interface Bounds {
 
 const severity = { allow: 0, ask: 1, deny: 2 } as const;
 
-/** What a rule is there to guard: its act, or what the tools that it names are for. */
+/** What a rule guards: its act, or the main acts of the tools that it names. */
 const guardsOf = (draft: TeamDraft, rule: Rule): readonly Guard[] => {
   if (rule.action === "allow") return [];
   if (rule.act !== undefined) return [{ rule, act: rule.act }];
@@ -39,13 +39,13 @@ const guardsOf = (draft: TeamDraft, rule: Rule): readonly Guard[] => {
 
 const isCommand = (tool: Tool): boolean => actsOf(tool).includes("exec");
 
-/** The acts by which a tool reaches what is guarded. Commands act on files as they like. */
+/** The acts by which a tool reaches what is guarded. Commands may act on any file. */
 const waysOf = (tool: Tool, { act }: Guard): readonly Act[] => [
   ...actsOf(tool).filter((done) => includesAct(act, done)),
   ...(isFileAct(act) && isCommand(tool) ? ["exec" as const] : []),
 ];
 
-/** Whether one pattern is about all that another is about. */
+/** Whether a pattern covers everything that another pattern covers. */
 const isWithin = (wide: string | undefined, narrow: string | undefined, act: Act): boolean => {
   if (wide === undefined || wide === "*" || wide === narrow) return true;
   return narrow !== undefined && isFileAct(act) && narrowPaths([wide], [narrow]).includes(narrow);
@@ -55,13 +55,13 @@ const outlasts = (rule: Rule, guarding: Rule): boolean =>
   rule.expires === undefined ||
   (guarding.expires !== undefined && Date.parse(rule.expires) >= Date.parse(guarding.expires));
 
-/** Whether a rule holds one way of a tool as strictly as the guard. */
+/** Whether a rule restricts one way of a tool as strictly as the guard. */
 const holds = (rule: Rule, tool: Tool, way: Act, { rule: guarding, act }: Guard): boolean => {
   if (severity[rule.action] < severity[guarding.action] || !outlasts(rule, guarding)) return false;
   const bound = boundActsOf(tool).filter((done) => done === way);
   if (!namesTool(rule, tool.name, bound)) return false;
   if (tool.name === "exec_shell") return true;
-  // A command line says nothing about the files that the command touches.
+  // A command line does not show the files that the command uses.
   const isPathless = way === "exec" && isFileAct(act);
   return isPathless ? isWithin(rule.match, undefined, way) : isWithin(rule.match, guarding.match, way);
 };
@@ -103,7 +103,7 @@ const isUnwritable = ({ agent }: Bounds, { name }: Tool, { act, rule }: Guard): 
 const isGap = (bounds: Bounds, tool: Tool, guard: Guard): boolean =>
   !isUnwritable(bounds, tool, guard) && waysOf(tool, guard).some((way) => !isHeld(bounds, tool, way, guard));
 
-/** How what leads around a rule is bound. */
+/** Says how to restrict the tools that bypass a rule. */
 const hintOf = (tools: readonly Tool[], { rule, act }: Guard): string => {
   const commands = tools.filter((tool) => isFileAct(act) && isCommand(tool));
   const undeclared = tools.filter((tool) => !commands.includes(tool) && tool.acts === null);
@@ -137,7 +137,7 @@ const checkRule = (bounds: Bounds, tools: readonly Tool[], path: Path, rule: Rul
   }
 };
 
-/** Warns of every rule that forbids or asks about what an agent can do by other tools. */
+/** Warns of every rule that forbids or asks about what an agent can do with other tools. */
 export const checkRuleGaps = (draft: TeamDraft): void => {
   const toolsOf = toolsOfAgents(draft);
   const shared = draft.sections.permissions.rules;

@@ -4,12 +4,12 @@ import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
 import { nodeAt, scalarTextOf } from "../document/located.ts";
 
-/** Settings that are made twice, can never act, or mean nothing here. */
+/** This file finds settings that are made twice, can never take effect, or mean nothing here. */
 
 const effectAt = (agent: AgentShape, kind: EffectKind): number =>
   agent.effects?.findIndex(isOfKind(kind)) ?? -1;
 
-/** Pairs of keys of an agent that set the same thing. */
+/** Reports pairs of an agent's keys that set the same thing. */
 const checkTwice = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const base: Path = ["agents", index];
   const twice = (key: Path, other: string): void => {
@@ -106,7 +106,7 @@ const checkIgnored = (draft: TeamDraft): void => {
   }
 };
 
-/** A threshold of a compaction that is off; one in `defaults` may be meant for those agents that switch it on. */
+/** Reports a threshold while compaction is off; one in `defaults` may be meant for agents that switch it on. */
 const checkCompaction = (draft: TeamDraft): void => {
   const used = draft.agents.some(({ value }) => value.options.context_compaction === "auto");
   for (const { index, value } of draft.agents) {
@@ -122,7 +122,7 @@ const checkCompaction = (draft: TeamDraft): void => {
   }
 };
 
-/** Settings that contradict each other or have no effect. */
+/** Reports settings that contradict each other or have no effect. */
 export const checkSettings = (draft: TeamDraft): void => {
   checkIgnored(draft);
   checkCompaction(draft);

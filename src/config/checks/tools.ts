@@ -9,16 +9,16 @@ import { createNearestFinder, createSuggester } from "../document/suggest.ts";
 import type { Suggest } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
-/** Toolboxes, their tools, and what is said about single tools. */
+/** This file checks toolboxes, their tools, and settings for single tools. */
 
 type ToolboxShape = AgentShape["toolboxes"][number];
 
-/** Names that the checks compare with. */
+/** The names that the checks compare with. */
 interface KnownTools {
   readonly servers: readonly string[];
   readonly suggestToolbox: Suggest;
   readonly suggestTool: Suggest;
-  /** Suggestions from the tools of a toolbox. */
+  /** Suggests tools of a toolbox, by toolbox. */
   readonly suggestIn: ReadonlyMap<string, Suggest>;
   readonly nearestTool: (name: string) => string | null;
 }
@@ -63,7 +63,7 @@ const checkEntry = (draft: TeamDraft, path: Path, entry: ToolboxShape, known: Kn
 const toolsOf = (draft: TeamDraft, entry: ToolboxShape): readonly string[] =>
   (draft.toolboxes.get(entry.name) ?? []).filter((tool) => entry.tools?.includes(tool) ?? true);
 
-/** A tool of an extension that bears a built-in's name either replaces it or was reported with its toolbox. */
+/** An extension's tool with a built-in's name either replaces it or was reported with its toolbox. */
 const isBuiltIn = (toolbox: string): boolean => Object.hasOwn(builtInToolboxes, toolbox);
 
 const checkToolboxes = (draft: TeamDraft, index: number, agent: AgentShape, known: KnownTools): void => {
@@ -89,7 +89,7 @@ const checkToolboxes = (draft: TeamDraft, index: number, agent: AgentShape, know
   });
 };
 
-/** Tools that are keys of an option; a map that agents have from the defaults is looked at once. */
+/** Checks tools that are keys of an option; a map that agents inherit from the defaults is checked once. */
 const checkToolKeys = (
   draft: TeamDraft,
   option: "tool_output_limits" | "on_interrupt",
@@ -149,7 +149,7 @@ const checkRulePath = (draft: TeamDraft, path: Path, match: string | undefined):
   draft.report("invalid_value", [...path, "match"], message, { hint: "write it like src/** or src/*.ts" });
 };
 
-/** A name near a tool's is a slip; any other may be a tool that a client brings along. */
+/** A name near a tool's is treated as a typing error; any other may be a tool that a client brings. */
 const checkRule = (draft: TeamDraft, path: Path, { tool, act, match }: Rule, known: KnownTools): void => {
   if (act !== undefined && isFileAct(act)) checkRulePath(draft, path, match);
   if (tool === undefined) return;
@@ -167,7 +167,7 @@ const checkRule = (draft: TeamDraft, path: Path, { tool, act, match }: Rule, kno
 const checkRules = (draft: TeamDraft, path: Path, known: KnownTools, rules: readonly Rule[] = []): void =>
   rules.forEach((rule, index) => checkRule(draft, [...path, "permissions", "rules", index], rule, known));
 
-/** Toolboxes and tools of every agent, permission rules, and MCP servers. */
+/** Checks toolboxes and tools of every agent, permission rules, and MCP servers. */
 export const checkTools = (draft: TeamDraft): void => {
   const known = knownToolsOf(draft);
   checkServers(draft);

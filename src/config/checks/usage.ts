@@ -7,9 +7,9 @@ import { nodeAt, childOf, itemsOf } from "../document/located.ts";
 import { createSuggester } from "../document/suggest.ts";
 import { namesOf } from "./names.ts";
 
-/** Skills and providers: known where they are used, used where they are given. */
+/** This file checks that used skills and providers exist, and that existing ones are used. */
 
-/** Names of the skills that an agent knows. */
+/** The names of the skills that an agent has. */
 export const skillsOf = (skills: "none" | readonly string[], all: readonly string[]): readonly string[] => {
   if (skills === "none") return [];
   return skills.length === 0 ? all : skills;
@@ -20,7 +20,7 @@ const checkSkills = (draft: TeamDraft, reportFile: ReportSkill): void => {
   const known = new Set(all);
   const suggest = createSuggester(all);
   const used = new Set<string>();
-  // A list that agents have from the defaults is looked at once.
+  // A list that agents inherit from the defaults is checked once.
   const looked = new Set<Located | undefined>();
   for (const { index, value } of draft.agents) {
     for (const name of skillsOf(value.skills, all)) used.add(name);
@@ -42,10 +42,10 @@ const checkSkills = (draft: TeamDraft, reportFile: ReportSkill): void => {
   for (const name of all) if (!used.has(name) && !misspelt) reportFile(name);
 };
 
-/** Reports a skill that no agent knows, at its own file. */
+/** Reports a skill that no agent has, at its own file. */
 export type ReportSkill = (skill: string) => void;
 
-/** Names of the providers that some agent can reach. */
+/** The names of the providers that some agent can reach. */
 export const reachableProviders = (draft: TeamDraft): ReadonlySet<string> => {
   const names = draft.agents.flatMap(({ value }) => [
     ...targetShapesOf(draft, value).map(({ provider }) => provider.value.name),
@@ -85,7 +85,7 @@ const checkDelegation = (draft: TeamDraft): void => {
   }
 };
 
-/** Skills, providers and delegation: what leads nowhere. */
+/** Reports skills, providers and delegation that lead nowhere. */
 export const checkUsage = (draft: TeamDraft, reportFile: ReportSkill): void => {
   const all = itemsOf(childOf(draft.root, "agents")).length;
   const complete = all > 0 && draft.agents.length === all;

@@ -1,6 +1,6 @@
-/** What the loader has to say about a team folder. */
+/** Diagnostics are what the loader reports about a team folder. */
 
-/** A place in a file: line and column from 1, columns in code points. */
+/** A position in a file: line and column from 1, columns in code points. */
 export interface SourcePlace {
   readonly file: string;
   readonly line: number;
@@ -84,7 +84,7 @@ type Severity = "error" | "warning";
 export interface Diagnostic extends SourcePlace {
   readonly severity: Severity;
   readonly code: DiagnosticCode;
-  /** Path in the file, like `agents[2].options`; empty for a whole file. */
+  /** The path in the file, like `agents[2].options`; empty for a whole file. */
   readonly path: string;
   readonly message: string;
   readonly hint?: string;
@@ -100,7 +100,7 @@ export const severityOf = (code: DiagnosticCode): Severity => (warningSet.has(co
 
 export type Path = readonly (string | number)[];
 
-/** `agents[2].effects[0].params` of `["agents", 2, "effects", 0, "params"]`. */
+/** Writes `["agents", 2, "effects", 0, "params"]` as `agents[2].effects[0].params`. */
 export const formatPath = (path: Path): string =>
   path
     .map((part, index) => {
@@ -110,7 +110,7 @@ export const formatPath = (path: Path): string =>
     })
     .join("");
 
-/** One line, and the hint indented below. */
+/** Writes a diagnostic as one line, with the hint indented below. */
 export const formatDiagnostic = (diagnostic: Diagnostic): string => {
   const { file, line, column, severity, code, path, message, hint } = diagnostic;
   const where = path === "" ? "" : ` ${path}`;
@@ -126,13 +126,13 @@ const comparePlaces = (a: Diagnostic, b: Diagnostic): number =>
       ? -1
       : 1;
 
-/** The subject of a finding: an anchor's text is one wherever it is merged, while all of extensions.ts has one place. */
+/** What a finding is about: an anchor's text counts once wherever it is merged; extensions.ts has only one position. */
 const subjectOf = ({ file, path }: Diagnostic): string =>
   file.endsWith("/extensions.ts")
     ? path
     : path.replace(/^(config\.)?(agents\[\d+\]|defaults)/, "$1agents[]").replaceAll(/\[\d+\]/g, "[]");
 
-/** Sorted by place, each finding once: a value merged into several agents is one mistake. */
+/** Sorts by position and keeps each finding once: a value merged into several agents is one mistake. */
 export const arrangeDiagnostics = (diagnostics: readonly Diagnostic[]): Diagnostic[] => {
   const firstPaths = new Map<string, string>();
   const seen = new Set<string>();
@@ -149,7 +149,7 @@ export const arrangeDiagnostics = (diagnostics: readonly Diagnostic[]): Diagnost
 
 export const maximumShown = 100;
 
-/** Lines to print: at most 100 diagnostics, then how many there are beyond. */
+/** The lines to print: at most 100 diagnostics, then the number of the others. */
 export const formatDiagnostics = (diagnostics: readonly Diagnostic[]): string[] => {
   const more = diagnostics.length - maximumShown;
   const lines = diagnostics.slice(0, maximumShown).map(formatDiagnostic);

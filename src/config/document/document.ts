@@ -5,7 +5,7 @@ import { createPlacer } from "./place.ts";
 import type { DocumentFinding } from "./safety.ts";
 import { decodeText, findUnsafe, maximumBytes, maximumDepth, maximumNodes } from "./safety.ts";
 
-/** One YAML file as plain values that know where they were written. */
+/** This file reads one YAML file as plain values that know where they were written. */
 
 /** A value and the offset at which it was written. Maps keep the offsets of their keys too. */
 export type Located = {
@@ -22,10 +22,10 @@ export interface MapEntry {
 }
 
 export interface ReadDocument {
-  /** Null if nothing of the file can be used. */
+  /** The root value; null if nothing of the file can be used. */
   readonly root: Located | null;
   readonly findings: readonly DocumentFinding[];
-  /** Line and column of an offset. */
+  /** Gives the line and column of an offset. */
   readonly place: (offset: number) => SourcePlace;
 }
 
@@ -37,7 +37,7 @@ const coreTags = new Set(
   ["str", "int", "float", "bool", "null", "map", "seq"].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
-/** Thrown inside the walk to leave it; never leaves this file. */
+/** Thrown to leave the walk; it is always caught in this file. */
 class DocumentRefusal extends Error {
   readonly finding: DocumentFinding;
   constructor(finding: DocumentFinding) {
@@ -49,7 +49,7 @@ class DocumentRefusal extends Error {
 interface DocumentWalk {
   readonly place: (offset: number) => SourcePlace;
   readonly findings: DocumentFinding[];
-  /** The value of an anchor and how many nodes it has, aliases counted as often as they are used. */
+  /** The value of each anchor with its number of nodes; aliases count as often as they are used. */
   readonly anchors: Map<string, { readonly located: Located; readonly size: number } | "open">;
   aliases: number;
   nodes: number;
@@ -57,7 +57,7 @@ interface DocumentWalk {
 
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
 
-/** Notes what is wrong at a node; what else is read then stands for it. */
+/** Records what is wrong at a node, which is then replaced by what is read instead. */
 const noteFinding = (walk: DocumentWalk, node: Node | null, code: ErrorCode, message: string): void => {
   walk.findings.push({ code, offset: offsetOf(node), message });
 };
@@ -112,7 +112,7 @@ const readScalar = (walk: DocumentWalk, node: Scalar): Located => {
   return { kind: "scalar", at, value: typeof value === "symbol" ? "<<" : null };
 };
 
-/** The key as a text; null, with a finding, if it cannot be one. */
+/** Reads the key as text; null, with a finding, if it cannot be a key. */
 const readKey = (walk: DocumentWalk, key: unknown): string | null => {
   if (isScalar(key) && typeof key.value === "string") {
     countNodes(walk, key, 1);
@@ -174,7 +174,7 @@ const readSeq = (walk: DocumentWalk, seq: YAMLSeq, depth: number): Located => {
   return { kind: "list", at: offsetOf(seq), items };
 };
 
-/** Reads one node; an absent one (`key:` with nothing behind) is null and stands where its key stands. */
+/** Reads one node; an absent one (`key:` without a value) is null at the position of its key. */
 const readNode = (walk: DocumentWalk, node: Node | null, parent: Node | null, depth: number): Located => {
   if (depth > maximumDepth) {
     refuseNode(node ?? parent, "yaml_depth", `collections are nested deeper than ${maximumDepth} levels`);
@@ -211,7 +211,7 @@ const documentRefusal = "a file holds one document; remove this separator and wh
 
 const tagRefusal = "this tag is not allowed; write the plain value";
 
-/** What is wrong with the first document, or that there is another. */
+/** Says what is wrong with the first document, or that there is a second one. */
 const problemOf = (
   document: Document.Parsed,
   another: Document.Parsed | undefined,
@@ -239,7 +239,7 @@ const composeOptions = {
   strict: true,
 } as const;
 
-/** The documents of a file, the first two at most. */
+/** Parses the documents of a file, at most the first two. */
 const parseDocuments = (text: string, lexemes: readonly string[]): readonly Document.Parsed[] => {
   try {
     const [first, second] = new Composer(composeOptions).compose(cstOf(lexemes), true, text.length);

@@ -9,7 +9,7 @@ import type { Located } from "./document.ts";
 import { nodeAt } from "./located.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
-/** What the schema found, in the loader's codes and words. */
+/** A finding of the schema, in the loader's codes and words. */
 export interface ShapeIssue {
   readonly code: ErrorCode;
   readonly path: Path;
@@ -20,7 +20,7 @@ export interface ShapeIssue {
 
 type DocumentIssue = z.core.$ZodIssue;
 
-/** What was checked, and the schemas that name the keys which may stand in it. */
+/** The value that was checked, and the schemas that name its possible keys. */
 interface CheckedValue {
   readonly root: Located;
   readonly schemas: TeamSchemas;
@@ -47,7 +47,7 @@ const foundText = (node: Located | undefined): string => {
 
 const booleanWords: Readonly<Record<string, string>> = { yes: "true", on: "true", no: "false", off: "false" };
 
-/** What to write instead of a text that only looks like the wanted value. */
+/** Suggests what to write instead of a text that only looks like the expected value. */
 const typeHint = (expected: string, node: Located | undefined): string | undefined => {
   if (node?.kind !== "scalar") return undefined;
   if (node.value === null) return "give the key a value, or remove it to get the default";
@@ -86,7 +86,7 @@ const wrongTypeIssue = (path: Path, expected: string, node: Located | undefined)
     typeHint(expected, node),
   );
 
-/** A message that begins with a code and a colon carries both. */
+/** Splits a message that begins with a code and a colon. */
 const codedIssue = (issue: DocumentIssue, path: Path, otherwise: ErrorCode): ShapeIssue => {
   const [, code = "", sentence = ""] = /^([a-z_]+): ([\s\S]*)$/.exec(issue.message) ?? [];
   if (!isCode(code)) return valueIssue(path, otherwise, issue.message);
@@ -166,7 +166,7 @@ const noKindIssue = (
   );
 };
 
-/** Several wrong types become one. */
+/** Merges several wrong types into one issue. */
 const unionIssues = (
   issue: z.core.$ZodIssueInvalidUnion,
   path: Path,

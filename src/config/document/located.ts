@@ -1,12 +1,12 @@
 import type { Path } from "./diagnostics.ts";
 import type { MapEntry, Located } from "./document.ts";
 
-/** Ways through located values: to plain values, to places, and over all of them. */
+/** This file walks located values: to plain values, to positions, and over all of them. */
 
 export const mapEntryOf = (node: Located | undefined, key: string): MapEntry | undefined =>
   node?.kind === "map" ? node.entries.get(key) : undefined;
 
-/** The node below by key or index. */
+/** The child node at a key or index. */
 export const childOf = (node: Located | undefined, part: string | number): Located | undefined =>
   typeof part === "number"
     ? node?.kind === "list"
@@ -23,7 +23,7 @@ export const itemsOf = (node: Located | undefined): readonly Located[] =>
 export const scalarTextOf = (node: Located | undefined): string | undefined =>
   node?.kind === "scalar" && typeof node.value === "string" ? node.value : undefined;
 
-/** The plain value; maps have no prototype. */
+/** Converts to a plain value; maps have no prototype. */
 export const plainValueOf = (node: Located): unknown => {
   if (node.kind === "scalar") return node.value;
   if (node.kind === "list") return node.items.map(plainValueOf);
@@ -32,14 +32,14 @@ export const plainValueOf = (node: Located): unknown => {
   return map;
 };
 
-/** The first key of a map, or the value itself: where a missing key is reported. */
+/** The offset where a missing key is reported: that of a map's first key, or of the value itself. */
 const firstKey = (node: Located): number => {
   if (node.kind !== "map") return node.at;
   for (const entry of node.entries.values()) return entry.keyAt;
   return node.at;
 };
 
-/** Where `path` was written: its key, its value, or for something missing the first key of the nearest parent. */
+/** Where `path` was written: its key, its value, or for a missing part the first key of the nearest parent. */
 export const offsetOf = (root: Located, path: Path, which: "key" | "value" | "missing"): number => {
   let node = root;
   let keyAt: number | undefined;
@@ -68,10 +68,10 @@ export const visitTexts = (
   }
 };
 
-/** A copy of a map with these entries in place of the same keys. */
+/** Copies a map with these entries replacing those of the same keys. */
 export const withEntries = (node: Located, changes: ReadonlyMap<string, MapEntry>): Located =>
   node.kind === "map" ? { ...node, entries: new Map([...node.entries, ...changes]) } : node;
 
-/** A copy of a map with those keys alone that are to stay. */
+/** Copies a map with only the keys that `stays` accepts. */
 export const filterKeys = (node: Located, stays: (key: string) => boolean): Located =>
   node.kind === "map" ? { ...node, entries: new Map([...node.entries].filter(([key]) => stays(key))) } : node;

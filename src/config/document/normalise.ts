@@ -3,13 +3,13 @@ import type { Path } from "./diagnostics.ts";
 import type { MapEntry, Located } from "./document.ts";
 import { childOf, mapEntryOf, filterKeys, withEntries } from "./located.ts";
 
-/** Brings older spellings and shared keys of a team file into the one form that the schema describes. */
+/** This file brings alternative spellings and shared keys of a team file into the form that the schema describes. */
 
 interface UnwrappedTeam {
   /** The whole file without its `x-` keys. */
   readonly file: Located;
   readonly body: Located;
-  /** Path of the body in the file: `["config"]` inside the wrapper `config:`. */
+  /** The path of the body in the file: `["config"]` inside the wrapper `config:`. */
   readonly prefix: Path;
 }
 
@@ -28,7 +28,7 @@ const toSnakeCase = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) =
 
 type ReportTwice = (path: Path, offset: number) => void;
 
-/** `historySize` becomes `history_size`; both spellings of one key are reported through `twice`. */
+/** Renames keys like `historySize` to `history_size`; two spellings of one key are reported through `twice`. */
 const toSnakeKeys = (node: Located, path: Path, twice: ReportTwice): Located => {
   if (node.kind !== "map") return node;
   const entries = new Map<string, MapEntry>();
@@ -50,7 +50,7 @@ const mapEntry = (node: Located, key: string, change: (node: Located) => Located
 const mapItems = (node: Located, change: (item: Located, index: number) => Located): Located =>
   node.kind === "list" ? { ...node, items: node.items.map(change) } : node;
 
-/** Takes the camel-case spellings of guard keys. */
+/** Renames the camel-case spellings of guard keys. */
 export const normaliseGuards = (body: Located, twice: ReportTwice): Located => {
   const guards = (agent: Located, path: Path): Located =>
     mapEntry(agent, "guards", (node) => {
@@ -81,7 +81,7 @@ const mergeDefaults = (own: Located, base: Located, depth: number): Located => {
   return { ...own, entries };
 };
 
-/** Two ways to say how much a model thinks: who writes one of them wants none of the other. */
+/** Two ways to set how much a model thinks: whoever writes one of them overrides the other. */
 const effortKeys: readonly string[] = ["effort", "budget_tokens"];
 
 const baseFor = (key: string, own: Located, base: Located): Located =>

@@ -6,11 +6,11 @@ const lineStartsOf = (text: string): number[] => {
   return starts;
 };
 
-/** Offsets of the characters that take two units. */
+/** The offsets of characters that take two UTF-16 units. */
 const pairsOf = (text: string): number[] =>
   Array.from(text.matchAll(/[\u{10000}-\u{10FFFF}]/gu), ({ index }) => index);
 
-/** How many of the sorted numbers are smaller than `bound`. */
+/** Counts the sorted numbers that are smaller than `bound`. */
 const countBelow = (sorted: readonly number[], bound: number): number => {
   let low = 0;
   let high = sorted.length;
@@ -22,7 +22,7 @@ const countBelow = (sorted: readonly number[], bound: number): number => {
   return low;
 };
 
-/** Turns offsets of a text (UTF-16 units) into lines and columns (code points, from 1). */
+/** Creates a function from offsets of a text (UTF-16 units) to lines and columns (code points, from 1). */
 export const createPlacer = (file: string, text: string): ((offset: number) => SourcePlace) => {
   const starts = lineStartsOf(text);
   const pairs = pairsOf(text);

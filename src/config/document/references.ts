@@ -1,22 +1,22 @@
 import type { Path } from "./diagnostics.ts";
 
-/** `${NAME}` references to secrets and variables. */
+/** This file handles `${NAME}` references to secrets and variables. */
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 const referencePattern = /\$\$\{|\$\{([^}]*)(\}?)/g;
 
 interface References {
-  /** Names in order of appearance, each once. */
+  /** The names in order of appearance, each once. */
   readonly names: readonly string[];
   /** Texts that look like a reference but are none. */
   readonly malformed: readonly string[];
 }
 
-/** Whether a name belongs to the runtime: no reference gives its value. */
+/** Whether a name is reserved for the runtime, so that no reference resolves it. */
 export const isReserved = (name: string): boolean => name.startsWith("LIMPET_");
 
-/** The references in a text; `$${` is a literal `${`. */
+/** Finds the references in a text; `$${` is a literal `${`. */
 export const referencesIn = (text: string): References => {
   const names = new Set<string>();
   const malformed: string[] = [];
@@ -32,7 +32,7 @@ export type ResolvedText =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly missing: readonly string[] };
 
-/** Replaces each `${NAME}` by what `lookup` gives; unset and empty values are missing, and so are reserved names. Values are not scanned again. */
+/** Replaces each `${NAME}` by its `lookup`, once; unset, empty and reserved names are missing. */
 export const resolveReferences = (
   text: string,
   lookup: (name: string) => string | null | undefined,
@@ -48,7 +48,7 @@ export const resolveReferences = (
   return missing.size === 0 ? { ok: true, value } : { ok: false, missing: [...missing] };
 };
 
-/** The text with `x` for each reference, malformed ones too: what it looks like when it is used. */
+/** Replaces each reference by `x`, malformed ones too, so that the text can be checked as it will be used. */
 export const withoutReferences = (text: string): string =>
   text.replaceAll(referencePattern, (_, name?: string) => (name === undefined ? "${" : "x"));
 
@@ -56,7 +56,7 @@ export const withoutReferences = (text: string): string =>
 export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
-/** Sentence for an unset or reserved reference of `field`, with the way out. */
+/** The sentence for an unset or reserved reference of `field`, with what to do. */
 export const missingReferenceText = (field: string, name: string, team: string): string =>
   isReserved(name)
     ? `${field}: ${name} belongs to the runtime; refer to a secret of another name`
@@ -76,7 +76,7 @@ const referenceFields = new Set([
 
 const opaqueKeys = new Set<string | number>(["script", "effects", "middleware", "options", "models"]);
 
-/** Whether references are expanded in the text at `path`; in all other places `${` is plain text. */
+/** Whether references are expanded in the text at `path`; elsewhere `${` is plain text. */
 export const isReferenceField = (path: Path): boolean => {
   const [section, ...rest] = path;
   if (section === "sandbox" && rest[0] === "env") return false;

@@ -1,15 +1,15 @@
 import type { Path } from "./diagnostics.ts";
 import { formatPath } from "./diagnostics.ts";
 
-/** Entries of wrong shape are taken out of their lists; what stands behind them moves up. */
+/** Entries of wrong shape are removed from their lists, so that the following entries move up. */
 
-/** Path of a list as written → the places, ascending, of the entries that were taken out of it. */
+/** Maps the path of a list as written to the ascending indexes of the entries that were removed from it. */
 export type RemovedEntries = Map<string, readonly number[]>;
 
 const placeAsWritten = (gone: readonly number[], place: number): number =>
   gone.reduce((at, each) => (each <= at ? at + 1 : at), place);
 
-/** The path as written of a path in what is left. */
+/** Converts a path in what is left to the path as written. */
 export const writtenPath = (removed: RemovedEntries, path: Path): Path => {
   if (removed.size === 0) return path;
   const written: (string | number)[] = [];
@@ -20,7 +20,7 @@ export const writtenPath = (removed: RemovedEntries, path: Path): Path => {
   return written;
 };
 
-/** Takes entries out of a list; `path` and `places` are those in what was left before. */
+/** Removes entries from a list; `path` and `places` refer to what was left before. */
 export const removeEntries = (
   removed: RemovedEntries,
   list: unknown[],

@@ -1,7 +1,7 @@
 import { CST, Lexer } from "yaml";
 import type { ErrorCode } from "./diagnostics.ts";
 
-/** What is refused before the YAML parser sees a file. All checks are linear in the length of the text. */
+/** This file refuses unsafe input before the YAML parser sees it. All checks are linear in the length of the text. */
 
 export const maximumBytes = 262_144;
 
@@ -54,10 +54,10 @@ class DepthCounter {
   #item: number | null = null;
   #fresh = true;
   #column = 0;
-  /** A bracket was closed that had not been opened. */
+  /** True once a bracket was closed that had not been opened. */
   unopened = false;
 
-  /** Takes one token and says whether nesting is still within bounds. */
+  /** Takes one token and returns whether nesting is still within bounds. */
   take(type: string, source: string): boolean {
     this.#open(type);
     this.#advance(source);
@@ -107,10 +107,10 @@ const nodeTokens: ReadonlySet<string> = new Set([
   "flow-map-start",
 ]);
 
-/** What every value costs at least one token of: a file with more cannot have fewer values. */
+/** Reported when the tokens alone prove that the file has too many values. */
 const tooManyValues = `the file has more than ${maximumNodes} values, aliases counted as used`;
 
-/** The first reason not to hand `text` to the parser, null if there is none; `lexemes` gets what the lexer makes of it. */
+/** Gives the first reason not to parse `text`, null if there is none; `lexemes` gets the lexer's output. */
 export const findUnsafe = (text: string, lexemes: string[]): DocumentFinding | null => {
   const zero = text.indexOf("\0");
   if (zero !== -1) return { code: "yaml_syntax", offset: zero, message: "a NUL character is not allowed" };
@@ -139,7 +139,7 @@ interface LexerToken {
   readonly offset: number;
 }
 
-/** The lexer's tokens with their offsets; its control tokens, which stand for no text, are left out. */
+/** Reads the lexer's tokens with their offsets, without control tokens, which stand for no text. */
 function* readTokens(text: string, lexemes: string[]): Generator<LexerToken> {
   let offset = 0;
   let scalar = false;

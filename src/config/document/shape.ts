@@ -11,7 +11,7 @@ import { removeEntries, writtenPath } from "./removed-entries.ts";
 
 interface ShapeOptions {
   readonly schemas?: TeamSchemas | undefined;
-  /** Takes up the entries that were taken out of lists; the result's paths need them (`writtenPath`). */
+  /** Collects the entries removed from lists; the result's paths need them (`writtenPath`). */
   readonly removed?: RemovedEntries;
 }
 
@@ -28,7 +28,7 @@ export const parseLeniently = <Schema extends z.ZodType>(
 ): z.output<Schema> | null => {
   const node = nodeAt(root, path);
   const raw = node === undefined ? undefined : plainValueOf(node);
-  /** Not merely that a key is absent, here or in the map meant, which is written, but wrong and therefore removed. */
+  /** Whether an issue is new, and not a consequence of a wrong key or entry that was removed. */
   const isNew = ({ code, path: inner }: z.core.$ZodIssue): boolean => {
     const written = nodeAt(root, writtenPath(removed, [...path, ...(inner as Path)]));
     const value = valueAt(raw, inner as Path);
@@ -63,7 +63,7 @@ const valueAt = (raw: unknown, path: Path): unknown => path.reduce<unknown>(valu
 const isWhole = (value: unknown, written: Located | undefined): boolean =>
   written?.kind !== "map" || [...written.entries.keys()].every((key) => valueBelow(value, key) !== undefined);
 
-/** Paths of the keys and entries to remove for an issue; null stands for the whole value. */
+/** The paths of the keys and entries to remove for an issue; null stands for the whole value. */
 const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
   const path = issue.path as Path;
   if (issue.code === "unrecognized_keys") return issue.keys.map((key) => [...path, key]);
@@ -72,7 +72,7 @@ const targetsOf = (raw: unknown, issue: z.core.$ZodIssue): (Path | null)[] => {
   return branch.flatMap((inner) => targetsOf(raw, { ...inner, path: [...issue.path, ...inner.path] }));
 };
 
-/** The value at `path`, or the nearest value around it that stands in a map or a list. */
+/** Finds the value at `path`, or the nearest enclosing value that is in a map or a list. */
 const findNearestPath = (raw: unknown, path: Path): Path | null => {
   for (let length = path.length; length > 0; length--) {
     const holder = valueAt(raw, path.slice(0, length - 1));

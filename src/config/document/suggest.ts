@@ -1,7 +1,7 @@
 import { findNearestName } from "../../tools/suggest.ts";
 import { maximumShown } from "./diagnostics.ts";
 
-/** The nearest of `known`, looked for once per name: a value of `defaults` comes up in every agent. */
+/** Finds the nearest name, once per name, since a value of `defaults` is checked in every agent. */
 export const createNearestFinder = (known: readonly string[]): ((name: string) => string | null) => {
   const answers = new Map<string, string | null>();
   return (name) => {
@@ -13,10 +13,10 @@ export const createNearestFinder = (known: readonly string[]): ((name: string) =
   };
 };
 
-/** `did you mean "x"?` and, of at most twelve, all known names; undefined if there is nothing to say. */
+/** Gives `did you mean "x"?` and up to twelve known names; undefined if there is no suggestion. */
 export type Suggest = (name: string) => string | undefined;
 
-/** Suggestions from one list for any number of names: it is compared with no more of them than are shown. */
+/** Creates suggestions from one list for any number of names; only as many names are compared as are shown. */
 export const createSuggester = (known: readonly string[]): Suggest => {
   const near = createNearestFinder(known);
   const names = new Set<string>();
@@ -29,6 +29,6 @@ export const createSuggester = (known: readonly string[]): Suggest => {
   };
 };
 
-/** What a suggester says of one name. */
+/** The suggestion for a single name. */
 export const suggestFor = (name: string, known: readonly string[]): string | undefined =>
   createSuggester(known)(name);

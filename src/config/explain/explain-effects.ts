@@ -8,7 +8,7 @@ import type { JsonSchema } from "../json-schema.ts";
 import type { TeamAgent } from "../team.ts";
 import type { ExplainedValue, OriginOf } from "./explain.ts";
 
-/** Effects as `limpet explain` and the documentation show them; both follow from the definitions. */
+/** This file shows effects for `limpet explain` and the documentation; both follow from the definitions. */
 
 /** The effects of an agent in the order in which they run. */
 export const effectRows = (
@@ -53,7 +53,7 @@ const paramsOf = (params: z.ZodObject): string => {
     .join(", ");
 };
 
-/** The documentation's table of effects: a row for each kind, with its parameters, their defaults and ranges. */
+/** Writes the documentation's table of effects: a row for each kind, with its parameters, defaults and ranges. */
 export const effectsTable = (): string => {
   const rows = effects.map(({ kind, phase, params, description }) => [
     `\`${kind}\``,

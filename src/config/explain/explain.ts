@@ -17,9 +17,9 @@ import { guardKeys } from "../sections/agents.ts";
 import type { TeamAgent, Team } from "../team.ts";
 import { effectRows } from "./explain-effects.ts";
 
-/** What a team comes to, each value with its origin. */
+/** This file explains the compiled values of a team, each with its origin. */
 
-/** One line: a value of the compiled team and where it came from. */
+/** A value of the compiled team and where it came from, as one line. */
 export interface ExplainedValue {
   readonly section: string;
   readonly key: string;
@@ -58,14 +58,14 @@ const sectionRows = (draft: TeamDraft, base: Path, section: string, value: unkno
     origin: originOf(draft, [...base, ...leaf.path]),
   }));
 
-/** A tool as the engine's one function of effective tools gives it. */
+/** A tool as the engine computes it for an agent. */
 interface EffectiveTool {
   readonly name: string;
   readonly toolbox: string;
   readonly safety: string;
 }
 
-/** Each tool with its class, and what decides about its calls. */
+/** The rows of the tools: each with its class, and what decides about its calls. */
 const toolRows = (
   draft: TeamDraft,
   team: Team,
@@ -141,7 +141,7 @@ const plainKeys = [
 
 const agentSections = ["guards", "options", "delegation", "permissions", "reasoning", "memory"] as const;
 
-/** Another agent that this one may call, with the tools that it then has. */
+/** Another agent that this one may call, with the tools that it has then. */
 interface CalledAgent {
   readonly agent: string;
   readonly inherit: string;
@@ -156,7 +156,7 @@ const callRows = (calls: readonly CalledAgent[]): ExplainedValue[] =>
     origin: `inherit ${inherit}`,
   }));
 
-/** Everything about one agent. */
+/** Explains everything about one agent. */
 export const explainAgent = (
   draft: TeamDraft,
   team: Team,
@@ -210,7 +210,7 @@ const teamSections = [
 
 const hiddenKeys = /^(api_key|secret)$|(^|\.)(headers|env)(\.|$)/;
 
-/** Everything that holds for the whole team; values of keys, headers and environments are not shown. */
+/** Explains what holds for the whole team; values of keys, headers and environments are not shown. */
 export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
   [
     {
@@ -233,7 +233,7 @@ type Kinds = Readonly<Record<string, Readonly<Record<string, boolean | readonly 
 const availabilityOf = (names: readonly string[]): Record<string, boolean> =>
   Object.fromEntries(names.map((name) => [name, !unavailableNames.has(name)]));
 
-/** Known kinds, and built-in toolboxes with their tools; false = not in this release. */
+/** Lists known kinds, and built-in toolboxes with their tools; false means not in this release. */
 export const explainKinds = (): Kinds => ({
   providers: availabilityOf(providerKinds),
   effects: Object.fromEntries(

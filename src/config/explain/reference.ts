@@ -1,9 +1,9 @@
 import { teamPathsOf, unavailableParts } from "../availability.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
-/** The reference page of `team.yaml`, made from its JSON Schema and the list of what this release lacks. */
+/** This file makes the reference page of `team.yaml` from its JSON Schema and the list of unavailable parts. */
 
-/** A map with keys of its own: one section of the page. */
+/** A map with its own keys, which is one section of the page. */
 interface ReferenceSection {
   readonly path: string;
   readonly schema: JsonSchema;
@@ -43,7 +43,7 @@ const plainTypes: Readonly<Record<string, (schema: JsonSchema) => string>> = {
     typeof values === "object" && properties === undefined ? `map to ${typeText(values)}` : "map",
 };
 
-/** What may be written for a value, in words. */
+/** Says in words what may be written for a value. */
 const typeText = (schema: JsonSchema): string => {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return [...new Set(choices.map(typeText))].join(" or ");
@@ -58,7 +58,7 @@ const defaultText = (schema: JsonSchema, required: boolean): string => {
   return valueText(value);
 };
 
-/** What this release lacks of the key at a path of the page, a sentence each. */
+/** The sentences on what this release lacks of a key. */
 const lackText = (path: string): string => {
   const sentences = unavailableParts
     .filter((each) =>
@@ -84,14 +84,14 @@ const rowsOf = ({ path, schema }: ReferenceSection): string =>
     .map((cells) => `| ${cells.map(escapeCell).join(" | ")} |`)
     .join("\n");
 
-/** `effects[kind: compact]` of several maps that `effects[]` may hold; told apart by kind, else by what they need. */
+/** Names a map that `effects[]` may hold, like `effects[kind: compact]`: by its kind, else by its required keys. */
 const choicePath = (path: string, { properties, required }: JsonSchema): string => {
   const kind = properties?.["kind"]?.const;
   const mark = typeof kind === "string" ? `kind: ${kind}` : `with ${required?.join(", ") ?? ""}`;
   return `${path.replace(/\[\]$/, "")}[${mark}]`;
 };
 
-/** The maps that a value may be or hold, without those inside them. */
+/** The maps that a value may be or contain, without those inside them. */
 const mapsIn = (path: string, schema: JsonSchema): readonly ReferenceSection[] => {
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) {
@@ -113,14 +113,14 @@ const sectionText = (section: ReferenceSection, known: string | undefined): stri
   return `${title}${description === undefined ? "" : `\n${description}\n`}\n${rowsOf(section)}\n`;
 };
 
-/** The name that GitHub gives to a heading. */
+/** The anchor that GitHub gives to a heading. */
 const anchorOf = (title: string): string =>
   title
     .toLowerCase()
     .replaceAll(/[^\w\- ]/g, "")
     .replaceAll(" ", "-");
 
-/** Maps of the same keys are described once; others refer to the first. */
+/** Describes maps of the same keys once; others refer to the first. */
 const sectionsOf = (section: ReferenceSection, described: Map<string, string>): readonly string[] => {
   const keys = JSON.stringify(section.schema.properties);
   const known = described.get(keys);
@@ -139,7 +139,7 @@ key may be left out. "This release cannot" marks what a build refuses as \`not_a
 as the value that switches it off. A duration is a text like \`90s\` or \`1h30m\`; a size is bytes, or a text like \`64KiB\`.
 `;
 
-/** The page as Markdown: a section for each map, a row for each key. */
+/** Writes the page as Markdown: a section for each map, a row for each key. */
 export const referencePage = (schema: JsonSchema): string => {
   const described = new Map<string, string>();
   const top = Object.entries(schema.properties ?? {}).flatMap(([key, value]) => mapsIn(key, value));

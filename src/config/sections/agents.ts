@@ -15,7 +15,7 @@ const ownGuardSchema = ({ params, description }: Guard) =>
     .optional()
     .describe(description);
 
-/** An agent's `guards`, where these are known beside the built-in ones: a key per kind, `false` = off. */
+/** The schema of an agent's `guards`, built-in ones and these: a key per kind, `false` = off. */
 const guardsSchemaOf = (own: readonly Guard[]) =>
   z.strictObject({
     tool_loops: toolLoopsSchema.prefault({}).describe("Calls made again and again."),
@@ -24,21 +24,21 @@ const guardsSchemaOf = (own: readonly Guard[]) =>
     ...(Object.fromEntries(own.map((guard) => [guard.kind, ownGuardSchema(guard)])) as object),
   });
 
-/** Keys of `guards` that every team knows. */
+/** The keys of `guards` that every team has. */
 export const guardKeys: readonly string[] = Object.keys(guardsSchemaOf([]).shape);
 
-/** What an agent's keys may hold in this team. */
+/** The kinds that an agent's keys may use in this team. */
 export interface AgentKinds {
-  /** An entry of its `effects`. */
+  /** The schema of an entry of its `effects`. */
   readonly effect: z.ZodType<EffectConfig>;
-  /** Guards of the team's extensions. */
+  /** The guards of the team's extensions. */
   readonly guards: readonly Guard[];
 }
 
 const prefixSchema = () =>
   text(32).refine((value) => !/[\r\n]/.test(value), { error: "invalid_value: a prefix is one line" });
 
-/** Keys of an agent that `defaults` may hold as well. */
+/** The keys of an agent that `defaults` may have as well. */
 const sharedKeys = ({ effect, guards }: AgentKinds) => ({
   provider: name()
     .meta({ description: "Provider; omitted: the first one.", "x-names": "providers" })
@@ -67,7 +67,7 @@ const sharedKeys = ({ effect, guards }: AgentKinds) => ({
   max_tokens: count(1).optional().describe("Output tokens of one call; omitted: the provider's."),
 });
 
-/** An agent, of a team with these kinds. */
+/** The schema of an agent in a team with these kinds. */
 export const agentSchemaOf = (kinds: AgentKinds) =>
   z.strictObject({
     name: name().describe("Name of the agent."),
@@ -76,5 +76,5 @@ export const agentSchemaOf = (kinds: AgentKinds) =>
     ...sharedKeys(kinds),
   });
 
-/** The team's `defaults`: any key of an agent but its name, description and instructions. */
+/** The schema of `defaults`: any key of an agent but its name, description and instructions. */
 export const defaultsSchemaOf = (kinds: AgentKinds) => z.strictObject(sharedKeys(kinds)).partial();

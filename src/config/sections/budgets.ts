@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, duration, fraction, orOff } from "../../schema.ts";
 
-/** The one shape of every budget: null = no bound of that kind, 0 = nothing may be spent. */
+/** All budgets have this shape: null means no limit of that kind, 0 that nothing may be spent. */
 
 interface Bounds {
   readonly max_tokens?: number;
@@ -9,7 +9,7 @@ interface Bounds {
   readonly max_cost_usd?: number;
 }
 
-/** A budget whose absent keys are `bounds`, or no bound. `max_duration` is in milliseconds. */
+/** A budget whose absent keys default to `bounds`, or to no limit. `max_duration` is in milliseconds. */
 const budgetSchema = (bounds: Bounds = {}) =>
   z.strictObject({
     max_tokens: orOff(count())
@@ -28,7 +28,7 @@ const budgetSchema = (bounds: Bounds = {}) =>
     on_exceeded: z.enum(["stop", "ask"]).default("stop").describe("End the run, or ask for a raise."),
   });
 
-/** `guards.budget` of an agent: `false` in YAML becomes no bound at all. */
+/** `guards.budget` of an agent; `false` in YAML removes all limits. */
 export const guardBudgetSchema = z.union([
   z.literal(false).transform(() => budgetSchema().parse({})),
   budgetSchema(),

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { count, duration, orOff, text } from "../../schema.ts";
 
-/** What a question without an answer leads to. */
+/** What happens when a question gets no answer. */
 const onTimeoutSchema = z.union([
   z.enum(["continue", "fail"]),
   z.strictObject({ answer: text(10_000).describe("Text that stands in for the answer.") }),
 ]);
 
-/** `limits`. Durations in milliseconds. */
+/** The section `limits`. Durations are milliseconds. */
 export const limitsSchema = z.strictObject({
   asks: z
     .strictObject({
@@ -26,7 +26,7 @@ export const limitsSchema = z.strictObject({
     .describe("Runs."),
 });
 
-/** `sessions`: how sessions behave. */
+/** The section `sessions`, which sets how sessions behave. */
 export const sessionsSchema = z.strictObject({
   on_busy: z
     .enum(["reject", "queue", "steer", "interrupt", "rollback"])
@@ -44,7 +44,7 @@ export const sessionsSchema = z.strictObject({
   max_running_threads: count(1, 64).default(5).describe("Threads of a session that run at the same time."),
 });
 
-/** `retention`: days after which things are deleted; null = kept. */
+/** The section `retention`: days after which data is deleted; null means it is kept. */
 export const retentionSchema = z.strictObject({
   session_days: orOff(count(1, 3_650))
     .prefault("off")

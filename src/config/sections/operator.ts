@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { count, duration, name, size, text } from "../../schema.ts";
 
-/** Sections for whoever operates a team: access, deliveries, logs. Durations in milliseconds. */
+/** These sections are for a team's operator: access, deliveries, logs. Durations are milliseconds. */
 
 const originSchema = () =>
   z.string().refine(

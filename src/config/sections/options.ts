@@ -14,7 +14,7 @@ const globSchema = () =>
     if (problem !== null) context.addIssue({ code: "custom", message: `invalid_value: ${problem}` });
   });
 
-/** Whether a path stays in the workspace. */
+/** Whether a path stays inside the workspace. */
 const isInside = (path: string): boolean => {
   try {
     workspacePath(path);
@@ -114,7 +114,7 @@ const checkOptionKeys = {
   localize: z.boolean().default(false).describe("Look for the files that an input is about."),
 };
 
-/** An agent's `options`. Durations in milliseconds. */
+/** An agent's `options`. Durations are milliseconds. */
 export const optionsSchema = z
   .strictObject({
     ...turnKeys,

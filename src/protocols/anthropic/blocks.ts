@@ -22,19 +22,19 @@ type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"],
 /** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
 export interface AnthropicFragment {
   readonly target: string;
-  /** `{"role":…,"content":[…]}` as one flat string; empty if the message has nothing to say. */
+  /** `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
   readonly alone: string;
-  /** Content blocks as JSON texts, joined by commas: tool results, which must lead, and the others. */
+  /** Content blocks as JSON texts, joined by commas: tool results, which must come first, and the others. */
   readonly results: string;
   readonly others: string;
   /** Whether the last block may carry a cache breakpoint. */
   readonly markable: boolean;
 }
 
-/** Longer fragments are built anew each time: the memory would cost more than the time. */
+/** Longer fragments are built each time: caching them would cost more memory than it saves time. */
 const longestKept = 256 * 1024;
 
-/** One serialisation for each message object; it is replaced when the message goes to another target. */
+/** One serialisation for each message object, replaced when the message goes to another target. */
 const fragmentCache = new WeakMap<Message, AnthropicFragment>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
@@ -61,7 +61,7 @@ const contentBlock = (part: ContentPart, request: ModelRequest, target: WireTarg
   return serialise(mediaBlock(media));
 };
 
-/** A failed result may hold text only. */
+/** Drops media from a failed result, which may only hold text. */
 const errorPart = (part: ContentPart): ContentPart =>
   part.type === "text" ? part : { type: "text", text: `[${part.type} omitted: the tool failed]` };
 
@@ -87,7 +87,7 @@ const callBlock = ({ id, name, args }: ToolCallPart): string => {
 
 const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** A reasoning part as the block it came from, null unless this provider and model signed it. */
+/** The block of a reasoning part, null unless this provider and model signed it. */
 const thinkingBlock = (part: ReasoningPart, request: ModelRequest, target: WireTarget): string | null => {
   const { opaque } = part;
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return null;
@@ -108,7 +108,7 @@ const otherBlock = (
   return contentBlock(part, request, target);
 };
 
-/** What a message's wire form depends on beside the message. */
+/** Everything besides the message on which its wire form depends. */
 const targetKey = (request: ModelRequest, { provider, capabilities }: WireTarget): string =>
   `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
 
@@ -133,13 +133,13 @@ const buildFragment = (
     lastIsThinking = part.type === "reasoning";
     if (lastIsThinking) thinking += 1;
   }
-  // Reasoning alone is no message.
+  // A message cannot consist of reasoning alone.
   if (others.length === thinking) others.length = 0;
   const markable = others.length === 0 ? results.length > 0 : !lastIsThinking;
   return { target: key, ...assemble(message.role, results, others), markable };
 };
 
-/** One flat turn, and slices of it that share its memory: a body is then a join of few flat strings. */
+/** Builds one flat turn, and slices that share its memory, so that a body is a join of few flat strings. */
 const assemble = (role: Message["role"], results: readonly string[], others: readonly string[]) => {
   const blocks = [...results, ...others].join(",");
   if (blocks === "") return { alone: "", results: "", others: "" };
@@ -151,7 +151,7 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { alone, results: alone.slice(from, from + led), others: alone.slice(rest, -2) };
 };
 
-/** The serialiser of one request's messages: each message object is serialised once per target and kept. */
+/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
 export const createAnthropicFragmenter = (
   request: ModelRequest,
   target: WireTarget,

@@ -5,7 +5,7 @@ import { buildAnthropic } from "./request.ts";
 
 const path = "/v1/messages";
 
-/** The SDK's client. Address and key are put in by the caller; explicit nulls keep it from looking for keys and profiles of its own. */
+/** Loads the SDK's client. The caller adds address and key; explicit nulls stop it from looking for its own. */
 const loadClient = async () => {
   const { Anthropic } = await import("@anthropic-ai/sdk");
   return new Anthropic({
@@ -19,7 +19,7 @@ const loadClient = async () => {
   });
 };
 
-/** Anthropic's Messages API. */
+/** The protocol of Anthropic's Messages API. */
 export const anthropicMessages: Protocol = {
   path,
   build: buildAnthropic,

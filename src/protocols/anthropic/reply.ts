@@ -24,7 +24,7 @@ const finishByStopReason: Readonly<Record<string, FinishReason>> = {
 interface StreamBlock {
   readonly kind: "text" | "thinking" | "redacted_thinking" | "tool_use" | "unknown";
   signature: string;
-  /** Input told whole at the start, for a call whose deltas stay empty. */
+  /** Input that was sent whole at the start, for a call whose deltas stay empty. */
   readonly input: string;
   anyInput: boolean;
   ended: boolean;
@@ -43,7 +43,7 @@ interface AnthropicState {
 
 const blockKinds = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** A text of a frame; servers leave out what is empty. */
+/** Reads a text of a frame; servers omit empty ones. */
 const readFrameText = ({ faults }: AnthropicState, value: unknown): string => {
   if (value !== undefined && value !== null && typeof value !== "string")
     throw faults.broken("another value where a text belongs");
@@ -80,7 +80,7 @@ const openCall = (
   };
 };
 
-/** What the start of a block tells already; null of a block that is not known. */
+/** Reads the start of a block; null for an unknown kind of block. */
 const readBlockStart = (state: AnthropicState, item: number, content: BlockContent): ModelEvent | null => {
   if (content.type === "text") return { type: "text", item, text: readFrameText(state, content.text) };
   if (content.type === "thinking")
@@ -158,7 +158,7 @@ const applyMessageDelta = (
   if (usage) events.push({ type: "usage", raw: usage as unknown as Json });
 };
 
-/** The end counts only with a stop reason told before `message_stop`; an unknown reason is a plain stop. */
+/** The end only counts after a stop reason and `message_stop`; an unknown reason is a plain stop. */
 const finishMessage = (state: AnthropicState, events: ModelEvent[]): void => {
   const { reason, category } = state;
   if (reason === undefined) throw state.faults.broken("message_stop without a stop reason");

@@ -12,7 +12,7 @@ import { createAnthropicFragmenter } from "./blocks.ts";
 
 type AnthropicParams = Anthropic.Messages.MessageCreateParamsStreaming;
 
-/** Everything of a request but its model, tools, system and messages. Newer API types leave sampling out. */
+/** The request without model, tools, system and messages. Newer API types omit sampling. */
 type AnthropicTail = Pick<
   AnthropicParams,
   "max_tokens" | "stream" | "thinking" | "output_config" | "tool_choice"
@@ -26,7 +26,7 @@ const breakpointText = (request: ModelRequest): string => {
   return `,"cache_control":{"type":"ephemeral"${request.cache.ttl === "1h" ? ',"ttl":"1h"' : ""}}`;
 };
 
-/** Puts a breakpoint into the last of some JSON objects. */
+/** Adds a breakpoint to the last of some JSON objects. */
 const markLastBlock = (blocks: string, cache: string): string =>
   cache === "" || blocks === "" ? blocks : `${blocks.slice(0, -1)}${cache}}`;
 
@@ -45,13 +45,13 @@ const toolText = (tool: ToolSpec): string => {
   return built;
 };
 
-/** Names of the calls in a history, in their first order. */
+/** The names of the calls in a history, in order of first use. */
 const calledNames = (messages: readonly Message[]): ReadonlySet<string> =>
   new Set(
     messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool_call" ? [part.name] : []))),
   );
 
-/** Calls in the history need their tools declared, even if none may be called any more. */
+/** Declares the tools of calls in the history, even if none may be called any more. */
 const stubTools = (messages: readonly Message[]): readonly ToolSpec[] =>
   [...calledNames(messages)].map((name) => ({
     name,
@@ -66,14 +66,14 @@ interface AnthropicThinking {
   readonly on: boolean;
 }
 
-/** Models with a budget refuse to think on in a tool loop whose last reply began without thinking of theirs. */
+/** Models with a budget refuse to think in a tool loop whose last reply did not begin with their own thinking. */
 const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): boolean => {
   if (messages.at(-1)?.role !== "tool") return true;
   const first = messages.findLast(({ role }) => role === "assistant")?.parts[0];
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
-/** Reasoning with a budget of its own, which counts to `max_tokens`. */
+/** Reasoning with its own budget, which counts towards `max_tokens`. */
 const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThinking => {
   const { maxOutput } = target;
   const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
@@ -111,7 +111,7 @@ const thinkingOf = (request: ModelRequest, target: WireTarget, dropped: string[]
 
 interface AnthropicChoice {
   readonly choice?: AnthropicParams["tool_choice"];
-  /** Said to the model where a forced choice is not possible. */
+  /** An instruction for the model where a forced choice is not possible. */
   readonly instruction?: string;
 }
 
@@ -145,7 +145,7 @@ const samplingOf = (request: ModelRequest, target: WireTarget, thinking: boolean
     else dropped.push("temperature");
   }
   if (topP !== undefined) {
-    // The API takes one of the two.
+    // The API accepts only one of the two.
     if (target.capabilities.sampling && !thinking && temperature === undefined) out.top_p = topP;
     else dropped.push("top_p");
   }
@@ -159,7 +159,7 @@ type TurnBlocks = Pick<AnthropicFragment, "results" | "others">;
 const turnText = (role: WireRole, { results, others }: TurnBlocks): string =>
   `{"role":"${role}","content":[${joinElements(results, others)}]}`;
 
-/** A message with a breakpoint in its last block, if that may carry one. */
+/** A message with a breakpoint in its last block, if that block may carry one. */
 const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string): AnthropicFragment => {
   if (!fragment.markable || cache === "") return fragment;
   const { results, others } = fragment;
@@ -171,8 +171,8 @@ const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string
 };
 
 /**
- * Gathers turns: messages of one role merged, the results of a user turn first, nothing empty. The text grows by
- * concatenation, which copies nothing: a long body is copied once, when it is sent.
+ * Builds turns: messages of one role are merged, a user turn's results come first, empty ones are dropped. The text
+ * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
 const createTurnBuilder = () => {
   let closed = "";
@@ -200,7 +200,7 @@ const createInstruction = (text: string): AnthropicFragment => {
   return { target: "", ...blocks, alone: turnText("user", blocks), markable: true };
 };
 
-/** All messages, a user's turn last. */
+/** All messages as text, ending with a user's turn. */
 const messagesText = (request: ModelRequest, target: WireTarget, instruction: string | undefined): string => {
   const cache = breakpointText(request);
   const serialise = createAnthropicFragmenter(request, target);
@@ -218,7 +218,7 @@ const messagesText = (request: ModelRequest, target: WireTarget, instruction: st
   return turns.text();
 };
 
-/** A request of the Messages API. What may change from turn to turn stands behind the messages. */
+/** Builds a request of the Messages API. What may change from turn to turn comes after the messages. */
 export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireRequest => {
   const dropped: string[] = [];
   const cache = breakpointText(request);

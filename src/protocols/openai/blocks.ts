@@ -16,7 +16,7 @@ import { wireId, wireName } from "../tool-names.ts";
 
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
-/** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its block of results. */
+/** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its results. */
 interface OpenAiFragment {
   readonly target: string;
   readonly messages: string;
@@ -24,13 +24,13 @@ interface OpenAiFragment {
   readonly media: string;
 }
 
-/** Longer fragments are built anew each time: the memory would cost more than the time. */
+/** Longer fragments are built each time: caching them would cost more memory than it saves time. */
 const longestKept = 256 * 1024;
 
-/** One serialisation for each message object; it is replaced when the message goes to another target. */
+/** One serialisation for each message object, replaced when the message goes to another target. */
 const fragmentCache = new WeakMap<Message, OpenAiFragment>();
 
-/** Google's word for a call that has no signature of its own. */
+/** Google's placeholder for a call that has no signature of its own. */
 const noSignature = "skip_thought_signature_validator";
 
 const textPart = (text: string): ContentPartParam => ({ type: "text", text });
@@ -65,7 +65,7 @@ const userMessage = (parts: readonly Part[], request: ModelRequest, target: Wire
   return `{"role":"user","content":${content.every(isText) ? quoteJson(partsText(content)) : serialise(content)}}`;
 };
 
-/** Google's signature of a call, sent back only to the provider and model that gave it. */
+/** Google's signature of a call, returned only to the provider and model that gave it. */
 const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: WireTarget): string => {
   if (opaque?.provider !== target.provider || opaque.model !== request.model) return noSignature;
   const { thought_signature: signature } = fieldsOf(opaque.data);
@@ -83,7 +83,7 @@ const callText = (part: ToolCallPart, request: ModelRequest, target: WireTarget)
   return serialise({ ...call, extra_content: { google } });
 };
 
-/** Reasoning in the field in which a compatible server wants it back, within the limits of what goes back. */
+/** Puts reasoning into the field in which a compatible server expects it, within size limits. */
 const reasoningFields = (
   parts: readonly ReasoningPart[],
   request: ModelRequest,
@@ -142,7 +142,7 @@ const buildFragment = (
   return { target: key, messages: messages.join(","), media: media.join(",") };
 };
 
-/** What a message's wire form depends on beside the message. */
+/** Everything besides the message on which its wire form depends. */
 const targetKey = (request: ModelRequest, { provider, capabilities, traits }: WireTarget): string =>
   [
     `${provider}/${request.model}`,
@@ -152,7 +152,7 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
     traits.thoughtSignatures,
   ].join();
 
-/** The serialiser of one request's messages: each message object is serialised once per target and kept. */
+/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
 export const createOpenAiFragmenter = (
   request: ModelRequest,
   target: WireTarget,
@@ -162,7 +162,7 @@ export const createOpenAiFragmenter = (
     const known = fragmentCache.get(message);
     if (known?.target === key) return known;
     const built = buildFragment(message, key, request, target);
-    // Joined, so that each is one flat string and a body a join of few.
+    // Joining makes each one flat string, and a body a join of few strings.
     const fragment = { ...built, messages: [built.messages, ""].join("") };
     if (fragment.messages.length + fragment.media.length <= longestKept) fragmentCache.set(message, fragment);
     return fragment;

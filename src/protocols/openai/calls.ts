@@ -13,18 +13,18 @@ interface CallSlot {
   readonly index: number | undefined;
   id: string;
   name: string;
-  /** The reply's item, once the name is known; pieces that come before wait in `args`. */
+  /** The reply's item, once the name is known; earlier pieces wait in `args`. */
   item: number | undefined;
   args: string;
 }
 
-/** Sorts the pieces of a reply's calls into slots: by index, without one by id, else a new slot. */
+/** Assigns the pieces of a reply's calls to slots: by index, otherwise by id, else to a new slot. */
 export interface CallSlots {
   readonly take: (piece: CallPiece, events: ModelEvent[]) => void;
   readonly end: (events: ModelEvent[]) => void;
 }
 
-/** Whether a piece with the index of a known slot opens another call: another id, or a name after whole arguments. */
+/** Whether a piece for a known index opens another call: it has another id, or a name after whole arguments. */
 const opensAnotherCall = (slot: CallSlot, id: string, name: string): boolean => {
   if (slot.name === "" || name === "") return false;
   if (id !== "" && slot.id !== "") return id !== slot.id;
@@ -38,7 +38,7 @@ const argumentsOf = (value: unknown): string => {
   return typeof value === "string" ? value : JSON.stringify(value);
 };
 
-/** A piece with its missing fields filled in. */
+/** Fills in a piece's missing fields. */
 const readPiece = (piece: CallPiece) => ({
   index: typeof piece.index === "number" ? piece.index : undefined,
   id: stringOf(piece.id),

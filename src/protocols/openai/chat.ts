@@ -5,7 +5,7 @@ import { buildOpenAi } from "./request.ts";
 
 const path = "/chat/completions";
 
-/** The SDK's client. Address and key are put in by the caller; explicit nulls keep it from looking for keys of its own. */
+/** Loads the SDK's client. The caller adds address and key; explicit nulls stop it from looking for its own keys. */
 const loadClient = async () => {
   const { OpenAI } = await import("openai");
   return new OpenAI({
@@ -21,7 +21,7 @@ const loadClient = async () => {
   });
 };
 
-/** OpenAI's chat completions API and its many relatives. */
+/** The protocol of OpenAI's chat completions API, which many servers share. */
 export const openAiChat: Protocol = {
   path,
   build: buildOpenAi,

@@ -13,7 +13,7 @@ import { toolNamesByWire } from "../tool-names.ts";
 import type { CallPiece, CallSlots } from "./calls.ts";
 import { createCallSlots } from "./calls.ts";
 
-/** What chat servers put into a delta; any field may be missing, null or of another type. */
+/** A delta of a chat server; any field may be missing, null or of another type. */
 interface ChatDelta {
   readonly content?: unknown;
   readonly refusal?: unknown;
@@ -48,9 +48,9 @@ interface OpenAiState {
   readonly think: ThinkTags | undefined;
   readonly nextItem: () => number;
   started: boolean;
-  /** The item that text goes to now. */
+  /** The item that text is added to now. */
   open: { readonly type: TextKind; readonly item: number } | undefined;
-  /** Items of reasoning, for the details that belong to them. */
+  /** The item of reasoning that the details belong to. */
   reasoning: number | undefined;
   state: "open" | "finished" | "done";
 }
@@ -76,7 +76,7 @@ const addContent = (state: OpenAiState, content: unknown, events: ModelEvent[]):
   for (const { type, text } of state.think.feed(content)) addText(state, type, text, events);
 };
 
-/** Reasoning stands in one of three fields; servers that fill two repeat themselves. */
+/** Reads reasoning from one of three fields; servers that fill two repeat themselves. */
 const addReasoning = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): void => {
   const told = state.details.take(delta.reasoning_details);
   const text = [delta.reasoning_content, delta.reasoning, told].find(
@@ -116,13 +116,13 @@ const startReply = (state: OpenAiState, model: Json | undefined, events: ModelEv
   events.push({ type: "start", model: typeof model === "string" ? model : "", ...requestId });
 };
 
-/** The HTTP status that an error inside a stream names, as Google and OpenRouter do. */
+/** The HTTP status in an error inside a stream, as Google and OpenRouter send it. */
 const statusOf = (error: Json | undefined): number | undefined => {
   const { code } = fieldsOf(error);
   return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
 };
 
-/** Error frames are `{error}`, the same in an array (Gemini), an event named error, or an error in a choice. */
+/** Error frames are `{error}`, a list of it (Gemini), an event named error, or an error in a choice. */
 const checkError = (faults: Faults, event: string, parsed: JsonObject): void => {
   const body = Array.isArray(parsed) ? (parsed[0] as JsonObject | undefined) : parsed;
   const error = body?.["error"] ?? (body?.["choices"] as readonly ChatChoice[] | undefined)?.[0]?.error;
@@ -142,7 +142,7 @@ const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]):
   if (state.state === "finished") state.state = "done";
 };
 
-/** Reads a stream of the chat completions API in the dialects of the providers. */
+/** Reads a stream of the chat completions API in the dialects of all providers. */
 export const createOpenAiDecoder = (
   request: ModelRequest,
   { traits }: WireTarget,

@@ -76,14 +76,14 @@ const samplingOf = (
   return {};
 };
 
-/** One key per thread, so that its calls meet the same cache; the ids themselves stay here. */
+/** One cache key per thread, so that its calls hit the same cache; the key does not reveal the ids. */
 const cacheKey = ({ context }: ModelRequest): string => {
   const thread = `${context.session}\n${context.thread}`;
   return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
 
 /**
- * All messages; the media of a block of results follow it as one user message. A user's turn is last. The text
+ * All messages; the media of a block of results follow it as one user message. A user's turn comes last. The text
  * grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
  */
 const messagesText = (request: ModelRequest, target: WireTarget): string => {
@@ -130,7 +130,7 @@ const tailOf = (
   };
 };
 
-/** A request of the chat completions API. What may change from turn to turn stands behind the messages. */
+/** Builds a request of the chat completions API. What may change from turn to turn comes after the messages. */
 export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequest => {
   const dropped: string[] = [];
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);

@@ -6,14 +6,14 @@ import type { WorkspaceObject } from "./object.ts";
 
 export { WorkspaceObject } from "./object.ts";
 
-/** The objects' namespace, there once requests are; the platform types `exports` for one Worker only, and this project has two. */
+/** The objects' namespace, available during requests; the platform types `exports` for one Worker, not for two. */
 const workspaces = (): DurableObjectNamespace<WorkspaceObject> =>
   (exports as unknown as { WorkspaceObject: DurableObjectNamespace<WorkspaceObject> }).WorkspaceObject;
 
 const refuse = (error: string, status: 400 | 404): Response =>
   Response.json({ error, code: "invalid_request" }, { status });
 
-/** The Worker behind the `SANDBOX` binding: one object per sandbox id. */
+/** The Worker behind the `SANDBOX` binding, with one object per sandbox id. */
 const app = new Hono();
 app.get("/health", () => Response.json({ ok: true }));
 app.post("/v1/sandbox", () =>

@@ -7,8 +7,8 @@ import { atomically } from "./files/files.ts";
 export const retention = 24 * 60 * 60 * 1000;
 
 /**
- * Runs a change once per key: a key that was used gives the stored answer, in one transaction with the change.
- * The same key with another body is a `conflict`. Refused changes are not kept, since nothing happened.
+ * Runs a change once per key: a used key gives the stored answer, in one transaction with the change.
+ * The same key with another body is a `conflict`. Refused changes are not stored, since nothing happened.
  */
 export function once<Answer>(
   disk: Disk,

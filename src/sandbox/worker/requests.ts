@@ -3,7 +3,7 @@ import { environmentName, leastOutput } from "../contract.ts";
 import type { ChangeArguments, ChangeOperation, ClosedPath } from "../contract.ts";
 import { fail } from "./errors.ts";
 
-/** Bodies of the wire. */
+/** The request bodies of the wire. */
 
 const path = z.string().min(1);
 export const pathList = z.array(z.string());
@@ -95,7 +95,7 @@ export const filesBody = z.strictObject({
 });
 export type FileSearch = z.output<typeof filesBody>;
 
-/** Parses a JSON body; what is wrong is named with its field. */
+/** Parses a JSON body; errors name the field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: string): z.output<Schema> {
   let raw: unknown;
   try {

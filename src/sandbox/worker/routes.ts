@@ -56,14 +56,14 @@ function headerPaths<Entry>(
   return parseBody(list, text);
 }
 
-/** Tells of a path and an act whether an entry of the request closes the one to the other. */
+/** Makes a test of whether an entry of the request closes a path to an act. */
 const closing = (closed: ClosedPath): ((path: string, act: FileAct) => boolean) => {
   if (typeof closed === "string") return createGlobMatcher(closed);
   const matches = createGlobMatcher(closed.match);
   return (path, act) => includesAct(closed.act, act) && matches(path);
 };
 
-/** The disk as far as it is open to a request. */
+/** The disk as it is open to a request. */
 function openTo(context: Context, disk: Disk): Disk {
   const closed = headerPaths(context, "Sandbox-Closed-Paths", closedList)?.map(closing);
   return closed === undefined
@@ -82,7 +82,7 @@ const changeContext = (context: Context, writablePaths: readonly string[] | unde
 
 const keyOf = (context: Context): string | undefined => context.req.header("Idempotency-Key");
 
-/** The path behind `/file/`, without the mount. */
+/** The path after `/file/`, without the mount. */
 function filePath(context: Context): string {
   const { pathname } = new URL(context.req.url);
   const encoded = pathname.slice(pathname.indexOf("/file/workspace/") + "/file/workspace/".length);

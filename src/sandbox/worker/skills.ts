@@ -7,7 +7,7 @@ import { locate } from "./files/locate.ts";
 import type { Writer } from "./files/tree.ts";
 import { removeTree, writeFile } from "./files/tree.ts";
 
-/** The team's skills in the workspace: one tree that only the runtime puts there, closed to tools and commands. */
+/** The team's skills in the workspace are one tree that only the runtime writes; it is read-only to all others. */
 
 const folder = ".skills";
 const writer: Writer = {
@@ -17,7 +17,7 @@ const writer: Writer = {
   placesSkills: true,
 };
 
-/** Names what lies in the folder; null if nothing was ever placed. */
+/** The digest of the placed skills; null if none were ever placed. */
 export const placedSkills = ({ database }: Disk): string | null => metaOf(database, "skills");
 
 const pathOf = (name: string): string => {
@@ -27,7 +27,7 @@ const pathOf = (name: string): string => {
     : fail("invalid_request", `files: ${name} lies outside of ${folder}`);
 };
 
-/** Replaces all of the folder at once. */
+/** Replaces the whole folder at once. */
 export const placeSkills = (
   disk: Disk,
   { digest, files }: { readonly digest: string; readonly files: Readonly<Record<string, string>> },

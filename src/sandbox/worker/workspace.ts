@@ -8,7 +8,7 @@ import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";
 
-/** The limits where `PUT /` sets none. */
+/** The limits unless `PUT /` sets others. */
 const defaultLimits: SandboxLimits = {
   wall: 10 * 60 * 1000,
   output: 1024 * 1024,
@@ -17,12 +17,12 @@ const defaultLimits: SandboxLimits = {
   file: 32 * 1024 * 1024,
 };
 
-/** What a workspace needs of the object that holds it. */
+/** What a workspace needs of its object. */
 export interface WorkspaceHost {
   readonly database: Database;
   readonly now: () => number;
   readonly waitUntil: (promise: Promise<void>) => void;
-  /** Asks for a call of `expire` at this time, unless one is asked for already. */
+  /** Schedules a call of `expire` at this time, unless one is scheduled already. */
   readonly remind: (time: number) => void;
   /** Erases all storage. */
   readonly erase: () => Promise<void>;
@@ -34,19 +34,19 @@ export interface Workspace {
   readonly settings: () => Settings;
   readonly configure: (settings: Settings) => void;
   readonly capabilities: () => SandboxCapabilities;
-  /** Says that there is now something that expires. */
+  /** Announces that there is now something that expires. */
   readonly remember: () => void;
   readonly destroy: () => Promise<void>;
 }
 
-/** The workspace behind one object: its wire, and the end of what it remembers. */
+/** A workspace as its object uses it: it answers requests and forgets what has expired. */
 export interface WorkspaceServer {
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Forgets outcomes older than a day; the time of the next call, or null if nothing is left. */
+  /** Forgets outcomes older than a day; gives the time of the next call, or null if nothing is left. */
   readonly expire: () => number | null;
 }
 
-/** Builds a workspace over any database; this is the driver `bash`. */
+/** Creates a workspace over any database; this is the driver `bash`. */
 export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
   const { database, now } = host;
   prepare(database);

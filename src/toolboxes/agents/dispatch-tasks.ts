@@ -21,5 +21,5 @@ const declaredTool = defineTool({
   request: (graph) => ({ do: "dispatch_tasks", graph }),
 });
 
-/** A graph reaches the session as it was written: there every mistake is found at once. */
+/** The session gets the graph unchanged and reports all of its mistakes at once. */
 export const dispatchTasks: Tool = { ...declaredTool, params: z.looseObject({}) };

@@ -12,13 +12,13 @@ import { spawnAgent } from "./spawn-agent.ts";
 import { delegate, spawnAgents } from "./spawn-agents.ts";
 import { steerChild } from "./steer-child.ts";
 
-/** The name that a permission rule knows a task's agent by: as configured, and the match behind "auto". */
+/** The agent name that permission rules check for a task: the configured one, and the match for "auto". */
 export type NameOf = (task: Pick<ChildTask, "agent" | "task">) => string;
 
 const findFirstText = (...values: readonly unknown[]): string =>
   values.find((value) => typeof value === "string") ?? "";
 
-/** Who a graph names, as far as it can be read: what is wrong with it is said when it is checked. */
+/** The agents that a graph names, as far as it is readable; its mistakes are reported when it is checked. */
 const graphAgents = (graph: unknown): readonly Pick<ChildTask, "agent" | "task">[] => {
   const { task_graph, tasks } = fieldsOf(graph);
   const listed = [fieldsOf(task_graph)["tasks"], tasks].find(isList) ?? [];
@@ -37,7 +37,7 @@ const agentsOf = (tool: Tool, args: unknown, nameOf: NameOf): readonly string[] 
   return named.length === 0 ? [tool.name] : named;
 };
 
-/** The same tool, judged by the agents that its call names. */
+/** The same tool, with permissions judged by the agents that its call names. */
 export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool => ({
   ...tool,
   subject: (args) => agentsOf(tool, args, nameOf),
@@ -46,13 +46,13 @@ export const judgeByAgents = (tool: Tool, nameOf: NameOf): Tool => ({
     : { acts: (args) => agentsOf(tool, args, nameOf).map((subject) => ({ act: "delegate", subject })) }),
 });
 
-/** What of the toolbox an agent has where it may delegate at all. */
+/** The parts of the toolbox that an agent gets if it may delegate at all. */
 export interface AgentsToolboxParts {
-  /** Somebody is callable. */
+  /** True if it may call at least one agent. */
   readonly calls: boolean;
-  /** It may start nameless agents. */
+  /** True if it may start nameless agents. */
   readonly adHoc: boolean;
-  /** Its children may be such that it does not wait for, or that ask it. */
+  /** True if it may have children that it does not wait for, or that ask it. */
   readonly manages: boolean;
   readonly nameOf: NameOf;
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { writablePathProblem } from "../../sandbox/writable.ts";
 
-/** Parameters that the tools of this toolbox share. */
+/** This file holds the parameters that the tools of this toolbox share. */
 
 const filledText = (what: string) => z.string().regex(/\S/, `${what} is blank; say what it should be`);
 
@@ -50,10 +50,10 @@ export const taskSchema = z.strictObject({
   writable_paths: writablePaths.optional().describe("Globs that bound what it may write, like src/**."),
 });
 
-/** Characters of a result: what children say is cut before, so that lists stay whole. */
+/** The longest result in characters; children's texts are cut earlier, so that lists stay whole. */
 export const listLimit = 400_000;
 
-/** Of an item: what is another for each child, whatever it comes to. */
+/** Fields of an item that differ for every child, whatever its outcome. */
 export const childVolatile = ["child", "usage"] as const;
 
 export const childParameter = z.string().min(1).max(64).describe("Id of the child, as its item gives it.");

@@ -18,7 +18,7 @@ const paramsFor = (standard: OnError) =>
     on_error: onErrorSchema(standard),
   });
 
-/** The same as it is read: with `collect` an invalid task is its item's matter, and the others are started. */
+/** The parameters as they are parsed: with `collect` an invalid task fails alone, and the others are started. */
 const readParamsFor = (standard: OnError) =>
   z
     .strictObject({ tasks: z.array(z.unknown()), on_error: onErrorSchema(standard) })
@@ -74,7 +74,7 @@ export const spawnAgents = defineSpawn("cancel", {
     "Gives tasks to several agents at once and waits for all of them. The result is a JSON array with one item for each task, in their order.",
 });
 
-/** The name that older prompts know: as spawn_agents with `collect`. */
+/** Another name of spawn_agents, with `collect` as its default. */
 export const delegate = defineSpawn("collect", {
   name: "delegate",
   description: "Gives tasks to several agents at once; failures of some do not stop the others.",

@@ -4,7 +4,7 @@ import { defineTool } from "../../tools/define-tool.ts";
 const filledParameter = (what: string, description: string) =>
   z.string().max(100_000).regex(/\S/, `${what} is blank; say it`).describe(description);
 
-/** Of called agents with `max_handoffs`. */
+/** A tool for called agents with `max_handoffs`. */
 export const handoff = defineTool({
   name: "handoff",
   description:

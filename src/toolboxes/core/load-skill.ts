@@ -10,7 +10,7 @@ export interface LoadableSkill {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Characters of the longest skill or file of one, with the list of its files: nothing of them is cut. */
+/** The longest skill or skill file in characters, with the list of its files: none of them is cut. */
 const maxSkillLength = 300_000;
 
 const suggestSkill = (name: string, known: readonly string[]): string => {
@@ -18,7 +18,7 @@ const suggestSkill = (name: string, known: readonly string[]): string => {
   return near === null ? `there are: ${known.join(", ")}` : `did you mean "${near}"?`;
 };
 
-/** `load_skill` over the skills of an agent; declared only if there are any. `inWorkspace`: their files also lie in `.skills/`. */
+/** Creates `load_skill` for an agent that has skills. `inWorkspace`: their files are also in `.skills/`. */
 export function createLoadSkill(skills: readonly LoadableSkill[], inWorkspace: boolean): Tool {
   return defineTool({
     name: "load_skill",

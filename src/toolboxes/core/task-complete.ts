@@ -4,7 +4,7 @@ import { defineTool } from "../../tools/define-tool.ts";
 const listParameter = (description: string) =>
   z.array(z.string().max(500)).max(100).optional().describe(description);
 
-/** Of called agents only. */
+/** A tool for called agents only. */
 export const taskComplete = defineTool({
   name: "task_complete",
   description: "Ends your work on the task and reports what came of it to the agent that called you.",

@@ -5,7 +5,7 @@ import type { CommandTimeout, ToolContext, ToolOutput } from "../../tools/define
 import { toolError } from "../../tools/errors.ts";
 import { callSandbox } from "../sandbox-call.ts";
 
-/** A command as a tool call asks for it. `timeout` in seconds. */
+/** A command as a tool call requests it. `timeout` is in seconds. */
 export interface CommandCall {
   readonly argv: readonly string[];
   readonly cwd: string | undefined;
@@ -17,7 +17,7 @@ export interface CommandCall {
 
 type ExitEvent = Extract<ExecEvent, { type: "exit" }>;
 
-/** Milliseconds a tool call gets beyond its command: to reattach, and to end it. */
+/** Milliseconds that a tool call gets beyond its command's timeout: to reattach, and to end it. */
 const commandMargin = 30_000;
 
 const secondsOf = (timeout: number | undefined, bounds: CommandTimeout): number =>
@@ -29,7 +29,7 @@ export const commandDeadline = (
   bounds: CommandTimeout,
 ): number => secondsOf(timeout, bounds) * 1000 + commandMargin;
 
-/** The start-once id of a call's command. */
+/** The id under which a call's command is started at most once. */
 export const execIdOf = (key: string): string => base32(sha256(`exec:${key}`)).slice(0, 26);
 
 function requestOf(command: CommandCall, context: ToolContext): ExecRequest {
@@ -44,13 +44,13 @@ function requestOf(command: CommandCall, context: ToolContext): ExecRequest {
   };
 }
 
-/** The sandbox instance that a call noted when it began; calls of older releases noted nothing else. */
+/** The sandbox instance that a call noted when it began, as a field of its memo or as the whole memo. */
 const readNotedInstance = (memo: Json): string | null => {
   const noted = typeof memo === "object" && memo !== null && "instance" in memo ? memo["instance"] : memo;
   return typeof noted === "string" ? noted : null;
 };
 
-/** What became of a call that was interrupted: its command runs or ran, it never arrived, or nobody knows. */
+/** Finds out whether an interrupted call's command is known to the sandbox, never arrived, or is lost. */
 async function locateCommand(
   sandbox: Sandbox,
   context: ToolContext,
@@ -104,7 +104,7 @@ const sentences = {
   limit: () => "limit: the command met a limit of the sandbox.",
 } as const;
 
-/** Output, `[stderr]`, `[exit N]`, behind a sentence where the command did not end by itself. */
+/** Output, `[stderr]` and `[exit N]`, after a sentence where the command did not end by itself. */
 function resultText(output: { readonly stdout: string; readonly stderr: string }, exitCode: number): string {
   const parts = [
     output.stdout,
@@ -129,7 +129,7 @@ function outputOfExit(
   return { content: `${sentences[exit.reason](exit.durationMs)}\n${text}`, isError: true, details };
 }
 
-/** Events of the call's command: started now, or found again. */
+/** The events of the call's command, newly started or found again. */
 function eventsOf(
   sandbox: Sandbox,
   request: ExecRequest,
@@ -163,7 +163,7 @@ async function runForeground(
   }
 }
 
-/** Runs the command of a call: once, whatever interrupts the call, with its whole outcome. */
+/** Runs the command of a call exactly once, whatever interrupts the call, and gives its whole outcome. */
 export function runCommand(command: CommandCall, context: ToolContext): Promise<ToolOutput> {
   return callSandbox(context, async (sandbox) => {
     const found = await locateCommand(sandbox, context);

@@ -5,7 +5,7 @@ import { callSandbox } from "../sandbox-call.ts";
 import { execIdParameter } from "./parameters.ts";
 import { stateOf } from "./snapshot.ts";
 
-/** Milliseconds in which a killed command must be gone. */
+/** Milliseconds within which a killed command must have ended. */
 const killTime = 10_000;
 
 export const execKill = defineTool({

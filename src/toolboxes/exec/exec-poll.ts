@@ -10,7 +10,7 @@ import { callSandbox } from "../sandbox-call.ts";
 import { execIdParameter } from "./parameters.ts";
 import { pollInterval, stateOf } from "./snapshot.ts";
 
-/** When the wait of this call ends; counted from its first start, over every time it was parked. */
+/** When this call stops waiting, counted from its first start and including all the time it was parked. */
 function waitEnd(wait: number, context: ToolContext): number {
   const noted = context.memo.get();
   if (typeof noted === "number") return noted;

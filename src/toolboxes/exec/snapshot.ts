@@ -1,6 +1,6 @@
 import type { ExecEvent, ExecReason } from "../../sandbox/contract.ts";
 
-/** Where a command stands, as the model is told. `next_poll_ms` is null once it has ended. */
+/** The state of a command as the model sees it. `next_poll_ms` is null once it has ended. */
 export interface CommandState {
   readonly state: "running" | ExecReason;
   readonly exit_code: number | null;
@@ -9,7 +9,7 @@ export interface CommandState {
   readonly next_poll_ms: number | null;
 }
 
-/** Milliseconds between two polls of a running command that said nothing. */
+/** Milliseconds between two polls of a running command without new output. */
 export const pollInterval = 5_000;
 
 const textOf = (events: readonly ExecEvent[], stream: "stdout" | "stderr"): string => {

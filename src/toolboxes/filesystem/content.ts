@@ -44,7 +44,7 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-/** A file as text, if it is UTF-8 text of at most 10 MiB. */
+/** Reads a file as text, if it is UTF-8 text of at most 10 MiB. */
 export async function readFileText(sandbox: Sandbox, path: string): Promise<FileText> {
   const bytes = await readFirstBytes(sandbox, path);
   if (bytes.length > maxTextBytes) {

@@ -17,7 +17,7 @@ export const fsEdit = defineTool({
   safety: "idempotent",
   workspace: "write",
   does: ["write", "read"],
-  // Where a text is not found, the error shows what stands in the file.
+  // The error of a text that is not found quotes the file, so an edit also counts as reading.
   acts: ({ path, old_text }) => [
     ...onPaths("write", path),
     ...(old_text === "" ? [] : onPaths("read", path)),

@@ -10,13 +10,13 @@ import { pathParameter } from "./parameters.ts";
 
 type BinaryFile = Extract<FileText, { readonly kind: "binary" }>;
 
-/** Bytes of an image whose base64 models still take, and pixels of its longer side. */
+/** The most bytes of an image whose base64 models still accept, and the most pixels of its longer side. */
 const maxImageBytes = 3_932_160;
 const maxImagePixels = 8_000;
-/** Bytes in which the header stands, whatever goes before it. */
+/** Bytes that are sure to contain the header, whatever comes before it. */
 const headerBytes = 262_144;
 
-/** Why models would refuse an image; null if they would not. */
+/** Says why models would refuse an image; null if they would not. */
 const imageProblem = ({ bytes }: BinaryFile): string | null => {
   if (bytes.length > maxImageBytes) return `It is larger than ${maxImageBytes} bytes, so it cannot be shown.`;
   const size = imageSize(toBase64(bytes.subarray(0, headerBytes)));
@@ -27,7 +27,7 @@ const imageProblem = ({ bytes }: BinaryFile): string | null => {
     : null;
 };
 
-/** An image as the model sees it, where it does; of other files type and size. */
+/** Shows an image to a model that accepts images; of other files it gives type and size. */
 const showBinary = (path: string, file: BinaryFile, context: ToolContext): ToolOutput => {
   const note = binaryNote(path, file);
   if (!file.type.startsWith("image/") || !context.sees.images) return { content: note };

@@ -3,7 +3,7 @@ import { defineTool, type Tool } from "../../tools/define-tool.ts";
 import { changeWorkspace, onPaths } from "../sandbox-call.ts";
 import { pathParameter } from "./parameters.ts";
 
-/** What `fs_move` and `fs_copy` have in common: what is read, taken away and replaced, and what was left out is named. */
+/** Defines `fs_move` and `fs_copy`: what they read, remove and replace, and the report of what was left out. */
 export const defineTransfer = (
   op: "move" | "copy",
   told: { readonly done: string; readonly description: string },

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { taskDependencies, taskDescription, taskId, taskMetadata, taskTitle } from "../../tools/stores.ts";
 
-/** Parameters that the tools of this toolbox share. */
+/** This file holds the parameters that the tools of this toolbox share. */
 
 export const idParameter = taskId.describe("Id of the task, like task_1.");
 export const onlyId = z.strictObject({ id: idParameter });
@@ -9,7 +9,7 @@ export const onlyId = z.strictObject({ id: idParameter });
 const titleText = "What is to be done, in one line.";
 export const titleParameter = taskTitle.describe(titleText);
 
-/** What a task may have, and what of it may be changed. */
+/** The optional fields of a task, which may also be changed. */
 export const optionalParameters = {
   description: taskDescription.optional().describe("All that whoever does it has to know."),
   blocked_by: taskDependencies.optional().describe("Ids of the tasks that have to be completed before."),

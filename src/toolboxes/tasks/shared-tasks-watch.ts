@@ -5,10 +5,10 @@ import { toolError } from "../../tools/errors.ts";
 import { noSuchTask } from "./no-such-task.ts";
 import { idParameter } from "./parameters.ts";
 
-/** Milliseconds that a watched task may be without an assignee. */
+/** Milliseconds that a watched task may stay without an assignee. */
 const unclaimedMs = 60_000;
 
-/** Since when the task is watched, and since when nobody has it; null while somebody has. */
+/** Since when the task is watched, and since when it is unassigned; null while it is assigned. */
 interface TaskWatch {
   readonly started: number;
   readonly free: number | null;

@@ -1,4 +1,4 @@
-/** The pieces one after another. */
+/** Joins pieces of bytes. */
 export function concatenated(pieces: readonly Uint8Array[]): Uint8Array {
   const joint = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));
   let offset = 0;

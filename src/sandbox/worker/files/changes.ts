@@ -15,7 +15,7 @@ import type { Writer } from "./tree.ts";
 import { checkWritable, copyTree, makeFolder, moveTree, removeTree, walk } from "./tree.ts";
 import { unifiedDiff } from "./unified-diff.ts";
 
-/** Who asks for a change. */
+/** Who makes a change. */
 export interface ChangeContext {
   readonly writer: Writer;
   readonly ifMatch?: string | undefined;
@@ -27,7 +27,7 @@ const maxDiffed = 1024 * 1024;
 
 const maxListed = 200;
 
-/** Bytes of files that are held to be compared, and characters of diffs, of one change of many files. */
+/** Bytes of files that one change holds for comparison, and characters of its diffs. */
 const maxHeld = 8 * 1024 * 1024;
 
 const maxDiffs = 192 * 1024;
@@ -41,7 +41,7 @@ function textIfAny(bytes: Uint8Array): string | null {
   }
 }
 
-/** The diff for an event: absent for binary and huge files, cut at 64 KiB. */
+/** The diff for an event: absent for binary and very large files, cut at 64 KiB. */
 function diffOf(path: string, before: Uint8Array, after: Uint8Array): { diff?: string } {
   const [old, now] = [textIfAny(before), textIfAny(after)];
   if (old === null || now === null) return {};
@@ -53,7 +53,7 @@ function diffOf(path: string, before: Uint8Array, after: Uint8Array): { diff?: s
 
 const nothing = new Uint8Array();
 
-/** Files and links by their paths, each with its content as far as it can be compared. */
+/** Files and links by path, each with its content if it can be compared. */
 type Contents = ReadonlyMap<string, Uint8Array | null>;
 
 const noFiles: Contents = new Map();
@@ -71,7 +71,7 @@ function contentsAt(disk: Disk, path: string): Contents {
   return contents;
 }
 
-/** What became of many files; diffs as far as they fit into one answer. */
+/** The changes of many files, with as many diffs as fit into one answer. */
 function changesBetween(before: Contents, after: Contents): FileChange[] {
   let room = maxDiffs;
   const changeOf = (path: string): FileChange => {
@@ -93,14 +93,14 @@ function checkMatch(disk: Disk, path: string, entry: Entry | null, ifMatch: stri
     fail("conflict", `${path} no longer has the content of If-Match; read it again`);
 }
 
-/** A file's whole new content. */
+/** The whole new content of a file. */
 interface FileContent {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly hash: string;
 }
 
-/** Writes one file as this actor: not over changes it has not seen. */
+/** Writes one file for this actor, but not over changes that it has not seen. */
 function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileContent): FileChange {
   const place = locate(disk, path);
   const { path: physical, entry } = place;
@@ -118,7 +118,7 @@ const putText = (disk: Disk, context: ChangeContext, path: string, text: string)
   return put(disk, context, { path, bytes, hash: sha256Hex(bytes) });
 };
 
-/** The whole content of a file (`PUT /file`). */
+/** Replaces the whole content of a file (`PUT /file`). */
 export function putContent(disk: Disk, context: ChangeContext, content: FileContent): ChangeOutcome {
   checkMatch(disk, content.path, locate(disk, content.path).entry, context.ifMatch);
   return { changes: [put(disk, context, content)] };
@@ -184,7 +184,7 @@ function applyOne(disk: Disk, context: ChangeContext, file: FilePatch): FileChan
   return [{ ...change, path: moved.to, op: "move", from: moved.from }];
 }
 
-/** Diffs as far as they fit into one answer. */
+/** Keeps as many diffs as fit into one answer. */
 function fitting(changes: readonly FileChange[]): FileChange[] {
   let room = maxDiffs;
   return changes.map(({ diff, ...change }) => {
@@ -217,7 +217,7 @@ function copy(disk: Disk, context: ChangeContext, args: ChangeArguments["copy"])
     : { changes, message: `Left out, since they lead out of the workspace: ${skipped.join(", ")}` };
 }
 
-/** A change that was read from a request and waits for its transaction. */
+/** A change that was read from a request and is ready for its transaction. */
 interface PreparedChange {
   readonly writablePaths: readonly string[] | undefined;
   readonly perform: (disk: Disk, context: ChangeContext) => ChangeOutcome;
@@ -236,7 +236,7 @@ const prepared =
     };
   };
 
-/** Readers of the changing operations of `POST /fs/:op`. What they give runs inside the transaction of `once`. */
+/** The readers of changing operations (`POST /fs/:op`). Their results run inside the transaction of `once`. */
 export const changeOperations: Readonly<Record<ChangeOperation, (body: string) => PreparedChange>> = {
   edit: prepared(changeBodies.edit, edit),
   patch: prepared(changeBodies.patch, patch),

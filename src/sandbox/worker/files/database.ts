@@ -1,13 +1,13 @@
-/** The little of SQLite that the workspace needs; blobs may come back as either buffer type. */
+/** The part of SQLite that the workspace needs; blobs may be returned as either buffer type. */
 export type SqlValue = string | number | null | Uint8Array<ArrayBuffer>;
 
 export interface Database {
   all<Row>(sql: string, ...values: readonly SqlValue[]): Row[];
-  /** Runs synchronously; whatever was written is undone if `run` throws. */
+  /** Runs synchronously; all writes are undone if `run` throws. */
   transaction<Result>(run: () => Result): Result;
 }
 
-/** Bytes of a blob column. */
+/** The bytes of a blob column. */
 export const blob = (value: ArrayBuffer | Uint8Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(value instanceof Uint8Array ? Uint8Array.from(value).buffer : value);
 
@@ -36,7 +36,7 @@ const tables = `
   CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL, answer TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
 `;
 
-/** A value of `meta`; null if it was never set. */
+/** Reads a value of `meta`; null if it was never set. */
 export const metaOf = (database: Database, key: string): string | null =>
   database.all<{ value: string }>("SELECT value FROM meta WHERE key = ?", key)[0]?.value ?? null;
 

@@ -1,6 +1,6 @@
 import { fail } from "../errors.ts";
 
-/** Line numbers (from 1) at which `needle` begins in `text`; overlapping places count each. */
+/** The line numbers (from 1) at which `needle` begins in `text`; overlapping matches count separately. */
 function places(text: string, needle: string): number[] {
   const found: number[] = [];
   let line = 1;
@@ -12,7 +12,7 @@ function places(text: string, needle: string): number[] {
   return found;
 }
 
-/** How much of two lines is alike: the share of `wanted`'s characters in common prefix and suffix. */
+/** The similarity of two lines: the share of `wanted`'s characters in common prefix and suffix. */
 function likeness(line: string, wanted: string): number {
   let head = 0;
   while (head < line.length && head < wanted.length && line[head] === wanted[head]) head++;
@@ -22,7 +22,7 @@ function likeness(line: string, wanted: string): number {
   return (head + tail) / Math.max(line.length, wanted.length, 1);
 }
 
-/** What the file says where the text was expected: five lines around the closest line, or the first twenty. */
+/** Quotes the file where the text was expected: five lines around the closest line, or the first twenty. */
 function surroundings(text: string, oldText: string): string {
   const lines = text.split(/\r?\n/);
   const wanted =
@@ -48,7 +48,7 @@ export const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 
-/** Replaces the one place where `oldText` stands; line ends of the file are kept. */
+/** Replaces the only occurrence of `oldText`; the file's line ends are kept. */
 export function editText(path: string, text: string, oldText: string, newText: string): string {
   const crlf = isCrlf(text);
   const wanted = withLineEnds(oldText, crlf);
@@ -67,7 +67,7 @@ export function editText(path: string, text: string, oldText: string, newText: s
   return text.slice(0, at) + withLineEnds(newText, crlf) + text.slice(at + wanted.length);
 }
 
-/** A file's content as text; bytes that are not UTF-8 are refused, so that no edit can damage them. */
+/** Decodes a file's content as text; bytes that are not UTF-8 are refused, so that no edit can damage them. */
 export function textOf(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -6,17 +6,17 @@ import type { Database } from "./database.ts";
 import { blob } from "./database.ts";
 import type { Place } from "./locate.ts";
 
-/** Bytes of one row of content. */
+/** Bytes of content in one row. */
 const chunkSize = 256 * 1024;
 
-/** What the functions of this room share. `limits` may change while the workspace lives. */
+/** The state that all file functions share. `limits` may change during the workspace's life. */
 export interface Disk {
   readonly database: Database;
   readonly limits: () => SandboxLimits;
   readonly now: () => number;
-  /** Bytes that all files take; null until they are counted. */
+  /** Bytes that all files use; null until they are counted. */
   readonly usage: { bytes: number | null };
-  /** Set for a request that certain paths are closed to; it goes through no link, either. */
+  /** Set for a request with closed paths; such a request does not follow links, either. */
   readonly isClosed?: (path: string, act: FileAct) => boolean;
 }
 
@@ -50,7 +50,7 @@ export const root: Entry = {
   writer: "",
 };
 
-/** A number that no other entry or version of this workspace has. */
+/** Makes a number that no other entry or version of this workspace has. */
 export function freshId(): number {
   const [high = 0, low = 0] = crypto.getRandomValues(new Uint32Array(2));
   return (high & 0xfffff) * 2 ** 32 + low + 1;
@@ -68,11 +68,11 @@ export function child(disk: Disk, folder: number, name: string): Entry | null {
   return entry ?? null;
 }
 
-/** Entries of a folder, by name. */
+/** The entries of a folder, by name. */
 export const children = (disk: Disk, folder: number): Entry[] =>
   disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
 
-/** A file's bytes, or the part of them from `offset`. */
+/** A file's bytes, or a part of them from `offset`. */
 export function contentOf(disk: Disk, file: Entry, offset = 0, length = file.size): Uint8Array<ArrayBuffer> {
   const end = Math.min(offset + length, file.size);
   const bytes = new Uint8Array(Math.max(end - offset, 0));
@@ -98,7 +98,7 @@ function putChunks(disk: Disk, id: number, bytes: Uint8Array, first = 0): void {
   }
 }
 
-/** Bytes that all files take. */
+/** The bytes that all files use. */
 function usedBytes(disk: Disk): number {
   if (disk.usage.bytes === null) {
     const [row] = disk.database.all<{ used: number | null }>("SELECT SUM(size) AS used FROM entries");
@@ -107,7 +107,7 @@ function usedBytes(disk: Disk): number {
   return disk.usage.bytes;
 }
 
-/** Notes that files grew or shrank, if their size is counted already. */
+/** Updates the used bytes after files grew or shrank, if they are counted already. */
 export function grow(disk: Disk, bytes: number): void {
   if (disk.usage.bytes !== null) disk.usage.bytes += bytes;
 }
@@ -122,7 +122,7 @@ export function atomically<Result>(disk: Disk, change: () => Result): Result {
   }
 }
 
-/** Refuses a file that grows over its limit, or over what the disk has left. */
+/** Refuses a file that exceeds its limit, or the space that the disk has left. */
 function checkSpace(disk: Disk, path: string, size: number, before: number): void {
   const { file, disk: total } = disk.limits();
   if (size > file) fail("payload_too_large", `${path} would have ${size} bytes; a file may have ${file}`);
@@ -169,7 +169,7 @@ export function checkClosed(disk: Disk, path: string, act: FileAct): void {
   fail("path_not_writable", `${why}; leave it out, or name it in a call of its own`);
 }
 
-/** Makes the folders that a place misses above its last name; the id of the lowest. */
+/** Makes the missing folders above a path's last name and gives the id of the lowest. */
 export function makeParents(disk: Disk, { path, folder, missing }: Place, writer: string): number {
   const segments = path.split("/");
   return missing.slice(0, -1).reduce((parent, name, index) => {
@@ -186,7 +186,7 @@ function replaceContent(disk: Disk, before: Entry, bytes: Uint8Array, changed: P
   return entry;
 }
 
-/** Writes a whole file at a place that `locate` gave, with missing parents. The mode stays; a new file gets 0644. */
+/** Writes a whole file to a result of `locate`, with missing parents. The mode stays; a new file gets 0644. */
 export function putFile(
   disk: Disk,
   place: Place,
@@ -211,7 +211,7 @@ export function putFile(
   return entry;
 }
 
-/** Adds bytes at the end of an existing file, rewriting only its last piece. */
+/** Appends bytes to an existing file, rewriting only its last piece. */
 export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8Array, writer: string): void {
   const size = entry.size + bytes.length;
   checkSpace(disk, path, size, entry.size);
@@ -222,7 +222,7 @@ export function extendFile(disk: Disk, path: string, entry: Entry, bytes: Uint8A
   putEntry(disk, { ...entry, size, sha256: null, mtime: disk.now(), version: freshId(), writer });
 }
 
-/** The hash of a file's content; computed once where a command wrote the file. */
+/** The hash of a file's content, computed at first use after a command wrote the file. */
 export function hashOf(disk: Disk, file: Entry): string {
   if (file.sha256 !== null) return file.sha256;
   const hash = sha256Hex(contentOf(disk, file));

@@ -5,7 +5,7 @@ import { child, joined, root } from "./files.ts";
 
 const maxLinks = 40;
 
-/** Where a path leads: the last existing folder, the entry in it, and the segments that are missing. `path` is physical. */
+/** Where a path leads: the last existing folder, the entry in it, and the missing segments. `path` is physical. */
 export interface Place {
   readonly path: string;
   readonly folder: number;
@@ -13,7 +13,7 @@ export interface Place {
   readonly missing: readonly string[];
 }
 
-/** A place where something is. */
+/** A result of `locate` for which an entry exists. */
 export type Existing = Place & { readonly entry: Entry };
 
 function linkSegments(path: string, target: string): { fromRoot: boolean; segments: string[] } {
@@ -25,7 +25,7 @@ function linkSegments(path: string, target: string): { fromRoot: boolean; segmen
   return { fromRoot: mounted, segments: segments.filter((segment) => segment !== "" && segment !== ".") };
 }
 
-/** A walk through the tree: the folders it stands in, the segments before it, and the links it went through. */
+/** A walk through the tree: its current folders, the segments so far, and the links it went through. */
 interface Walk {
   readonly path: string;
   readonly follow: boolean;
@@ -59,7 +59,7 @@ function goThrough(disk: Disk, walk: Walk, link: Entry): void {
   walk.pending = [...segments, ...walk.pending];
 }
 
-/** Takes one segment; gives the place if something is missing there. */
+/** Follows one segment; returns a result if something is missing there. */
 function step(disk: Disk, walk: Walk, segment: string): Place | null {
   const folder = standing(walk);
   if (folder.type !== "directory") fail("conflict", `${physical(walk)} is a file, not a folder`);
@@ -75,8 +75,8 @@ function step(disk: Disk, walk: Walk, segment: string): Place | null {
 }
 
 /**
- * Walks a normalised path from the root, links included, never leaving it. `follow` resolves a link at the
- * end too. What is missing at the end is named, not an error; a file used as a folder is.
+ * Walks a normalised path from the root and through links, never leaving it. `follow` also resolves a link at the
+ * end. Missing parts at the end are no error but part of the result; using a file as a folder is an error.
  */
 export function locate(disk: Disk, path: string, follow = true): Place {
   const walk: Walk = { path, follow, trail: [root], pending: path === "." ? [] : path.split("/"), links: 0 };
@@ -91,13 +91,13 @@ export function locate(disk: Disk, path: string, follow = true): Place {
   return { path: physical(walk), folder: entry.parent, entry, missing: [] };
 }
 
-/** The entry at a path, or `workspace_read_not_found`. */
+/** Finds the entry at a path, or throws `workspace_read_not_found`. */
 export function existing(disk: Disk, path: string, follow = true): Existing {
   const place = locate(disk, path, follow);
   return place.entry === null ? notFound(path) : { ...place, entry: place.entry };
 }
 
-/** The file at a path; a folder is a `conflict`. */
+/** Finds the file at a path; a folder is a `conflict`. */
 export function existingFile(disk: Disk, path: string): Existing {
   const place = existing(disk, path);
   return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);

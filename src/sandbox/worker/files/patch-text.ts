@@ -2,7 +2,7 @@ import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import { isCrlf } from "./edit-text.ts";
 
-/** One hunk of an update: the lines that must stand together, and what replaces them. */
+/** One hunk of an update: adjacent lines that must occur, and their replacement. */
 interface Hunk {
   readonly headers: readonly string[];
   readonly before: readonly string[];
@@ -54,7 +54,7 @@ function readAdd(cursor: Cursor): FilePatch {
   return { kind: "add", path, content: content.join("") };
 }
 
-/** The lines after `@@` that say where a hunk stands; line numbers say nothing here. */
+/** Reads the lines after `@@` that locate a hunk; line numbers are ignored. */
 function readHeaders(cursor: Cursor): string[] {
   const headers: string[] = [];
   for (; here(cursor).startsWith("@@"); cursor.at++) {
@@ -99,7 +99,7 @@ function readUpdate(cursor: Cursor): FilePatch {
   return { kind: "update", path, hunks, ...(moveTo === undefined ? {} : { moveTo }) };
 }
 
-/** Reads a whole patch; any line that does not belong is an error that names it. */
+/** Parses a whole patch; any line that does not belong is an error that names it. */
 export function parsePatch(text: string): readonly FilePatch[] {
   const lines = text
     .trim()
@@ -127,7 +127,7 @@ export function parsePatch(text: string): readonly FilePatch[] {
 const fitsAt = (lines: readonly string[], wanted: readonly string[], at: number): boolean =>
   at >= 0 && at + wanted.length <= lines.length && wanted.every((line, index) => lines[at + index] === line);
 
-/** The lines at which a hunk may stand, from `start` on: behind each of its headers, the first place that fits. */
+/** The lines at which a hunk may apply, from `start` on: after each of its headers, the first match. */
 function candidates(lines: readonly string[], hunk: Hunk, start: number): number[] {
   const fits = (from: number, end: number): number[] => {
     if (hunk.atEnd) {
@@ -154,7 +154,7 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
   return [...new Set(regions.flatMap(({ from, end }) => fits(from, end).slice(0, 1)))];
 }
 
-/** Applies the hunks of one file in order; each must fit exactly once behind the one before it. */
+/** Applies the hunks of one file in order; each must fit exactly once after the one before it. */
 export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): string {
   const newline = isCrlf(text) ? "\r\n" : "\n";
   const lines = text.split(newline);

@@ -8,7 +8,7 @@ const seenVersion = (disk: Disk, actor: string, path: string): number | undefine
     path,
   )[0]?.version;
 
-/** Notes that an actor now knows this content. */
+/** Records that an actor knows this content now. */
 export function saw(disk: Disk, actor: string | undefined, path: string, entry: Entry | null): void {
   if (actor === undefined || entry?.type !== "file") return;
   if (seenVersion(disk, actor, path) === entry.version) return;
@@ -20,7 +20,7 @@ export function saw(disk: Disk, actor: string | undefined, path: string, entry: 
   );
 }
 
-/** Refuses a write over a change that this actor has not seen; a file it never saw is free. */
+/** Refuses a write over a change that this actor has not seen; a file it never saw may be written. */
 export function checkUnseen(disk: Disk, actor: string | undefined, path: string, entry: Entry | null): void {
   if (actor === undefined || entry?.type !== "file") return;
   const known = seenVersion(disk, actor, path);

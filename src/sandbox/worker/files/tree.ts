@@ -19,16 +19,16 @@ import type { Existing, Place } from "./locate.ts";
 import { existing, locate } from "./locate.ts";
 import { checkUnseen, saw } from "./seen.ts";
 
-/** Who changes the tree, and where that is allowed. */
+/** Who changes the tree, and where the writer may do so. */
 export interface Writer {
-  /** Shown to whoever finds the change, as in "thread main". */
+  /** The name shown to others who find the change, as in "thread main". */
   readonly name: string;
   /** The thread whose view of the files counts for `conflict`; undefined for commands. */
   readonly actor?: string | undefined;
   readonly writablePaths: readonly string[] | undefined;
-  /** Whether the paths that no file tool may touch are closed to this writer. */
+  /** True if the paths that no file tool may touch are closed to this writer. */
   readonly guarded: boolean;
-  /** It puts the team's skills in their folder, which is closed to all others. */
+  /** True for the writer that places the team's skills in their folder, which is closed to all others. */
   readonly placesSkills?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface Found {
   readonly entry: Entry;
 }
 
-/** An entry and all below it, parents before their children; links are not followed. */
+/** Walks an entry and everything below it, parents before children; links are not followed. */
 export function* walk(disk: Disk, path: string, entry: Entry): Generator<Found> {
   const open: Found[] = [{ path, entry }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -65,14 +65,14 @@ function dropRow(disk: Disk, entry: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
 }
 
-/** Refuses what this writer may not take away, and what others changed unseen. */
+/** Refuses to remove what this writer may not remove, or what others changed unseen. */
 function checkRemoval(disk: Disk, writer: Writer, { path, entry }: Found): void {
   checkClosed(disk, path, "delete");
   checkWritable(writer, path);
   checkUnseen(disk, writer.actor, path, entry);
 }
 
-/** Removes an entry and all below it, after checking each path. */
+/** Removes an entry and everything below it, after checking each path. */
 export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entry): void {
   if (entry.id === root.id) fail("invalid_request", "the workspace itself cannot be removed or replaced");
   const found = [...walk(disk, path, entry)];
@@ -85,7 +85,7 @@ export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entr
   }
 }
 
-/** Makes a folder with its parents; one that exists already is fine, a file there is not. */
+/** Makes a folder with its parents; an existing folder is accepted, a file is not. */
 export function makeFolder(disk: Disk, writer: Writer, path: string): void {
   const place = locate(disk, path);
   if (place.entry !== null) {
@@ -97,7 +97,7 @@ export function makeFolder(disk: Disk, writer: Writer, path: string): void {
   addEntry(disk, folder, nameOf(place.path), { type: "directory", mode: 0o755, writer: writer.name });
 }
 
-/** The place of a copy's or move's end: nothing is there, or it may be replaced. Parents that are missing are made. */
+/** Prepares the target of a copy or move: it is missing or may be replaced. Missing parents are made. */
 function clearTarget(disk: Disk, writer: Writer, path: string, overwrite: boolean): Place {
   const place = locate(disk, path, false);
   if (place.entry === null) return place;
@@ -124,7 +124,7 @@ function checkedTransfer(disk: Disk, { source, destination }: Transfer): Existin
   return from;
 }
 
-/** Moves a file, folder or link; every path of the tree must be writable at both ends. The physical new path. */
+/** Moves a file, folder or link; every path of the tree must be writable at both ends. Gives the new physical path. */
 export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from: string; to: string } {
   const from = checkedTransfer(disk, transfer);
   const end = locate(disk, transfer.destination, false).path;
@@ -145,7 +145,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   return { from: from.path, to: to.path };
 }
 
-/** Whether the link at a path stays inside the workspace, whoever may go through it. */
+/** Whether the link at a path stays inside the workspace, whoever follows it. */
 export function staysInside(disk: Disk, path: string): boolean {
   const { isClosed: _, ...open } = disk;
   try {
@@ -156,7 +156,7 @@ export function staysInside(disk: Disk, path: string): boolean {
   }
 }
 
-/** Copies one entry to a physical path; what is there already must be a file, if the entry is one. */
+/** Copies one entry to a physical path; if the entry is a file, it may replace a file there. */
 export function copyOne(disk: Disk, writer: Writer, item: Found, path: string): void {
   checkClosed(disk, path, "write");
   checkWritable(writer, path);
@@ -197,7 +197,7 @@ export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8
   putFile(disk, place, bytes, writer.name, null);
 }
 
-/** Makes a link; what it points to is checked whenever it is followed. */
+/** Makes a link; its target is checked whenever it is followed. */
 export function makeLink(disk: Disk, writer: Writer, path: string, target: string): void {
   const place = locate(disk, path, false);
   if (place.entry !== null) fail("exists", `${path} exists already`);
@@ -206,7 +206,7 @@ export function makeLink(disk: Disk, writer: Writer, path: string, target: strin
   addEntry(disk, folder, nameOf(place.path), { type: "symlink", mode: 0o777, target, writer: writer.name });
 }
 
-/** Changes the bits or the time of an entry. */
+/** Changes the mode or the time of an entry. */
 export function touchEntry(
   disk: Disk,
   writer: Writer,

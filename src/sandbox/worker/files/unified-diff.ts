@@ -1,4 +1,4 @@
-/** Unified diffs by Myers' algorithm, bounded: texts that differ too much are shown as one replacement. */
+/** Unified diffs by Myers' algorithm, with a bound: texts that differ too much are shown as one replacement. */
 
 const maxDistance = 1000;
 
@@ -9,10 +9,10 @@ interface Edit {
   readonly line: string;
 }
 
-/** Lines with their ends; the last may have none. */
+/** Splits a text into lines with their ends; the last may have none. */
 export const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** How far each diagonal (old minus new index) reaches, for one distance; missing diagonals reach nowhere. */
+/** How far each diagonal (old minus new index) reaches at one distance; missing diagonals reach nothing. */
 type Reach = (diagonal: number) => number;
 
 const reachOf =
@@ -20,11 +20,11 @@ const reachOf =
   (diagonal) =>
     steps[distance + 1 + diagonal] ?? 0;
 
-/** Whether the best way onto a diagonal is an added line; else it is a removed one. */
+/** Whether the best step onto a diagonal is an added line; otherwise it is a removed one. */
 const comesByAdding = (reach: Reach, diagonal: number, distance: number): boolean =>
   diagonal === -distance || (diagonal !== distance && reach(diagonal - 1) < reach(diagonal + 1));
 
-/** For each distance, how far the diagonals reached before it; null if the texts are further apart than the bound. */
+/** For each distance, how far the diagonals reached before it; null if the texts differ by more than the bound. */
 function trace(before: readonly string[], after: readonly string[]): Int32Array[] | null {
   const bound = Math.min(before.length + after.length, maxDistance);
   const steps: Int32Array[] = [];
@@ -87,7 +87,7 @@ function compare(before: readonly string[], after: readonly string[]): Edit[] {
   return [...before.slice(0, head).map(same), ...middle, ...before.slice(before.length - tail).map(same)];
 }
 
-/** Ranges of edits that stand in one hunk, with their context. */
+/** The ranges of edits that form one hunk, with their context. */
 function ranges(edits: readonly Edit[]): { start: number; end: number }[] {
   const found: { start: number; end: number }[] = [];
   edits.forEach((edit, index) => {
@@ -104,7 +104,7 @@ const position = (start: number, count: number): string => {
   return count === 1 ? `${shown}` : `${shown},${count}`;
 };
 
-/** The unified diff of two texts with three lines of context; empty where they are equal. */
+/** The unified diff of two texts with three lines of context; empty if they are equal. */
 export function unifiedDiff(nameBefore: string, nameAfter: string, before: string, after: string): string {
   if (before === after) return "";
   const edits = compare(linesOf(before), linesOf(after));

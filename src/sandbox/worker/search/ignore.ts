@@ -1,13 +1,13 @@
 import { createGlobMatcher } from "../../glob.ts";
 
-/** One line of an ignore file, as a test of paths relative to the folder that the file stands in. */
+/** One line of an ignore file, as a test of paths relative to that file's folder. */
 interface IgnoreRule {
   readonly negated: boolean;
   readonly foldersOnly: boolean;
   readonly matches: (path: string) => boolean;
 }
 
-/** The rules of one ignore file, and the folder they hold in. */
+/** The rules of one ignore file, and the folder that they apply to. */
 export interface IgnoreFile {
   readonly folder: string;
   readonly rules: readonly IgnoreRule[];
@@ -29,13 +29,13 @@ function parseRule(line: string): IgnoreRule | null {
   return { negated, foldersOnly, matches: createGlobMatcher(anchored ? glob : `**/${glob}`) };
 }
 
-/** Reads a `.gitignore` or `.ignore`. */
+/** Parses a `.gitignore` or `.ignore`. */
 export const parseIgnoreFile = (folder: string, text: string): IgnoreFile => ({
   folder,
   rules: text.split("\n").flatMap((line) => parseRule(line) ?? []),
 });
 
-/** Whether a path is left out of a search: by the last rule that matches it, nearer files over farther ones. */
+/** Whether a search ignores a path: the last matching rule decides, and nearer files come before farther ones. */
 export function isIgnored(files: readonly IgnoreFile[], path: string, isFolder: boolean): boolean {
   if (alwaysIgnored.has(path.slice(path.lastIndexOf("/") + 1))) return true;
   let ignored = false;

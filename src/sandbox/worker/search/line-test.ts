@@ -2,23 +2,23 @@ import { RE2JS } from "re2js";
 import { fail } from "../errors.ts";
 import type { ContentSearch } from "../requests.ts";
 
-/** Instructions of a compiled pattern, and characters of a line that are looked at. */
+/** The most instructions of a compiled pattern, and the most characters of a line that are tested. */
 const maxInstructions = 500;
 
 const maxReach = 16 * 1024;
 
-/** Instructions times characters that one line may cost: about a tenth of a second. */
+/** The most instructions times characters that one line may cost: about a tenth of a second. */
 const maxSteps = 1_000_000;
 
-/** Stands where a line was cut, so that `$` does not match there; it is in no class of characters but negated ones. */
+/** Marks where a line was cut, so that `$` does not match there; only negated character classes contain it. */
 const cut = "\uFFFF";
 
-/** Says whether a line matches, in time linear in its length. */
+/** Tests whether a line matches, in time linear in its length. */
 export interface LineTest {
   readonly matches: (line: string) => boolean;
-  /** Steps that a character of a line costs at most. */
+  /** The most steps that a character of a line costs. */
   readonly steps: number;
-  /** Characters at the beginning of a line that are looked at. */
+  /** Characters at the beginning of a line that are tested. */
   readonly reach: number;
 }
 
@@ -31,7 +31,7 @@ function refuseSize(instructions: string): never {
   );
 }
 
-/** Refuses what its repeat counts alone make too long: compiling it would cost more than it is worth. */
+/** Refuses a pattern whose repeat counts alone make it too long, before it is compiled. */
 function checkRepeats(pattern: string): void {
   const counts = pattern.matchAll(/(?<!\\)\{(\d+)(?:,(\d*))?\}/g);
   let sum = 0;

@@ -12,7 +12,7 @@ import type { LineTest } from "./line-test.ts";
 import { lineTest } from "./line-test.ts";
 import { lineAt, shownContext, shownLine } from "./text-lines.ts";
 
-/** Bounds of one search: milliseconds, bytes read, characters shown. */
+/** The limits of one search: milliseconds, bytes read, characters shown. */
 const maxTime = 10_000;
 
 const maxBytes = 64 * 1024 * 1024;
@@ -21,10 +21,10 @@ const maxShown = 4 * 1024 * 1024;
 
 const maxFileBytes = 8 * 1024 * 1024;
 
-/** What a line costs besides its text, in characters. */
+/** The cost of a line besides its text, in characters. */
 const roundCost = 10;
 
-/** Characters, and steps of the pattern, after which a search gives way to other work. */
+/** Characters, and steps of the pattern, after which a search yields to other work. */
 const stretch = { characters: 64 * 1024, steps: 1_000_000 };
 
 function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): IgnoreFile[] {
@@ -51,7 +51,7 @@ function* filesBelow(
   }
 }
 
-/** Rules of the folders above a search's start. */
+/** The rules of the folders above a search's start. */
 function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
   if (path === ".") return [];
   const segments = path.split("/");
@@ -61,35 +61,35 @@ function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
   });
 }
 
-/** Files below a folder that no ignore file leaves out; a file gives itself. */
+/** The files below a folder that no ignore file excludes; for a file, the file itself. */
 function* searched(disk: Disk, { path, entry }: Found): Generator<Found> {
   if (entry.type === "file") yield { path, entry };
   else yield* filesBelow(disk, path, entry, rulesAbove(disk, path));
 }
 
-/** A file's text if it is text: whole characters, whatever the script; null for binary content. */
+/** A file's text with whole characters of any script; null for binary content. */
 function textIn(disk: Disk, entry: Entry): string | null {
   const bytes = contentOf(disk, entry);
   if (bytes.subarray(0, 8192).includes(0)) return null;
   return new TextDecoder().decode(bytes);
 }
 
-/** A search as far as it has come. */
+/** The progress of a search. */
 interface Progress {
   readonly until: number;
   readonly matches: SearchMatch[];
-  /** Matching lines, in `matches` or not. */
+  /** The number of matching lines, in `matches` or not. */
   total: number;
-  /** Bytes read. */
+  /** The bytes read. */
   bytes: number;
-  /** Characters in `matches`. */
+  /** The characters in `matches`. */
   shown: number;
-  /** Work since other work was let in: characters of text, steps of the pattern. */
+  /** Work since the search last yielded: characters of text, steps of the pattern. */
   characters: number;
   steps: number;
 }
 
-/** Counts work; every so often it lets other work in, so that the clock moves. False once the time is up. */
+/** Counts work and yields from time to time, so that the clock moves. False once the time is up. */
 function work(disk: Disk, progress: Progress, characters: number, steps: number): true | Promise<boolean> {
   progress.characters += characters;
   progress.steps += steps;
@@ -99,7 +99,7 @@ function work(disk: Disk, progress: Progress, characters: number, steps: number)
   return new Promise((resolve) => setTimeout(() => resolve(disk.now() < progress.until), 0));
 }
 
-/** Counts a matching line, and builds the match while more are asked for; how much text was looked at for it. */
+/** Counts a matching line and, while more are wanted, builds the match; gives how much text was read for it. */
 function addMatch(
   progress: Progress,
   query: ContentSearch,
@@ -115,7 +115,7 @@ function addMatch(
   return span;
 }
 
-/** Adds the lines of a text that match; false once the time is up. */
+/** Adds the matching lines of a text; false once the time is up. */
 async function searchText(
   disk: Disk,
   progress: Progress,
@@ -136,7 +136,7 @@ async function searchText(
   return true;
 }
 
-/** Adds what matches in a file; false once a bound of the search is met. */
+/** Adds the matches in a file; false once the search hits a limit. */
 async function searchFile(
   disk: Disk,
   progress: Progress,
@@ -151,8 +151,8 @@ async function searchFile(
 }
 
 /**
- * Lines that match a pattern, of each line its first 16 KiB at most. `total` counts all that were found before a bound;
- * `truncated` says that one was met.
+ * Finds lines that match a pattern, testing at most 16 KiB of each line. `total` counts all that were found before a
+ * limit; `truncated` says that a limit was hit.
  */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
@@ -169,7 +169,7 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   return { matches, total: progress.total, truncated: progress.total > matches.length };
 }
 
-/** A glob without a slash names files at any depth; one with a slash is relative to the folder searched, or of the file. */
+/** A glob without a slash matches names at any depth; one with a slash is relative to the searched or file's folder. */
 function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
   const folder = entry.type === "file" ? folderOf(start) : start;
   const anchored = glob.includes("/");
@@ -177,7 +177,7 @@ function fileTest(glob: string, { path: start, entry }: Found): (path: string) =
   return (path) => matches(folder === "." ? path : path.slice(folder.length + 1));
 }
 
-/** Paths of files that match a glob, newest first. */
+/** Finds the paths of files that match a glob, newest first. */
 export async function searchFiles(
   disk: Disk,
   { pattern, directory, max_results }: FileSearch,

@@ -1,6 +1,6 @@
-/** Lines of a text by their positions, so that a text of millions of them is never cut into as many strings. */
+/** This file finds lines by their positions, so that a text of millions of lines is not split into as many strings. */
 
-/** Characters of a shown line. */
+/** The most characters of a shown line. */
 const maxLine = 500;
 
 /** Where the line that begins at `start` ends, without its line end, and where the next one begins. */
@@ -14,7 +14,7 @@ export function lineAt(text: string, start: number): { readonly end: number; rea
 const lineBefore = (text: string, start: number): number =>
   start < 2 ? 0 : text.lastIndexOf("\n", start - 2) + 1;
 
-/** A line as it is shown. It is a copy, so that it does not hold the text that it was found in. */
+/** A line as it is shown. It is a copy, so that it does not keep the whole text in memory. */
 export function shownLine(text: string, start: number): string {
   const { end } = lineAt(text, start);
   const characters = Array.from(text.slice(start, Math.min(end, start + 2 * maxLine + 2)));
@@ -22,7 +22,7 @@ export function shownLine(text: string, start: number): string {
   return characters.length > maxLine ? `${shown}…` : shown;
 }
 
-/** Lines as they are shown, and how much text they stand in. */
+/** Lines as they are shown, and the length of the text that they cover. */
 interface Shown {
   readonly lines: readonly string[];
   readonly span: number;

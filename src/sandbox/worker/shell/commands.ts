@@ -13,7 +13,7 @@ import { runShell } from "./shell.ts";
 
 interface CommandRequest extends Omit<ShellRun, "signal" | "emit"> {
   readonly execId: string;
-  /** The request as it was sent, to tell a repetition from another command. */
+  /** The request as it was sent, which distinguishes a repetition from another command. */
   readonly body: string;
 }
 
@@ -31,7 +31,7 @@ interface LiveCommand {
   readonly startedAt: number;
   reason: "timeout" | "killed" | null;
   end: CommandEnd | null;
-  /** Wakes all who wait for output; replaced at every change. */
+  /** Wakes all readers that wait for output; replaced at every change. */
   changed: PromiseWithResolvers<void>;
   finished: Promise<void>;
 }
@@ -39,23 +39,23 @@ interface LiveCommand {
 /** What can be read of a command now. `changed` settles when there is more; null once it has ended. */
 interface CommandView {
   readonly output: readonly LoggedOutput[];
-  /** Sequence of the newest output, kept or not. */
+  /** The sequence number of the newest output, kept or not. */
   readonly last: number;
   readonly end: CommandEnd | null;
   readonly changed: Promise<void> | null;
 }
 
-/** The commands of one workspace: started once per id, followed by any number of readers, remembered when they end. */
+/** The commands of one workspace: started once per id, followed by any number of readers, remembered at their end. */
 export interface Commands {
   /** Starts a command, or attaches to the one with this id and body. */
   readonly start: (request: CommandRequest) => void;
   readonly view: (execId: string, after: number) => CommandView;
-  /** Where a poll by this reader begins: behind what other readers were given, or where it began before. */
+  /** Where a poll by this reader begins: after what other readers got, or where it began before. */
   readonly position: (execId: string, reader: string) => number;
   readonly kill: (execId: string) => void;
-  /** Ends all commands and waits until they are gone. */
+  /** Ends all commands and waits until they have ended. */
   readonly stop: () => Promise<void>;
-  /** Name of this memory of commands. */
+  /** The name of this memory of commands. */
   readonly instance: () => string;
   readonly running: () => number;
   /** Forgets commands that started before `time`, under a new instance name. */
@@ -107,7 +107,7 @@ function store(disk: Disk, execId: string, live: LiveCommand, end: CommandEnd): 
   });
 }
 
-/** What is stored of a command that does not run here: its outcome, or `lost` if the isolate died under it. */
+/** The stored view of a command that does not run here: its outcome, or `lost` if its isolate died. */
 function storedView(disk: Disk, execId: string, command: StoredCommand, after: number): CommandView {
   const rows = disk.database.all<{ seq: number; stream: Stream; data: ArrayBuffer }>(
     "SELECT seq, stream, data FROM outputs WHERE exec_id = ? AND seq > ? ORDER BY seq",

@@ -5,7 +5,7 @@ import { existing, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { copyOne, moveTree, removeTree, staysInside, walk, writeFile } from "../files/tree.ts";
 
-/** `cp` and `mv` as commands know them: what lies at the destination goes only if a file takes a file's place. */
+/** `cp` and `mv` as commands know them: an existing destination is replaced only if a file replaces a file. */
 
 function copyFolder(disk: Disk, writer: Writer, item: Found, path: string): void {
   const place = locate(disk, path);
@@ -31,7 +31,7 @@ function copyLink(disk: Disk, writer: Writer, item: Found, path: string): void {
 
 const copies = { directory: copyFolder, file: copyFile, symlink: copyLink };
 
-/** Copies into what is there: folders are joined, files get the new content. Without `recursive` a link is followed. */
+/** Copies into the destination: folders are merged, files replaced. Without `recursive` a link is followed. */
 export function copyInto(
   disk: Disk,
   writer: Writer,
@@ -46,7 +46,7 @@ export function copyInto(
     copies[item.entry.type](disk, writer, item, joined(to, item.path.slice(from.path.length + 1)));
 }
 
-/** Moves; a folder takes the place of an empty folder only, a file that of a file. */
+/** Moves; a folder may only replace an empty folder, a file only a file. */
 export function moveOver(disk: Disk, writer: Writer, source: string, destination: string): void {
   const { entry } = existing(disk, source, false);
   const target = locate(disk, destination, false).entry;

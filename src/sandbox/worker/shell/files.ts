@@ -19,7 +19,7 @@ const encodingOf = (options: Encoding): BufferEncoding =>
 const fromLatin1 = (text: string): Uint8Array =>
   Uint8Array.from(text, (character) => character.charCodeAt(0));
 
-/** The bytes that a command means by `content`. */
+/** The bytes that a command's `content` stands for. */
 export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
   if (typeof content !== "string") return content;
   const encoding = encodingOf(options);
@@ -32,7 +32,7 @@ export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
     : fromLatin1(content);
 }
 
-/** One character for each byte; in pieces, since a call takes only so many arguments. */
+/** Makes one character of each byte, in pieces, since a call takes only so many arguments. */
 function latin1From(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192)
@@ -61,10 +61,10 @@ const statOf = (entry: Entry): FsStat => ({
   identity: `workspace:${entry.id}`,
 });
 
-/** Operations between two turns of the event loop, so that timers and requests get their turn beside a busy command. */
+/** Operations between two turns of the event loop, so that timers and requests run beside a busy command. */
 const operationsPerTurn = 100;
 
-/** Counts operations; every so often it waits for one turn of the event loop. */
+/** Counts operations and, after so many, waits for one turn of the event loop. */
 export function createTurns(): () => Promise<void> {
   let operations = 0;
   return async () => {
@@ -73,7 +73,7 @@ export function createTurns(): () => Promise<void> {
   };
 }
 
-/** A path below the mount as the workspace has it. */
+/** Converts a path below the mount to a workspace path. */
 const within = (path: string): string => workspacePath(`${workspaceRoot}/${path}`);
 
 type Operator = <Result>(path: string, name: string, operation: (path: string) => Result) => Promise<Result>;
@@ -96,7 +96,7 @@ function names(disk: Disk, path: string): Entry[] {
   return entry.type === "directory" ? children(disk, entry.id) : fail("conflict", `${path} is not a folder`);
 }
 
-/** A bit that `[ -w ]` and `ls` can show: files that this command may not change look read-only. */
+/** The stat that `[ -w ]` and `ls` see: files that this command may not change look read-only. */
 function shown(writer: Writer, { path, entry }: Found): FsStat {
   try {
     if (entry.type === "file") checkWritable(writer, path);
@@ -195,7 +195,7 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
   };
 }
 
-/** An absolute path without `.`, `..` and doubled slashes. */
+/** Normalises an absolute path, without `.`, `..` and doubled slashes. */
 function absolute(path: string): string {
   const kept: string[] = [];
   for (const segment of path.split("/")) {
@@ -205,7 +205,7 @@ function absolute(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-/** The workspace as commands see it under `/workspace`. Hard links are copies, so that no name reaches into another's bounds. */
+/** The workspace as commands see it under `/workspace`. Hard links become copies, so that rules on paths hold. */
 export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
   const run = operator(disk, turn);
   return {

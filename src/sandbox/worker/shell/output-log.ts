@@ -1,6 +1,6 @@
 import type { Stream } from "./shell.ts";
 
-/** Most bytes of one event. */
+/** The most bytes of one event. */
 export const eventBytes = 32 * 1024;
 
 export interface LoggedOutput {
@@ -9,10 +9,10 @@ export interface LoggedOutput {
   readonly data: Uint8Array;
 }
 
-/** The output of one command: whole up to the limit, beyond it the first and last part of each stream with a marker between. */
+/** The output of one command: whole up to the limit, beyond it head and tail of each stream with a marker between. */
 export interface OutputLog {
   readonly append: (stream: Stream, bytes: Uint8Array) => void;
-  /** Kept output behind an event, in order. */
+  /** The kept output after an event, in order. */
   readonly after: (seq: number) => readonly LoggedOutput[];
   readonly last: () => number;
   readonly truncated: () => boolean;
@@ -56,7 +56,7 @@ function createStreamLog(stream: Stream, limit: number): StreamLog {
   };
 }
 
-/** `limit`: bytes kept of the first and of the last part of each stream; whole events are kept, so none is longer than a quarter. */
+/** Creates a log that keeps `limit` bytes of head and tail of each stream, in events of at most a quarter of that. */
 export function createOutputLog(limit: number): OutputLog {
   let last = 0;
   const most = Math.min(eventBytes, Math.max(1, Math.floor(limit / 4)));

@@ -11,7 +11,7 @@ export type Stream = "stdout" | "stderr";
 
 export interface ShellRun {
   readonly argv: readonly string[];
-  /** Workspace path of an existing folder. */
+  /** The workspace path of an existing folder. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string;
@@ -23,14 +23,14 @@ export interface ShellRun {
 
 interface ShellOutcome {
   readonly exitCode: number;
-  /** Set when one of the interpreter's limits ended the command. */
+  /** True if one of the interpreter's limits ended the command. */
   readonly limited: boolean;
 }
 
-/** Bytes that files outside the workspace (`/tmp`) may take; they live as long as the command. */
+/** Bytes that files outside the workspace (`/tmp`) may use; they live as long as the command. */
 const scratchBytes = 16 * 1024 * 1024;
 
-/** Everything outside the workspace, with the two files that carry a script's output away. */
+/** All files outside the workspace, including the two that collect a script's output. */
 class ScratchFiles extends InMemoryFs {
   readonly #emit: ShellRun["emit"];
   readonly #turn: () => Promise<void>;
@@ -65,7 +65,7 @@ class ScratchFiles extends InMemoryFs {
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** The script of a command: `sh -c` runs as it is, so that its statements print as they end. */
+/** The script of a command; `sh -c` is unwrapped, so that its statements print as they end. */
 function scriptOf(argv: readonly string[]): string {
   const [program, flag, script, ...rest] = argv;
   const isShell = program === "sh" || program === "bash";
@@ -73,7 +73,7 @@ function scriptOf(argv: readonly string[]): string {
   return argv.map(quoted).join(" ");
 }
 
-/** Exit code of a command that a limit ended. */
+/** The exit code of a command that a limit ended. */
 const limitCode = 126;
 
 const noise = /^bash: execution aborted\n/;

@@ -29,7 +29,7 @@ const nameOfCommand = (command: SimpleCommand): string | null => {
   return part?.type === "Literal" ? part.value : null;
 };
 
-/** Redirections in front, so that the command's own, which come later, win. */
+/** Adds redirections in front, so that the command's own, which come later, take precedence. */
 const collected = <C extends Exclude<Command, { type: "FunctionDef" }>>(command: C): C => ({
   ...command,
   redirections: [...outputs, ...command.redirections],
@@ -73,7 +73,7 @@ function ofCommand(command: Command): Command {
   return command.redirections.length > 0 ? collected(command) : ofCompound(command);
 }
 
-/** Only the last command of a pipeline prints; bodies of functions and substitutions stay as they are. */
+/** Only the last command of a pipeline prints; bodies of functions and substitutions stay unchanged. */
 const ofStatements = (statements: readonly Statement[]): Statement[] =>
   statements.map((statement) => ({
     ...statement,
@@ -93,8 +93,8 @@ const changesOutput = (value: unknown): boolean => {
 };
 
 /**
- * Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec` is left
- * alone. A script that another one runs is left alone, too: its output belongs to whoever runs it, who may capture it.
+ * Makes each statement's output available as it ends, byte for byte; a script that redirects itself with `exec` stays
+ * unchanged, as does a script that another one runs, since the caller may capture its output.
  */
 export const printAsYouGo = (): ScriptTransform => {
   let isFirst = true;

@@ -14,13 +14,13 @@ const exitFrame = (id: number, { exitCode, reason, durationMs, truncated }: Comm
 
 interface FollowOptions {
   readonly execId: string;
-  /** Sequence of the last event that the reader has. */
+  /** The sequence number of the reader's last event. */
   readonly after: number;
-  /** Whether to follow a running command; else only what there is already. */
+  /** Whether to follow a running command; otherwise only existing output is sent. */
   readonly toEnd: boolean;
 }
 
-/** The events of a command as SSE, from an event on. Who stops reading ends nothing. */
+/** Streams the events of a command as SSE, from an event on. A reader that stops does not end the command. */
 export function follow(
   commands: Commands,
   { execId, after, toEnd }: FollowOptions,
