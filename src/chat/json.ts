@@ -1,7 +1,7 @@
 import { deepestInput, depthOf } from "./json-depth.ts";
 import type { Json } from "./message.ts";
 
-/** Reads an entry by a name from outside; inherited names, like `constructor`, are no entries. */
+/** Reads an entry by a name that others choose; inherited names, like `constructor`, are no entries. */
 export const ownEntry = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
 

@@ -23,7 +23,7 @@ export interface ToolOutput {
   readonly statusText?: string;
   /**
    * Changes of the shared stores, stored with the outcome, all or none; a refused change makes the call an error.
-   * With empty `content` the result is the changed state as JSON. An error changes nothing.
+   * With empty `content` the result says as JSON what the changes led to. An error changes nothing.
    */
   readonly stores?: readonly StoreChange[];
   /** A sandbox command that outlives the call, at most until `until` (epoch ms); it ends if its run is cancelled. */

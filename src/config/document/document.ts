@@ -57,7 +57,7 @@ interface DocumentWalk {
 
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
 
-/** Records what is wrong at a node, which is then replaced by what is read instead. */
+/** Records what is wrong at a node without stopping the reading. */
 const noteFinding = (walk: DocumentWalk, node: Node | null, code: ErrorCode, message: string): void => {
   walk.findings.push({ code, offset: offsetOf(node), message });
 };

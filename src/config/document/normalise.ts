@@ -81,7 +81,7 @@ const mergeDefaults = (own: Located, base: Located, depth: number): Located => {
   return { ...own, entries };
 };
 
-/** Two ways to set how much a model thinks: whoever writes one of them overrides the other. */
+/** Two ways to set how much a model thinks: an agent that writes one of them inherits neither from `defaults`. */
 const effortKeys: readonly string[] = ["effort", "budget_tokens"];
 
 const baseFor = (key: string, own: Located, base: Located): Located =>

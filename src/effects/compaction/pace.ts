@@ -10,7 +10,7 @@ export type Pace = {
   readonly floor: number | null;
 };
 
-/** The pace before the first try, and after one that reached its target. */
+/** The pace before the first try, and after one that got below the threshold. */
 export const steadyPace: Pace = { wait: 0, floor: null };
 
 const turnsAfterFailure = 3;

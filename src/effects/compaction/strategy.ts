@@ -141,7 +141,7 @@ const askForRetry = async ({ context }: CompactionGoal, round: number): Promise<
   return answer === "retry";
 };
 
-/** Runs the full summary, then the partial one, and what follows if they fail. */
+/** Tries the full summary, then the partial one, and may ask about a retry if both fail. */
 const runSummaryStages = async (
   aim: CompactionGoal,
   job: SummaryJob,

@@ -99,7 +99,7 @@ function work(disk: Disk, progress: Progress, characters: number, steps: number)
   return new Promise((resolve) => setTimeout(() => resolve(disk.now() < progress.until), 0));
 }
 
-/** Counts a matching line and, while more are wanted, builds the match; gives how much text was read for it. */
+/** Counts a matching line and builds the match while matches are still needed; gives how much text was read for it. */
 function addMatch(
   progress: Progress,
   query: ContentSearch,

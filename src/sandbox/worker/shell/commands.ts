@@ -45,7 +45,7 @@ interface CommandView {
   readonly changed: Promise<void> | null;
 }
 
-/** The commands of one workspace: started once per id, followed by any number of readers, remembered at their end. */
+/** The commands of one workspace: started once per id, followed by any number of readers, kept after their end. */
 export interface Commands {
   /** Starts a command, or attaches to the one with this id and body. */
   readonly start: (request: CommandRequest) => void;
