@@ -9,19 +9,19 @@ type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budg
 
 export type AskDecision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
 
-/** An ask as the API shows it. Times are milliseconds since the epoch. */
+/** An ask is a question to a person as the API shows it. Times are milliseconds since the epoch. */
 export interface Ask {
   readonly id: string;
   readonly kind: AskKind;
   readonly thread: string;
-  /** Of a called agent: who asks. */
+  /** The called agent that asks is named here. */
   readonly agent?: string;
   readonly label?: string;
   readonly run: string;
   readonly call: string;
   readonly status: "open" | "resolved" | "expired" | "cancelled";
   readonly opened_at: number;
-  /** Of its `ask_user`: asks are listed in this order. */
+  /** Asks are listed in the order of this number, which is that of their `ask_user` event. */
   readonly seq: number;
   readonly expires_at: number;
   readonly question?: QuestionSpec;
@@ -39,6 +39,6 @@ export interface WaitReason {
   readonly kind: "ask" | "thread" | "exec" | "task" | "time" | "retry" | "budget" | "config";
   readonly ask?: string;
   readonly until?: number;
-  /** `config`: what the deployment lacks. */
+  /** For `config`, this says what the deployment lacks. */
   readonly missing?: string;
 }

@@ -1,28 +1,28 @@
 import { ownEntry } from "../../chat/json.ts";
 import type { CheckedChange, Task, TaskStatus } from "../../tools/stores.ts";
 
-/** A task without what follows from the others. */
+/** A stored task leaves out the fields that are derived from other tasks. */
 export type StoredTask = Omit<Task, "blocked" | "blocked_reason">;
 
-/** By id, in the order of their creation. */
+/** Tasks are keyed by id, in the order of their creation. */
 export type Tasks = Readonly<Record<string, StoredTask>>;
 
 export type TaskChange = Extract<CheckedChange, { readonly store: "tasks" }>;
 
-/** What a failed or cancelled task does to those that depend on it. */
+/** The policy says what a failed or cancelled task does to those that depend on it. */
 export type OnDependencyFailure = "block" | "fail" | "ignore";
 
-/** Who changes the board, and what it has to know of the session. */
+/** These facts say who changes the board and what the board has to know of the session. */
 export interface BoardFacts {
   readonly policy: OnDependencyFailure;
   readonly thread: string;
   readonly agent: string;
-  /** Whether a thread can be given a task. */
+  /** It tells whether a thread can be given a task. */
   readonly canWork: (thread: string) => boolean;
   readonly now: number;
 }
 
-/** What `update` may make of a status; `claim` and `reassign` alone lead to `in_progress`. */
+/** `update` may change a status to one of these; only `claim` and `reassign` lead to `in_progress`. */
 export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   pending: ["cancelled"],
   in_progress: ["completed", "failed", "cancelled", "pending"],
@@ -33,13 +33,13 @@ export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
 
 export const findTask = (tasks: Tasks, id: string): StoredTask | null => ownEntry(tasks, id) ?? null;
 
-/** Its place in the order of creation, from 1. */
+/** The number of a task counts from 1 in the order of creation. */
 export const taskNumber = ({ id }: StoredTask): number => Number(id.slice("task_".length));
 
 export const isBroken = (tasks: Tasks, id: string): boolean =>
   ["failed", "cancelled"].includes(findTask(tasks, id)?.status ?? "");
 
-/** Dependencies that keep a task from being worked on. */
+/** Blockers are the dependencies that keep a task from being worked on. */
 export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): readonly string[] =>
   task.blocked_by.filter(
     (id) => findTask(tasks, id)?.status !== "completed" && !(policy === "ignore" && isBroken(tasks, id)),
@@ -47,14 +47,14 @@ export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFai
 
 const isOver = ({ status }: StoredTask): boolean => status === "completed" || status === "cancelled";
 
-/** A task as it is shown. */
+/** The view of a task is what the API and the tools show of it. */
 export const taskView = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): Task => {
   const open = isOver(task) ? [] : blockers(tasks, task, policy);
   const failed = open.some((id) => isBroken(tasks, id));
   return { ...task, blocked: open.length > 0, blocked_reason: failed ? "dependency_failed" : null };
 };
 
-/** Open tasks, one line each, for who must not forget them. */
+/** Each open task becomes one line, for readers that must not forget it. */
 export const openTaskLines = (tasks: Tasks): readonly string[] =>
   Object.values(tasks)
     .filter(({ status }) => status === "pending" || status === "in_progress")

@@ -1,17 +1,17 @@
 import type { Ticket } from "./run.ts";
 
-/** What may be spent and what was. */
+/** These types describe what may be spent and what was spent. */
 
 export type BudgetKind = "tokens" | "cost" | "time" | "calls";
 
-/** Tokens, cost in 10⁻⁹ USD, model time in milliseconds, dispatched calls. */
+/** Amounts are tokens, cost in 10⁻⁹ USD, model time in milliseconds and dispatched calls. */
 export type Amounts = Readonly<Record<BudgetKind, number>>;
 
 export const budgetKinds: readonly BudgetKind[] = ["tokens", "cost", "time", "calls"];
 
 export const zeroAmounts: Amounts = { tokens: 0, cost: 0, time: 0, calls: 0 };
 
-/** Amounts together; what is left out is 0. */
+/** Both amounts are added up; what `b` leaves out counts as 0. */
 export const addAmounts = (a: Amounts, b: Partial<Amounts>): Amounts => ({
   tokens: a.tokens + (b.tokens ?? 0),
   cost: a.cost + (b.cost ?? 0),
@@ -19,14 +19,14 @@ export const addAmounts = (a: Amounts, b: Partial<Amounts>): Amounts => ({
   calls: a.calls + (b.calls ?? 0),
 });
 
-/** What can be used up: a kind of budget, or the turns of a run. */
+/** A limit bounds a kind of budget or the turns of a run. */
 export type LimitKind = BudgetKind | "turns";
 
 const limitKinds: readonly LimitKind[] = [...budgetKinds, "turns"];
 
 export type BudgetScope = "run" | "session" | "tenant";
 
-/** The names of limits in YAML and in the API. */
+/** Limits have these names in YAML and in the API. */
 export const limitNames = {
   tokens: "max_tokens",
   cost: "max_cost_usd",
@@ -35,31 +35,31 @@ export const limitNames = {
   turns: "max_iterations",
 } as const satisfies Record<LimitKind, string>;
 
-/** The limit of such a name. */
+/** The kind of a limit is looked up by its name. */
 export const limitKindOf = (key: string | undefined): LimitKind =>
   limitKinds.find((kind) => limitNames[kind] === key) ?? "turns";
 
-/** An amount as the API shows it: cost in USD, time in milliseconds. */
+/** An amount is shown by the API in these units: cost in USD, time in milliseconds. */
 export const toApiAmount = (kind: LimitKind, amount: number): number =>
   kind === "cost" ? amount / 1e9 : amount;
 
-/** An amount of the API as it is counted. */
+/** An amount given to the API is converted to the unit in which it is counted. */
 export const fromApiAmount = (kind: LimitKind, amount: number): number =>
   kind === "cost" ? Math.round(amount * 1e9) : amount;
 
-/** One limit of one source: an agent, the team, a session's caller. */
+/** A bound is one limit from one source: an agent, the team, or a session's caller. */
 export interface Bound {
   readonly kind: BudgetKind;
   readonly limit: number;
-  /** Share of the limit at which a warning is given. */
+  /** A warning is given at this share of the limit. */
   readonly warnAt: number;
-  /** A person may raise it when it is reached; else the run stops. */
+  /** If true, a person may raise the limit when it is reached; otherwise the run stops. */
   readonly ask: boolean;
-  /** Somebody wrote it, so a model that it cannot count is worth a word. */
+  /** Somebody configured it, so a model without a known price is reported. */
   readonly written: boolean;
 }
 
-/** The smallest limit of each kind as the API shows it; null = none. */
+/** The smallest limit of each kind is what the API shows; null means none. */
 export const toApiLimits = (bounds: readonly Bound[]): Readonly<Record<string, number | null>> =>
   Object.fromEntries(
     budgetKinds.map((kind) => {
@@ -68,26 +68,26 @@ export const toApiLimits = (bounds: readonly Bound[]): Readonly<Record<string, n
     }),
   );
 
-/** What the team bounds beside its agents. */
+/** The team sets these bounds in addition to those of its agents. */
 export interface TeamBudgets {
   readonly session: readonly Bound[];
-  /** Of a tenant's UTC day. */
+  /** These bounds hold for a tenant's UTC day. */
   readonly tenant: readonly Bound[];
-  /** Models without a price may not run under a cost limit. */
+  /** If true, models without a price may not run under a cost limit. */
   readonly refuseUnpriced: boolean;
 }
 
-/** The worst case of a model call under way, kept back from every account that it is paid from. */
+/** The worst case of a model call under way is reserved in every account that pays for it. */
 export interface BudgetReservation {
   readonly tokens: number;
   readonly cost: number;
-  /** Tokens the reply may have. */
+  /** The reply may have this many tokens. */
   readonly output: number;
-  /** The tenant's day pays for it: nothing of it is bounded, or the lease has room. */
+  /** The tenant's day pays for it: none of its kinds is bounded, or the lease covers it. */
   readonly leased: boolean;
 }
 
-/** A model call of an effect, as far as the ledger needs it if it is lost. */
+/** This is what the ledger needs of an effect's model call if the call is lost. */
 export interface ModelCallInFlight {
   readonly provider: string;
   readonly model: string;
@@ -97,34 +97,34 @@ export interface ModelCallInFlight {
   readonly place: Ticket;
 }
 
-/** A limit as events tell of it. Cost in USD, time in milliseconds. */
+/** Events show a limit in these figures: cost in USD, time in milliseconds. */
 export interface BudgetFigures {
   readonly scope: BudgetScope;
-  /** Key of the limit: `max_tokens`. */
+  /** This is the key of the limit, such as `max_tokens`. */
   readonly kind: string;
   readonly limit: number;
   readonly spent: number;
 }
 
-/** What an ask for a higher limit is about. */
+/** An ask for a higher limit carries these figures. */
 export interface RaiseQuestion extends BudgetFigures {
-  /** The smallest limit with which the run could go on. */
+  /** The run could go on with this limit at the least. */
   readonly least: number;
 }
 
-/** What a run remembers of its budget. */
+/** A run stores this state of its budget. */
 export interface RunBudget {
-  /** By the run and everything below it. */
+  /** It was spent by the run and everything below it. */
   readonly spent: Amounts;
-  /** Limits as a person raised them. */
+  /** These are limits as a person raised them. */
   readonly raised: Readonly<Partial<Record<LimitKind, number>>>;
-  /** `scope:kind` of warnings given. */
+  /** Warnings were given for these `scope:kind` pairs. */
   readonly warned: readonly string[];
-  /** `scope:kind` of limits said to be reached. */
+  /** These `scope:kind` limits were reported as reached. */
   readonly reached: readonly string[];
-  /** The open ask for a higher limit; the run and everything below it starts nothing meanwhile. */
+  /** While this ask for a higher limit is open, the run and everything below it starts nothing. */
   readonly ask: { readonly id: string; readonly until: number } | null;
-  /** Turns in which a call was refused because the budget of calls is used up. */
+  /** In these turns a call was refused because the budget of calls was used up. */
   readonly refusals: readonly number[];
 }
 
@@ -137,34 +137,34 @@ export const noRunBudget: RunBudget = {
   refusals: [],
 };
 
-/** A share of the tenant's day that a session may spend without asking again. */
+/** A lease is a share of the tenant's day that a session may spend without asking again. */
 export interface Lease {
   readonly id: string;
-  /** End of its day, milliseconds since the epoch. */
+  /** Its day ends then, in milliseconds since the epoch. */
   readonly until: number;
-  /** Kinds that the tenant's day bounds. */
+  /** It lists the kinds that the tenant's day bounds. */
   readonly granted: Readonly<Partial<Record<BudgetKind, number>>>;
   readonly used: Amounts;
-  /** Nothing more may be spent from it; what is left goes back. */
+  /** Nothing more may be spent from a closed lease; what is left goes back. */
   readonly closed: boolean;
 }
 
-/** What a session knows of its tenant's day. */
+/** A session stores this about its tenant's day. */
 export interface TenantShare {
   readonly lease: Lease | null;
-  /** Number of the next lease. */
+  /** The next lease gets this number. */
   readonly next: number;
-  /** Spent without a lease: the next one pays for it. */
+  /** It was spent without a lease: the next one pays for it. */
   readonly owed: Amounts;
-  /** Until when the day is taken to be used up, after it was found so. */
+  /** The day was found to be used up and is treated so until then. */
   readonly out: { readonly kind: BudgetKind; readonly until: number } | null;
 }
 
-/** What a session has spent, and may spend. */
+/** Funds are what a session has spent and may spend. */
 export interface Funds {
-  /** In its whole life. */
+  /** It counts over the session's whole life. */
   readonly spent: Amounts;
-  /** Limits of the session as people raised them. */
+  /** These are limits of the session as people raised them. */
   readonly raised: Readonly<Partial<Record<BudgetKind, number>>>;
   readonly tenant: TenantShare;
 }
@@ -175,7 +175,7 @@ export const noFunds: Funds = {
   tenant: { lease: null, next: 1, owed: zeroAmounts, out: null },
 };
 
-/** A session's own budget in the keys of the API, as its caller set it: USD, milliseconds. */
+/** A session's caller sets its budget in the keys of the API, in USD and milliseconds. */
 export interface SessionBudget {
   readonly max_tokens?: number;
   readonly max_cost_usd?: number;
@@ -185,17 +185,17 @@ export interface SessionBudget {
   readonly on_exceeded: "stop" | "ask";
 }
 
-/** A limit that leaves no room for what a run wants to do next. */
+/** A reached limit leaves too little for what a run wants to do next. */
 export interface ReachedLimit {
   readonly scope: BudgetScope;
-  /** The thread whose run ends or asks: the account's owner. */
+  /** The run of this thread, which owns the account, ends or asks. */
   readonly thread: string;
   readonly kind: LimitKind;
   readonly limit: number;
   readonly spent: number;
-  /** The smallest limit with which it could go on. */
+  /** The run could go on with this limit at the least. */
   readonly least: number;
   readonly ask: boolean;
-  /** The model whose price is not known, where that is what forbids the call. */
+  /** The price of this model is unknown, if that is what forbids the call. */
   readonly unpriced?: string;
 }

@@ -4,28 +4,28 @@ import type { Safety, WorkspaceUse } from "../../tools/define-tool.ts";
 import type { ChildWait } from "./child.ts";
 import type { CallRecord } from "./records.ts";
 
-/** A tool call of a reply, from the plan to its outcome. */
+/** These types describe a tool call of a reply, from its plan to its outcome. */
 
 type CallStatus = "planned" | "running" | "parked" | "done";
 
-/** Calls that an approval may allow from then on. */
+/** An approval may allow these calls from then on. */
 interface Remembered {
   readonly tool: string;
   readonly pattern: string;
 }
 
-/** What an ask for a person's approval says of its call. */
+/** An ask for approval shows this about its call. */
 export interface Approval {
   readonly tool: string;
   readonly input: Json;
   readonly rule: string;
-  /** Why the rule asks, where the team's file says so. */
+  /** It is the reason for the rule, where the team's file gives one. */
   readonly reason?: string;
-  /** What `remember` in an answer allows from then on; absent: nothing, whatever the answer says. */
+  /** `remember` in an answer allows this from then on; if absent, `remember` has no effect. */
   readonly remember?: Remembered;
 }
 
-/** What dispatch decided about a call when its reply was stored; `next` needs no tool to be at hand. */
+/** Dispatch stores its decision with the reply, so that `next` works without the tool at hand. */
 export interface CallPlan {
   readonly toolbox: string;
   readonly safety: Safety;
@@ -33,19 +33,19 @@ export interface CallPlan {
   readonly terminal: boolean;
   readonly verdict: "allow" | "ask" | "deny";
   readonly by: string;
-  /** Why the deciding rule is there, in its author's words. */
+  /** It is the reason for the deciding rule, in its author's words. */
   readonly reason?: string;
-  /** An error that is the result, without the tool being run. */
+  /** If present, this error is the result and the tool is not run. */
   readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
-  /** What a `remember` on the approval would allow from then on; null if nothing can be offered. */
+  /** `remember` on the approval would allow this from then on; null if nothing can be offered. */
   readonly remember: Remembered | null;
-  /** Paths that it may not touch beside those that it names; with them, no link is followed. */
+  /** The call may not touch these paths beside those that it names; if present, no link is followed. */
   readonly closed?: readonly ClosedPath[];
-  /** A client tool: its call is parked for the caller. */
+  /** The tool is a client tool: its call is parked for the caller. */
   readonly client?: boolean;
-  /** The session itself does what the call asks: no tool is run. */
+  /** The session itself does what the call asks, and no tool is run. */
   readonly session?: boolean;
-  /** A guard refused the reply: the call is no part of the history. */
+  /** A guard refused the reply, so the call is no part of the history. */
   readonly vetoed?: boolean;
 }
 
@@ -53,34 +53,34 @@ export interface Call {
   readonly call: ToolCallPart;
   readonly plan: CallPlan;
   readonly status: CallStatus;
-  /** Starts so far; > 1 after a rerun or a wait. */
+  /** The call was started this often; more than once after a rerun or a wait. */
   readonly attempts: number;
-  /** Starts that a crash made necessary. */
+  /** A crash made this many of the starts necessary. */
   readonly reruns: number;
   readonly epoch: number;
   readonly startedAt: number | null;
-  /** Parked: when the default applies or the call runs again. */
+  /** If parked, the default applies or the call runs again at this time. */
   readonly until: number | null;
   readonly parkedOn: "ask" | "time" | "exec" | "task" | "thread" | null;
-  /** Children that it waits for. */
+  /** The call waits for these children. */
   readonly waits?: ChildWait;
-  /** Task that it waits for. */
+  /** The call waits for this task. */
   readonly watches?: string;
   readonly ask: string | null;
-  /** Arguments as an approver changed them (raw JSON). */
+  /** These are the arguments as an approver changed them, as raw JSON. */
   readonly edited: string | null;
-  /** Approved: the verdict for this call and these arguments is final. */
+  /** A person approved it: the verdict for this call and these arguments is final. */
   readonly approved: boolean;
-  /** Small durable memory of the call (the sandbox instance it started on). */
+  /** The memo is small durable memory of the call, such as the sandbox instance it started on. */
   readonly memo: Json;
-  /** What its record will say of it: its number, a digest of the arguments as the model wrote them; absent where no history is kept. */
+  /** Its record will hold its number and a digest of its arguments; absent where no history is kept. */
   readonly record?: Pick<CallRecord, "n" | "args" | "poll">;
-  /** What guards add to the end of the result. */
+  /** Guards add this to the end of the result. */
   readonly note?: string;
   readonly outcome: CallCompletion | null;
 }
 
-/** Whether a call that was begun runs again by itself: parked for a while, for a command or a task, or woken from that. */
+/** It tells whether a started call runs again by itself, after a pause, a command or a task. */
 export const willRunAgain = ({ status, attempts, parkedOn }: Call): boolean =>
   attempts > 0 &&
   (status === "planned" || (status === "parked" && parkedOn !== "ask" && parkedOn !== "thread"));
@@ -89,9 +89,9 @@ export interface CallCompletion {
   readonly result: ToolResultPart;
   readonly durationMs: number;
   readonly cached: boolean;
-  /** The cache was asked and had nothing. */
+  /** If true, the cache was asked and had no entry. */
   readonly missed?: boolean;
 }
 
-/** A tool's name as records have it, whatever the model made of it. */
+/** Records hold a tool's name in this form, whatever the model wrote. */
 export const sanitizeToolName = (name: string): string => name.replace(/[^\w.:/-]/g, "_").slice(0, 128);

@@ -2,76 +2,76 @@ import type { Usage } from "../../model/completer.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import type { EndReason, RunState } from "./events.ts";
 
-/** A called agent's thread: what it knows of its task, and the row that stays of it when it has ended. */
+/** A called agent runs in a child thread; these types describe its task, its end and its row. */
 
-/** A question to the caller that is open. */
+/** A child's question to its caller is open. */
 export interface ChildQuestion {
   readonly id: string;
-  /** The child's call that waits for the answer. */
+  /** This call of the child waits for the answer. */
   readonly call: string;
   readonly text: string;
   readonly options: readonly string[];
 }
 
-/** What work on a task came to so far: files that were seen to change, sorted, and usage. */
+/** It is the work on a task so far: the files seen to change, sorted, and usage. */
 export interface ChildWork {
   readonly files: readonly string[];
   readonly usage: Usage;
 }
 
-/** Facts of a called thread; they are fixed anew at each start. */
+/** These facts of a called thread are set anew at each start. */
 export interface Child {
-  /** For people: it enters no prompt. */
+  /** The label is for people and enters no prompt. */
   readonly label: string;
   readonly standing: CallerConstraints;
-  /** Run of `main` in whose tree it counts. */
+  /** The child counts in the tree of this run of `main`. */
   readonly root: string;
-  /** Call of the parent that waits for it; null = its end is told by a message. */
+  /** This call of the parent waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
   /** The thread stays after its end, for the next task. */
   readonly persistent: boolean;
-  /** It ended, its caller was told, and it waits for its next task. */
+  /** It ended, its caller was notified, and it waits for its next task. */
   readonly idle: boolean;
-  /** First 200 characters of the task. */
+  /** It is the first 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
-  /** When the time of its task is over, whoever does it; absent or null: never. */
+  /** The time for its task, hand-overs included, is over then; absent or null: never. */
   readonly deadline?: number | null;
-  /** Task of a graph that it does. */
+  /** The child does this task of a task graph. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: WorkReport | null;
-  /** It ends, and a peer takes over. */
+  /** It ends, and a peer takes over with this context. */
   readonly handover: { readonly agent: string; readonly reason: string; readonly context: string } | null;
-  /** Hand-overs before it. */
+  /** So many hand-overs came before it. */
   readonly handoffs: number;
-  /** What those before it did; absent: there were none. */
+  /** Earlier agents did this work on the task; absent if there were none. */
   readonly before?: ChildWork & { readonly first: string };
   readonly question: ChildQuestion | null;
-  /** Why it was stopped from above; `told` = its caller knows. */
+  /** It was stopped from above for this reason; `told` means that its caller knows. */
   readonly stopped: { readonly why: string; readonly told: boolean } | null;
-  /** What people did to it, and what else its caller should know. */
+  /** It says what people did to it and what else its caller should know. */
   readonly warning: string | null;
 }
 
-/** How a called thread ended. */
+/** A called thread ended like this. */
 export interface ChildEnd {
   readonly state: RunState;
   readonly reason: EndReason;
   readonly error: string | null;
-  /** Result text, at most `max_result_length` characters. */
+  /** The result text has at most `max_result_length` characters. */
   readonly result: string | null;
-  /** How long it was before it was cut; absent: it is whole. */
+  /** The result had this length before it was cut; absent if it is whole. */
   readonly length?: number;
-  /** The whole of a result, or of a report, that was cut. */
+  /** The whole of a result or report that was cut is read under this id. */
   readonly recall: string | null;
   readonly completion: WorkReport | null;
   readonly files_modified: readonly string[];
   readonly usage: Usage;
   readonly turns: number;
-  /** Last text of its agent, at most 200 characters. */
+  /** It is the last text of its agent, at most 200 characters. */
   readonly last_text: string;
   readonly handoffs: number;
-  /** The thread that had the task first, and the one that has it now; absent: it stayed here. */
+  /** These threads had the task first and have it now; absent if it was not handed over. */
   readonly first?: string;
   readonly successor?: string;
   readonly warning: string | null;
@@ -79,7 +79,7 @@ export interface ChildEnd {
   readonly ended_at: number;
 }
 
-/** The row of a called thread, written at its start and at its end. */
+/** The row of a called thread is written at its start and at its end. */
 export interface ChildRecord {
   readonly id: string;
   readonly agent: string;
@@ -89,16 +89,16 @@ export interface ChildRecord {
   readonly task: string;
   readonly context: string;
   readonly started_at: number;
-  /** Null while it runs. */
+  /** It is null while the thread runs. */
   readonly end: ChildEnd | null;
 }
 
 export type EndedChild = ChildRecord & { readonly end: ChildEnd };
 
-/** What a caller reads of one task. */
+/** A caller reads this about one task. */
 export interface ChildItem {
   readonly agent: string;
-  /** Absent: it was never started. */
+  /** It is absent if the task was never started. */
   readonly child?: string;
   readonly state: RunState | "running" | "waiting";
   readonly reason?: string;
@@ -112,28 +112,28 @@ export interface ChildItem {
   readonly warning?: string;
 }
 
-/** Children that a parked call waits for. */
+/** A parked call waits for these children. */
 export interface ChildWait {
-  /** The one child's text, a list of items, or the one child's item. */
+  /** The answer is the one child's text, a list of items, or the one child's item. */
   readonly answer: "text" | "items" | "item";
   readonly on_error: "cancel" | "collect";
-  /** In input order: a child's id, or the item of a task that was not started. */
+  /** Slots are in input order: a child's id, or the item of a task that was not started. */
   readonly slots: readonly (string | ChildItem)[];
 }
 
-/** How a called thread's agent differs from the same agent in `main`; fixed anew at each start. */
+/** A called thread's agent is constrained by its caller in these ways, set anew at each start. */
 export interface CallerConstraints {
-  /** Agents of the threads above, from `main` down to the caller. */
+  /** It lists the agents of the threads above, from `main` down to the caller. */
   readonly chain: readonly string[];
   /** Its caller takes its questions. */
   readonly interactive: boolean;
-  /** The caller's choice of a provider. */
+  /** The caller chose this provider. */
   readonly provider: string | null;
-  /** Globs that narrow what it may write; null: the agent's own alone. */
+  /** These globs narrow what it may write; null: only the agent's own apply. */
   readonly writablePaths: readonly string[] | null;
-  /** A nameless agent: the caller's, but for this. */
+  /** If set, it is a nameless agent: the caller's own with these changes. */
   readonly adHoc: { readonly system: string; readonly maxTurns: number } | null;
 }
 
-/** Where the standing of a called agent's run is kept: its thread gets another one with its next task. */
+/** The caller constraints of a called agent's run are stored under this id, since each task brings its own. */
 export const constraintsBlobId = (run: string): string => `standing:${run}`;

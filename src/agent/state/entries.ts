@@ -2,41 +2,41 @@ import type { Json } from "../../chat/message.ts";
 import type { OnDependencyFailure } from "./board.ts";
 
 /**
- * Kinds of entries: values and notes of the session, outputs of a task graph, lessons of runs that failed, inputs to be
- * remembered once their run has ended, and what is on its way to the team's object.
+ * Entries are values and notes of the session, outputs of a task graph, lessons of failed runs, inputs that are
+ * remembered once their run has ended, and rows on their way to the team's object.
  */
 export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox";
 
-/** An entry without its value. */
+/** The head of an entry is all of it but the value. */
 export interface EntryHead {
   readonly key: string;
-  /** `seq` of the event that tells of it: never the same twice. */
+  /** It is the `seq` of the event that reports the entry, so it is never reused. */
   readonly revision: number;
-  /** Bytes. */
+  /** The size is in bytes. */
   readonly size: number;
-  /** What a list shows of it. */
+  /** A list shows this beginning of the value. */
   readonly head: string;
 }
 
-/** The stored entries. */
+/** It reads the stored entries. */
 export interface EntryReader {
   readonly entry: (
     store: EntryStore,
     key: string,
   ) => { readonly revision: number; readonly value: Json } | null;
-  /** Sorted by key. */
+  /** The heads are sorted by key. */
   readonly heads: (store: EntryStore) => readonly EntryHead[];
 }
 
-/** An entry as a commit writes it; null removes it. */
+/** A commit writes an entry in this form; null removes it. */
 export interface EntryChange extends EntryHead {
   readonly store: EntryStore;
   readonly json: string | null;
 }
 
-/** What the definition says about the stores. */
+/** The definition sets these rules for the stores. */
 export interface StoreRules {
   readonly onDependencyFailure: OnDependencyFailure;
-  /** Notes live outside the session: this one only tells of its writes. */
+  /** Notes live outside the session, which only reports its writes to them. */
   readonly sharedNotes: boolean;
 }

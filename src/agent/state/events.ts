@@ -7,7 +7,7 @@ import type { BudgetFigures } from "./budget.ts";
 import type { GraphState } from "./graph.ts";
 import type { RunProblem, RunResult } from "./run.ts";
 
-/** Durable events of a session and their data. Names are the seeds' where a seed names the moment. */
+/** These are the durable events of a session and their data. */
 
 export type RunState = "completed" | "failed" | "cancelled";
 
@@ -83,7 +83,7 @@ interface EventData {
     readonly prefix: string;
     readonly depth: number;
     readonly parent: { readonly thread: string; readonly call: string } | null;
-    /** Of a called agent: its name for people, and the beginning of its task. */
+    /** A called agent has a name for people and the beginning of its task. */
     readonly label?: string;
     readonly task?: string;
   };
@@ -150,7 +150,7 @@ interface EventData {
   tool_call_parked: {
     readonly tool: string;
     readonly on: "ask" | "thread" | "exec" | "task" | "time";
-    /** Null: it waits for others that have deadlines of their own. */
+    /** It is null if the run waits for others that have deadlines of their own. */
     readonly until: number | null;
   };
   tool_call_end: {
@@ -181,16 +181,16 @@ interface EventData {
     readonly injected: number;
     readonly overlaid: number;
     readonly retired: number;
-    /** Declared tools that it took out of the turn. */
+    /** The effect took this many declared tools out of the turn. */
     readonly hidden: number;
-    /** It ends the run. */
+    /** The effect ends the run. */
     readonly stopped: boolean;
-    /** Of the request as it stands. */
+    /** It counts the tokens of the request as it stands. */
     readonly tokens_before: number;
     readonly tokens_after: number;
   };
   compaction: {
-    /** Kind of the effect, or `api` or `overflow`. */
+    /** It is the kind of the effect, or `api` or `overflow`. */
     readonly effect: string;
     readonly stage: "mask" | "trim" | "window" | "full" | "partial" | "note" | "hard_clear" | "failed";
     readonly tokens_before: number;
@@ -232,7 +232,7 @@ export type EventType = keyof EventData;
 
 export type DataOf<T extends EventType> = EventData[T];
 
-/** An event as a transition makes it; the commit adds `v seq id at session`. */
+/** A transition makes an event in this form; the commit adds `v seq id at session`. */
 export type SessionEvent = {
   readonly [T in EventType]: {
     readonly type: T;
@@ -243,13 +243,13 @@ export type SessionEvent = {
     readonly attempt?: number;
     readonly call?: string;
     readonly item?: string;
-    /** Task of a dispatched graph. */
+    /** It names a task of a dispatched graph. */
     readonly node?: string;
     readonly data: EventData[T];
   };
 }[EventType];
 
-/** An event as it is stored and sent: `seq` is 1, 2, 3 … per session, `at` milliseconds since the epoch. */
+/** A stored event has `seq`, which counts 1, 2, 3 … per session, and `at` in milliseconds since the epoch. */
 export type StoredEvent = SessionEvent & {
   readonly v: 1;
   readonly seq: number;

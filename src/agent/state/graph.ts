@@ -4,7 +4,7 @@ export interface GraphTask {
   readonly message: string;
   readonly context: string;
   readonly depends_on: readonly string[];
-  /** Its failure cancels whatever depends on it. */
+  /** If it fails, whatever depends on it is cancelled. */
   readonly blocking: boolean;
   readonly timeout_seconds?: number | undefined;
   /** `{{id.output}}` in message and context stands for that task's output. */
@@ -15,19 +15,19 @@ export type GraphState = "pending" | "running" | "success" | "failed" | "cancell
 
 export type GraphStates = Readonly<Record<string, GraphState>>;
 
-/** What to do now; `done` = nothing is running or will start. */
+/** A step says what to do now; `done` means that nothing is running or will start. */
 export interface GraphStep {
   readonly start: readonly string[];
   readonly cancel: readonly string[];
   readonly done: boolean;
 }
 
-/** What a settled task came to. */
+/** A settled task has this outcome. */
 export interface GraphOutcome {
   readonly state: GraphState;
-  /** Who did it in the end, if anybody began it. */
+  /** This agent did it in the end, if any began it. */
   readonly agent?: string;
-  /** Output of a success, else the reason. */
+  /** It is the output of a success, otherwise the reason. */
   readonly text: string;
   readonly ms: number;
 }

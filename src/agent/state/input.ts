@@ -1,7 +1,7 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
 import type { OnBusy } from "./events.ts";
 
-/** A message handed to a session, as it is stored; `at` is milliseconds since the epoch. */
+/** An input is a message to a session, as it is stored; `at` is in milliseconds since the epoch. */
 export interface Input {
   readonly id: string;
   readonly thread: string;
@@ -14,8 +14,8 @@ export interface Input {
   readonly output_schema?: Json;
   readonly light?: boolean;
   readonly prior_episode_summaries?: readonly string[];
-  /** The question of a called agent that it puts. */
+  /** It carries this question of a called agent. */
   readonly question?: string;
-  /** Changed on each edit: the `If-Match` of PATCH. */
+  /** Each edit changes it: it is the `If-Match` of PATCH. */
   readonly version: number;
 }

@@ -4,34 +4,34 @@ import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
 import type { RunResult } from "./run.ts";
 
-/** Rows that a commit adds beside the live state. */
+/** These are rows that a commit adds beside the live state. */
 
-/** What a model call saw, in so few figures that its request can be built again from rows. */
+/** A context snapshot holds the few figures from which a model call's request can be rebuilt from rows. */
 export interface ContextSnapshot {
-  /** Newest edit of the session, and newest message of the thread, that were there. */
+  /** These are the newest edit of the session and the newest message of the thread at that time. */
   readonly edit: number;
   readonly pos: number;
-  /** Estimated tokens of the request, and of the context window. */
+  /** These are the estimated tokens of the request and those of the context window. */
   readonly size: number;
   readonly window: number;
   readonly max_tokens: number;
-  /** Provider and model that were asked; the answer may name another. */
+  /** This provider and model were asked; the answer may name another. */
   readonly lane: { readonly provider: string; readonly model: string };
   readonly depth: number;
   readonly light: boolean;
-  /** The session's model override, if it was the thread's, too. */
+  /** The session's model override is kept here if it applied to the thread. */
   readonly override: string | null;
   readonly hidden: readonly string[];
-  /** Kinds of the effects that hid them, one for each; absent: none is hidden. */
+  /** The effects of these kinds hid them, one for each; absent if none is hidden. */
   readonly hiders?: readonly string[];
-  /** Newest message of the call before. */
+  /** It is the newest message of the previous call. */
   readonly previous: string | null;
   readonly schema: Json | null;
-  /** SHA-256 of the body that was sent; null if the provider does not tell, or the call was broken off. */
+  /** It is the SHA-256 of the sent body; null if the provider does not report it or the call was broken off. */
   readonly hash: string | null;
 }
 
-/** One model attempt in the ledger. */
+/** A row of the ledger is one model attempt. */
 export interface LedgerRow {
   readonly at: number;
   readonly thread: string;
@@ -46,11 +46,11 @@ export interface LedgerRow {
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly cost: number | null;
-  /** Of turns' requests that left. */
+  /** It is present for requests of turns that were sent. */
   readonly saw?: ContextSnapshot;
 }
 
-/** A completed model call. */
+/** These are the metrics of a completed model call. */
 export interface ReplyMetrics {
   readonly provider: string;
   readonly model: string;
@@ -59,7 +59,7 @@ export interface ReplyMetrics {
   readonly estimated: boolean;
 }
 
-/** A run that ended, as `GET …/runs/{run}` shows it. */
+/** A run that ended is shown like this by `GET …/runs/{run}`. */
 export interface RunRecord {
   readonly id: string;
   readonly thread: string;
@@ -74,40 +74,40 @@ export interface RunRecord {
   readonly result: RunResult | null;
 }
 
-/** A finished call of the thread as effects and guards compare it: kept across runs, restarts and compaction. */
+/** Effects and guards compare finished calls by these records, kept across runs, restarts and compaction. */
 export interface CallRecord {
-  /** 1, 2, 3 … per thread, never reused. */
+  /** Numbers count 1, 2, 3 … per thread and are never reused. */
   readonly n: number;
   readonly tool: string;
-  /** SHA-256 of the key-sorted arguments: 96 bits as 16 characters. */
+  /** It is the SHA-256 of the key-sorted arguments: 96 bits as 16 characters. */
   readonly args: string;
-  /** The same of status and output without fields the tool calls volatile, taken before any note. */
+  /** It digests status and output without the tool's volatile fields, before any note is added. */
   readonly outcome: string;
   readonly status: ResultStatus;
   readonly run: string;
   readonly turn: number;
-  /** It changed the workspace or a store. */
+  /** The call changed the workspace or a store. */
   readonly changed: boolean;
   readonly poll: boolean;
 }
 
 export interface BackgroundCommands {
-  /** In the background, until `until` at the latest; those of a called agent's ended run count to its caller's. */
+  /** They run in the background until `until` at most; those of an ended called run count to its caller's run. */
   readonly running: readonly { readonly exec: string; readonly run: string; readonly until: number }[];
-  /** To be ended: kept until the sandbox has answered. */
+  /** These have to be ended and are kept until the sandbox has answered. */
   readonly ending: readonly string[];
-  /** Failed tries in a row. */
+  /** So many tries failed in a row. */
   readonly tries: number;
-  /** When the next try may begin. */
+  /** The next try may begin then. */
   readonly at: number;
 }
 
 export const noBackgroundCommands: BackgroundCommands = { running: [], ending: [], tries: 0, at: 0 };
 
 export interface Reflection {
-  /** Of the session and the run: two failures at the same moment are two rows. */
+  /** It is made of the session and the run, so that two failures at the same time are two rows. */
   readonly id: string;
-  /** Milliseconds since the epoch. */
+  /** The time is in milliseconds since the epoch. */
   readonly at: number;
   readonly agent: string;
   readonly task: string;
@@ -118,13 +118,13 @@ export interface Reflection {
 
 export interface Outbox {
   readonly rows: readonly Reflection[];
-  /** Entries of the store `outbox`: what is remembered. Absent: none. */
+  /** These entries of the store `outbox` are to be remembered; absent if there are none. */
   readonly memories?: number;
-  /** Failed deliveries in a row. */
+  /** So many deliveries failed in a row. */
   readonly tries: number;
-  /** When the next one may begin. */
+  /** The next delivery may begin then. */
   readonly until: number;
 }
 
-/** USD of a cost in 10⁻⁹ USD; null if a price was unknown. */
+/** A cost in 10⁻⁹ USD is converted to USD; null if a price was unknown. */
 export const toUsd = (cost: number | null): number | null => (cost === null ? null : cost / 1e9);

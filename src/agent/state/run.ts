@@ -10,9 +10,9 @@ import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
 
-/** The whole stored state of a session: plain readonly JSON, changed only by transitions. */
+/** The whole stored state of a session is plain readonly JSON that only transitions change. */
 
-/** How a run ends: decided with what it followed from, carried out as the next step. */
+/** The ending of a run is stored when it is decided and carried out as the next step. */
 export interface RunEnding {
   readonly state: RunState;
   readonly reason: EndReason;
@@ -25,13 +25,13 @@ const epochsOf = (run: Run): readonly number[] => {
   return works ? [run.phase.epoch, ...calls] : calls;
 };
 
-/** The number of a new isolate: above every one that left work in the state, even if the clock stood still or went back. */
+/** A new isolate's number is above every one that left work in the state, even if the clock stood still. */
 export const nextEpoch = (session: Session | null, now: number): number =>
   Object.values(session?.threads ?? {})
     .flatMap(({ run }) => (run === null ? [] : epochsOf(run)))
     .reduce((newest, epoch) => Math.max(newest, epoch + 1), now);
 
-/** `run_end.result`. */
+/** This is `run_end.result`. */
 export interface RunResult {
   readonly session_id: string;
   readonly run_id: string;
@@ -64,7 +64,7 @@ export interface RunResult {
   readonly text: string;
 }
 
-/** Files that a run has changed, each in one list: by what it comes to from the run's start. */
+/** Each file that a run has changed is in one list, by its change since the run's start. */
 
 type ChangedFiles = RunCounters["files"];
 
@@ -85,7 +85,7 @@ const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null):
   };
 };
 
-/** A file that was deleted before in this run was there at its start: written again, it is a changed one. */
+/** A file that the run deleted was there at its start: if written again, it counts as changed. */
 const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
   const before = changeKindOf(files, path);
   if (before === "deleted") return moveFile(files, path, "modified");
@@ -101,13 +101,13 @@ const applyFileChange = (files: ChangedFiles, { op, path, from }: FileChange): C
   return applyWrite(files, path, op === "create");
 };
 
-/** The lists after some changes, in their order. */
+/** The changes are applied to the lists in their order. */
 export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles =>
   changes.reduce(applyFileChange, files);
 
 export const noFiles: ChangedFiles = { modified: [], created: [], deleted: [] };
 
-/** Newest files of each kind that a thread remembers. */
+/** A thread remembers this many of the newest files of each kind. */
 const mostKeptFiles = 200;
 
 const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileChange[] => [
@@ -116,7 +116,7 @@ const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileC
   ...deleted.map((path) => ({ op: "delete", path }) as const),
 ];
 
-/** What a thread remembers after a run: summaries tell of more than one run. The same lists if the run touched none. */
+/** Files of the run join those of its thread, since summaries cover several runs; unchanged if it touched none. */
 export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
   const changes = changesOf(run);
   if (changes.length === 0) return before;
@@ -128,45 +128,45 @@ export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFile
   };
 };
 
-/** What a run's model calls are for. */
+/** The purpose says what a run's model calls are for. */
 export const purposeOf = ({ repair, announces }: Pick<Run, "repair" | "announces">): Purpose => {
   if (repair) return "repair";
   return announces ? "announce" : "turn";
 };
 
-/** The place of a model call at its provider's gate. */
+/** A ticket holds the position of a model call at its provider's gate. */
 export interface Ticket {
   readonly provider: string;
   readonly id: string;
-  /** It is the call's: the gate need not be asked again. */
+  /** The gate has granted it and need not be asked again. */
   readonly booked: boolean;
 }
 
-/** Names a call for its provider's gate. */
+/** The id names a call for its provider's gate. */
 export const ticketId = (session: string, thread: string, call: string): string =>
   `${session}:${thread}:${call}`;
 
-/** Not `ok`: three tries were in vain. Where a budget leaves no room the run asks for more or ends, and there is no reply. */
+/** If not `ok`, three tries failed. Where a budget is too small, the run asks for more or ends without a reply. */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };
 
-/** Why an effect runs outside its threshold: the provider refused the request as too long, or the API asked. */
+/** An effect is forced if the provider refused the request as too long, or if the API asked for it. */
 export type ForceReason =
   | { readonly why: "overflow"; readonly count: number }
   | { readonly why: "api"; readonly instructions: string | null };
 
-/** The calls of a thread that is acting; none otherwise. */
+/** These are the calls of a thread that is acting; otherwise there are none. */
 export const callsOfRun = (run: Run | null): readonly Call[] =>
   run?.phase.at === "acting" ? run.phase.calls : [];
 
-/** `at` = when it is over, null while it stands still; `left` = milliseconds that remain then. */
+/** `at` is when the time is over, null while the clock is stopped; `left` is then what remains, in milliseconds. */
 export interface RunClock {
   readonly at: number | null;
   readonly left: number;
 }
 
-/** When a run is over by the clock: its deadline, or its active time; null = never. */
+/** The clock ends a run at its deadline or when its active time is used up; null means never. */
 export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
   const at = clock?.at ?? null;
   if (deadline === null || at === null) return deadline ?? at;
@@ -176,50 +176,50 @@ export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
 const isInputMessage = ({ role, origin, summary }: Message): boolean =>
   role === "user" && (origin === "human" || origin === "agent") && summary === undefined;
 
-/** Around it stand what its agent was told before, what is remembered, and what joined the run since. */
+/** Earlier reports, memories and inputs that joined later stand around the task and are not it. */
 const isTaskMessage = ({ id, task }: Run, message: Message): boolean =>
   task === undefined ? message.run === id && isInputMessage(message) : message.id === task;
 
-/** The input that began a run; the newest of all for a run that only compacts. */
+/** The message of the input that began a run is its task; a run that only compacts takes the newest input. */
 export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message | null =>
   (run.inputs.length === 0
     ? chat.findLast(isInputMessage)
     : chat.find((message) => isTaskMessage(run, message))) ??
   (firstInput !== null && isTaskMessage(run, firstInput) ? firstInput : null);
 
-/** Why a run failed, as `run_end` says it: a problem like those of refused requests, its code the end's reason. */
+/** `run_end` reports a failure as a problem like those of refused requests, with the end's reason as its code. */
 export interface RunProblem extends ProblemKind {
   readonly type: string;
   readonly detail: string;
   readonly code: EndReason;
 }
 
-/** What came of a call or question of an effect; a number counts the tries so far. */
+/** The memo holds the outcome of an effect's call or question; a number counts the tries so far. */
 export type EffectMemo = EffectReply | string | number;
 
 export interface PreparingPhase {
   readonly at: "preparing";
-  /** Position in the agent's before-effects; -1: its ladder, forced; -2: the run's briefing. */
+  /** It is the position among the agent's before-effects; -1: forced compaction; -2: the run's briefing. */
   readonly effect: number;
   readonly force: ForceReason | null;
-  /** Number of the model attempt that follows. */
+  /** The next model attempt has this number. */
   readonly attempt: number;
   readonly epoch: number;
-  /** Starts so far: names the work. */
+  /** It counts the starts so far and names the work. */
   readonly round: number;
   readonly startedAt: number;
-  /** Null while it is at work; else when it goes on. */
+  /** It is null while the effect works, otherwise the time at which it goes on. */
   readonly until: number | null;
   readonly why: "retry" | "ask" | "crash" | "gate" | "budget";
-  /** Open question it waits for, and where its answer goes. */
+  /** The effect waits for this open question, whose answer is stored under `key`. */
   readonly ask: { readonly id: string; readonly key: string } | null;
-  /** The model call under way, as far as the ledger needs it if it is lost. */
+  /** The ledger needs this of the model call under way if the call is lost. */
   readonly calling: ModelCallInFlight | null;
-  /** What its model call waits for; absent or null: no call does. */
+  /** The model call waits for this ticket; absent or null if none does. */
   readonly place?: Ticket | null;
-  /** Replies and answers by the digest of what was asked: what is here is never asked again. */
+  /** Replies and answers are kept by the digest of what was asked, so nothing is asked twice. */
   readonly memo: Readonly<Record<string, EffectMemo>>;
-  /** What an earlier effect of the phase ends the run with, once the phase is done. */
+  /** An earlier effect of the phase ends the run with this, once the phase is done. */
   readonly stop?: NonNullable<Run["stop"]>;
 }
 
@@ -234,7 +234,7 @@ export type Phase =
       readonly booked: boolean;
       readonly items: readonly string[];
       readonly hold: BudgetReservation;
-      /** Newest edit of the session, and model override of the thread, when it began. */
+      /** These were the newest edit of the session and the model override of the thread when it began. */
       readonly from: { readonly edit: number; readonly override: string | null };
     }
   | {
@@ -246,108 +246,108 @@ export type Phase =
       readonly why: "retry" | "gate" | "crash" | "budget";
     }
   | { readonly at: "acting"; readonly calls: readonly Call[] }
-  /** An effect is at work that needs a model or a person. */
+  /** An effect that needs a model or a person is at work. */
   | PreparingPhase;
 
 export interface RunCounters {
   readonly toolCalls: number;
-  /** 10⁻⁹ USD; null once a call had no price. */
+  /** The cost is in 10⁻⁹ USD; null once a call had no price. */
   readonly cost: number | null;
   readonly estimated: boolean;
   readonly cacheHits: number;
   readonly cacheMisses: number;
   readonly longestTurnMs: number;
-  /** Replies in a row that were cut by length with calls, cut by length with text, or empty. */
+  /** They count replies in a row that were cut by length with calls, cut with text, or empty. */
   readonly cutCalls: number;
   readonly cutText: number;
   readonly empty: number;
-  /** Repair turns so far, whoever asked for them. */
+  /** They count all repair turns so far, whoever asked for them. */
   readonly repairs: number;
-  /** Answers that did not fit the schema and were sent back. */
+  /** So many answers did not fit the schema and were sent back. */
   readonly misfits: number;
-  /** What it said last is no answer: a guardrail did not let it pass. */
+  /** A guardrail refused the run's last text, so that it is no answer. */
   readonly withheld?: boolean;
-  /** Answers that each guardrail sent back, by its place among them. */
+  /** Each guardrail, by its position, sent back this many answers. */
   readonly rejected?: Readonly<Record<string, number>>;
-  /** Attempts without committed content since the last. */
+  /** They count the attempts since the last committed content. */
   readonly deadAttempts: number;
   readonly toolRan: boolean;
   readonly truncated: boolean;
-  /** Stages of compaction that shrank the view. */
+  /** So many stages of compaction shrank the view. */
   readonly compactions?: number;
-  /** `input_truncated_suspected` was said. */
+  /** `input_truncated_suspected` was reported. */
   readonly inputDoubted?: boolean;
   readonly timings: Readonly<Record<string, number>>;
   readonly files: Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
 }
 
-/** What a run is told before its first turn: the workspace's project context, lessons of runs that failed, what is remembered. */
+/** Before its first turn a run may get the project context, lessons of failed runs, and memories. */
 export type BriefingTopic = "context" | "reflections" | "memory";
 
 export interface Run {
   readonly id: string;
   readonly inputs: readonly string[];
-  /** Message of the input that began it; absent: it took up what stood there. */
+  /** It is the message of the input that began the run; absent if the run took up existing messages. */
   readonly task?: string;
   readonly startedAt: number;
-  /** From 1; 0 before the first. */
+  /** Turns count from 1; 0 before the first. */
   readonly turn: number;
   readonly turnStartedAt: number;
   readonly turnOpen: boolean;
-  /** An uncounted repair turn follows. */
+  /** A repair turn, which is not counted, follows. */
   readonly repair: boolean;
   readonly phase: Phase;
   readonly deadline: number | null;
-  /** Its active time, if that is bounded. */
+  /** It holds the run's active time, if that is bounded. */
   readonly clock: RunClock | null;
   readonly cancel: {
     readonly mode: "now" | "after_turn";
-    /** When running calls are given up. */
+    /** Running calls are given up then. */
     readonly until: number;
     readonly reason: "cancelled" | "interrupted" | "rolled_back";
-    /** Inputs that go back to their sender at the run's end. */
+    /** These inputs go back to their sender at the run's end. */
     readonly returns: readonly string[];
   } | null;
   readonly stop: {
     readonly reason: EndReason;
     readonly error: string | null;
-    /** It counts as one that used up its turns. */
+    /** The run counts as one that used up its turns. */
     readonly exhausted?: boolean;
   } | null;
-  /** Set by whatever decides that it is over; null before. */
+  /** It is set when the run's end is decided, and null before. */
   readonly ending: RunEnding | null;
-  /** It is over but for the background children that are still at work, and would end so. */
+  /** Only background children are still at work; when they end, the run ends with this reason. */
   readonly lingers: "end_turn" | "terminal_tool" | null;
-  /** It tells the person what an agent in the background came to. */
+  /** The run reports the result of a background agent to the person. */
   readonly announces: boolean;
-  /** `run_waiting` was said and `run_resumed` not yet. */
+  /** `run_waiting` was emitted and `run_resumed` not yet. */
   readonly waitingShown: boolean;
-  /** The note that turns run out was given. */
+  /** The note that the turns run out was given. */
   readonly wrapUpSaid?: boolean;
   readonly light: boolean;
-  /** Since when the deployment lacks the run's agent. */
+  /** The deployment has lacked the run's agent since then. */
   readonly missingSince: number | null;
   readonly revision: string;
   readonly usage: Usage;
   readonly budget: RunBudget;
   readonly counters: RunCounters;
   readonly outputSchema: Json | null;
-  /** Tools that effects took out of this turn. */
+  /** Effects took these tools out of this turn. */
   readonly hidden: readonly string[];
-  /** Kinds of the effects that did, one for each; absent: none did yet. */
+  /** Effects of these kinds hid tools, one for each; absent if none did yet. */
   readonly hiders?: readonly string[];
-  /** Notes of effects that wait for the results of the open calls. */
+  /** These notes of effects wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
-  /** Times that the provider refused this turn's request as too long. */
+  /** The provider refused this turn's request as too long this often. */
   readonly overflows: number;
   /** The open turn has had its compaction. */
   readonly climbed?: boolean;
-  /** What it still has to be told; absent: nothing. */
+  /** The run still has to be briefed on these topics; absent if there are none. */
   readonly wants?: readonly BriefingTopic[];
-  /** A compaction that the API asked for, before the next turn. */
+  /** The API asked for this compaction, which runs before the next turn. */
   readonly compact: { readonly instructions: string | null } | null;
-  /** The last completed model call of the open turn, for its metrics. */
+  /** The metrics of the open turn come from this last completed model call. */
   readonly reply: ReplyMetrics | null;
-  /** Lane of the newest attempt. */
+  /** This is the model target of the newest attempt. */
   readonly lane: { readonly provider: string; readonly model: string; readonly window: number };
 }

@@ -7,7 +7,7 @@ import type { BackgroundCommands, Outbox } from "./records.ts";
 import type { Thread } from "./thread.ts";
 import type { UsageTotals } from "./usage.ts";
 
-/** A tool of a session whose calls its client answers. */
+/** A client tool's calls are answered by the session's client. */
 export interface ClientTool {
   readonly name: string;
   readonly description: string;
@@ -15,7 +15,7 @@ export interface ClientTool {
   readonly safety: Safety;
 }
 
-/** A permission that an answer left behind. */
+/** A grant is a permission that an answer left behind. */
 export interface Grant {
   readonly id: string;
   readonly scope: "session" | "agent";
@@ -30,7 +30,7 @@ export interface Session {
   readonly id: string;
   readonly tenant: string;
   readonly agent: string;
-  /** What the agent is shown with. */
+  /** The agent is shown with this prefix. */
   readonly prefix: string;
   readonly ref: string | null;
   readonly title: string | null;
@@ -40,48 +40,48 @@ export interface Session {
   readonly tools: readonly string[] | null;
   readonly clientTools: readonly ClientTool[];
   readonly model: string | null;
-  /** Whether `model` is `main`'s alone, or its children's, too. */
+  /** `model` applies to `main` alone, or also to its children. */
   readonly modelScope: "main" | "tree";
-  /** Set by its caller; narrows the team's. */
+  /** The caller set it; it narrows the team's. */
   readonly budget: SessionBudget | null;
   readonly funds: Funds;
   readonly outputSchema: Json | null;
-  /** Days at rest after which it is deleted, set by its caller; absent or null: the team's. */
+  /** The session is deleted after so many days at rest; absent or null: the team's setting applies. */
   readonly retentionDays?: number | null;
-  /** Older keys of commands are forgotten; absent before the first key. */
+  /** Keys of commands older than this are forgotten; absent before the first key. */
   readonly keysSince?: number;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** `seq` of the newest event. */
+  /** It is the `seq` of the newest event. */
   readonly head: number;
   readonly nextRun: number;
   readonly nextInput: number;
   readonly nextBlob: number;
-  /** Number of the next edit of a view, from 1: it orders overlays and retirements. */
+  /** The next edit of a view has this number, from 1: it orders overlays and retirements. */
   readonly nextEdit: number;
   readonly threads: Readonly<Record<string, Thread>>;
-  /** Threads that wait for a slot, first come first. */
+  /** These threads wait for a slot, first come first. */
   readonly queue: readonly string[];
-  /** Called threads so far, by the run of `main` they belong to, while any of it is alive. */
+  /** Called threads are counted by the run of `main` they belong to, while any of it is alive. */
   readonly trees: Readonly<Record<string, number>>;
-  /** Numbers of the newest labels, by agent. */
+  /** These are the numbers of the newest labels, by agent. */
   readonly labels: Readonly<Record<string, number>>;
-  /** Open asks only; resolved ones are rows. */
+  /** Only open asks are here; resolved ones are rows. */
   readonly asks: Readonly<Record<string, Ask>>;
   readonly grants: readonly Grant[];
-  /** The task board. */
+  /** This is the task board. */
   readonly tasks: Tasks;
-  /** What is said once of a model: parameters that it did not take, a price that is not known. */
+  /** These were reported once for a model: parameters that it did not take, a price that is unknown. */
   readonly dropped: readonly string[];
-  /** Project context that the workspace brought along at the first run; absent: none. */
+  /** The workspace brought this project context at the first run; absent if there was none. */
   readonly external?: { readonly text: string };
-  /** What has to reach the team's object; absent or null: nothing. */
+  /** These rows have to reach the team's object; absent or null if there are none. */
   readonly outbox?: Outbox | null;
-  /** Whether its sandbox was ever asked for. */
+  /** The session's sandbox was requested at least once. */
   readonly sandboxed: boolean;
-  /** Commands of the sandbox in the background, or to be ended; absent or null: none. */
+  /** These sandbox commands run in the background or have to be ended; absent or null if there are none. */
   readonly commands?: BackgroundCommands | null;
-  /** That a window is small was said. */
+  /** A warning about a small window was given. */
   readonly windowWarned?: boolean;
   readonly usage: UsageTotals;
 }

@@ -7,9 +7,9 @@ import type { RunCounters, Run } from "./run.ts";
 import { noFiles } from "./run.ts";
 import type { Session } from "./session.ts";
 
-/** Threads of a session, and who is below whom. */
+/** These helpers read the threads of a session and their hierarchy. */
 
-/** A thread that has not begun. */
+/** A new thread has not begun any work. */
 export const newThread = (
   id: string,
   agent: string,
@@ -39,14 +39,14 @@ export const newThread = (
   ...called,
 });
 
-/** Whether a called thread is at work, or has an end that its caller was not told yet. */
+/** A called thread is open while it works or has an end that its caller does not know yet. */
 export const isChildOpen = ({ child }: Thread): boolean => child !== null && !child.idle;
 
-/** The children of a thread whose end it has not been told. */
+/** These children of a thread have an end that it does not know yet. */
 export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
   Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isChildOpen(thread));
 
-/** Forgets how many threads a run's tree has had, once nothing of it is alive. */
+/** The number of threads of a run's tree is forgotten once none of it is alive. */
 export const pruneTree = (session: Session, root: string): Session => {
   const { [root]: count, ...trees } = session.trees;
   const isAlive = Object.values(session.threads).some(
@@ -55,52 +55,52 @@ export const pruneTree = (session: Session, root: string): Session => {
   return count === undefined || isAlive ? session : { ...session, trees };
 };
 
-/** Whether a thread waits for its caller's answer. */
+/** It tells whether a thread waits for its caller's answer. */
 export const isAskingCaller = ({ child, run }: Thread): boolean =>
   run !== null && (child?.question ?? null) !== null;
 
 export interface Thread {
   readonly id: string;
   readonly agent: string;
-  /** Messages that are not retired, in the order of the view. */
+  /** These messages are not retired and stand in the order of the view. */
   readonly chat: readonly Message[];
-  /** Sum of the chat's tokens as a model sees it. */
+  /** The chat has this many tokens as a model sees it. */
   readonly tokens: number;
-  /** Tokens that edits took out of the view since the last call. */
+  /** Edits took this many tokens out of the view since the last call. */
   readonly removed: number;
-  /** Tools that effects took out of the last call; absent: none. */
+  /** Effects took these tools out of the last call; absent if there were none. */
   readonly lastHidden?: readonly string[];
-  /** `pos` of the newest message that a call has seen; -1 before the first. */
+  /** It is the `pos` of the newest message that a call has seen; -1 before the first. */
   readonly seen: number;
   readonly nextPos: number;
   readonly inbox: readonly Input[];
   readonly run: Run | null;
-  /** Completed model calls. */
+  /** It counts completed model calls. */
   readonly calls: number;
   readonly lastUsage: Usage | null;
-  /** Newest message of the previous request. */
+  /** It is the newest message of the previous request. */
   readonly previousNewest: string | null;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
-  /** State of the effects by their keys. */
+  /** The state of each effect is stored by its key. */
   readonly effects: Readonly<Record<string, Json>>;
-  /** Newest finished calls, oldest first. */
+  /** These are the newest finished calls, oldest first. */
   readonly history: readonly CallRecord[];
-  /** Numbers of records: the next one, the first after the last human input, the first after the first compaction since then. */
+  /** They number the next record, the first since the last human input, and the first since compaction after it. */
   readonly recordMarks: {
     readonly next: number;
     readonly input: number;
     readonly compaction: number | null;
   };
-  /** State of the guards by their kinds. */
+  /** The state of each guard is stored by its kind. */
   readonly guards: Readonly<Record<string, Json>>;
-  /** What its ended runs changed, since the chat was cleared. */
+  /** Ended runs changed these files since the chat was cleared. */
   readonly files: RunCounters["files"];
   readonly parent: { readonly thread: string; readonly call: string } | null;
-  /** Of a called agent; null in `main`. */
+  /** It is set for a called agent and null in `main`. */
   readonly child: Child | null;
   readonly depth: number;
-  /** Results that are being told to the person: the runs that tried since the newest came, the inputs, and when the next one does. */
+  /** These results have yet to reach the person: runs that tried, inputs, and the time of the next try. */
   readonly announce: {
     readonly runs: readonly string[];
     readonly inputs: readonly string[];

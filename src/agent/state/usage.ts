@@ -1,10 +1,10 @@
 import type { Usage } from "../../model/completer.ts";
 
-/** Sums of usage. */
+/** Usage is summed up here. */
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
-/** What a session used since it was created or cleared; `cost` in billionths of a dollar, null = not known. */
+/** A session's usage since it was created or cleared; `cost` is in billionths of a dollar, null if unknown. */
 export interface UsageTotals {
   readonly cumulative: Usage;
   readonly cost: number | null;
@@ -22,6 +22,6 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   total: a.total + b.total,
 });
 
-/** Tokens of the context that the last call of a thread saw. */
+/** The last call of a thread saw a context of this many tokens. */
 export const contextTokens = (usage: Usage | null): number =>
   usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;
